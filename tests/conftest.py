@@ -1,4 +1,4 @@
-"""For all tests: random order, stories that are told in order all the same, and what hypothesis may take its time for.
+"""For all tests: random order, stories that are told in order all the same, hypothesis in no hurry, and tables.
 
 Files, and the tests of each, come in random order; pytest prints the seed, and ``--randomly-seed=…`` with it repeats
 the order. So no test may lean on one before it. The exception are files whose tests live through something
@@ -8,10 +8,14 @@ together: they say ``pytest.mark.in_order``.
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+
+from offset_sync.tables.store import TableStore
 
 # How long an example takes says how busy the machine is, not whether the code is right. Pytest's timeout ends a hang.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -52,3 +56,17 @@ def _tell_in_order(items: list[pytest.Item]) -> None:
         told = sorted((items[place] for place in of_file), key=lambda item: item.stash[_AS_WRITTEN])
         for place, item in zip(of_file, told):
             items[place] = item
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with every table, empty."""
+    root = tmp_path_factory.mktemp("template")
+    TableStore(str(root)).create()
+    return root
+
+
+@pytest.fixture
+def tables(template: Path, tmp_path: Path) -> TableStore:
+    """Empty tables of this test only; copied, which costs next to nothing."""
+    return TableStore(str(shutil.copytree(template, tmp_path / "tables")))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offset_sync.jobs.spark_session import open_session
-from offset_sync.tables.store import TableStore
 
 sys.path.insert(0, str(Path(__file__).parent))  # what several tests here use
 REPO = Path(__file__).resolve().parents[2]
@@ -59,17 +57,3 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         session = open_session("tests", reads_internal_topics=True)
         yield session
         session.stop()
-
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with every table, empty."""
-    root = tmp_path_factory.mktemp("template")
-    TableStore(str(root)).create()
-    return root
-
-
-@pytest.fixture
-def tables(template: Path, tmp_path: Path) -> TableStore:
-    """Empty tables of this test only."""
-    return TableStore(str(shutil.copytree(template, tmp_path / "tables")))

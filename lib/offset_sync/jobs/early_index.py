@@ -1,4 +1,4 @@
-"""The record index is read while Spark starts, where that takes no JVM: both take some seconds, and a core each."""
+"""The record index is read while Spark starts: both take some seconds, and a core each."""
 
 from __future__ import annotations
 

@@ -158,23 +158,19 @@ class Files:
 
         *encoded* reads columns of texts by their dictionaries, as they are stored.
         """
-        source: Any = self.local(path)
-        if source is None:
-            system, rest = self._system(path)
-            source = system.open_input_file(rest)
-        with pq.ParquetFile(source) as file:
-            texts = [each.name for each in file.schema_arrow if pa.types.is_string(each.type)] if encoded else []
-            if not texts:
-                yield file
-                return
-            metadata = file.metadata
-        if isinstance(source, Path):
-            with pq.ParquetFile(source, read_dictionary=texts, metadata=metadata) as file:
-                yield file
-        else:
-            system, rest = self._system(path)
-            with pq.ParquetFile(system.open_input_file(rest), read_dictionary=texts, metadata=metadata) as file:
-                yield file
+        texts, metadata = list[str](), None
+        if encoded:
+            with pq.ParquetFile(self._source(path)) as file:
+                texts = [each.name for each in file.schema_arrow if pa.types.is_string(each.type)]
+                metadata = file.metadata
+        with pq.ParquetFile(self._source(path), read_dictionary=texts, metadata=metadata) as file:
+            yield file
+
+    def _source(self, path: str) -> Path | pa.NativeFile:
+        if (own := self.local(path)) is not None:
+            return own
+        system, rest = self._system(path)
+        return system.open_input_file(rest)
 
     def write_parquet(self, path: str, rows: pa.Table) -> int:
         """Write *rows* as a new file, and store it; return its size in bytes."""

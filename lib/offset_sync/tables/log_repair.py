@@ -4,8 +4,8 @@ An append returns when its entry is stored. So an entry that is not whole belong
 what was to be appended comes again: a micro-batch is repeated until it is written. Delta would take the empty file for
 an entry without rows, and the repetition for one. An entry with others above it is a matter for a person.
 
-A checkpoint says nothing that the entries up to it do not say, and these stay for hours. One that cannot be read makes
-the whole table unreadable to delta-rs, so it is removed.
+delta-rs cannot open a table with a checkpoint that is not whole. The checkpoint is removed where the entries up to it,
+which say the same, are there; they stay for hours.
 """
 
 from __future__ import annotations
@@ -15,15 +15,19 @@ import json
 import logging
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
 from offset_sync.model.errors import TableError
+from offset_sync.tables.transaction_log import OURS
 
 logger = logging.getLogger(__name__)
 _ENTRY = re.compile(r"\d{20}\.json")
-_ENTRY_OF_CHECKPOINT = re.compile(r"\d{20}\.checkpoint")
+_CHECKPOINT = re.compile(r"\d{20}\.checkpoint")
+_PATIENCE_SECONDS, _PAUSE_SECONDS = 60.0, 0.05
 
 
 def repair_log(table: Path) -> bool:
@@ -33,9 +37,14 @@ def repair_log(table: Path) -> bool:
     """
     if not _damaged(table) and not _damaged_checkpoints(table):
         return False
-    with alone(table):
+    with alone(table, _PATIENCE_SECONDS) as is_alone:
+        if not is_alone:
+            raise TableError(
+                f"{table}: its log is to be repaired, and another process holds it for {_PATIENCE_SECONDS:.0f} s; "
+                "if one of our jobs or commands hangs, end it"
+            )
         for each in _damaged_checkpoints(table):
-            if _ENTRY_OF_CHECKPOINT.match(each.name) and not _is_said_otherwise(table, each):
+            if _CHECKPOINT.match(each.name) and not _is_said_otherwise(table, each):
                 raise TableError(f"{each}: cut off, and the entries before it are gone; put back a copy of the file")
             each.unlink(missing_ok=True)
             logger.warning("%s is of no use and is removed: the entries of the log say the same", each)
@@ -55,14 +64,25 @@ def repair_log(table: Path) -> bool:
 
 
 @contextmanager
-def alone(table: Path) -> Iterator[None]:
-    """Have no other process repair or clean up the log of *table*, or write a checkpoint: it ends with its holder.
+def alone(table: Path, patience_seconds: float = 0.0) -> Iterator[bool]:
+    """Have no other process repair or clean up the log of *table*, or write a checkpoint; yield whether that is so.
 
-    Who waits to repair may have seen an entry that has another one in its place by then.
+    What is locked is free when its holder ends. Who waits to repair may have seen an entry that has another one in its
+    place by then.
     """
+    gives_up_at = time.monotonic() + patience_seconds
     with (table.parent / f".{table.name}.lock").open("a+") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        while not (is_alone := _is_locked(lock)) and time.monotonic() < gives_up_at:
+            time.sleep(_PAUSE_SECONDS)
+        yield is_alone
+
+
+def _is_locked(lock: TextIO) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _is_said_otherwise(table: Path, checkpoint: Path) -> bool:
@@ -125,7 +145,10 @@ def _size(entry: Path) -> int | None:
 
 
 def _is_whole(entry: Path) -> bool:
-    """Return whether an entry has all of its lines: ours says how many, the first two actions, another one at least."""
+    """Return whether an entry has all of its lines: one of ours says how many, the first one has two.
+
+    Errs to yes: what others entered may be a single line.
+    """
     try:
         lines = [json.loads(line) for line in entry.read_text(encoding="utf-8").splitlines() if line.strip()]
     except ValueError:
@@ -133,7 +156,7 @@ def _is_whole(entry: Path) -> bool:
     except FileNotFoundError:  # cleaned up since
         return True
     kinds = [kind for line in lines for kind in line if kind != "commitInfo"]
-    ours = next((line["commitInfo"].get("offsetSync") for line in lines if "commitInfo" in line), None)
+    ours = next((line["commitInfo"].get(OURS) for line in lines if "commitInfo" in line), None)
     if isinstance(ours, dict):
-        return len(kinds) == ours.get("actions")
-    return {"protocol", "metaData"} <= {*kinds} if int(entry.name[:20]) == 0 else bool(kinds)
+        return len(kinds) >= int(ours["actions"])
+    return {"protocol", "metaData"} <= {*kinds} if int(entry.name[:20]) == 0 else bool(lines)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,14 +17,14 @@ from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from offset_sync.tables.data_files import write_rows
 from offset_sync.tables.definition import Table, fitted
-from offset_sync.tables.files import BATCH_ROWS, Sink
+from offset_sync.tables.files import BATCH_ROWS
 from offset_sync.tables.matching import partners
 from offset_sync.tables.sorted_compaction import FILE_ROWS, TableFile, new_name, sorted_parts, to_put_together
-from offset_sync.tables.statistics import Extent
+from offset_sync.tables.statistics import statistics_of
 from offset_sync.tables.store import TableStore, pieces_of
 from offset_sync.tables.table_version import FRESH_SECONDS, Change, DataFile, Version
 from offset_sync.tables.transaction_log import data_path
@@ -95,10 +94,9 @@ class Maintainer:
         for chosen in to_put_together(known):
             group, new, began_at = [by_path[each.name] for each in chosen], list[DataFile](), time.time()
             for part in sorted_parts(self._files, [self._place(table, each) for each in group], table):
-                name, extent = new_name(), Extent(table.arrow_schema)
-                extent.add(part.rows)
-                size = self._files.write_file(f"{self._tables.path(table)}/{name}", part.write)
-                new.append(DataFile(name, size, _newest_ms(group), json.dumps(extent.statistics()), extent.rows))
+                size = self._files.write_file(f"{self._tables.path(table)}/{(name := new_name())}", part.write)
+                facts = json.dumps(statistics_of(part.rows))
+                new.append(DataFile(name, size, _newest_ms(group), facts, part.rows.num_rows))
             self._move(table, group, new, began_at)
 
     def cut(self, table: Table, begins: pa.Table) -> int:
@@ -151,9 +149,8 @@ class Maintainer:
         if unknown := {*now.columns} - {*table.names}:
             logger.warning("%s: its files stay, for their columns %s are not known", table.name, sorted(unknown))
             return []
-        return [
-            each for each in now.files() if unquote(each.path) == each.path
-        ]  # by another name delta-rs removes none
+        # delta-rs does not remove a file whose name the log writes in another form.
+        return [each for each in now.files() if unquote(each.path) == each.path]
 
     def _move(self, table: Table, files: Sequence[DataFile], into: Sequence[DataFile], began_at: float) -> None:
         """Enter that the rows of *files* stand in others, all of them; files that do not say how many have any."""
@@ -185,16 +182,8 @@ class Maintainer:
                     yield fitted(pa.Table.from_batches([batch]), table.arrow_schema)
 
     def _write(self, table: Table, pieces: Iterable[pa.Table], written_ms: int) -> DataFile:
-        name, extent = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet", Extent(table.arrow_schema)
-
-        def write(sink: Sink) -> None:
-            with pq.ParquetWriter(sink, table.arrow_schema, compression="snappy") as writer:
-                for piece in pieces_of(pieces, table.arrow_schema):
-                    extent.add(piece)
-                    writer.write_table(piece)
-
-        size = self._files.write_file(f"{self._tables.path(table)}/{name}", write)
-        return DataFile(name, size, written_ms, json.dumps(extent.statistics()), extent.rows)
+        schema, folder = table.arrow_schema, self._tables.path(table)
+        return write_rows(self._files, folder, schema, pieces_of(pieces, schema))._replace(written_ms=written_ms)
 
     def _place(self, table: Table, file: DataFile) -> str:
         return data_path(self._tables.path(table), unquote(file.path))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -17,12 +14,12 @@ import pyarrow.compute as pc
 
 from offset_sync.model.errors import TableError
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS, TABLES
+from offset_sync.tables.data_files import write_rows
 from offset_sync.tables.definition import Table, fitted, fitted_but_texts
 from offset_sync.tables.files import AtLeast, Files, files_of, read_in_pieces
 from offset_sync.tables.log_repair import repair_log
 from offset_sync.tables.places import HasPlaces
 from offset_sync.tables.sorted_files import Block, read_blocks
-from offset_sync.tables.statistics import statistics_of
 from offset_sync.tables.storage_check import check_storage
 from offset_sync.tables.table_log import TableLog
 from offset_sync.tables.table_version import FRESH_SECONDS, VECTORS, Change, DataFile, Version
@@ -118,14 +115,16 @@ class TableStore:
 
     def _read_whole(self, table: Table, wanted: Callable[[pa.Table], pa.Table]) -> pa.Table:
         """Return what is *wanted* of the rows; a file that was cleaned up meanwhile has others in its place."""
-        for attempt in range(_ATTEMPTS):
+
+        def read() -> pa.Table:
+            return pa.concat_tables([table.no_rows, *map(wanted, self.batches(table))])
+
+        for _ in range(_ATTEMPTS - 1):
             try:
-                return pa.concat_tables([table.no_rows, *map(wanted, self.batches(table))])
+                return read()
             except FileNotFoundError:
-                if attempt == _ATTEMPTS - 1:
-                    raise
                 logger.info("%s was cleaned up while it was read: reading it anew", table.name)
-        raise AssertionError
+        return read()
 
     def batches(
         self,
@@ -276,9 +275,7 @@ class TableStore:
         self.log(table).commit(lambda _now: change)
 
     def _write(self, table: Table, rows: pa.Table) -> DataFile:
-        name, began_ms = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet", int(time.time() * 1000)
-        size = self.files.write_parquet(f"{self.path(table)}/{name}", rows)
-        return DataFile(name, size, began_ms, json.dumps(statistics_of(rows)), rows.num_rows)
+        return write_rows(self.files, self.path(table), table.arrow_schema, [rows])
 
 
 def _schema(table: Table, names: Sequence[str]) -> pa.Schema:

@@ -30,12 +30,10 @@ from offset_sync.tables.log_repair import alone
 from offset_sync.tables.native_calls import native
 from offset_sync.tables.properties import properties_of
 from offset_sync.tables.table_version import Change, Version
-from offset_sync.tables.transaction_log import entry
+from offset_sync.tables.transaction_log import OURS, entry
 
 logger = logging.getLogger(__name__)
-OURS = "offsetSync"
-"""The key in ``commitInfo`` under which an entry of ours says its id and how many actions it has."""
-_REMEDY = "let a micro-batch have fewer records (max_offsets_per_trigger), or find out why the storage is slow"
+_REMEDY = "find out what was slow; let a micro-batch have fewer records (max_offsets_per_trigger) if it was that"
 _NEVER_MS = 253_402_300_799_999
 """When a writer's number was entered: by a clock that was far behind it would expire at once, and without any Spark,
 should it write a checkpoint, would leave it out."""
@@ -240,7 +238,10 @@ class TableLog:
 
         Files without an entry are among them: the other kind of vacuum loses sight of some for ever.
         """
-        with self._lock, self._alone():
+        with self._lock, self._alone() as is_alone:
+            if not is_alone:
+                logger.info("%s: somebody else cleans it up", self._path)
+                return
             self._table = None
             try:
                 table = self._checkpoint()  # stored, before the entries go that say the same
@@ -304,8 +305,9 @@ class TableLog:
             return
         self._table = None
         try:
-            with self._alone():
-                self._checkpoint()
+            with self._alone() as is_alone:
+                if is_alone:  # else the next one that is due does it
+                    self._checkpoint()
         except (DeltaError, OSError) as problem:  # the rows are in the table all the same
             logger.warning("%s: no checkpoint written: %s", self._path, problem)
 
@@ -319,10 +321,13 @@ class TableLog:
                 self._files.sync(f"{log}/{name}")
         return table
 
-    def _alone(self) -> AbstractContextManager[None]:
-        """Have no other process write a checkpoint or clean up: on a local disk one would replace what is stored."""
+    def _alone(self) -> AbstractContextManager[bool]:
+        """Have no other process write a checkpoint or clean up: on a local disk one would replace what is stored.
+
+        Nobody waits for one that is doing so, which may be stopped.
+        """
         own = self._files.local(self._path)
-        return nullcontext() if own is None else alone(own)
+        return nullcontext(True) if own is None else alone(own)
 
     def _error(self, problem: DeltaError) -> TableError:
         return TableError(f"{self._path}: {told(problem)}")

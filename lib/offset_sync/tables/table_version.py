@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -67,11 +67,6 @@ class Version:
     def columns(self) -> list[str]:
         """The names of the table's columns."""
         return [field.name for field in self._table.schema().fields]
-
-    @property
-    def configuration(self) -> Mapping[str, str]:
-        """The table's properties."""
-        return self._table.metadata().configuration
 
     @property
     def hidden_by(self) -> set[str]:

@@ -6,18 +6,15 @@ there without an entry in the log, as those of an append that somebody died in, 
 
 from __future__ import annotations
 
-import json
-import time
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
+from offset_sync.tables.data_files import write_rows
 from offset_sync.tables.definition import Table
-from offset_sync.tables.files import Files, Sink
-from offset_sync.tables.statistics import Extent
+from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.table_version import DataFile
 
@@ -51,21 +48,8 @@ class _WriteFile:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield one row of :data:`_TOLD_SCHEMA`, none where there are no rows."""
-        filled = (batch for batch in batches if batch.num_rows)
-        first = next(filled, None)
-        if first is None:
-            return
-        name, began_ms = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet", int(time.time() * 1000)
-        extent = Extent(self._schema)
-
-        def write(sink: Sink) -> None:
-            with pq.ParquetWriter(sink, self._schema, compression="snappy") as writer:
-                for batch in (first, *filled):
-                    rows = pa.Table.from_batches([batch]).cast(self._schema)
-                    extent.add(rows)
-                    writer.write_table(rows)
-
-        size = self._files.write_file(f"{self._folder}/{name}", write)
-        told = {"path": [name], "size": [size], "written_ms": [began_ms], "rows": [extent.rows]}
-        told["statistics"] = [json.dumps(extent.statistics())]
-        yield pa.RecordBatch.from_pydict(told, _TOLD_SCHEMA)
+        rows = (pa.Table.from_batches([batch]).cast(self._schema) for batch in batches if batch.num_rows)
+        first = next(rows, None)
+        if first is not None:
+            written = write_rows(self._files, self._folder, self._schema, chain([first], rows))
+            yield pa.RecordBatch.from_pylist([written._asdict()], _TOLD_SCHEMA)

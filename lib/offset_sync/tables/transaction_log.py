@@ -15,6 +15,9 @@ import pyarrow as pa
 from offset_sync.tables.definition import fitted
 from offset_sync.tables.files import Files
 
+OURS = "offsetSync"
+"""The key in ``commitInfo`` under which an entry of ours says its id and how many actions it has."""
+
 
 def latest_version(files: Files, table: str, known: int) -> int:
     """Return the last version of the table at the path *table*, from a version *known* to have been there.

@@ -16,9 +16,11 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from builders.claims import claims, epochs
+from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.model.errors import TableError
-from offset_sync.tables import local_files, table_log
+from offset_sync.tables import local_files, log_repair, table_log
 from offset_sync.tables.catalog import DRIVERS
+from offset_sync.tables.log_repair import alone
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.report_tables import SYNC_STATUS
 from offset_sync.tables.store import TableStore
@@ -58,17 +60,55 @@ def test_an_entry_that_ends_with_a_line_before_its_last_is_not_whole(tables: Tab
         assert epochs(again.all_rows(DRIVERS)) == [1, 2]
 
 
-@pytest.mark.parametrize("version", [0, 1])
-def test_entries_of_others_need_what_they_are_for(tables: TableStore, version: int) -> None:
-    tables.log(DRIVERS).set_properties({"delta.checkpointInterval": "7"})
-    for later in range(version + 1, 2):
-        (log_of(tables) / entry(later)).unlink()
-    newest = log_of(tables) / entry(version)
-    newest.write_text(newest.read_text().splitlines()[0])
+def test_a_first_entry_that_lacks_a_line_is_made_anew(tables: TableStore) -> None:
+    first = log_of(tables) / entry(0)
+    first.write_text(first.read_text().splitlines()[0])
     again = TableStore(tables.root)
     again.create([DRIVERS])
     again.append(DRIVERS, claims(5))
     assert epochs(again.all_rows(DRIVERS)) == [5]
+
+
+def test_an_entry_of_somebody_else_that_is_one_line_stays(tables: TableStore) -> None:
+    """As that of a VACUUM: its number must not come again, for followers have seen it."""
+    said = {"commitInfo": {"timestamp": 1, "operation": "VACUUM END", "operationParameters": {}}}
+    (log_of(tables) / entry(1)).write_text(json.dumps(said))
+    again = TableStore(tables.root)
+    again.create([DRIVERS])
+    again.append(DRIVERS, claims(5))
+    assert again.version(DRIVERS) == 2
+
+
+def test_an_entry_of_ours_with_more_than_it_says_stays(tables: TableStore) -> None:
+    tables.append(DRIVERS, claims(1), ("query", 1))
+    newest = log_of(tables) / entry(1)
+    newest.write_text(newest.read_text() + "\n" + json.dumps({"domainMetadata": {}}))
+    TableStore(tables.root).repair()
+    assert newest.exists()
+
+
+def test_nobody_waits_for_a_process_that_is_stopped_in_a_checkpoint_or_a_clean_up(tables: TableStore) -> None:
+    checkpoint_every_tenth(tables, DRIVERS)
+    with alone(Path(tables.path(DRIVERS))) as is_alone:
+        assert is_alone
+        for number in range(12):
+            tables.append(DRIVERS, claims(number))
+        Maintainer(tables, HOUR).clean_up(DRIVERS)
+        assert not list(log_of(tables).glob("*.checkpoint*"))
+    for number in range(12, 22):
+        tables.append(DRIVERS, claims(number))
+    assert list(log_of(tables).glob("*.checkpoint*"))
+    assert epochs(TableStore(tables.root).all_rows(DRIVERS)) == list(range(22))
+
+
+def test_a_repair_that_waits_for_long_says_what_to_do(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables.append(DRIVERS, claims(1))
+    (log_of(tables) / entry(1)).write_text("")
+    monkeypatch.setattr(log_repair, "_PATIENCE_SECONDS", 0.1)
+    with alone(Path(tables.path(DRIVERS))), pytest.raises(TableError, match="hangs, end it"):
+        tables.repair()
+    tables.repair()
+    assert not (log_of(tables) / entry(1)).exists()
 
 
 def test_an_answer_was_lost_and_the_file_put_together_since(

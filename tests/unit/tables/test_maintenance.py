@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -20,10 +20,14 @@ from builders.runs_in_tables import by_delta_rs, fill, rows_in, run
 from offset_sync.model.errors import TableError
 from offset_sync.tables import maintenance
 from offset_sync.tables.catalog import DRIVERS, OFFSET_COMMITS, RECORD_RUNS
+from offset_sync.tables.data_files import write_rows
 from offset_sync.tables.definition import Column, Table
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer, is_below
 from offset_sync.tables.matching import partners
+from offset_sync.tables.sorted_compaction import sorted_parts
+from offset_sync.tables.sorted_files import SortedRows
 from offset_sync.tables.store import TableStore
+from offset_sync.tables.table_version import DataFile
 from offset_sync.tables.transaction_log import entry
 
 
@@ -180,12 +184,18 @@ def test_two_that_cut_at_the_same_time_do_not_both_succeed_and_no_row_comes_twic
     assert maintainer.cut(RECORD_RUNS, begins(dc1=10, dc2=20)) == 2
 
 
-class _WithoutARow(maintenance.Extent):
-    """Of a file of which the last row was not written."""
+def lose_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have each file lack a row of those that were to be written into it."""
 
-    def statistics(self) -> dict[str, Any]:
-        self.rows -= 1
-        return super().statistics()
+    def write(*arguments: Any) -> DataFile:
+        *others, pieces = arguments
+        return write_rows(*others, [pa.concat_tables([*pieces]).slice(1)])
+
+    def sort(*arguments: Any) -> Iterator[SortedRows]:
+        return (SortedRows.of(part.rows.slice(1)) for part in sorted_parts(*arguments))
+
+    monkeypatch.setattr(maintenance, "write_rows", write)
+    monkeypatch.setattr(maintenance, "sorted_parts", sort)
 
 
 def test_what_would_lose_a_row_is_refused(
@@ -194,7 +204,7 @@ def test_what_would_lose_a_row_is_refused(
     for start in (0, 10):
         tables.append(RECORD_RUNS, pa.concat_tables([run(start), run(start + 20), run(start + 40)]))
     version = tables.version(RECORD_RUNS)
-    monkeypatch.setattr(maintenance, "Extent", _WithoutARow)
+    lose_a_row(monkeypatch)
     with pytest.raises(RuntimeError, match="2 rows were to be kept instead of 3; all stay"):
         maintainer.cut(RECORD_RUNS, begins(dc1=30))
     for put_together in (maintainer.compact, maintainer.sort):
