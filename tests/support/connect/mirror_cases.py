@@ -131,12 +131,14 @@ def mirror_cases(folder: Path, transform: Path | None = None) -> Iterator[Mirror
     classes.mkdir()
     compile_java(Path(__file__).with_name("MirrorCases.java"), known, classes)
     write_log_configuration(folder, "transform.log", "offsetsync")
+    log = folder / "transform.log"
+    log.touch()  # Java makes it with its first line, and a test may ask before
     logging = f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}"
     paths = ":".join(map(str, [classes, transform, *kafka]))
     command = [find_java(), *_JAVA, logging, "-cp", paths, _DRIVER, TRANSFORM]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
-            yield MirrorCases(process, folder / "transform.log")
+            yield MirrorCases(process, log)
         finally:
             process.kill()
 
