@@ -119,9 +119,9 @@ class ClusterOffsets:
         is_new = self._is_newer(ordered)
         is_own: NDArray[np.bool_] = ~is_new & self.columns["actual_is_own"][ordered.key] & ordered.is_position
         is_own &= ordered.offset == self.columns["actual_offset"][ordered.key]
-        is_claimed = is_new & ordered.is_position
-        is_own[is_claimed] = self.own_writes.claim(ordered.key[is_claimed], ordered.offset[is_claimed])
-        is_doubtful = is_claimed & ~is_own & is_starting
+        is_claimed = (is_new | self._is_elsewhere(ordered)) & ordered.is_position
+        is_own[is_claimed] |= self.own_writes.claim(ordered.key[is_claimed], ordered.offset[is_claimed])
+        is_doubtful = is_new & ordered.is_position & ~is_own & is_starting
         self._take_in(ordered, is_own, is_new, is_doubtful)
         if order is None:
             return TakenIn(is_own, is_doubtful, is_new)
@@ -144,7 +144,7 @@ class ClusterOffsets:
         if order is not None:
             records, is_own = records.take(order), is_own[order]
         is_new = self._is_newer(records)
-        is_claimed = is_new & is_own & records.is_position
+        is_claimed = (is_new | self._is_elsewhere(records)) & is_own & records.is_position
         self.own_writes.claim(records.key[is_claimed], records.offset[is_claimed])
         self._take_in(records, is_own, is_new, np.zeros(len(is_own), np.bool_))
 
@@ -164,13 +164,22 @@ class ClusterOffsets:
         """
         partition, offset = self.columns["log_partition"][records.key], self.columns["log_offset"][records.key]
         is_newer: NDArray[np.bool_] = records.log_offset > offset
-        is_elsewhere = (partition != records.log_partition) & (partition != ABSENT)
+        is_elsewhere = self._is_elsewhere(records)
         if is_elsewhere.any():
             is_present = self._is_present(records.key, records.log_partition)
             was_present = self._is_present(records.key, partition)
             is_later = records.made_ms > self.columns["actual_made_ms"][records.key]
             is_newer = np.where(is_elsewhere, is_present | (~was_present & is_later), is_newer)
         return is_newer
+
+    def _is_elsewhere(self, records: CommitRecords) -> NDArray[np.bool_]:
+        """Return which *records* are of another partition than the last one of their key.
+
+        One that is older than that may still be the write that is pending: its partition was left before it was read.
+        """
+        partition = self.columns["log_partition"][records.key]
+        found: NDArray[np.bool_] = (partition != records.log_partition) & (partition != ABSENT)
+        return found
 
     def has_moved(self, key: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return which groups have another coordinator than when their last record was written; shape (keys,).

@@ -121,3 +121,20 @@ def test_a_write_of_ours_before_the_coordinator_moved_is_ours_and_the_commit_aft
     cluster.own_writes.begin(committed.ids([(GROUP, *ORDERS)]), np.array([300]))
     is_own = [each for batch in batches for each in cluster.record(records(committed, *batch)).is_own.tolist()]
     assert is_own == [True, False]
+
+
+@pytest.mark.parametrize("is_told", [False, True], ids=["read", "told by another process"])
+def test_a_write_of_ours_in_a_partition_that_was_left_is_ours_though_it_is_read_last(is_told: bool) -> None:
+    committed = CommittedOffsets(["X"])
+    cluster = committed.clusters["X"]
+    cluster.partitions = 2
+    cluster.record(records(committed, NEW))
+    cluster.own_writes.begin(committed.ids([(GROUP, *ORDERS)]), np.array([300]))
+    late = records(committed, (0, 0, 300, 1))
+    if is_told:
+        cluster.record_told(late, np.array([True]))
+    else:
+        assert cluster.record(late).is_own.tolist() == [True]
+    assert int(cluster.columns["actual_offset"][0]) == 10
+    again = cluster.record(records(committed, (1, 1, 300, 20))).is_own.tolist()
+    assert again == [False], "a write matches one record"
