@@ -90,9 +90,11 @@ class Judge:
     def _look_at_author(self, record: SimRecord, *, is_own: bool) -> None:
         world, driver = self._driver.world, self._driver
         where = Position(self._alias, record.group_id, record.place)
+        swapped = world.swapped.setdefault(where, Counter())
+        if is_own and record.is_ours and record.writer is not driver.process:
+            swapped[record.offset] += 0  # of a driver that died before it said so: it may be taken for a later one
         if is_own == record.is_ours:
             return
-        swapped = world.swapped.setdefault(where, Counter())
         if is_own and driver.is_ready.is_set():
             swapped[record.offset] += 1
             if swapped[record.offset] > world.tried[where, record.offset]:
