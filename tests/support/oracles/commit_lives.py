@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.own_writes import OwnWrites
 from offset_sync.state.restore import to_commit_records
 from offset_sync.state.sync_state import SyncState
 
@@ -33,6 +34,7 @@ def replay(state: SyncState, alias: str, rows: pa.Table, lives: CommitLogLives) 
     marked = marked.append_column("gone", pa.array(lives.gone_ms(rows))).to_pylist()
     marked.sort(key=lambda row: (row["life"], row["log_offset"], row["captured_at"]))
     newest = {_key(row): row for row in marked}
+    pending, commits.own_writes = commits.own_writes, OwnWrites()  # these rows have had theirs
     gone = [row for row in marked if row["gone"] != ABSENT]
     for row in gone:
         if row["is_own"] and not row["is_tombstone"]:
@@ -49,6 +51,7 @@ def replay(state: SyncState, alias: str, rows: pa.Table, lives: CommitLogLives) 
     for row in marked:
         if row["gone"] == ABSENT:
             _take_in(state, alias, row)
+    commits.own_writes = pending
     for key, row in newest.items():
         commits.columns["is_deleted"][state.offsets.ids([key])] &= row["is_tombstone"]
 
