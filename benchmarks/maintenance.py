@@ -27,8 +27,10 @@ from deltalake import DeltaTable
 from results import save
 
 from offset_sync.state.record_index import RecordIndex
+from offset_sync.state.seal import cut, seal
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
+from offset_sync.tables.sealed_files import PREFIX
 from offset_sync.tables.statistics import statistics_of
 from offset_sync.tables.store import TableStore
 
@@ -101,8 +103,9 @@ class Week:
         places = [
             {"cluster": "dc1", "topic": "orders", "partition": p, "begin": begin} for p in range(PARTITIONS) if begin
         ]
-        maintainer.cut(RECORD_RUNS, pa.Table.from_pylist(places, BEGINS_SCHEMA))
-        maintainer.compact(RECORD_RUNS)
+        cut(self.tables, pa.Table.from_pylist(places, BEGINS_SCHEMA), timedelta(seconds=1))
+        seal(self.tables, self.tables.segments(RECORD_RUNS), timedelta(seconds=1))
+        maintainer.compact(RECORD_RUNS, but=PREFIX)
         time.sleep(1.1)  # what was removed may be deleted after a second here
         maintainer.clean_up(RECORD_RUNS)
         return round(time.monotonic() - began, 1)

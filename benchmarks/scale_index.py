@@ -25,8 +25,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from offset_sync.state.seal import sealed
 from offset_sync.tables.catalog import BEGINS, RECORD_RUNS
-from offset_sync.tables.sorted_files import SortedRows
+from offset_sync.tables.sealed_files import PREFIX, write_sealed
 from offset_sync.tables.statistics import statistics_of
 from offset_sync.tables.store import TableStore
 
@@ -127,8 +128,9 @@ def _write_files(folder: Path, topic: str, runs: int, cluster: int, ends_ms: int
         found = [(p, each.rows(cluster, first, end)) for p, each in enumerate(partitions)]
         found += [(p, each.begin(cluster, first)) for p, each in enumerate(partitions)]
         rows = pa.concat_tables([_table(cluster, topic, partition, each, seen_ms) for partition, each in found])
-        name = f"part-{number:05d}-{ALIASES[cluster]}.snappy.parquet"
-        SortedRows.of(rows).write(folder / name)
+        name = f"{PREFIX}{number:05d}-{ALIASES[cluster]}.snappy.parquet"
+        rows, directory = sealed(rows)
+        write_sealed(folder / name, rows, directory, name)
         size = (folder / name).stat().st_size
         stats = json.dumps(statistics_of(rows))
         about = {"path": name, "partitionValues": {}, "size": size, "modificationTime": seen_ms, "dataChange": True}

@@ -51,8 +51,6 @@ def test_nothing_is_cut_where_a_cluster_does_not_answer_and_the_rest_is_done(
     maintained.config_file.write_text(text)
     assert failure.startswith("clusters.dc2: ")
     assert indexed(maintained) == before
-    entries = list((maintained.folder / "tables" / "record_runs" / "_delta_log").glob("0*.json"))
-    assert any('"path":"sorted-' in entry.read_text() for entry in entries)
 
 
 def test_what_is_deleted_and_read_by_all_is_cut_and_the_next_answer_is_right(

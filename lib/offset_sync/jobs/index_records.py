@@ -27,6 +27,7 @@ from offset_sync.ingest.topic_access import TopicAccess
 from offset_sync.jobs.index_contents import ContentQueries
 from offset_sync.jobs.index_output import IndexOutput
 from offset_sync.jobs.index_parts import ORIGIN_DEADLINE_S, IndexParts, called
+from offset_sync.jobs.sealer import Sealer
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.topic_names import open_admin, open_epochs, open_ranges
@@ -111,12 +112,15 @@ def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) 
             output.caught_up()
 
     output.start()
+    sealer = Sealer(tables, config.maintenance.keep_versions, lease.stop)
     if is_once:
         failures = _run_once(queries) if contents is None else contents.run_once(lambda: _supervisor(config, lease))
+        sealer.seal()
         output.end()
         return failures + access.refusals()
     watching = threading.Thread(target=_watch_rights, args=(access, queries, lease.stop), name="rights", daemon=True)
     watching.start()
+    sealer.start()
     end = contents.begin() if contents is not None else lambda: None
     try:
         queries.run_until_stopped(every_poll)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import logging
-import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 
 import pyarrow as pa
@@ -26,19 +24,19 @@ from offset_sync.model.errors import ClusterError, TakenOverError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.index_pages import IndexPages
-from offset_sync.state.index_retention import Retention, TableRows, lowest_commits
+from offset_sync.state.index_retention import Retention, lowest_commits, unsealed_rows
 from offset_sync.state.known_names import learn_names
 from offset_sync.state.lease import Lease, held
 from offset_sync.state.record_index import RecordIndex
+from offset_sync.state.seal import cut, seal
 from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_FINGERPRINTS, RECORD_RUNS, TABLES
 from offset_sync.tables.definition import Table
-from offset_sync.tables.files import AtLeast
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.report_tables import REPORT_TABLES
+from offset_sync.tables.sealed_files import PREFIX
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
@@ -103,17 +101,18 @@ class MaintainJob:
     def _maintain(self, table: Table, lease: Lease) -> list[str]:
         began_at = time.monotonic()
         self._tables.repair((table,))
-        before, cut, failures = self._maintainer.size(table), 0, list[str]()
+        before, gone, failures = self._maintainer.size(table), 0, list[str]()
         if table in TABLES:
             self._maintainer.prepare(table)
         if table is RECORD_RUNS:
-            cut, failures = self._cut_runs(lease)
+            gone, failures = self._cut_runs(lease)
         if table is RECORD_FINGERPRINTS:
-            cut = retire_fingerprints(self._config, self._tables, self._maintainer, datetime.now(timezone.utc))
+            gone = retire_fingerprints(self._config, self._tables, self._maintainer, datetime.now(timezone.utc))
         if table is LOG_INCARNATIONS:
-            cut = self._elections.cut(self._maintainer, datetime.now(timezone.utc))
+            gone = self._elections.cut(self._maintainer, datetime.now(timezone.utc))
         if table is RECORD_RUNS:
-            self._maintainer.sort(table)
+            seal(self._tables, self._tables.segments(table), self._config.maintenance.keep_versions)
+            self._maintainer.compact(table, but=PREFIX)
         elif not table.is_replaced and before.files > 1:
             self._maintainer.compact(table)
         self._maintainer.clean_up(table)
@@ -121,7 +120,7 @@ class MaintainJob:
         logger.info(
             "%s: %d rows cut, %d files of %.1f MiB are now %d of %.1f MiB, in its folder %d are now %d, %.1f s",
             table.name,
-            cut,
+            gone,
             before.files,
             before.size / 2**20,
             after.files,
@@ -141,54 +140,24 @@ class MaintainJob:
             return 0, failures
         begins = self._begins(metadata)
         lease.renew()
-        return self._maintainer.cut(RECORD_RUNS, begins), failures
+        return cut(TableStore.of(self._config), begins, self._config.maintenance.keep_versions), failures
 
     def _begins(self, metadata: MetadataByCluster) -> pa.Table:
         """Return where the index of each partition may begin; *metadata* is older than what is read here."""
-        seen = _SeenTables.of(self._config, self._config.names)
-        pages = IndexPages(self._config.sync.index_memory)
-        seen.most_rows = pages.rows_at_once
-        index = RecordIndex(seen, pages=pages)
+        tables = TableStore.of(self._config, self._config.names)
+        index = RecordIndex(tables, memory_bytes=self._config.sync.index_memory)
         index.refresh()
         state = SyncState(self._config, index)
         StartFolds(self._tables, self._config).restore_commits(state, CommitLogLives(self._tables))
         keep = max(self._config.maintenance.keep_runs, self._config.sync.hole_grace)
         old_before_ms = int((time.time() - keep.total_seconds()) * 1000)
         lowest = lowest_commits(state.offsets, self._config.is_group_included)
-        retention = Retention(index, seen.rows, metadata, lowest, old_before_ms)
-        partitions = {each.topic_partition for each in seen.rows if self._config.strategy_of(each.topic) == "exact"}
+        retention = Retention(index, unsealed_rows(tables), metadata, lowest, old_before_ms)
+        logs = index.all_logs()
+        partitions = {each.topic_partition for each in logs if self._config.strategy_of(each.topic) == "exact"}
         for reason, count in sorted(retention.reasons(partitions).items()):
             logger.info("the index of %d partitions stays whole: %s", count, reason)
         return to_begins(retention.begins(partitions), self._config.names)
-
-
-class _SeenTables(TableStore):
-    """Keeps the rows of the index that were read, as the index itself has joined them."""
-
-    most_rows = sys.maxsize
-    rows = TableRows()
-
-    def blocks(self, table: Table, names: Sequence[str], opened: ExitStack) -> Iterator[pa.Table]:
-        """Yield the rows of *table*: here all of them are to be seen."""
-        del opened
-        return self.batches(table, names, encoded=True)
-
-    def batches(
-        self,
-        table: Table,
-        names: Sequence[str] | None = None,
-        at_least: AtLeast | None = None,
-        *,
-        encoded: bool = False,
-    ) -> Iterator[pa.Table]:
-        """Yield the rows of *table* as it is now."""
-        is_of_index = table is RECORD_RUNS and encoded
-        if is_of_index:
-            self.rows = TableRows(self.most_rows)
-        for part in super().batches(table, names, at_least, encoded=encoded):
-            if is_of_index:
-                self.rows.add(part)
-            yield part
 
 
 def errors_of(metadata: ClusterMetadata | ClusterError) -> list[ClusterError]:

@@ -13,7 +13,6 @@ from offset_sync.config import Config, load_config
 from offset_sync.config.cautions import cautions
 from offset_sync.ingest.full_disk import is_of_full_disk, with_full_disk
 from offset_sync.ingest.query_errors import first_line
-from offset_sync.jobs.heap import keep_freed_memory
 from offset_sync.jobs.log_format import FORMATS, VARIABLE, default_format, start_logging, tell
 from offset_sync.jobs.process_end import ProcessEnd
 from offset_sync.model.errors import ConfigError, OffsetSyncError, TakenOverError
@@ -53,7 +52,6 @@ def job_arguments(description: str, *, has_once: bool = True) -> argparse.Argume
 def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> int:
     """Run *function* until it is done or SIGTERM comes; return the exit code and print one line per failure."""
     arguments = parser.parse_args(argv)
-    keep_freed_memory()
     log_format = arguments.log_format
     start_logging(log_format)
     try:

@@ -18,7 +18,6 @@ from offset_sync.ingest.pace import Pace
 from offset_sync.ingest.quarantine_replay import replay_quarantine
 from offset_sync.ingest.query_supervisor import STOPPED, BatchFunction, QuerySupervisor
 from offset_sync.jobs.commit_reading import CommitReading
-from offset_sync.jobs.early_index import begin_to_read, taken_over
 from offset_sync.jobs.home_watch import HomeWatch
 from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
 from offset_sync.jobs.metrics.group_collector import Positions
@@ -58,15 +57,14 @@ logger = logging.getLogger(__name__)
 
 def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Sync until stopped, or with ``--once`` what is there now; return one line per failure."""
-    index, spark = begin_to_read(config), open_session("offset-sync sync_offsets", reads_internal_topics=True)
+    spark = open_session("offset-sync sync_offsets", reads_internal_topics=True)
     try:
         tables = TableStore.of(config)
         tables.create((*TABLES, CUTOVERS))
         with opened(config, tables, arguments, stop) as run:
             while not arguments.once and not stop.is_set():
-                SyncJob(config, spark, run, index, is_once=False).run()
-                index = None
-            return SyncJob(config, spark, run, index, is_once=True).run() if arguments.once else []
+                SyncJob(config, spark, run, is_once=False).run()
+            return SyncJob(config, spark, run, is_once=True).run() if arguments.once else []
     finally:
         spark.stop()
 
@@ -77,7 +75,7 @@ class SyncJob:
     A dry run takes nothing from a job beside it: it reads on from where that one has read, and writes its plan alone.
     """
 
-    def __init__(self, config: Config, spark: SparkSession, run: Run, index: RecordIndex | None, *, is_once: bool):
+    def __init__(self, config: Config, spark: SparkSession, run: Run, *, is_once: bool) -> None:
         self._config, self._spark, self._run, self._is_once = config, spark, run, is_once
         self._lease, self._over = run.lease, following(run.lease.stop)
         self._is_ready, self._gone = threading.Event(), set[str]()
@@ -85,7 +83,8 @@ class SyncJob:
         options, most, names = config.admin_options, config.sync.requests_in_flight, config.names
         self._admins = {a: open_admin(a, options(a), names, requests_in_flight=most) for a in config.clusters}
         learn_names(config, self._admins)
-        self._state = SyncState(config, taken_over(index, config, self._tables))
+        index = RecordIndex(self._tables, config.timed_topics(), memory_bytes=config.sync.index_memory)
+        self._state = SyncState(config, index)
         self._history = TranslationHistory(self._tables, self._state.offsets.keys, config)
         self._metrics = SyncMetrics(config)
         self._positions = Positions(self._state, self._metrics.waiting, config.metrics.worst)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,39 +14,88 @@ from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, ClusterPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.incarnation_rows import lives_of
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_FINGERPRINTS, RECORD_RUNS
+from offset_sync.tables.sealed_files import Directory
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.incarnations import Incarnation
 
-_ENDS = {
-    RECORD_RUNS: ("indexed_at", (("origin", "origin_start"), ("cluster", "start_offset"))),
-    RECORD_FINGERPRINTS: ("read_at", (("cluster", "start_offset"),)),
-}
-"""When a row was written, and of which logs it has records: a run of the log that they were produced in, too."""
-_LOG = ["topic", "partition", "length"]
+_RUN_ENDS = (("origin", "origin_start"), ("cluster", "start_offset"))
+"""Of which logs a run has records: of the one where they were produced, too."""
+_PLACE = ["topic", "partition"]
 _COMMIT = ["cluster", "log_partition", "log_offset", "captured_at"]
+Ends = Sequence[tuple[str, str]]
+Lives = Collection[tuple[ClusterPartition, Incarnation]]
 
 
 def highest_indexed(
     tables: TableStore, are_copied: Callable[[str], object] | None = None
 ) -> dict[ClusterPartition, int]:
-    """Return, by log, the first offset above all records of it that are indexed; reads two whole tables.
+    """Return, by log, the first offset above all records of it that are indexed.
 
     Of a log with several lives only what was indexed in the last one counts. Of topics that *are_copied* byte for byte
-    (None: there are none) only the log itself counts: a copy that was written to tells nothing of its original.
+    (None: there are none) only the log itself counts: a copy that was written to tells nothing of its original. Sealed
+    files say it themselves; all rows of others are read, and what is older than a life of its partition.
     """
-    lives, found = lives_of(tables.all_rows(LOG_INCARNATIONS)), dict[ClusterPartition, int]()
-    for table, (at, ends) in _ENDS.items():
-        names = [*_LOG, *(name for end in ends for name in end), *([at] if lives else [])]
-        for rows in tables.batches(table, names, encoded=True):
-            for owner, start in ends:
-                is_wanted = pc.greater(rows.column("length"), 0).to_numpy() & ~_is_earlier(rows, owner, at, lives)
-                if owner == "origin" and are_copied is not None:
-                    is_wanted &= _is_told(rows, are_copied)
-                end = pc.add(rows.column(start), rows.column("length"))
-                for log, highest in _highest(rows, [owner, *_LOG[:2]], end, is_wanted):
-                    if log[0]:  # else nobody knows whose records they are
-                        found[ClusterPartition(*log)] = max(highest, found.get(ClusterPartition(*log), highest))
-    return found
+    found = _Highest(lives_of(tables.all_rows(LOG_INCARNATIONS)), are_copied)
+    names = [*_PLACE, "length", "cluster", "start_offset", "read_at"]
+    for rows in tables.batches(RECORD_FINGERPRINTS, names, encoded=True):
+        found.take_in(rows, "read_at", (("cluster", "start_offset"),))
+    segments = tables.segments(RECORD_RUNS)
+    files, schema = segments.newest(), pa.schema([RECORD_RUNS.arrow_schema.field(name) for name in _RUN])
+    for rows in segments.rows(files, schema):
+        found.take_in(rows, "indexed_at", _RUN_ENDS)
+    for each in files.sealed.values():
+        for group in found.take_in_directory(each.directory):
+            found.take_in(segments.read(each.path, group, schema), "indexed_at", _RUN_ENDS)
+    return found.ends
+
+
+_RUN = [*_PLACE, "length", "cluster", "start_offset", "origin", "origin_start", "indexed_at"]
+
+
+class _Highest:
+    """Gathers the highest :attr:`ends` by what is told of *lives*, and of which topics *are_copied*."""
+
+    def __init__(self, lives: Lives, are_copied: Callable[[str], object] | None) -> None:
+        self.ends: dict[ClusterPartition, int] = {}
+        self._lives, self._are_copied = lives, are_copied
+
+    def take_in(self, rows: pa.Table, at: str, ends: Ends) -> None:
+        """Take in *rows*, which were written *at*, and have such *ends*: columns of a cluster and of a start."""
+        for owner, start in ends:
+            is_wanted = pc.greater(rows.column("length"), 0).to_numpy() & ~_is_earlier(rows, owner, at, self._lives)
+            if owner == "origin" and self._are_copied is not None:
+                is_wanted &= _is_told(rows, self._are_copied)
+            end = pc.add(rows.column(start), rows.column("length"))
+            for log, highest in _highest(rows, [owner, *_PLACE], end, is_wanted):
+                self._note(ClusterPartition(*log), highest)
+
+    def take_in_directory(self, said: Directory) -> list[int]:
+        """Take in what a sealed file says of its rows; return the row groups of which it has to be read."""
+        parts, spans = said.parts, said.spans
+        places = {log.topic_partition: life.noticed_ms for log, life in sorted(self._lives, key=_noticed)}
+        until_ms = np.array([places.get(log.topic_partition, ABSENT) for log in said.logs], np.int64)
+        is_read = (parts["oldest_ms"] <= until_ms[parts["log"]]) | (parts["plain"] == 0)
+        for log, reach in zip(parts["log"][~is_read].tolist(), parts["reach"][~is_read].tolist(), strict=True):
+            if reach:
+                self._note(said.logs[log], reach)
+        known = ~is_read[spans["part"]]
+        log_of = parts["log"][spans["part"]]
+        for log, origin, high in zip(
+            *(each[known].tolist() for each in (log_of, spans["origin"], spans["high"])), strict=True
+        ):
+            place, name = said.logs[log], said.origins[origin]
+            if name == place.cluster or self._are_copied is None or not self._are_copied(place.topic):
+                self._note(place._replace(cluster=name), high + 1)
+        groups: list[int] = np.unique(parts["group"][is_read]).tolist()
+        return groups
+
+    def _note(self, log: ClusterPartition, end: int) -> None:
+        if log.cluster:  # else nobody knows whose records they are
+            self.ends[log] = max(end, self.ends.get(log, end))
+
+
+def _noticed(each: tuple[ClusterPartition, Incarnation]) -> int:
+    return each[1].noticed_ms
 
 
 def highest_captured(tables: TableStore, lives: CommitLogLives) -> dict[ClusterPartition, int]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.bounded_rows import split_bounds, without_bounds
@@ -18,13 +18,12 @@ logger = logging.getLogger(__name__)
 
 
 class IndexLogs:
-    """One :class:`LogIndex` per (cluster, topic, partition); threads may take in different logs."""
+    """One :class:`LogIndex` per (cluster, topic, partition)."""
 
     def __init__(self) -> None:
         self.logs: dict[ClusterPartition, LogIndex] = {}
         self.partitions: dict[tuple[str, str], int] = {}
         self._lost: dict[ClusterPartition, list[Lost]] = {}
-        self._beginning = threading.Lock()
 
     def take_in(self, of_log: ClusterPartition, rows: IndexRows, lives: KnownIncarnations, *, is_timed: bool) -> None:
         """Take in *rows* of a log, which are in order; what a cut has taken of them is lost."""
@@ -44,16 +43,13 @@ class IndexLogs:
         self, of_log: ClusterPartition, rows: IndexRows, lives: KnownIncarnations, edges: Runs, *, is_timed: bool
     ) -> None:
         """Take in some *rows* of a log, which are in order, and *edges* that lie among them."""
-        rows, unrecognised = (without_bounds(rows), None) if lives.concern(of_log) else split_bounds(rows)
-        runs, kept = readable(rows.runs), rows.length
-        if lives.concern(of_log):
-            kept, runs = lives.live(of_log, runs, edges)
+        rows, runs, kept, unrecognised = standing_runs(of_log, rows, lives, edges)
         starts = [int(each.start[0]) for each in (runs, unrecognised) if each is not None and len(each)]
         if not starts:
             return
         log = self.logs.get(of_log)
         if log is None:
-            log = self._begin(of_log, min(starts))
+            log = self.begin(of_log, min(starts))
         if unrecognised is not None:
             log.note_unrecognised(unrecognised)
         if len(runs) == 0:
@@ -64,18 +60,21 @@ class IndexLogs:
         log.extend(whole, int(runs.end.max()))
         _note_times(log, rows, kept, is_timed=is_timed)
 
-    def _begin(self, of_log: ClusterPartition, first: int) -> LogIndex:
+    def begin(self, of_log: ClusterPartition, first: int) -> LogIndex:
+        """Return the index of a log that begins at its offset *first*."""
         log = LogIndex(first)
         for before in self._lost.get(of_log, []):
             log.lose(*before)
-        with self._beginning:
-            self.logs[of_log] = log
-            self.partitions[of_log[:2]] = self.partitions.get(of_log[:2], 0) + 1
+        self.logs[of_log] = log
+        self.partitions[of_log[:2]] = self.partitions.get(of_log[:2], 0) + 1
         return log
 
-    def sort(self, logs: Sequence[ClusterPartition]) -> None:
-        """Have the logs in the order of *logs*, whoever took them in first."""
-        self.logs = {each: self.logs[each] for each in logs if each in self.logs}
+    def adopt(self, others: IndexLogs) -> None:
+        """Take over the logs of *others*, of which none is here."""
+        self.logs |= others.logs
+        self._lost |= others._lost
+        for topic, count in others.partitions.items():
+            self.partitions[topic] = self.partitions.get(topic, 0) + count
 
     def forget(self, partitions: Collection[TopicPartition] | Mapping[TopicPartition, object]) -> None:
         """Forget all logs of *partitions*, which are taken in anew."""
@@ -84,6 +83,28 @@ class IndexLogs:
         for known in [each for each in self.logs if each.topic_partition in partitions]:
             del self.logs[known]
             self.partitions[known[:2]] -= 1
+
+
+class Standing(NamedTuple):
+    """What is true of some *rows* of a log: their *runs*, how much of each is *kept* (-1: nothing), shape (rows,).
+
+    *unrecognised* says where originals may stand that nobody recognises; None: nothing is said of it.
+    """
+
+    rows: IndexRows
+    runs: Runs
+    kept: Int64s
+    unrecognised: Runs | None
+
+
+def standing_runs(of_log: ClusterPartition, rows: IndexRows, lives: KnownIncarnations, edges: Runs) -> Standing:
+    """Return what is true of *rows*, which are in order, by the *lives* of the partition's logs."""
+    if not lives.concern(of_log):
+        rows, unrecognised = split_bounds(rows)
+        return Standing(rows, readable(rows.runs), rows.length, unrecognised)
+    rows = without_bounds(rows)
+    kept, runs = lives.live(of_log, readable(rows.runs), edges)
+    return Standing(rows, runs, kept, None)
 
 
 def _note_times(log: LogIndex, rows: IndexRows, kept: Int64s, *, is_timed: bool) -> None:

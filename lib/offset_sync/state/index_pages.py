@@ -1,152 +1,251 @@
-"""How much of the record index is in memory: the newest runs of each log, and pages that were asked for lately.
-
-Older runs lie in a spill file, in pages of some thousand, and of some hundred where there are many logs. A log that
-has many runs gives more than one that has few, so that all of them together keep within what they may take.
-"""
+"""The pages of the record index: stretches of its logs that lie in sealed files, and are read when asked for."""
 
 from __future__ import annotations
 
-import errno
 import logging
-import sys
 import threading
+from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
+import pyarrow as pa
 
-from offset_sync.state.spill_file import Extent, SpillFile
+from offset_sync.model.values import ClusterPartition
+from offset_sync.state.incarnations import KnownIncarnations
+from offset_sync.state.index_logs import standing_runs
+from offset_sync.state.index_rows import IndexRows, RowReader, joined, with_gaps
+from offset_sync.state.sealed_parts import SealedParts
+from offset_sync.tables.segments import Segments
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.paged_runs import columns_of
-from offset_sync.translate.index.runs import Int64s, Runs
+from offset_sync.translate.index.runs import NO_RUNS, Runs
+from offset_sync.translate.index.stretches import NO_PAGES, Stretches, in_a_row
 
 logger = logging.getLogger(__name__)
-PAGE_RUNS, _LEAST_PAGE_RUNS = 1 << 12, 256
-"""A page has what its log gives at a time, at most so many runs, for all of it is read for one answer that lies deep.
-
-Of fewer than the least it would take more room in the directory than in memory.
-"""
-_RUN_BYTES = 180
-"""Of a run in memory: its columns, where the other side's records stand, and room to grow (``benchmarks/tried.md``)."""
-_PAGE_RUN_BYTES = 40
+_RUN_BYTES = 40
 _CACHE_SHARE = 0.25
-_ROW_BYTES, _READING_SHARE, _LEAST_ROWS = 240, 0.25, 4
-"""Of a row of the table: its columns, and those of it that are being sorted or taken in."""
-_SLACK = 1.25
-"""A log gives when it has so many times what it may keep: not a page for each run that comes."""
+_GROUPS = 4
+"""So many row groups are remembered: those of many small logs are asked for one after the other."""
 
 
-class IndexPages:
-    """Keeps logs within *memory_bytes*, in pages of at most *page_runs*; None: everything stays in memory.
-
-    Threads may share it, each with logs of its own.
-    """
-
-    def __init__(self, memory_bytes: int | None = None, page_runs: int = PAGE_RUNS) -> None:
-        self._page_runs, self._is_full, self._memory_bytes = page_runs, False, memory_bytes
-        self._most_runs = None if memory_bytes is None else int(memory_bytes * (1 - _CACHE_SHARE) / _RUN_BYTES)
-        self._cache = PageCache(int((memory_bytes or 0) * _CACHE_SHARE / _PAGE_RUN_BYTES))
-        self._file: SpillFile | None = None
-        self._opening = threading.Lock()
-
-    @property
-    def rows_at_once(self) -> int:
-        """How many rows of the table may be in memory while it is read."""
-        if self._memory_bytes is None:
-            return sys.maxsize
-        return max(_LEAST_ROWS, int(self._memory_bytes * _READING_SHARE / _ROW_BYTES))
-
-    def share(self, sizes: Int64s) -> int:
-        """Return how many runs each of logs of such *sizes* may keep in memory."""
-        if self._most_runs is None or sizes.sum() <= self._most_runs:
-            return sys.maxsize
-        return max(1, level(sizes, self._most_runs))
-
-    def make_room(self, logs: Collection[LogIndex]) -> None:
-        """Have *logs* give what is too much; where the disk has no room it stays in memory, and is told once."""
-        if self._most_runs is not None:
-            kept = self.share(np.array([len(log.paged.tail) for log in logs], np.int64))
-            self.trim([(log, kept) for log in logs])
-
-    def trim(self, logs: Iterable[tuple[LogIndex, int]]) -> None:
-        """Have each of *logs* give what it has beyond what it may keep, as :meth:`make_room` does."""
-        try:
-            for log, kept in logs:
-                if len(log.paged.tail) > kept * _SLACK:
-                    self._give(log, kept, self._open_file())
-                    self._is_full = False
-        except OSError as problem:
-            if not self._is_full:
-                reason = errno.errorcode.get(problem.errno or 0, "") or str(problem)
-                logger.warning("the index takes more memory than it may, its disk has no room: %s", reason)
-            self._is_full = True
-
-    def _open_file(self) -> SpillFile:
-        with self._opening:
-            self._file = self._file or SpillFile()
-            return self._file
-
-    def _give(self, log: LogIndex, kept: int, file: SpillFile) -> None:
-        page_runs = min(self._page_runs, max(_LEAST_PAGE_RUNS, int(kept * (_SLACK - 1))))
-        if pages := (len(log.paged.tail) - max(kept, 1)) // page_runs:
-            log.let_go(pages, page_runs, log.store or LogPages(file, self._cache))
+class MisstatedError(Exception):
+    """A sealed file holds other rows than its directory says."""
 
 
 class PageCache:
-    """Pages that were asked for lately, of so many runs together; threads may share it."""
+    """Pages that were asked for lately, in *memory_bytes* together or a share of them; threads may share it."""
 
-    def __init__(self, most_runs: int) -> None:
-        self._most_runs, self._runs = most_runs, 0
-        self._pages: OrderedDict[Extent, Runs] = OrderedDict()
-        self._lock = threading.RLock()  # pages may be dropped wherever the last who knew them goes
+    def __init__(self, memory_bytes: int | None = None) -> None:
+        self._most_runs = 1 << 62 if memory_bytes is None else int(memory_bytes * _CACHE_SHARE / _RUN_BYTES)
+        self._runs = 0
+        self._pages: OrderedDict[tuple[object, int], Runs] = OrderedDict()
+        self._lock = threading.Lock()
 
-    def get(self, file: SpillFile, extent: Extent) -> Runs:
-        """Return the page that *extent* is of."""
+    def get(self, owner: object, number: int, read: Callable[[], Runs]) -> Runs:
+        """Return page *number* of *owner*, which *read* returns where it is not here."""
         with self._lock:
-            if (known := self._pages.get(extent)) is not None:
-                self._pages.move_to_end(extent)
+            if (known := self._pages.get((owner, number))) is not None:
+                self._pages.move_to_end((owner, number))
                 return known
-        start, length, origin, origin_start, indexed_at_ms = file.get(extent)
-        page = Runs(start, length, origin.astype(np.int32), origin_start, indexed_at_ms)
+        page = read()
         with self._lock:
-            if extent not in self._pages:
-                self._pages[extent], self._runs = page, self._runs + len(page)
+            if (owner, number) not in self._pages:
+                self._pages[owner, number], self._runs = page, self._runs + len(page)
             while self._runs > self._most_runs and len(self._pages) > 1:
                 self._runs -= len(self._pages.popitem(last=False)[1])
         return page
 
-    def drop(self, extent: Extent) -> None:
-        """Forget a page whose room somebody else gets."""
+
+class PartReader:
+    """Reads the rows of parts; raises MisstatedError, and has their file believed no more, where they are others."""
+
+    def __init__(self, segments: Segments, rows: RowReader, schema: pa.Schema) -> None:
+        self.rows, self._segments, self._schema = rows, segments, schema
+        self._groups: OrderedDict[tuple[str, int], IndexRows] = OrderedDict()
+        self._lock = threading.Lock()
+        self.is_misstated = False
+
+    def read(self, parts: SealedParts, part: int) -> IndexRows:
+        """Return the rows of a part, in order."""
+        file, group, first, count, log, start = (
+            int(parts.columns[name][part]) for name in ("file", "group", "first_row", "rows", "log", "start")
+        )
+        found = self._group(parts.paths[file], group).take(slice(first, first + count))
+        if len(found) != count or not (found.log == log).all() or int(found.start.min()) != start:
+            self.distrust(parts, part)
+        return found.in_order()
+
+    def distrust(self, parts: SealedParts, part: int) -> None:
+        """Have the file of a part believed no more."""
+        path = parts.paths[int(parts.columns["file"][part])]
+        self._segments.distrust(path)
+        self.is_misstated = True
+        raise MisstatedError(f"{path} holds other rows than it says: its rows are read like those that are not sealed")
+
+    def _group(self, path: str, group: int) -> IndexRows:
         with self._lock:
-            self._runs -= len(self._pages.pop(extent, ()))
+            if (known := self._groups.get((path, group))) is not None:
+                return known
+        found = self.rows.read(self._segments.read(path, group, self._schema))
+        with self._lock:
+            self._groups[path, group] = found
+            if len(self._groups) > _GROUPS:
+                self._groups.popitem(last=False)
+        return found
+
+
+class Block(Protocol):
+    """Some pages of a log, which follow each other."""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+
+    def read(self, number: int) -> Runs:
+        """Return the runs of the page that has this number among them."""
 
 
 class LogPages:
-    """The pages of one log; others get their room when nobody holds the log, or a view of it, any more."""
+    """The pages of one log; none ever changes, and blocks are only added."""
 
-    def __init__(self, file: SpillFile, cache: PageCache) -> None:
-        self._file, self._cache = file, cache
-        self._extents: dict[tuple[int, int], Extent] = {}
+    def __init__(self, cache: PageCache) -> None:
+        self._cache = cache
+        self._blocks: list[Block] = []
+        self._first: list[int] = []
+        self._pages = 0
 
-    def keep(self, page: Runs, first: int, end: int) -> None:
-        """Keep the runs of the page ``[first, end)``; raises OSError where there is no room."""
-        self._extents[first, end] = self._file.put([column.astype(np.int64, copy=False) for column in columns_of(page)])
+    def add(self, block: Block) -> None:
+        """Add the pages that come next."""
+        self._blocks.append(block)
+        self._first.append(self._pages)
+        self._pages += len(block)
 
-    def read(self, first: int, end: int) -> Runs:
-        """Return the runs of the page ``[first, end)``."""
-        return self._cache.get(self._file, self._extents[first, end])
-
-    def __del__(self) -> None:
-        for extent in self._extents.values():
-            self._cache.drop(extent)
-            self._file.free(extent)
+    def read(self, number: int) -> Runs:
+        """Return the runs of a page."""
+        at = bisect_right(self._first, number) - 1
+        return self._cache.get(self, number, lambda: self._blocks[at].read(number - self._first[at]))
 
 
-def level(sizes: Int64s, most: int) -> int:
-    """Return how many each may keep, so that all that have more keep as many and together they keep *most*."""
-    ascending = np.sort(sizes)
-    left = len(ascending) - np.arange(len(ascending))
-    if_all_larger_keep = np.cumsum(ascending) - ascending + left * ascending
-    number = int(np.searchsorted(if_all_larger_keep, most, "right"))
-    smaller = int(ascending[:number].sum())
-    return (most - smaller) // max(1, len(ascending) - number)
+class Source(NamedTuple):
+    """By what the rows of a log are read, and what they are worth: *lives* as they were when its pages were told."""
+
+    place: ClusterPartition
+    reader: PartReader
+    parts: SealedParts
+    lives: KnownIncarnations
+
+
+@dataclass(frozen=True)
+class PlainBlock:
+    """Pages that are a part each: *pages* is what its directory says of them, *numbers* are those of the parts."""
+
+    source: Source
+    pages: Stretches
+    numbers: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def read(self, number: int) -> Runs:
+        """Return the runs of a page; raises MisstatedError where the directory says other things of them."""
+        source, part, said = self.source, self.numbers[number], self.pages.take(slice(number, number + 1))
+        begin = int(source.parts.columns["start"][part])
+        runs = runs_above(source, source.reader.read(source.parts, part), begin)
+        if not _is_said(Stretches.of(runs, int(said.start[0]), int(said.end[0])), said):
+            source.reader.distrust(source.parts, part)
+        return runs
+
+
+@dataclass(frozen=True)
+class MixedBlock:
+    """One page of what several parts, and *rows* that are not sealed, have from offset *low* to below *high*.
+
+    All below *begin* was known before, and where the *edges* are nothing lacks.
+    """
+
+    source: Source
+    numbers: Sequence[int]
+    rows: IndexRows
+    low: int
+    high: int
+    begin: int = 0
+    edges: Runs = NO_RUNS
+
+    def __len__(self) -> int:
+        return 1
+
+    def all_rows(self) -> IndexRows:
+        """Return its rows, in order."""
+        found = [self.source.reader.read(self.source.parts, part) for part in self.numbers]
+        rows = joined([*found, self.rows])
+        return rows.take((rows.start >= self.low) & (rows.start < self.high)).in_order()
+
+    def read(self, number: int) -> Runs:
+        """Return the runs of the page."""
+        return runs_above(self.source, self.all_rows(), self.begin, self.edges)
+
+
+@dataclass(frozen=True)
+class SealedPages:
+    """What lies in a file that was just sealed, of one log: *runs* of each page, and what a directory says of all."""
+
+    place: ClusterPartition
+    block: PlainBlock
+    runs: Sequence[Runs]
+
+    @classmethod
+    def of(cls, source: Source, parts: range) -> SealedPages:
+        """Read *parts* of a log."""
+        pages, numbers, runs = list[Stretches](), list[int](), list[Runs]()
+        for part in parts:
+            begin, end, newest_ms = (int(source.parts.columns[name][part]) for name in ("start", "end", "newest_ms"))
+            found = runs_above(source, source.reader.read(source.parts, part), begin)
+            if len(found):
+                pages.append(replace(Stretches.of(found, begin, end), seen_ms=np.array([newest_ms])))
+                numbers.append(part)
+                runs.append(found)
+        return cls(source.place, PlainBlock(source, in_a_row(pages) if pages else NO_PAGES, numbers), runs)
+
+    def take_over(self, log: LogIndex, cache: PageCache) -> None:
+        """Keep no more than the directory of the pages of which *log* has the same runs in memory."""
+        begin, same = log.paged.tail_begin, 0
+        for runs, end in zip(self.runs, self.block.pages.end.tolist(), strict=True):
+            if end > log.frontier or not runs.same_records(log.paged.tail.from_offset(begin).below(end)):
+                break
+            begin, same = end, same + 1
+        if same:
+            pages = self.block.pages.take(slice(0, same))
+            pages = replace(pages, start=np.concatenate(([log.paged.tail_begin], pages.end[:-1])))
+            store = log.store if isinstance(log.store, LogPages) else LogPages(cache)
+            store.add(replace(self.block, pages=pages, numbers=self.block.numbers[:same]))
+            log.let_go(pages, sum(map(len, self.runs[:same])), store)
+        if same < len(self.runs):
+            logger.info("clusters.%s: %s-%d: what was sealed is not what is in memory, and stays there", *self.place)
+
+
+def runs_above(source: Source, rows: IndexRows, begin: int, edges: Runs = NO_RUNS) -> Runs:
+    """Return the runs that a log gets by *rows*, which are in order, where all below *begin* is known."""
+    runs = standing_runs(source.place, rows, source.lives, edges).runs
+    log = LogIndex(begin)
+    if len(runs):
+        log.extend(with_gaps(runs, begin), int(runs.end.max()))
+    return log.runs
+
+
+def _is_said(found: Stretches, said: Stretches) -> bool:
+    """Return whether what was *found* of a page is what was *said* of it; it may be said to be younger."""
+    if len(found) != 1:
+        return False
+    numbers = zip(found.columns[:4] + found.columns[5:], said.columns[:4] + said.columns[5:], strict=True)
+    origins = {origin for origin, span in said.spans.items() if span.records[0]}
+    return (
+        all(int(mine[0]) == int(other[0]) for mine, other in numbers)
+        and origins == found.spans.keys()
+        and all(
+            int(mine[0]) == int(other[0])
+            for origin in origins
+            for mine, other in zip(found.span(origin), said.span(origin), strict=True)
+        )
+        and bool(np.all(found.seen_ms <= said.seen_ms))
+    )

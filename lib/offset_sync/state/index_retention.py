@@ -6,8 +6,7 @@ incarnation that was indexed, and its index has reached the log's end. What is n
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -15,70 +14,22 @@ import pyarrow as pa
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.index_rows import COLUMNS, IndexRows, RowReader
+from offset_sync.state.index_rows import NO_ROWS, UNTIMED, RowReader, joined
 from offset_sync.state.snapshot import Index, MetadataByCluster
-from offset_sync.state.staged_rows import StagedRows
+from offset_sync.tables.catalog import RECORD_RUNS
+from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index_retention import IndexedLog, begins
+from offset_sync.translate.index_retention import IndexedLog, UnsealedRows, begins
+
+_NO_ROWS = UnsealedRows(NO_ROWS.start, NO_ROWS.seen_ms)
 
 
-class Rows:
-    """The rows of one log, read by ascending offset from what is *staged*; never all of them in memory."""
-
-    def __init__(self, staged: StagedRows, number: int) -> None:
-        self._staged, self._number = staged, number
-
-    def first_seen_since(self, at_ms: int) -> int:
-        """Return the lowest offset at which a row begins that was first seen at *at_ms* or later; NO_LIMIT: none."""
-        for rows in self._parts():
-            if len(young := rows.start[rows.seen_ms >= at_ms]):
-                return int(young[0])
-        return int(NO_LIMIT)
-
-    def last_at(self, offset: int) -> int:
-        """Return where the last row begins that begins at or below *offset*; the first row, if none does."""
-        found: int | None = None
-        for rows in self._parts():
-            row = int(np.searchsorted(rows.start, offset, "right")) - 1
-            if row >= 0 or found is None:
-                found = int(rows.start[max(row, 0)])
-            if row < len(rows) - 1:
-                break
-        if found is None:
-            raise ValueError("a log that is indexed has rows")
-        return found
-
-    def _parts(self) -> Iterator[IndexRows]:
-        for rows in self._staged.in_order(frozenset({self._number})):
-            mine = rows.take(np.asarray(rows.log == self._number))
-            if len(mine):
-                yield mine
-
-
-class TableRows(Mapping[ClusterPartition, Rows]):
-    """The rows of the table by log; not many more than *most_rows* in memory at a time."""
-
-    def __init__(self, most_rows: int = sys.maxsize) -> None:
-        self._reader = RowReader(lambda _origin: 0, lambda _topic: False)
-        self._rows = StagedRows(most_rows)
-
-    def add(self, part: pa.Table) -> None:
-        """Add some rows of ``record_runs``, in any order."""
-        rows = self._reader.read(part.select([name for name in COLUMNS if name in part.column_names]))
-        zero = np.zeros(len(rows), np.int64)
-        self._rows.add(IndexRows(rows.log, rows.start, zero, zero, zero, rows.seen_ms, zero, zero, zero))
-
-    def __getitem__(self, log: ClusterPartition) -> Rows:
-        """Return the rows of a log; they are read when something is asked of them."""
-        return Rows(self._rows, self._reader.numbers[log])
-
-    def __iter__(self) -> Iterator[ClusterPartition]:
-        """Yield the logs that have any."""
-        return iter(self._reader.logs)
-
-    def __len__(self) -> int:
-        """Return how many logs have any."""
-        return len(self._reader.logs)
+def unsealed_rows(tables: TableStore) -> dict[ClusterPartition, UnsealedRows]:
+    """Return the rows of ``record_runs`` that are not sealed, by log."""
+    segments, reader = tables.segments(RECORD_RUNS), RowReader(lambda _origin: 0, lambda _topic: False)
+    schema = pa.schema([RECORD_RUNS.arrow_schema.field(name) for name in UNTIMED])
+    rows = joined([NO_ROWS, *map(reader.read, segments.rows(segments.newest(), schema))]).in_order()
+    return {reader.logs[number]: UnsealedRows(of_log.start, of_log.seen_ms) for number, of_log in rows.by_log()}
 
 
 def lowest_commits(committed: CommittedOffsets, is_included: Callable[[str], bool]) -> dict[ClusterPartition, int]:
@@ -99,12 +50,12 @@ def lowest_commits(committed: CommittedOffsets, is_included: Callable[[str], boo
 
 
 class Retention:
-    """Decides partition by partition; *rows* are what *index* was made of, *metadata* were taken before it was read."""
+    """Decides partition by partition; *rows* are in no page of *index*, *metadata* were taken before both were read."""
 
     def __init__(
         self,
         index: Index,
-        rows: Mapping[ClusterPartition, Rows],
+        rows: Mapping[ClusterPartition, UnsealedRows],
         metadata: MetadataByCluster,
         lowest: Mapping[ClusterPartition, int],
         old_before_ms: int,
@@ -157,5 +108,6 @@ class Retention:
             return f"{alias} had other records before"
         if index.frontier < ends.log_end:
             return f"{alias} has not indexed it to its end"
-        rows, lowest = self._rows[where], self._lowest.get(where, int(NO_LIMIT))
+        lowest = self._lowest.get(where, int(NO_LIMIT))
+        rows = self._rows.get(where, _NO_ROWS)
         return IndexedLog(index, self._index.code(alias), ends.log_start, lowest, rows)

@@ -13,8 +13,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ClusterPartition
-from offset_sync.state.equal_columns import same_everywhere, taken, together
-from offset_sync.state.row_order import ascends, by_offset, narrow
 from offset_sync.tables.catalog import AT_MOST, BEGINS, NOT_BEFORE
 from offset_sync.translate.index.bounds import with_bounds
 from offset_sync.translate.index.origin_positions import NO_LIMIT
@@ -24,8 +22,6 @@ TIMES = ("indexed_at", "min_timestamp", "max_timestamp", "complete_until")
 COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", "bound", *TIMES]
 UNTIMED = [name for name in COLUMNS if name not in ("min_timestamp", "max_timestamp")]
 """What is read where no topic is translated by timestamp."""
-_WORTH_A_STRETCH = 256
-"""Stretches of one log that are shorter on average are sorted."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +55,7 @@ class IndexRows:
         return Runs(self.start, self.length, self.origin.astype(np.int32), self.origin_start, self.seen_ms)
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> IndexRows:
-        return IndexRows(*(taken(column, rows) for column in self.columns))
+        return IndexRows(*(column[rows] for column in self.columns))
 
     def by_log(self) -> Iterator[tuple[int, IndexRows]]:
         """Yield the number of each log and its rows, of rows in order."""
@@ -67,75 +63,39 @@ class IndexRows:
         for first, end in pairwise([0, *edges.tolist(), len(self)] if len(self) else []):
             yield int(self.log[first]), self.take(slice(first, end))
 
-    def below(self, log: int, start: int) -> int:
-        """Return how many of the rows, which are in order, stand before *start* of *log*."""
-        first, end = np.searchsorted(self.log, [log, log + 1]).tolist()
-        return int(first + np.searchsorted(self.start[first:end], start))
-
     def in_order(self) -> IndexRows:
         """Return the same by log and offset.
 
         Where one micro-batch has ended before the next one begins: its end comes first. Of what is there twice that
         which was seen first.
         """
-        if len(self) < 2:
-            return self
-        order = self._order()
-        return self if order is None else self.take(order)
+        order = self.order()
+        return self if bool((order[1:] > order[:-1]).all()) else self.take(order)
 
-    def _order(self) -> NDArray[np.intp] | None:
-        """Return how the rows are put in order, None where they are: they are copied once at most."""
-        order, log, start = None, self.log, self.start
-        if not ascends(log):
-            order = narrow(log).argsort(kind="stable")
-            log, start = log[order], start[order]
-        same = log[1:] == log[:-1]
-        is_wrong = same & (start[1:] < start[:-1])
-        if is_wrong.any():
-            placed = by_offset(log, start, np.unique(log[1:][is_wrong]))
-            order = placed if order is None else order[placed]
-            start = start[placed]
-        is_next = same & (start[1:] == start[:-1])
-        if not is_next.any():
-            return order
-        tied = (np.concatenate((is_next, [False])) | np.concatenate(([False], is_next))).nonzero()[0]
-        rows = tied if order is None else order[tied]
-        tie = self.take(rows)
-        by_tie = np.lexsort((tie.origin, tie.seen_ms, -tie.origin_start, tie.length, tie.start, tie.log))
-        if order is None and ascends(by_tie):
-            return None
-        order = np.arange(len(self)) if order is None else order
-        order[tied] = rows[by_tie]
+    def order(self) -> NDArray[np.intp]:
+        """Return how the rows are put :meth:`in_order`, shape (rows,)."""
+        order = np.lexsort((self.start, self.log))
+        log, start = self.log[order], self.start[order]
+        is_next = (log[1:] == log[:-1]) & (start[1:] == start[:-1])
+        if is_next.any():
+            tied = (np.append(is_next, False) | np.append(False, is_next)).nonzero()[0]
+            tie = self.take(order[tied])
+            by_tie = np.lexsort((tie.origin, tie.seen_ms, -tie.origin_start, tie.length, tie.start, tie.log))
+            order[tied] = order[tied][by_tie]
         return order
 
 
 _COLUMNS = [field.name for field in fields(IndexRows)]
 
 
-def _milliseconds(times: pa.ChunkedArray) -> Int64s:
-    """Return *times*, which are in µs, 0 for null."""
-    if times.null_count == len(times):
-        return same_everywhere(0, len(times))
-    return int64s(times) // 1000
-
-
-def joined_by_log(parts: Sequence[IndexRows]) -> IndexRows:
-    """Return the rows of all *parts* by log, those of one log in the order of the parts.
-
-    Where they have stretches of one log that are long enough these are put together, which is faster than sorting.
-    """
-    stretches = sum(int(np.count_nonzero(np.diff(part.log))) + 1 for part in parts)
-    if stretches * _WORTH_A_STRETCH > sum(map(len, parts)):
-        return joined(parts)
-    slices = [each for part in parts for each in part.by_log()]
-    return joined([rows for _, rows in sorted(slices, key=lambda each: each[0])])
+NO_ROWS = IndexRows(*(np.empty(0, np.int64) for _ in _COLUMNS))
 
 
 def joined(parts: Sequence[IndexRows]) -> IndexRows:
     """Return the rows of all *parts*."""
     if len(parts) == 1:
         return parts[0]
-    return IndexRows(*map(together, zip(*(part.columns for part in parts), strict=True)))
+    return IndexRows(*map(np.concatenate, zip(*(part.columns for part in (NO_ROWS, *parts)), strict=True)))
 
 
 class RowReader:
@@ -154,16 +114,15 @@ class RowReader:
     def read(self, rows: pa.Table) -> IndexRows:
         """Return *rows*, in no order."""
         if rows.num_rows == 0:
-            nothing = np.empty(0, np.int64)
-            return IndexRows(*(nothing for _ in _COLUMNS))
+            return NO_ROWS
         log = self._logs_of(rows)
         start, length, origin_start = (int64s(rows.column(n)) for n in ("start_offset", "length", "origin_start"))
         codes, origin = _encoded(rows.column("origin"))
         is_timed = np.array(self._timed, np.bool_)
-        seen_ms, complete_ms = (_milliseconds(rows.column(name)) for name in ("indexed_at", "complete_until"))
-        least_ms = most_ms = same_everywhere(0, len(log))
+        seen_ms, complete_ms = (int64s(rows.column(name)) // 1000 for name in ("indexed_at", "complete_until"))
+        least_ms = most_ms = np.zeros(len(log), np.int64)
         if is_timed.any():
-            times = (_milliseconds(rows.column(name)) for name in ("min_timestamp", "max_timestamp"))
+            times = (int64s(rows.column(name)) // 1000 for name in ("min_timestamp", "max_timestamp"))
             least_ms, most_ms = (np.where(is_timed[log], each, 0) for each in times)
         known = np.array([self._code(name) for name in codes], np.int64)[origin]
         if (bound := rows.column("bound")).null_count < len(bound):

@@ -1,101 +1,161 @@
-"""All of ``record_runs`` taken in at once, of any size: what is too much for memory lies on the disk meanwhile."""
+"""The logs of the index from the table's files: by the directories of what is sealed, and by all rows of the rest.
+
+A part becomes a page unread. What a directory cannot tell is read, a few parts at a time, and becomes pages too: logs
+of a partition of which one has begun another life, timestamps, parts that lie across each other (a log that was indexed
+again), and parts before which something lacks. In memory is what comes after the last sealed part.
+"""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, groupby
 
-import pyarrow as pa
+import numpy as np
+from numpy.typing import NDArray
 
-from offset_sync.model.values import ClusterPartition
 from offset_sync.state.bounded_rows import without_bounds
 from offset_sync.state.incarnations import KnownIncarnations, to_edges
 from offset_sync.state.index_logs import IndexLogs
-from offset_sync.state.index_pages import IndexPages
-from offset_sync.state.index_rows import IndexRows, RowReader, readable
-from offset_sync.state.read_ahead import read_ahead
-from offset_sync.state.staged_rows import LogPart, StagedRows
-from offset_sync.tables.sorted_files import Block
-from offset_sync.translate.index.runs import Runs
+from offset_sync.state.index_pages import LogPages, MixedBlock, PageCache, PartReader, PlainBlock, Source
+from offset_sync.state.index_rows import NO_ROWS, IndexRows, readable
+from offset_sync.state.sealed_parts import SealedParts
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.origin_positions import NO_LIMIT
+from offset_sync.translate.index.runs import NO_RUNS, Runs
+from offset_sync.translate.index.stretches import Stretches
 
-logger = logging.getLogger(__name__)
-_WORKERS = 2
-"""So many logs of a large table are taken in side by side: what takes time there are long arrays, without the GIL."""
+_NEVER = int(NO_LIMIT)
 
 
+@dataclass(frozen=True)
 class IndexStart:
-    """Reads the table by *parts*, in any order; *pages* says how much may be in memory."""
+    """What the table has: sealed *parts*, and *rows* that are not sealed, by log and offset."""
 
-    def __init__(self, reader: RowReader, pages: IndexPages, parts: Iterable[pa.Table | Block]) -> None:
-        self._reader, self._pages = reader, pages
-        self._rows = StagedRows(pages.rows_at_once)
-        self._edges: dict[ClusterPartition, dict[int, int]] = {}
-        self.newest_ms: int | None = None
-        for part in read_ahead(map(self._read, parts)):
-            if isinstance(part, Block):
-                self._saw(max(each.newest_ms for each in part.parts))
-                numbered = [LogPart(reader.number_of(each.log), each.first, each.rows) for each in part.parts]
-                self._rows.add_block(numbered, partial(self._read_block, part))
+    reader: PartReader
+    cache: PageCache
+    parts: SealedParts
+    rows: IndexRows
+
+    @property
+    def newest_ms(self) -> int | None:
+        """When the newest row was indexed; None: there is none."""
+        times = [each for each in (self.parts.columns["newest_ms"], self.rows.seen_ms) if len(each)]
+        return max((int(each.max()) for each in times), default=None)
+
+    def take_in(self, found: IndexLogs, number: int, lives: KnownIncarnations) -> None:
+        """Take the log of this number into *found*, where it is not yet, as it is by *lives*."""
+        place, parts = self.reader.rows.logs[number], self.parts.of_log(number)
+        first, end = np.searchsorted(self.rows.log, [number, number + 1]).tolist()
+        rows = self.rows.take(slice(first, end))
+        if len(parts) or len(rows):
+            source = Source(place, self.reader, self.parts, lives)
+            _LogStart(source, found, LogPages(self.cache), parts, rows).take_in()
+
+
+@dataclass
+class _LogStart:
+    """One log; *rows* are those that are not sealed."""
+
+    source: Source
+    found: IndexLogs
+    pages: LogPages
+    parts: range
+    rows: IndexRows
+
+    def take_in(self) -> None:
+        """Take in all parts, and then the rows that come after them."""
+        source = self.source
+        edges = self._look_for_cuts() if source.lives.of(source.place) else {}
+        for is_plain, group in groupby(enumerate(self._are_plain().tolist()), lambda each: each[1]):
+            numbers = [number for number, _ in group]
+            parts = range(self.parts.start + numbers[0], self.parts.start + numbers[-1] + 1)
+            if is_plain:
+                self._append(parts)
                 continue
-            if len(part):
-                self._saw(int(part.seen_ms.max()))
-            self._rows.add(part)
+            for block in self._mixed(parts):
+                self._read(block, edges)
+        self._take(self._rows(to_sealed=False), edges)
 
-    def _read(self, part: pa.Table | Block) -> IndexRows | Block:
-        return part if isinstance(part, Block) else self._reader.read(part)
+    def _rows(self, *, to_sealed: bool) -> IndexRows:
+        """Return the rows that are not sealed: those that lie among the parts, or those after them."""
+        sealed_to = int(self.source.parts.column("end", self.parts).max(initial=-1))
+        late = int(np.searchsorted(self.rows.start, sealed_to))
+        return self.rows.take(slice(0, late) if to_sealed else slice(late, None))
 
-    def _read_block(self, block: Block) -> IndexRows:
-        return self._reader.read(block.read())
-
-    def _saw(self, newest_ms: int) -> None:
-        self.newest_ms = max(newest_ms, self.newest_ms or 0)
-
-    def taken_in(self, lives: KnownIncarnations) -> IndexLogs:
-        """Return the logs as they are by *lives*, which were read after the rows."""
-        found = IndexLogs()
-        self._look_for_cuts(found, lives)
-        kept, shares = self._pages.share(self._rows.sizes), self._rows.shares(_WORKERS)
-        take_in = partial(self._take_in, found, lives, kept, len(shares))
-        if len(shares) == 1:
-            take_in(shares[0])
-        else:
-            with ThreadPoolExecutor(len(shares)) as workers:
-                list(workers.map(take_in, shares))
-        found.sort(self._reader.logs)
+    def _are_plain(self) -> NDArray[np.bool_]:
+        """Return which parts can be pages as they are, shape (parts,)."""
+        source, column = self.source, self.source.parts.column
+        start, end = column("start", self.parts), column("end", self.parts)
+        if source.lives.concern(source.place) or source.reader.rows.is_timed(source.place.topic):
+            return np.zeros(len(start), np.bool_)
+        reach = np.maximum.accumulate(np.concatenate((start[:1], end)))[:-1]
+        # Of rows with one offset the order is that in which they were seen.
+        newest_ms = np.maximum.accumulate(np.concatenate(([-1], column("newest_ms", self.parts))))[:-1]
+        is_apart = (start > reach) | ((start == reach) & (column("oldest_ms", self.parts) >= newest_ms))
+        is_next_apart = np.append(is_apart[1:], True)
+        lacks = (column("begins", self.parts) > 0) & (start > reach)
+        is_across = end > int(self.rows.start[0]) if len(self.rows) else np.zeros(len(start), np.bool_)
+        found: NDArray[np.bool_] = is_apart & is_next_apart & ~lacks & (column("plain", self.parts) > 0) & ~is_across
         return found
 
-    def _take_in(
-        self, found: IndexLogs, lives: KnownIncarnations, kept: int, workers: int, mine: frozenset[int]
-    ) -> None:
-        """Take in the logs of these numbers into *found*, one after the other."""
-        for rows in read_ahead(self._rows.in_order(mine, workers)):
-            for number, of_log in rows.by_log():
-                if number not in mine:
-                    continue
-                place = self._reader.logs[number]
-                is_timed = self._reader.is_timed(place.topic)
-                found.take_in_part(place, of_log, lives, self._edges_in(place, of_log), is_timed=is_timed)
-                if (log := found.logs.get(place)) is not None:
-                    self._pages.trim([(log, kept)])
+    def _log(self, first: int) -> LogIndex:
+        return self.found.logs.get(self.source.place) or self.found.begin(self.source.place, first)
 
-    def _look_for_cuts(self, found: IndexLogs, lives: KnownIncarnations) -> None:
-        """Note what cuts have taken of the logs of *found*, and how far they were read before.
+    def _append(self, parts: range) -> None:
+        """Append *parts* as pages, unread."""
+        table = self.source.parts
+        log = self._log(int(table.column("start", parts)[0]))
+        filled = np.flatnonzero(table.column("runs", parts) > 0)
+        known = table.known(parts, log.frontier)
+        if len(filled):
+            self.pages.add(PlainBlock(self.source, known.pages, [parts[number] for number in filled.tolist()]))
+        log.append_pages(known, int(table.column("end", parts)[-1]), self.pages)
 
-        Any row of a log may tell, so this is to be known before the first one of it is taken in.
+    def _mixed(self, parts: range) -> Iterator[MixedBlock]:
+        """Yield blocks of *parts* that have to be read: rows from where one part begins to where the next does."""
+        if not len(parts):
+            return
+        table = self.source.parts
+        start, end = table.column("start", parts), table.column("end", parts)
+        low, rows = np.unique(start), self._rows(to_sealed=True)
+        low[0] = min(low[0], int(rows.start.min(initial=_NEVER)))
+        for first, above in zip(low.tolist(), [*low[1:].tolist(), _NEVER], strict=True):
+            numbers = [parts[number] for number in np.flatnonzero((start < above) & (end >= first)).tolist()]
+            mine = rows.take((rows.start >= first) & (rows.start < above)) if parts.stop == self.parts.stop else NO_ROWS
+            yield MixedBlock(self.source, numbers, mine, first, above)
+
+    def _read(self, block: MixedBlock, edges: dict[int, int]) -> None:
+        """Take in the rows of a block, and keep of its runs no more than a page's directory."""
+        before = self.found.logs.get(self.source.place)
+        known_to = None if before is None else before.frontier
+        here = self._take(rows := block.all_rows(), edges)
+        log = self.found.logs.get(self.source.place)
+        if log is None or not len(tail := log.paged.tail):
+            return
+        self.pages.add(replace(block, begin=log.begin if known_to is None else known_to, edges=here))
+        page = Stretches.of(tail, log.paged.tail_begin, log.frontier)
+        log.let_go(replace(page, seen_ms=np.array([rows.seen_ms.max()])), len(tail), self.pages)
+
+    def _take(self, rows: IndexRows, edges: dict[int, int]) -> Runs:
+        """Take in *rows*, and of the *edges* those that lie among them or before, which are returned."""
+        if not len(rows):
+            return NO_RUNS
+        source, last = self.source, int(rows.start[-1])
+        here = to_edges({at: edges.pop(at) for at in sorted(edges) if at <= last})
+        is_timed = source.reader.rows.is_timed(source.place.topic)
+        self.found.take_in_part(source.place, rows, source.lives, here, is_timed=is_timed)
+        return here
+
+    def _look_for_cuts(self) -> dict[int, int]:
+        """Note what cuts have taken of the log; return how far it was read before.
+
+        Any row may tell, so this is to be known before the first one is taken in.
         """
-        concerned = {number for number, log in enumerate(self._reader.logs) if lives.concern(log)}
-        for rows in self._rows.in_order(frozenset(concerned)) if concerned else ():
-            for number, of_log in rows.by_log():
-                if number in concerned:
-                    place, runs = self._reader.logs[number], readable(without_bounds(of_log).runs)
-                    found.lose(place, lives.lost(place, runs))
-                    edges = self._edges.setdefault(place, {})
-                    self._edges[place] = lives.known_to_the_cut(place, runs) | edges
-
-    def _edges_in(self, log: ClusterPartition, rows: IndexRows) -> Runs:
-        """Return the edges that lie among *rows* or before them, once."""
-        edges, last = self._edges.get(log, {}), int(rows.start[-1])
-        here = {place: edges.pop(place) for place in sorted(edges) if place <= last}
-        return to_edges(here)
+        source, edges = self.source, dict[int, int]()
+        for rows in chain((each.all_rows() for each in self._mixed(self.parts)), [self._rows(to_sealed=False)]):
+            if len(rows):
+                runs = readable(without_bounds(rows).runs)
+                self.found.lose(source.place, source.lives.lost(source.place, runs))
+                edges = source.lives.known_to_the_cut(source.place, runs) | edges
+        return edges

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from offset_sync.model.values import ClusterPartition, EpochEnd, State, TopicPartition
 from offset_sync.state.clock_offset import ClockOffset, system_now_ms
 from offset_sync.state.incarnations import KnownIncarnations
 from offset_sync.state.index_logs import IndexLogs
-from offset_sync.state.index_pages import IndexPages
-from offset_sync.state.index_rows import COLUMNS, UNTIMED, IndexRows, RowReader
+from offset_sync.state.index_pages import MisstatedError, PageCache, PartReader, SealedPages, Source
+from offset_sync.state.index_rows import COLUMNS, NO_ROWS, UNTIMED, RowReader, joined
 from offset_sync.state.index_start import IndexStart
-from offset_sync.state.staged_rows import MisstatedError
+from offset_sync.state.seal import MOST_UNSEALED, seal
+from offset_sync.state.sealed_parts import SealedParts
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
-from offset_sync.tables.sorted_files import Block
+from offset_sync.tables.segments import Sealed, TableFiles
 from offset_sync.tables.store import TableStore
+from offset_sync.tables.transaction_log import Added
 from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 
 logger = logging.getLogger(__name__)
-_NO_ROWS = RECORD_RUNS.no_rows.select(COLUMNS)
+_NO_RUNS = RECORD_RUNS.no_rows
 _TRIES = 3
 
 
@@ -35,7 +36,8 @@ class RecordIndex:
     """One :class:`LogIndex` per (cluster, topic, partition).
 
     ``lock`` guards the logs: they grow whenever the tables are read, in the thread of whoever asks for it.
-    *is_timed* says of which topics the timestamps are kept too (None: of none), *pages* how much of it stays in memory.
+    *is_timed* says of which topics the timestamps are kept too (None: of none). In memory is what is not sealed, and of
+    pages that were asked for lately a share of *memory_bytes* (None: all of them).
     """
 
     def __init__(
@@ -43,13 +45,14 @@ class RecordIndex:
         tables: TableStore,
         is_timed: Callable[[str], bool] | None = None,
         now_ms: Callable[[], int] = system_now_ms,
-        pages: IndexPages | None = None,
+        memory_bytes: int | None = None,
     ) -> None:
         self.lock = threading.RLock()
-        self._tables = self._read_later = tables
+        self._tables, self._segments = tables, tables.segments(RECORD_RUNS)
         self._is_timed = is_timed or (lambda topic: False)
-        self._names = UNTIMED if is_timed is None else COLUMNS
-        self._pages = pages or IndexPages()
+        names = UNTIMED if is_timed is None else COLUMNS
+        self._schema = pa.schema([RECORD_RUNS.arrow_schema.field(name) for name in names])
+        self._cache = PageCache(memory_bytes)
         self._taken = IndexLogs()
         self._codes: dict[str, int] = {"": UNKNOWN_ORIGIN}
         self._version: int | None = None
@@ -63,77 +66,138 @@ class RecordIndex:
         self._rebuilt: dict[TopicPartition, int] = {}
         self._reading, self._coding = threading.Lock(), threading.Lock()
         self._reader = RowReader(self.code, self._is_timed)
+        self._parts = PartReader(self._segments, self._reader, self._schema)
+        self._sealed: Set[str] = frozenset()
 
     def refresh(self) -> None:
         """Read what was added to the tables since the last call; the lock is held only to take it in, all at once."""
         with self._reading:
-            self._tables = self._read_later
             version = self._tables.version(RECORD_RUNS, self._version)
-            if self._version is None:
-                return self._read_all(version)
-            rows = _NO_ROWS
-            if version != self._version:
-                try:
-                    rows = self._tables.read_added(RECORD_RUNS, self._version, version).select(COLUMNS)
-                except FileNotFoundError:
-                    logger.info("record_runs was compacted and cleaned up since it was read: reading all of it")
-                    return self._read_all(version)
-            lives, again = self._lives_after(rows)
-            # The ids come after the runs and are written before them: no run is seen without its topic's id.
-            topics_version, topics = self._topics_after()
-            if (version, topics_version, lives) == (self._version, self._topics_version, self._incarnations):
-                return
-            added, again_rows = self._read(rows), {each: self._read(of_topic) for each, of_topic in again.items()}
-            with self.lock:
-                # Nobody sees a life without its rows, or rows without their lives.
-                self._compare_clocks(added)
-                self._incarnations = lives
-                self._take_in(added)
-                self._rebuild(again_rows)
-                self._pages.make_room(self._logs.values())
-                self._note(version, topics_version, topics)
+            if self._version is None or self._parts.is_misstated:
+                return self._read_all()
+            try:
+                added = Added(_NO_RUNS)
+                if version != self._version:
+                    added = self._tables.added(RECORD_RUNS, self._version, version)
+                lives, again = self._lives_after(added.rows)
+                if not (added.is_moved or again):
+                    return self._follow(version, added.rows, lives, {}, [])
+                # Where rows lie, and which there are, is to be of one version.
+                files = self._segments.newest()
+                rows = self._tables.read_added(RECORD_RUNS, self._version, files.version)
+                lives, again = self._lives_after(rows)
+                if not self._sealed <= files.sealed.keys():
+                    return self._read_all()
+                start = self._start(files, again)
+                rebuilt = {place: self._taken_in(start, lives, place) for place in again}
+                sealed = [each for path, each in files.sealed.items() if path not in self._sealed]
+                self._follow(files.version, rows, lives, rebuilt, self._sealed_pages(sealed, lives))
+            except (FileNotFoundError, MisstatedError) as problem:
+                logger.info("record_runs is read anew: %s", problem)
+                return self._read_all()
+            self._sealed = files.sealed.keys()
 
-    def read_from(self, tables: TableStore) -> None:
-        """Read the same tables by others' means, from the next refresh on; waits for nobody."""
-        self._read_later = tables
+    def _follow(
+        self,
+        version: int,
+        rows: pa.Table,
+        lives: KnownIncarnations,
+        rebuilt: Mapping[TopicPartition, IndexLogs],
+        sealed: Sequence[SealedPages],
+    ) -> None:
+        """Take in what was read up to *version*; nobody sees a life without its rows, or rows without their lives."""
+        # The ids come after the runs and are written before them: no run is seen without its topic's id.
+        topics_version, topics = self._topics_after()
+        if (version, topics_version, lives) == (self._version, self._topics_version, self._incarnations):
+            return
+        added = self._reader.read(rows.select(COLUMNS)).in_order()
+        with self.lock:
+            self._compare_clocks(int(added.seen_ms.max()) if len(added) else None)
+            # First what cannot fail: rows that are known already may have a page read to be compared with.
+            self._incarnations = lives
+            self._taken.forget(rebuilt.keys())
+            for partition, taken in rebuilt.items():
+                self._taken.adopt(taken)
+                self._rebuilt[partition] = self.rebuilt(partition) + 1
+                self._grown.add(partition)
+            for number, of_log in added.by_log():
+                if (log := self._reader.logs[number]).topic_partition not in rebuilt:
+                    self._grown.add(log.topic_partition)
+                    self._taken.take_in(log, of_log, lives, is_timed=self._is_timed(log.topic))
+            for each in sealed:
+                if each.place.topic_partition not in rebuilt:
+                    self._let_go(each)
+            self._note(version, topics_version, topics)
 
-    def _read_all(self, version: int) -> None:
-        """Take all of the tables in anew, log by log; who asks meanwhile sees what was known before, or nothing."""
-        start, lives, taken = self._all_rows()
+    def _read_all(self) -> None:
+        """Take all of the tables in anew; who asks meanwhile sees what was known before, or nothing."""
+        for _ in range(_TRIES):
+            try:
+                files, start, lives, taken = self._all_logs()
+                break
+            except (FileNotFoundError, MisstatedError) as problem:
+                logger.warning("record_runs is read once more: %s", problem)
+        else:
+            files, start, lives, taken = self._all_logs()
         topics_version, topics = self._topics_after()
         with self.lock:
             before, self._taken, self._incarnations = self._taken, taken, lives
-            if start.newest_ms is not None:
-                self.clock_offset.observe(start.newest_ms, self._now_ms())
+            self._compare_clocks(start.newest_ms)
             places = {each.topic_partition for each in (*before.logs, *taken.logs)}
             self._grown |= places
             if self._version is not None:
                 self._rebuilt |= {each: self.rebuilt(each) + 1 for each in places}
-            self._pages.make_room(self._logs.values())
-            self._note(version, topics_version, topics)
+            self._note(files.version, topics_version, topics)
+        self._sealed, self._parts.is_misstated = files.sealed.keys(), False
 
-    def _all_rows(self) -> tuple[IndexStart, KnownIncarnations, IndexLogs]:
-        for _ in range(_TRIES - 1):
+    def _all_logs(self) -> tuple[TableFiles, IndexStart, KnownIncarnations, IndexLogs]:
+        """Read the directories of sealed files, all rows of others, and then the lives, by which they are taken in."""
+        while (files := self._segments.newest()).unsealed_rows > MOST_UNSEALED:
             try:
-                return self._start(by_blocks=True)
-            except FileNotFoundError as gone:
-                logger.info("record_runs was compacted and cleaned up while it was read, once more: %s", gone)
-            except MisstatedError as problem:
-                logger.warning("record_runs: %s; it is read once more, and sorted here", problem)
-                break
-        return self._start(by_blocks=False)
+                if not seal(self._tables, self._segments):
+                    break
+            except RuntimeError as problem:
+                logger.info("record_runs is sealed by somebody else too: %s", problem)
+        start = self._start(files)
+        lives, _ = self._incarnations.caught_up(self._tables)
+        taken = IndexLogs()
+        for number in range(len(self._reader.logs)):
+            start.take_in(taken, number, lives)
+        return files, start, lives, taken
 
-    def _start(self, *, by_blocks: bool) -> tuple[IndexStart, KnownIncarnations, IndexLogs]:
-        """Read all rows, and then the lives, by which they are taken in."""
-        with ExitStack() as opened:
-            parts: Iterator[pa.Table | Block]
-            if by_blocks:
-                parts = self._tables.blocks(RECORD_RUNS, self._names, opened)
-            else:
-                parts = self._tables.batches(RECORD_RUNS, self._names, encoded=True)
-            start = IndexStart(self._reader, self._pages, parts)
-            lives, _ = self._incarnations.caught_up(self._tables)
-            return start, lives, start.taken_in(lives)
+    def _start(self, files: TableFiles, only: Collection[TopicPartition] | None = None) -> IndexStart:
+        """Return what *files* have; of rows that are not sealed those of some partitions *only*."""
+        rows = [NO_ROWS]
+        for piece in self._segments.rows(files, self._schema) if only is None or only else ():
+            found = self._reader.read(piece)
+            if only is not None:
+                wanted = [number for number, log in enumerate(self._reader.logs) if log.topic_partition in only]
+                found = found.take(np.isin(found.log, wanted))
+            rows.append(found)
+        parts = SealedParts.of(files.sealed.values(), self._reader, self.code)
+        return IndexStart(self._parts, self._cache, parts, joined(rows).in_order())
+
+    def _taken_in(self, start: IndexStart, lives: KnownIncarnations, place: TopicPartition) -> IndexLogs:
+        """Return the logs of a partition as they are by *lives*."""
+        taken = IndexLogs()
+        for number, log in enumerate(self._reader.logs):
+            if log.topic_partition == place:
+                start.take_in(taken, number, lives)
+        return taken
+
+    def _sealed_pages(self, files: Sequence[Sealed], lives: KnownIncarnations) -> list[SealedPages]:
+        """Read what was sealed since, which is in memory still, page by page."""
+        parts = SealedParts.of(files, self._reader, self.code)
+        return [
+            SealedPages.of(Source(self._reader.logs[number], self._parts, parts, lives), parts.of_log(number))
+            for number in dict.fromkeys(parts.columns["log"].tolist())
+        ]
+
+    def _let_go(self, sealed: SealedPages) -> None:
+        """Keep no more than the directory of runs that are *sealed* now, as far as pages have what is in memory."""
+        log = self._taken.logs.get(sealed.place)
+        if log is not None:
+            sealed.take_over(log, self._cache)
 
     def _topics_after(self) -> tuple[int, list[dict[str, Any]]]:
         version = self._tables.version(INDEXED_TOPICS, self._topics_version)
@@ -149,23 +213,13 @@ class RecordIndex:
             self._ids.setdefault((row["cluster"], row["topic"]), set()).add(row["topic_id"])
         self._version, self._topics_version = version, topics_version
 
-    def _lives_after(self, rows: pa.Table) -> tuple[KnownIncarnations, dict[TopicPartition, pa.Table]]:
-        """Return the lives that are known after *rows* were read, and all rows of partitions that have another one.
+    def _lives_after(self, rows: pa.Table) -> tuple[KnownIncarnations, set[TopicPartition]]:
+        """Return the lives that are known after *rows* were read, and the partitions that are to be taken in anew.
 
         Lives come after the runs: every row is taken for what it was when it was written.
         """
-        lives = self._incarnations
-        again: dict[TopicPartition, pa.Table] = {}
-        while True:
-            lives, changed = lives.caught_up(self._tables)
-            fresh = (changed | lives.overtaken(rows)) - again.keys()
-            if not fresh:
-                return lives, again
-            for topic in {each.topic for each in fresh}:
-                mine = {each.partition: each for each in fresh if each.topic == topic}
-                of_one = {"partition": next(iter(mine))} if len(mine) == 1 else {}
-                found = self._tables.rows_where(RECORD_RUNS, {"topic": topic, **of_one}).select(COLUMNS)
-                again |= {place: found.filter(pc.equal(found.column("partition"), n)) for n, place in mine.items()}
+        lives, changed = self._incarnations.caught_up(self._tables)
+        return lives, changed | lives.overtaken(rows)
 
     def take_grown(self) -> set[TopicPartition]:
         """Return the partitions of which any cluster's index has grown since the last call."""
@@ -228,23 +282,6 @@ class RecordIndex:
     def _logs(self) -> dict[ClusterPartition, LogIndex]:
         return self._taken.logs
 
-    def _compare_clocks(self, rows: IndexRows) -> None:
-        if len(rows):
-            self.clock_offset.observe(int(rows.seen_ms.max()), self._now_ms())
-
-    def _read(self, rows: pa.Table) -> IndexRows:
-        return self._reader.read(rows).in_order()
-
-    def _rebuild(self, rows: Mapping[TopicPartition, IndexRows]) -> None:
-        """Take in all *rows* of partitions again, for a log of theirs has another life than was known before."""
-        self._taken.forget(rows.keys())
-        for partition, of_partition in rows.items():
-            self._rebuilt[partition] = self.rebuilt(partition) + 1
-            self._grown.add(partition)
-            self._take_in(of_partition)
-
-    def _take_in(self, rows: IndexRows) -> None:
-        for number, of_log in rows.by_log():
-            log = self._reader.logs[number]
-            self._grown.add(log.topic_partition)
-            self._taken.take_in(log, of_log, self._incarnations, is_timed=self._is_timed(log.topic))
+    def _compare_clocks(self, newest_ms: int | None) -> None:
+        if newest_ms is not None:
+            self.clock_offset.observe(newest_ms, self._now_ms())

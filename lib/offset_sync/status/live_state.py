@@ -12,7 +12,6 @@ import numpy as np
 from offset_sync.config import Config
 from offset_sync.state.cluster_ids import with_known_ids
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.moves import Moves
 from offset_sync.state.new_partitions import begin_new_partitions
@@ -50,7 +49,7 @@ class LiveState:
         self.tables = tables
         self.tables.create((*TABLES, *REPORT_TABLES))
         self.state = SyncState(
-            config, RecordIndex(self.tables, config.timed_topics(), pages=IndexPages(config.sync.index_memory))
+            config, RecordIndex(self.tables, config.timed_topics(), memory_bytes=config.sync.index_memory)
         )
         self.clusters = ClusterQueries(config, self.state.index, tables, given_up)
         self.progress = JobProgress()

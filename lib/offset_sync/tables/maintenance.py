@@ -6,10 +6,9 @@ removes files: nothing in it was not there before.
 
 from __future__ import annotations
 
-import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -23,8 +22,6 @@ from offset_sync.tables.data_files import write_rows
 from offset_sync.tables.definition import Table, fitted
 from offset_sync.tables.files import BATCH_ROWS
 from offset_sync.tables.matching import partners
-from offset_sync.tables.sorted_compaction import FILE_ROWS, TableFile, new_name, sorted_parts, to_put_together
-from offset_sync.tables.statistics import statistics_of
 from offset_sync.tables.store import TableStore, pieces_of
 from offset_sync.tables.table_version import FRESH_SECONDS, Change, DataFile, Version
 from offset_sync.tables.transaction_log import data_path
@@ -37,7 +34,7 @@ BEGINS_SCHEMA = pa.schema(
 """Where the index of each partition is to begin."""
 _LARGE_BYTES = 64 << 20
 """What is as large is not joined again: otherwise every run would write the whole table anew."""
-_LEAST_SHARE = 0.1
+LEAST_SHARE = 0.1
 """Files are written anew when so much of them may go: a few rows less are not worth it."""
 _KEPT_ROWS = 2_000_000
 """So many rows go into one file where some were cut."""
@@ -77,56 +74,47 @@ class Maintainer:
         }
         return self._tables.log(table).set_properties(wanted)
 
-    def compact(self, table: Table) -> None:
-        """Join small files into larger ones. Raises RuntimeError as :meth:`cut` does."""
-        small = [each for each in self._known_files(table) if each.size < _LARGE_BYTES]
+    def compact(self, table: Table, *, but: str | None = None) -> None:
+        """Join small files, none whose name begins with *but*, into larger ones. Raises as :meth:`remove`."""
+        small = [each for each in self.known_files(table) if each.size < _LARGE_BYTES]
+        small = [each for each in small if but is None or not each.path.startswith(but)]
         for group in _to_join(small):
             began_at = time.time()
-            self._move(table, group, [self._write(table, self._rows(table, group), _newest_ms(group))], began_at)
+            self.move(table, group, [self._write(table, self.rows(table, group), _newest_ms(group))], began_at)
 
-    def sort(self, table: Table) -> None:
-        """Join files into sorted ones, which whoever reads the table log by log need not sort (``sorted_files``).
+    def remove(self, table: Table, is_cut: IsCut, among: Collection[str] | None = None) -> int:
+        """Remove the rows for which *is_cut*, asked of some rows at a time, returns True; return how many.
 
-        Raises RuntimeError as :meth:`cut` does.
+        None are where it is not worth it. Only files *among* these are looked at (None: all). What is appended
+        meanwhile stays, whatever it is. Raises RuntimeError where somebody else removes files at the same time, or a
+        row that stays was not written; nothing is changed then.
         """
-        by_path = {each.path: each for each in self._known_files(table)}
-        known = [TableFile(each.path, each.rows or FILE_ROWS, each.written_ms) for each in by_path.values()]
-        for chosen in to_put_together(known):
-            group, new, began_at = [by_path[each.name] for each in chosen], list[DataFile](), time.time()
-            for part in sorted_parts(self._files, [self._place(table, each) for each in group], table):
-                size = self._files.write_file(f"{self._tables.path(table)}/{(name := new_name())}", part.write)
-                facts = json.dumps(statistics_of(part.rows))
-                new.append(DataFile(name, size, _newest_ms(group), facts, part.rows.num_rows))
-            self._move(table, group, new, began_at)
-
-    def cut(self, table: Table, begins: pa.Table) -> int:
-        """Remove the rows that begin below their partition's *begins* and end at or below it; return how many.
-
-        None are where it is not worth it. What is appended meanwhile stays, whatever it is. Raises RuntimeError where
-        somebody else removes files at the same time or a row that stays was not written; nothing is changed then.
-        """
-        return self.remove(table, lambda rows: is_below(rows, begins)) if begins.num_rows else 0
-
-    def remove(self, table: Table, is_cut: IsCut) -> int:
-        """Do the same with the rows for which *is_cut*, which is asked of some rows at a time, returns True."""
         touched, gone, held = list[DataFile](), 0, 0
-        for file in self._known_files(table):
+        for file in self.known_files(table):
+            if among is not None and file.path not in among:
+                continue
             cut, rows = 0, 0
-            for piece in self._rows(table, [file]):
+            for piece in self.rows(table, [file]):
                 cut, rows = cut + int(is_cut(piece).sum()), rows + piece.num_rows
             if cut:
                 touched.append(file)
                 gone, held = gone + cut, held + rows
-        if not touched or gone < _LEAST_SHARE * held:
+        if not touched or gone < LEAST_SHARE * held:
             return 0
         began_at = time.time()
-        kept = (piece.filter(pa.array(~is_cut(piece))) for piece in self._rows(table, touched))
+        kept = (piece.filter(pa.array(~is_cut(piece))) for piece in self.rows(table, touched))
         added = [self._write(table, rows, _newest_ms(touched)) for rows in _in_files(kept)]
-        written = sum(each.rows or 0 for each in added)
-        if written != held - gone:
-            raise RuntimeError(f"{table.name}: {written} rows were to be kept instead of {held - gone}; all stay")
-        self._enter(table, touched, added, began_at, moves=False)
+        self.enter_kept(table, touched, added, held - gone, began_at)
         return gone
+
+    def enter_kept(
+        self, table: Table, files: Sequence[DataFile], into: Sequence[DataFile], kept: int, began_at: float
+    ) -> None:
+        """Enter *into*, which have the *kept* rows of *files*, in their place; raises as :meth:`remove`."""
+        written = sum(each.rows or 0 for each in into)
+        if written != kept:
+            raise RuntimeError(f"{table.name}: {written} rows were to be kept instead of {kept}; all stay")
+        self._enter(table, files, into, began_at, moves=False)
 
     def clean_up(self, table: Table) -> None:
         """Delete entries of the log, and files that no version needs, after the time that they are kept.
@@ -140,7 +128,7 @@ class Maintainer:
                 if _is_left_over(name) and self._files.modified_ms(f"{path}/{name}") < old_before_ms:
                     self._files.delete(f"{path}/{name}")
 
-    def _known_files(self, table: Table) -> list[DataFile]:
+    def known_files(self, table: Table) -> list[DataFile]:
         """Return the files of *table*; none where a later version of this has columns there, which would be lost.
 
         Raises TableError where rows of them are gone.
@@ -152,7 +140,7 @@ class Maintainer:
         # delta-rs does not remove a file whose name the log writes in another form.
         return [each for each in now.files() if unquote(each.path) == each.path]
 
-    def _move(self, table: Table, files: Sequence[DataFile], into: Sequence[DataFile], began_at: float) -> None:
+    def move(self, table: Table, files: Sequence[DataFile], into: Sequence[DataFile], began_at: float) -> None:
         """Enter that the rows of *files* stand in others, all of them; files that do not say how many have any."""
         held, rows = sum(each.rows or 0 for each in files), sum(each.rows or 0 for each in into)
         if rows < held or (rows > held and all(each.rows is not None for each in files)):
@@ -175,7 +163,7 @@ class Maintainer:
 
         self._tables.log(table).commit(decide)
 
-    def _rows(self, table: Table, files: Iterable[DataFile]) -> Iterator[pa.Table]:
+    def rows(self, table: Table, files: Iterable[DataFile]) -> Iterator[pa.Table]:
         for each in files:
             with self._files.open_parquet(self._place(table, each)) as file:
                 for batch in file.iter_batches(BATCH_ROWS):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from functools import partial
 from typing import Self
 from urllib.parse import unquote
@@ -19,7 +18,7 @@ from offset_sync.tables.definition import Table, fitted, fitted_but_texts
 from offset_sync.tables.files import AtLeast, Files, files_of, read_in_pieces
 from offset_sync.tables.log_repair import repair_log
 from offset_sync.tables.places import HasPlaces
-from offset_sync.tables.sorted_files import Block, read_blocks
+from offset_sync.tables.segments import FileSegments, Segments
 from offset_sync.tables.storage_check import check_storage
 from offset_sync.tables.table_log import TableLog
 from offset_sync.tables.table_version import FRESH_SECONDS, VECTORS, Change, DataFile, Version
@@ -32,7 +31,7 @@ from offset_sync.tables.topic_names import (
     is_named,
     renamed,
 )
-from offset_sync.tables.transaction_log import data_path, latest_version, read_added_rows
+from offset_sync.tables.transaction_log import Added, data_path, latest_version, read_added_rows
 
 logger = logging.getLogger(__name__)
 _WORTH_A_BATCH = 100_000
@@ -147,17 +146,17 @@ class TableStore:
         pieces = self._pieces(table, _schema(table, read), at_least, encoded=encoded)
         return (self.inside(table, piece).select(wanted) for piece in pieces)
 
-    def blocks(self, table: Table, names: Sequence[str], opened: ExitStack) -> Iterator[pa.Table | Block]:
-        """Yield the rows of *table*, blocks of those files that are sorted: to be read until *opened* is closed.
+    def segments(self, table: Table) -> Segments:
+        """Return the files of *table*, ``record_runs``, by what is sealed; topics in them are streams."""
 
-        Files say what logs are called there, so where streams have other names all comes as rows.
-        """
-        if self._is_read_otherwise(table) and not (self.names is not None and self.names.is_same):
-            yield from self.batches(table, names, encoded=True)
-            return
-        schema = _schema(table, names)
-        for each in read_blocks(self.files, self.data_files(table), schema.names, opened):
-            yield each.fitted(schema) if isinstance(each, Block) else fitted_but_texts(each, schema)
+        def listed() -> tuple[int, list[tuple[str, DataFile]]]:
+            now = self.newest(table)
+            return now.number, [(data_path(self.path(table), unquote(each.path)), each) for each in now.files()]
+
+        def stream_of(cluster: str, topic: str) -> str:
+            return self.names.inside(cluster, topic) if self.names is not None else topic
+
+        return FileSegments(self.files, listed, partial(self.inside, table), stream_of)
 
     def data_files(self, table: Table) -> Sequence[str]:
         """Return where the files of *table* lie; raises TableError as :meth:`newest` does."""
@@ -204,7 +203,12 @@ class TableStore:
 
         Raises FileNotFoundError where retention has overtaken the reader: then read the whole table.
         """
-        return self.inside(table, read_added_rows(self.files, self.path(table), after, until, table.arrow_schema))
+        return self.added(table, after, until).rows
+
+    def added(self, table: Table, after: int, until: int) -> Added:
+        """Return the same, and whether any of these versions has removed files."""
+        found = read_added_rows(self.files, self.path(table), after, until, table.arrow_schema)
+        return found._replace(rows=self.inside(table, found.rows))
 
     def rows_since(self, table: Table, known: int | None, until: int) -> pa.Table:
         """Return what was appended after the version *known*, up to *until*; all rows for None.

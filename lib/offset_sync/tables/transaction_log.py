@@ -7,7 +7,7 @@ numbered JSON files, and its protocol is open: github.com/delta-io/delta/blob/ma
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -32,19 +32,27 @@ def latest_version(files: Files, table: str, known: int) -> int:
     return known
 
 
-def read_added_rows(files: Files, table: str, after: int, until: int, schema: pa.Schema) -> pa.Table:
+class Added(NamedTuple):
+    """*rows* that some versions have appended; *is_moved*: others have removed files, rows stand elsewhere or not."""
+
+    rows: pa.Table
+    is_moved: bool = False
+
+
+def read_added_rows(files: Files, table: str, after: int, until: int, schema: pa.Schema) -> Added:
     """Return the rows appended by versions in ``(after, until]``; raises FileNotFoundError where one is gone.
 
     A version that removes a file is a compaction or a clean-up: it has no row that was not there before.
     """
-    found = [schema.empty_table()]
+    found, is_moved = [schema.empty_table()], False
     for version in range(after + 1, until + 1):
         actions = read_json_lines(files.read_text(entry(table, version)))
         if any("remove" in action for action in actions):
+            is_moved = True
             continue
         for added in (action["add"] for action in actions if "add" in action and action["add"].get("dataChange", True)):
             found.append(fitted(files.read_parquet(data_path(table, unquote(added["path"])), schema.names), schema))
-    return pa.concat_tables(found)
+    return Added(pa.concat_tables(found), is_moved)
 
 
 def data_path(table: str, path: str) -> str:

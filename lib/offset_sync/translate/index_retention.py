@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import cut_pieces
 
@@ -30,19 +29,17 @@ _NEVER = int(NO_LIMIT)
 """No hole is too young: the record that shows it is below the lowest commit and old, or it counts as unread anyway."""
 
 
-class LogRows(Protocol):
-    """The rows of ``record_runs`` of one log, rows of length 0 among them."""
+@dataclass(frozen=True)
+class UnsealedRows:
+    """Where the rows of a log begin that are not sealed, and when each was first seen; by offset, shape (rows,)."""
 
-    def first_seen_since(self, at_ms: int) -> int:
-        """Return the lowest offset at which a row begins that was first seen at *at_ms* or later; NO_LIMIT: none."""
-
-    def last_at(self, offset: int) -> int:
-        """Return where the last row begins that begins at or below *offset*; the first row, if none does."""
+    start: Int64s
+    seen_ms: Int64s
 
 
 @dataclass(frozen=True)
 class IndexedLog:
-    """One cluster's log of a partition, the commits that may still come from it, and its *rows*.
+    """One cluster's log of a partition, the commits that may still come from it, and its *rows* that are in no page.
 
     *origin* is the code of the records produced at the cluster, *lowest_commit* the lowest offset that any group holds
     there, its own commit or a translation (:data:`NO_LIMIT`: none).
@@ -52,7 +49,7 @@ class IndexedLog:
     origin: int
     log_start: int
     lowest_commit: int
-    rows: LogRows
+    rows: UnsealedRows
 
     @property
     def log(self) -> PartitionLog:
@@ -60,16 +57,22 @@ class IndexedLog:
         return PartitionLog(self.index, self.origin)
 
     def floor(self, old_before_ms: int) -> int:
-        """Return the lowest offset that can be asked for, or that of the first row too young to be deleted."""
-        return min(self.log_start, self.lowest_commit, self.rows.first_seen_since(old_before_ms))
+        """Return the lowest offset that can be asked for, or that of the first row too young to be deleted.
+
+        A page is as young as its youngest row.
+        """
+        pages, rows = self.index.paged.pages, self.rows
+        young = np.concatenate((pages.start[pages.seen_ms >= old_before_ms], rows.start[rows.seen_ms >= old_before_ms]))
+        return min(self.log_start, self.lowest_commit, int(young.min(initial=NO_LIMIT)))
 
     def row_at(self, offset: int) -> int:
-        """Return where the last row begins that begins at or below *offset*; the first row, if none does.
+        """Return where the last page or row begins that begins at or below *offset*; else where the index does.
 
         The index has to begin where a row does: it then covers everything from there to its frontier, which is never
         below the end of the last row.
         """
-        return self.rows.last_at(offset)
+        begins = np.concatenate((self.index.paged.pages.first_record, self.rows.start))
+        return int(begins[begins <= offset].max(initial=self.index.begin))
 
 
 def begins(logs: Sequence[IndexedLog], *, old_before_ms: int) -> list[int]:

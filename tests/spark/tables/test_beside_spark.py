@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from builders.claims import claims, epochs
 from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.model.errors import TableError
+from offset_sync.state.seal import seal
 from offset_sync.tables.catalog import DRIVERS, RECORD_RUNS
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.store import TableStore
@@ -98,14 +99,15 @@ def test_a_log_that_was_cleaned_up_and_repaired_is_read_by_spark(spark: SparkSes
     assert by_spark(spark, again) == epochs(again.all_rows(DRIVERS)) == [*range(25), 26]
 
 
-def test_sorted_and_cut_files_are_read_by_spark(spark: SparkSession, tables: TableStore) -> None:
+def test_sealed_and_cut_files_are_read_by_spark(spark: SparkSession, tables: TableStore) -> None:
     maintainer = Maintainer(tables, HOUR)
     maintainer.prepare(RECORD_RUNS)
     rows = [{"cluster": "dc1", "topic": f"t{n % 3}", "partition": n % 2, "start_offset": n} for n in range(40)]
     for first in range(0, 40, 8):
         tables.append(RECORD_RUNS, pa.Table.from_pylist(rows[first : first + 8], RECORD_RUNS.arrow_schema))
-    maintainer.sort(RECORD_RUNS)
+    assert seal(tables, tables.segments(RECORD_RUNS), HOUR, least_rows=1) == 40
     maintainer.remove(RECORD_RUNS, lambda found: found["start_offset"].to_numpy() < 20)
+    seal(tables, tables.segments(RECORD_RUNS), HOUR, least_rows=1)
     frame = spark.read.format("delta").load(tables.path(RECORD_RUNS))
     assert sorted(row.start_offset for row in frame.collect()) == list(range(20, 40))
     chosen = frame.where("topic = 't1' AND partition = 1").collect()

@@ -12,7 +12,6 @@ from builders.index_rows import EPOCH, begin, edge, life, run
 from builders.record_indexes import content
 from fakes.tables import MemoryTables
 from offset_sync.model.values import ClusterPartition
-from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import ARRIVED, RECREATED, TRUNCATED
 
@@ -20,9 +19,9 @@ PLACES = [("Y", "orders", 0), ("X", "orders", 0), ("Y", "orders", 1)]
 HISTORIES = st.randoms(use_true_random=False)
 
 
-def index_of(tables: MemoryTables, pages: IndexPages | None = None) -> RecordIndex:
+def index_of(tables: MemoryTables) -> RecordIndex:
     """Return the index of a start; of topic ``pay`` with its timestamps."""
-    index = RecordIndex(tables, lambda topic: topic == "pay", pages=pages)  # type: ignore[arg-type]
+    index = RecordIndex(tables, lambda topic: topic == "pay", memory_bytes=400)  # type: ignore[arg-type]
     index.refresh()
     return index
 

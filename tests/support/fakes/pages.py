@@ -8,23 +8,20 @@ from dataclasses import dataclass, field
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.paged_runs import columns_of
 from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.index.stretches import Stretches, in_a_row
 
 
 @dataclass
 class KeptPages:
-    """The pages of one log."""
+    """The pages of one log; *asked* has the numbers of those that were read."""
 
-    pages: dict[tuple[int, int], Runs] = field(default_factory=dict)
-    asked: list[tuple[int, int]] = field(default_factory=list)
+    pages: list[Runs] = field(default_factory=list)
+    asked: list[int] = field(default_factory=list)
 
-    def keep(self, page: Runs, first: int, end: int) -> None:
-        """Keep a page."""
-        self.pages[first, end] = Runs(*(column.copy() for column in columns_of(page)))
-
-    def read(self, first: int, end: int) -> Runs:
+    def read(self, number: int) -> Runs:
         """Return the runs of a page."""
-        self.asked.append((first, end))
-        return self.pages[first, end]
+        self.asked.append(number)
+        return self.pages[number]
 
 
 @dataclass
@@ -34,9 +31,9 @@ class CountedPages(KeptPages):
     alive: int = 0
     most: int = 0
 
-    def read(self, first: int, end: int) -> Runs:
+    def read(self, number: int) -> Runs:
         """Return the runs of a page, which are counted until nobody holds any column of them."""
-        page = Runs(*(column.copy() for column in columns_of(super().read(first, end))))
+        page = Runs(*(column.copy() for column in columns_of(super().read(number))))
         self.alive += 1
         self.most = max(self.most, self.alive)
         columns = [id(column) for column in columns_of(page)]
@@ -50,7 +47,20 @@ class CountedPages(KeptPages):
 
 
 def let_go_of_all_but(index: LogIndex, kept: int, page_runs: int, pages: KeptPages) -> None:
-    """Have *index* let go of pages of so many runs each, until it has not more than *kept* beside the next page."""
-    count = (len(index.paged.tail) - max(kept, 1)) // page_runs
-    if count > 0:
-        index.let_go(count, page_runs, pages)
+    """Have *index* let go of pages of so many runs each, until it has not more than *kept* beside the next page.
+
+    Every third page ends within its last run, as files do that were sealed in between.
+    """
+    tail, begin, found, runs = index.paged.tail, index.paged.tail_begin, list[Stretches](), 0
+    for number in range((len(tail) - kept) // page_runs):
+        last = (number + 1) * page_runs
+        end = int(tail.start[last]) if last < len(tail) else index.frontier
+        if number % 3 == 2:
+            end = max(begin + 1, int(tail.end[last - 1]) - int(tail.length[last - 1]) // 2)
+        page = tail.from_offset(begin).below(end)
+        if len(page):
+            found.append(Stretches.of(page, begin, end))
+            pages.pages.append(Runs(*(column.copy() for column in columns_of(page))))
+            begin, runs = end, runs + len(page)
+    if found:
+        index.let_go(in_a_row(found), runs, pages)

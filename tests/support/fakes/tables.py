@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from offset_sync.tables.definition import Table
+from offset_sync.tables.segments import Segments, TableFiles
+from offset_sync.tables.table_version import DataFile
+from offset_sync.tables.transaction_log import Added
 
 _TYPES = {
     "string": pa.string(),
@@ -127,10 +129,13 @@ class MemoryTables:
         """Return what was appended after *known*, or all rows."""
         return self.read_added(table, known or 0, until)
 
-    def blocks(self, table: Table, names: Sequence[str], opened: ExitStack) -> Iterator[pa.Table]:
-        """Yield the same: nothing is sorted here."""
-        del opened
-        return self.batches(table, names, encoded=True)
+    def added(self, table: Table, after: int, until: int) -> Added:
+        """Return the same rows: nothing is moved here."""
+        return Added(self.read_added(table, after, until))
+
+    def segments(self, table: Table) -> Segments:
+        """Return that nothing is sealed here."""
+        return MemorySegments(self, table)
 
     def batches(
         self,
@@ -155,3 +160,28 @@ class MemoryTables:
         """Return these columns of all rows, sorted."""
         found = pa.concat_tables([table.arrow_schema.empty_table(), *self.versions.get(table.name, [])])
         return sorted(zip(*(found[name].to_pylist() for name in names), strict=True), key=str)
+
+
+@dataclass
+class MemorySegments:
+    """The rows of *tables*, of which none is sealed."""
+
+    tables: MemoryTables
+    table: Table
+
+    def newest(self) -> TableFiles:
+        """Return one file with all rows."""
+        version = self.tables.version(self.table)
+        return TableFiles(version, {}, [(str(version), DataFile(str(version), 0, 0, rows=version))] if version else [])
+
+    def rows(self, files: TableFiles, schema: pa.Schema) -> Iterator[pa.Table]:
+        """Yield all rows of a version."""
+        yield self.tables.read_added(self.table, 0, files.version).select(schema.names)
+
+    def read(self, path: str, group: int, schema: pa.Schema) -> pa.Table:
+        """Raise AssertionError: nothing is sealed."""
+        raise AssertionError(path)
+
+    def distrust(self, path: str) -> None:
+        """Raise AssertionError: nothing is sealed."""
+        raise AssertionError(path)

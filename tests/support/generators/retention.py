@@ -11,17 +11,16 @@ import numpy as np
 import pyarrow as pa
 
 from builders.index_rows import LogKey, begin, edge, run
-from fakes.pages import KeptPages, let_go_of_all_but
-from fakes.tables import MemoryTables
+from fakes.sealed_tables import SealedInMemory
 from generators.mirrored_logs import observe, random_world, write_logs
 from generators.runs import increments
-from offset_sync.model.values import ClusterPartition, State
-from offset_sync.state.index_retention import TableRows
+from offset_sync.model.values import State
+from offset_sync.state.incarnation_rows import epoch_ms
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.translate.exact import Bounds
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index_retention import IndexedLog, begins
+from offset_sync.translate.index_retention import IndexedLog, UnsealedRows, begins
 from offset_sync.translate.partition import Translations, translate_partition
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from oracles.translation import Answer, Case, Log
@@ -57,11 +56,15 @@ class Indexes:
     now_ms: int
     grace_ms: int
 
-    def cache(self) -> RecordIndex:
-        """Return the rows as a job that starts now would hold them."""
-        tables = MemoryTables()
-        every = [row for rows in self.rows.values() for row in rows]
-        tables.append(RECORD_RUNS, pa.Table.from_pylist(every, RECORD_RUNS.arrow_schema))
+    def cache(self, sealed: float = 0.0) -> RecordIndex:
+        """Return the rows as a job that starts now would hold them, the oldest part of each log *sealed*."""
+        tables = SealedInMemory()
+        for is_sealed in (True, False):
+            rows = [row for of_log in self.rows.values() for row in _share(of_log, sealed, is_first=is_sealed)]
+            if rows:
+                tables.append(RECORD_RUNS, pa.Table.from_pylist(rows, RECORD_RUNS.arrow_schema))
+            if is_sealed and rows:
+                tables.seal(1)
         cache = RecordIndex(tables)  # type: ignore[arg-type]
         cache.refresh()
         return cache
@@ -70,23 +73,23 @@ class Indexes:
         """Return the lowest commit that can come from *cluster*: one that is there, or one at its log start."""
         return min([self.logs[cluster].log_start, *self.commits[cluster]])
 
-    def begins(self, old_before_ms: int, page_runs: int | None = None) -> dict[str, int]:
-        """Return where each index may begin; with *page_runs* the logs lie in pages of so many runs."""
-        cache = self.cache()
-        logs = [self._indexed(cache, cluster) for cluster in self.logs]
-        for log in logs if page_runs is not None else ():
-            let_go_of_all_but(log.index, 1, page_runs or 1, KeptPages())
+    def begins(self, old_before_ms: int, sealed: float = 0.0) -> dict[str, int]:
+        """Return where each index may begin, where the oldest part of each log is *sealed*."""
+        cache = self.cache(sealed)
+        logs = [self._indexed(cache, cluster, sealed) for cluster in self.logs]
         return dict(zip(self.logs, begins(logs, old_before_ms=old_before_ms), strict=True))
 
-    def _indexed(self, cache: RecordIndex, cluster: str) -> IndexedLog:
+    def _indexed(self, cache: RecordIndex, cluster: str, sealed: float) -> IndexedLog:
         index = cache.log(*place_of(cluster))
         assert index is not None
-        rows = TableRows(4)
-        for row in self.rows[cluster]:
-            rows.add(pa.Table.from_pylist([row], RECORD_RUNS.arrow_schema))
         lowest = min(self.commits[cluster], default=int(NO_LIMIT))
         log = self.logs[cluster]
-        return IndexedLog(index, cache.code(cluster), log.log_start, lowest, rows[ClusterPartition(*place_of(cluster))])
+        return IndexedLog(index, cache.code(cluster), log.log_start, lowest, self._unsealed(cluster, sealed))
+
+    def _unsealed(self, cluster: str, sealed: float) -> UnsealedRows:
+        last = _share(self.rows[cluster], sealed, is_first=False)
+        rows = sorted((row["start_offset"], epoch_ms(row["indexed_at"])) for row in last)
+        return UnsealedRows(*np.array(rows, np.int64).reshape(-1, 2).T)
 
     def halfway(self, rng: random.Random) -> tuple[Indexes, Indexes]:
         """Return the rows that were written up to some moment, and those that came later."""
@@ -124,6 +127,12 @@ class Indexes:
     def case(self, source: str, target: str) -> Case:
         """Return the same question for brute force, which knows of no rows."""
         return Case(source, self.logs[source], self.logs[target], self.now_ms, self.grace_ms)
+
+
+def _share(rows: Sequence[Row], share: float, *, is_first: bool) -> Sequence[Row]:
+    """Return the first *share* of *rows*, or the others."""
+    count = int(len(rows) * share)
+    return rows[:count] if is_first else rows[count:]
 
 
 def _end(row: Row) -> int:

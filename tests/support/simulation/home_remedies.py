@@ -55,7 +55,7 @@ OF_HOMES_CLOSED = {
                 lambda offsets, records: records.log_offset > offsets.columns["log_offset"][records.key],
             ),
         ),
-        seed=0,
+        seed=35,
     ),
     "clusters' clocks are not believed": Remedy(
         frozenset({"skewed"}),

@@ -10,17 +10,21 @@ from typing import Any
 import pyarrow as pa
 
 from builders.record_schemas import MIRRORED_RECORDS
-from fakes.tables import MemoryFrame, MemoryTables
+from fakes.sealed_tables import SealedInMemory
+from fakes.tables import MemoryFrame
 from offset_sync.ingest.index_progress import IndexProgress
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
+from offset_sync.tables.catalog import RECORD_RUNS
 from simulation.log_checks import LogChecks
 from simulation.mirrors import ORIGIN_HEADERS
 from simulation.world import World
 
 _TYPES = MIRRORED_RECORDS.types
+_UNSEALED = 6
+"""Versions of the table of runs that stay as they are."""
 Offsets = dict[tuple[str, int], int]
 
 
@@ -64,7 +68,7 @@ class PatchedTime:
 class Indexer:
     """Indexes the logs of *alias* into *tables*."""
 
-    def __init__(self, world: World, alias: str, tables: MemoryTables, checks: LogChecks) -> None:
+    def __init__(self, world: World, alias: str, tables: SealedInMemory, checks: LogChecks) -> None:
         self.world, self.alias, self.tables, self.checks = world, alias, tables, checks
         self.checkpoint = Planned(f"query {alias}")
         self.skew_ms = 0
@@ -113,6 +117,13 @@ class Indexer:
         for place, first, end in read:
             logs[self.alias, place].note_indexed(first, end)
         plan.done += 1
+        self._seal()
+
+    def _seal(self) -> None:
+        """In half of the worlds, seal all rows but the newest now and then, in row groups of four."""
+        shape, tables = self.world.shape, self.tables
+        if (len(shape.groups) + len(shape.places)) % 2 and tables.version(RECORD_RUNS) - tables.sealed_to > _UNSEALED:
+            tables.seal(_UNSEALED // 2)
 
     def _read(self, start: Offsets, end: Offsets) -> tuple[MemoryFrame, list[tuple[TopicPartition, int, int]]]:
         read = []

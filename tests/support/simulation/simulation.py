@@ -6,7 +6,8 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from fakes.tables import MemoryTables, PowerFailure
+from fakes.sealed_tables import SealedInMemory
+from fakes.tables import PowerFailure
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import TopicPartition
 from simulation.actions import Action, draw_actions
@@ -41,7 +42,7 @@ class Simulation(OddRecords, HomeActions):
         }
         self.twins = {each: Twin(world, *each) for each in shape.twins}
         self.oracle = Oracle(world, self.mirrors, list(self.twins.values()))
-        self.tables, self.persisted = MemoryTables(), Persisted(shape.clusters)
+        self.tables, self.persisted = SealedInMemory(), Persisted(shape.clusters)
         self.checks = LogChecks(world, self.tables)
         self.indexers = {alias: Indexer(world, alias, self.tables, self.checks) for alias in shape.clusters}
         self.drivers: list[SyncDriver] = []

@@ -16,7 +16,6 @@ from offset_sync.model.values import EpochChange, ToldEnd, TopicPartition
 from offset_sync.state.checked_metadata import CheckedMetadata
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.last_translations import IS_HELD
 from offset_sync.state.lease import SETTLE_S, Lease, NoLease
 from offset_sync.state.record_index import RecordIndex
@@ -42,7 +41,8 @@ def _config(clusters: tuple[str, ...], silence_ms: int) -> Config:
     return config_of(list(clusters), sync={"home_silence": f"{silence_ms // 1000}s"})
 
 
-_FEW_BYTES = 4 * 240
+_FEW_BYTES = 8 * 160
+"""So many runs of pages are remembered: eight."""
 
 
 class _AskedAtOnce(CheckedMetadata):
@@ -98,10 +98,7 @@ class SyncDriver:
         self.process = object()
         tables: Any = self.tables
         world, self.lease = self.world, self._lease(tables)
-        # In half of the worlds all but the newest runs lie in pages of four, of which few are kept in memory.
-        is_paged = (len(world.shape.groups) + len(world.shape.places)) % 2
-        pages = IndexPages(_FEW_BYTES, page_runs=4) if is_paged else None
-        index: Any = RecordIndex(self.tables, now_ms=self.now_ms, pages=pages)  # type: ignore[arg-type]
+        index: Any = RecordIndex(self.tables, now_ms=self.now_ms, memory_bytes=_FEW_BYTES)  # type: ignore[arg-type]
         self.state = SyncState(self.config, index, self.now_ms)
         self.answers: list[Reconciliation] = []
         writers: dict[str, Any] = {alias: Writer(self, alias) for alias in self.world.clusters}

@@ -132,7 +132,12 @@ def restarted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(index_records, "FencedTables", lambda *_: tables)
     monkeypatch.setattr(index_records, "_RecordQuery", Asking)
     names: list[str] = []
-    monkeypatch.setattr(QuerySupervisor, "restart", lambda self, name: names.append(name))
+
+    def restart(supervisor: QuerySupervisor, name: str) -> None:
+        names.append(name)
+        supervisor._stop.set()  # that is all who waits for it wants to see
+
+    monkeypatch.setattr(QuerySupervisor, "restart", restart)
     return names
 
 
@@ -156,7 +161,9 @@ def test_indexing_once_fails_for_it_and_indexing_for_ever_goes_on_until_it_is_gr
     stop = threading.Event()
     if not once:
         threading.Timer(0.4, admins["X"].closed.clear).start()
-    threading.Timer(1.5, stop.set).start()
+    ended = threading.Timer(30, stop.set)
+    ended.start()
     found = index_records.index_records(config_of(["X", "Y"]), argparse.Namespace(once=once), stop)
+    ended.cancel()
     assert found == (["clusters.X: orders is closed"] if once else [])
     assert set(restarted) == (set() if once else {"X"})

@@ -10,10 +10,10 @@ import pytest
 
 from builders.index_rows import EPOCH, add, begin, edge, life, run
 from builders.record_indexes import cache_of, read_in_one
+from fakes.sealed_tables import SealedInMemory
 from fakes.tables import MemoryTables
 from offset_sync.ingest.fingerprint_rows import Decided, fingerprint_rows
 from offset_sync.model.values import ClusterPartition
-from offset_sync.state.index_pages import IndexPages
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import AT_MOST, LOG_INCARNATIONS, NOT_BEFORE, RECORD_RUNS
 from offset_sync.translate.exact import Bounds, translate
@@ -118,16 +118,17 @@ def random_identities(rng: np.random.Generator, begin: int, end: int) -> Identit
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_start_with_little_memory_knows_the_same(seed: int) -> None:
-    rng, tables = np.random.default_rng(seed), MemoryTables(batch_rows=7)
+def test_a_start_from_what_is_sealed_knows_the_same(seed: int) -> None:
+    rng, tables = np.random.default_rng(seed), SealedInMemory()
     kept_up = cache_of(tables)
     for begin_at in range(0, 200, 20):
         found = random_identities(rng, begin_at, begin_at + 20)
         decided = Decided(AT_Y, "X", begin_at, begin_at + 20, found)
         tables.append(RECORD_RUNS, fingerprint_rows(decided, EPOCH + timedelta(milliseconds=begin_at)))
         kept_up.refresh()
-    small = RecordIndex(tables, pages=IndexPages(1 << 12, page_runs=4))  # type: ignore[arg-type]
-    small.refresh()
+    tables.seal(4)
+    tables.seal(3)
+    small = read_in_one(tables)
     told = []
     for index in (kept_up, small):
         log = index.log(*AT_Y)

@@ -17,7 +17,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, GroupPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.index_retention import Retention, TableRows, lowest_commits
+from offset_sync.state.index_retention import Retention, lowest_commits, unsealed_rows
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS
 from offset_sync.tables.maintenance import BEGINS_SCHEMA
@@ -49,10 +49,8 @@ class World:
     def retention(self) -> Retention:
         index: Any = RecordIndex(self.tables)  # type: ignore[arg-type]
         index.refresh()
-        rows = TableRows(7)
-        for part in self.tables.batches(RECORD_RUNS, encoded=True):
-            rows.add(part)
-        return Retention(index, rows, self.metadata, self.lowest, self.old_before_ms)
+        tables: Any = self.tables
+        return Retention(index, unsealed_rows(tables), self.metadata, self.lowest, self.old_before_ms)
 
     def begins(self) -> dict[str, int]:
         return {alias: begin for (alias, _, _), begin in self.retention().begins([ORDERS]).items()}
@@ -170,6 +168,5 @@ def test_begins_become_rows_and_none_is_an_empty_table() -> None:
     assert to_begins({}).schema == BEGINS_SCHEMA
     (row,) = to_begins({X: 7}).to_pylist()
     assert row == {"cluster": "X", "topic": "orders", "partition": 0, "begin": 7}
-    rows = TableRows()
-    rows.add(RECORD_RUNS.arrow_schema.empty_table())
-    assert dict(rows) == {}
+    tables: Any = MemoryTables()
+    assert unsealed_rows(tables) == {}

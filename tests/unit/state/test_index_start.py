@@ -1,10 +1,12 @@
-"""A start reads the table piece by piece: whatever order rows come in, the index is that of all of them at once."""
+"""A start reads directories of sealed files and rows of others: the index is that of all rows at once."""
 
 from __future__ import annotations
 
+import logging
 import random
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,81 +16,210 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.index_histories import HISTORIES, PLACES, history, index_of, known, lives, moment, taken_in_whole
-from builders.index_rows import LogKey, add, begin, life, run
-from builders.record_indexes import content
-from fakes.tables import MemoryTables
+from builders.index_rows import LogKey, add, begin, edge, life, run
+from builders.record_indexes import content, read_in_one
+from fakes.sealed_tables import SealedTables
+from fakes.tables import MemorySegments, MemoryTables
 from generators.hypothesis_strategies import law
-from offset_sync.state import staged_rows
-from offset_sync.state.index_pages import IndexPages
-from offset_sync.state.index_rows import IndexRows
-from offset_sync.state.spill_file import SpillFile
-from offset_sync.state.staged_rows import StagedRows
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
 from offset_sync.tables.definition import Table
+from offset_sync.tables.sealed_files import Directory
+from offset_sync.tables.segments import Segments, TableFiles
 
-FEW_BYTES = 8 * 240
+
+@law(120)
+@given(HISTORIES, st.booleans())
+def test_a_start_from_sealed_files_knows_the_same(rng: random.Random, is_shuffled: bool) -> None:
+    tables, plain = SealedTables(), MemoryTables()
+    rows, begun = history(rng), lives(rng) if rng.random() < 0.6 else []
+    if is_shuffled:
+        rng.shuffle(rows)
+    for each in (tables, plain):
+        for first in range(0, len(rows), 5):
+            add(each, RECORD_RUNS, *rows[first : first + 5])
+        if begun:
+            add(each, LOG_INCARNATIONS, *begun)
+    for _ in range(rng.randrange(1, 4)):
+        tables.seal(rng.randrange(1, 8))
+    if is_shuffled:  # else what is sealed may say that a batch begins before the one before it has ended
+        tables.seal(len(rows))
+    assert known(index_of(tables)) == known(index_of(plain)) == known(taken_in_whole(plain))
 
 
-@law(150)
+def batches_of(rng: random.Random) -> Iterator[list[dict[str, Any]]]:
+    """Yield what an indexer appends that is never set back: begin, runs with markers between them, and an end."""
+    at, seen_ms, numbers = dict.fromkeys(PLACES, 0), 0, dict.fromkeys([(p, o) for p in PLACES for o in "XY"], 0)
+    for _ in range(rng.randrange(1, 25)):
+        rows, seen_ms = list[dict[str, Any]](), seen_ms + rng.randrange(40)
+        for place in rng.sample(PLACES, rng.randrange(1, 4)):
+            if rng.random() < 0.2:
+                told = {"complete_until": moment(rng.choice([None, seen_ms])), "indexed_at": moment(seen_ms)}
+                rows.append(begin(at[place], place=place) | told)
+            for _ in range(rng.randrange(6)):
+                origin, length = rng.choice(["X", "Y", "X", "Y", ""]), rng.randrange(1, 4)
+                at[place] += rng.random() < 0.3
+                number = at[place]
+                if origin not in (place[0], ""):
+                    number = numbers[place, origin] + rng.choice([0, 0, 0, 1])
+                    numbers[place, origin] = number + length
+                rows.append(run(at[place], length, origin, number, place=place, seen_ms=seen_ms))
+                at[place] += length
+            rows.append(edge(at[place], place=place) | {"indexed_at": moment(seen_ms)})
+        yield rows
+
+
+@law(80)
 @given(HISTORIES)
-def test_a_start_with_little_memory_knows_the_same(rng: random.Random) -> None:
-    tables = MemoryTables(batch_rows=rng.randrange(1, 9))
-    rows = history(rng)
-    rng.shuffle(rows)
-    for first in range(0, len(rows), 5):
-        add(tables, RECORD_RUNS, *rows[first : first + 5])
-    if begun := lives(rng):
-        add(tables, LOG_INCARNATIONS, *begun)
-    small, large = index_of(tables, IndexPages(FEW_BYTES, page_runs=4)), index_of(tables)
-    assert known(small) == known(large) == known(taken_in_whole(tables))
+def test_an_index_that_is_kept_up_while_its_files_are_sealed_knows_what_a_start_does(rng: random.Random) -> None:
+    tables, plain = SealedTables(), MemoryTables()
+    index = index_of(tables)
+    for rows in batches_of(rng):
+        for each in (tables, plain):
+            add(each, RECORD_RUNS, *rows)
+        if rng.random() < 0.3:
+            tables.seal(rng.randrange(1, 6))
+        if rng.random() < 0.1:
+            begun = life(rng.choice("XY"), rng.randrange(9), rng.randrange(200))
+            for each in (tables, plain):
+                add(each, LOG_INCARNATIONS, begun)
+        if rng.random() < 0.7:
+            index.refresh()
+    index.refresh()
+    assert known(index) == known(index_of(tables)) == known(index_of(plain))
 
 
-@law(150)
-@given(HISTORIES, st.integers(1, 30), st.integers(1, 9))
-def test_rows_come_out_by_log_and_offset_and_what_has_one_offset_together(
-    rng: random.Random, most_rows: int, part: int
+def alternating(tables: MemoryTables, first: int, runs: int) -> None:
+    for at in range(first, first + runs, 10):
+        add(tables, RECORD_RUNS, *(run(n, 1, "XY"[n % 2], n // 2, seen_ms=n) for n in range(at, at + 10)))
+
+
+def test_a_start_reads_no_row_of_what_is_sealed_and_an_answer_reads_a_page() -> None:
+    tables = SealedTables()
+    alternating(tables, 0, 100)
+    tables.seal(8)
+    index = read_in_one(tables)
+    log = index.log("Y", "orders", 0)
+    assert log is not None
+    assert (tables.groups_read, len(log.paged.pages), len(log.paged.tail), log.run_count) == (0, 20, 20, 100)
+    assert log.paged.part(3).start.tolist() == [12, 13, 14, 15]
+    assert tables.groups_read == 1
+
+
+def test_what_is_sealed_while_it_is_in_memory_becomes_pages_and_who_has_a_view_notices_nothing() -> None:
+    tables = SealedTables()
+    alternating(tables, 0, 60)
+    index = read_in_one(tables)
+    log = index.log("Y", "orders", 0)
+    assert log is not None
+    view, before = log.view(), content(index)
+    index.take_grown()
+    tables.seal(4)
+    index.refresh()
+    assert (len(log.paged.pages), len(log.paged.tail), log.run_count) == (10, 20, 60)
+    assert content(index) == before
+    assert len(view.paged.tail) == 60
+    assert index.rebuilt(next(iter(index.all_logs())).topic_partition) == 0
+    assert index.take_grown() == set(), "nobody has to be asked anew"
+    alternating(tables, 60, 10)
+    tables.seal(4)
+    index.refresh()
+    assert content(index) == content(read_in_one(tables))
+
+
+def test_what_was_sealed_is_not_let_go_of_where_it_is_not_what_is_in_memory(caplog: pytest.LogCaptureFixture) -> None:
+    tables = SealedTables()
+    alternating(tables, 0, 20)
+    index = read_in_one(tables)
+    tables.versions[RECORD_RUNS.name][1:] = []
+    add(tables, RECORD_RUNS, *(run(n, 1, "XY"[n % 2], n // 2 + 1, seen_ms=n) for n in range(10, 20)))
+    tables.seal(2)
+    with caplog.at_level(logging.INFO):
+        index.refresh()
+    log = index.log("Y", "orders", 0)
+    assert log is not None
+    assert (log.run_count, log.runs.start.tolist()) == (20, list(range(20)))
+    assert "clusters.Y: orders-0: what was sealed is not what is in memory, and stays there" in caplog.text
+
+
+def test_where_a_sealed_file_is_gone_all_is_read_anew_and_bounds_of_before_are_void() -> None:
+    tables = SealedTables()
+    alternating(tables, 0, 60)
+    tables.seal(3)
+    tables.seal(2)
+    index = read_in_one(tables)
+    del tables.sealed[next(iter(tables.sealed))]
+    tables.move()
+    index.refresh()
+    log = index.log("Y", "orders", 0)
+    assert log is not None
+    assert log.begin == 30
+    assert index.rebuilt(next(iter(index.all_logs())).topic_partition) == 1
+
+
+def changed(**columns: Callable[[Any], Any]) -> Callable[[Directory], Directory]:
+    """Return what changes these columns of a directory: of its parts, or where they have these of its spans."""
+
+    def damage(said: Directory) -> Directory:
+        parts, spans = dict(said.parts), dict(said.spans)
+        for name, change in columns.items():
+            of = spans if name in ("low", "high") else parts
+            of[name] = change(of[name])
+        return replace(said, parts=parts, spans=spans)
+
+    return damage
+
+
+def first_more(values: Any) -> Any:
+    return values + (np.arange(len(values)) == 0)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        changed(start=first_more),
+        changed(low=first_more),
+        changed(high=lambda values: values - (np.arange(len(values)) == 0)),
+        changed(records=first_more),
+        changed(first_record=first_more),
+        lambda said: replace(said, logs=[each._replace(partition=each.partition + 1) for each in said.logs]),
+    ],
+)
+def test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing(
+    caplog: pytest.LogCaptureFixture, damage: Callable[[Directory], Directory]
 ) -> None:
-    rows = [[rng.randrange(3), rng.randrange(20), rng.randrange(2), 0, rng.randrange(-1, 2)] for _ in range(60)]
-    staged = StagedRows(most_rows)
-    for first in range(0, len(rows), part):
-        columns = np.array(rows[first : first + part], np.int64).T
-        staged.add(IndexRows(*columns, *np.zeros((4, columns.shape[1]), np.int64)))
-    wanted = sorted(rows, key=lambda row: (row[0], row[1], row[2], -row[4]))
-    for only in (None, frozenset({1}), None):
-        found = [list(zip(*(c.tolist() for c in each.columns[:5]), strict=True)) for each in staged.in_order(only)]
-        told = [list(row) for each in found for row in each if only is None or row[0] in only]
-        assert told == [row for row in wanted if only is None or row[0] in only]
-        for before, after in pairwise(found):
-            assert before[-1][:2] < after[0][:2]
-    assert staged.sizes.sum() == 60
+    tables = SealedTables(damage=damage)
+    alternating(tables, 0, 60)
+    tables.seal(4)
+    index = read_in_one(tables)
+    (wrong,) = (log for log in index.all_logs().values() if len(log.paged.pages))
+    with pytest.raises(Exception, match="holds other rows than it says"):
+        wrong.paged.part(0)
+    index.refresh()
+    log = index.log("Y", "orders", 0)
+    assert log is not None
+    assert log.runs.start.tolist() == list(range(60))
+    assert len(index.all_logs()) == 1
 
 
-def test_of_a_table_in_the_order_of_time_little_is_in_memory_at_once() -> None:
-    staged = StagedRows(64)
-    for first in range(0, 4_000, 8):
-        start = np.repeat(np.arange(first, first + 8), 2)
-        log = np.tile([0, 1], 8)
-        staged.add(IndexRows(log, start, *np.ones((7, 16), np.int64)))
-    sizes = [len(rows) for rows in staged.in_order()]
-    assert sum(sizes) == 8_000
-    assert max(sizes) <= 128
+@pytest.mark.parametrize("damage", [lambda said: replace(said, logs=said.logs[:0]), changed(rows=first_more)])
+def test_a_directory_that_cannot_be_is_none(damage: Callable[[Directory], Directory]) -> None:
+    tables = SealedTables(damage=damage)
+    alternating(tables, 0, 60)
+    tables.seal(4)
+    assert content(read_in_one(tables))[:2] == (0, 60)  # type: ignore[index]
 
 
-def test_what_the_disk_has_no_room_for_stays_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    tables = MemoryTables(batch_rows=3)
-    add(tables, RECORD_RUNS, *(run(n, 1, "XY"[n % 2], n // 2) for n in range(60)))
-    monkeypatch.setattr(SpillFile, "put", refuse)
-    assert known(index_of(tables, IndexPages(FEW_BYTES, page_runs=4))) == known(index_of(tables))
-
-
-def test_a_table_that_fits_is_not_written_to_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staged_rows, "SpillFile", None)
-    tables = MemoryTables()
-    add(tables, RECORD_RUNS, *(run(n, 1, "XY"[n % 2], n // 2) for n in range(60)))
-    assert content(index_of(tables, IndexPages(1 << 20)))[1] == 60  # type: ignore[index]
+def test_a_file_that_was_copied_under_another_name_is_not_believed() -> None:
+    tables = SealedTables()
+    alternating(tables, 0, 60)
+    tables.seal(4)
+    ((path, facts),) = tables.sealed.items()
+    other = Path(path).with_name("sealed-0.snappy.parquet")
+    other.write_bytes(Path(path).read_bytes())
+    tables.sealed = {str(other): facts}
+    log = read_in_one(tables).log("Y", "orders", 0)
+    assert log is not None
+    assert (len(log.paged.pages), len(log.paged.tail)) == (0, 60)
 
 
 class Cleaned(MemoryTables):
@@ -97,13 +228,9 @@ class Cleaned(MemoryTables):
     gone = 0
     is_cleaned = False
 
-    def batches(self, table: Table, *args: Any, **options: Any) -> Iterator[pa.Table]:
-        """Fail after the first piece."""
-        for piece in super().batches(table, *args, **options):
-            yield piece
-            if self.gone:
-                self.gone -= 1
-                raise FileNotFoundError("part-0")
+    def segments(self, table: Table) -> Segments:
+        """Return files that go."""
+        return _CleanedSegments(self, table)
 
     def read_added(self, table: Table, after: int, until: int) -> pa.Table:
         """Fail."""
@@ -112,8 +239,20 @@ class Cleaned(MemoryTables):
         return super().read_added(table, after, until)
 
 
+class _CleanedSegments(MemorySegments):
+    tables: Cleaned
+
+    def rows(self, files: TableFiles, schema: pa.Schema) -> Iterator[pa.Table]:
+        """Fail after the first piece."""
+        for piece in super().rows(files, schema):
+            yield piece
+            if self.tables.gone:
+                self.tables.gone -= 1
+                raise FileNotFoundError("part-0")
+
+
 def test_files_that_are_cleaned_up_meanwhile_are_looked_for_anew() -> None:
-    tables = Cleaned(batch_rows=2)
+    tables = Cleaned()
     add(tables, RECORD_RUNS, run(0, 3), run(3, 2, origin_start=3), run(5, 1, "Y", 5))
     wanted = known(index_of(tables))
     tables.gone = 2
@@ -126,7 +265,7 @@ def test_files_that_are_cleaned_up_meanwhile_are_looked_for_anew() -> None:
 def test_a_reader_that_retention_has_overtaken_reads_all_anew_and_bounds_of_before_are_void() -> None:
     tables = Cleaned()
     add(tables, RECORD_RUNS, run(0, 3), begin(0, place=PLACES[1]))
-    index = index_of(tables, IndexPages(FEW_BYTES, page_runs=4))
+    index = index_of(tables)
     index.take_grown()
     add(tables, RECORD_RUNS, run(3, 40, "Y", 3))
     tables.is_cleaned = True
@@ -140,12 +279,14 @@ def test_a_reader_that_retention_has_overtaken_reads_all_anew_and_bounds_of_befo
 
 @pytest.mark.parametrize("restarted_at", range(6, 20))
 def test_where_a_log_was_cut_behind_a_marker_nothing_lacks_whatever_piece_says_so(restarted_at: int) -> None:
-    tables = MemoryTables(batch_rows=3)
+    tables = SealedTables()
     gone = [run(n, 1, "Y", n, seen_ms=1) for n in range(5, 16)]
     query = begin(restarted_at) | {"indexed_at": moment(1)}
     present = [begin(5) | {"indexed_at": moment(20)}, run(5, 3, "Y", 5, seen_ms=20)]
     add(tables, RECORD_RUNS, begin(0), run(0, 4, "Y", 0), *gone, query, *present)
     add(tables, LOG_INCARNATIONS, life("Y", 5, noticed_ms=10))
-    small = index_of(tables, IndexPages(FEW_BYTES, page_runs=4))
-    assert content(small) == content(taken_in_whole(tables))
+    whole = content(taken_in_whole(tables))
+    tables.seal(1)
+    small = index_of(tables)
+    assert content(small) == whole
     assert content(small)[2:4] == (["Y", "Y"], [0, 5])  # type: ignore[index]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pytest
 
 from builders.index_rows import add, begin, edge, life, run
 from builders.record_indexes import cache_of, content, read_in_one
-from fakes.tables import MemoryTables
+from fakes.tables import MemorySegments, MemoryTables
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import (
@@ -23,6 +23,7 @@ from offset_sync.tables.catalog import (
     RECREATED,
 )
 from offset_sync.tables.definition import Table
+from offset_sync.tables.segments import Segments, TableFiles
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 from offset_sync.translate.partition_log import PartitionLog
@@ -32,21 +33,29 @@ NAMES = ("offset", "duplicates", "duplicates_at_most")
 
 
 class Interrupted(MemoryTables):
-    """Something happens each time all rows of a partition are read again, and before the topics are, which is last."""
+    """Something happens each time rows that are not sealed are read again, and before the topics are, which is last."""
 
     happens: Callable[[], None] = staticmethod(lambda: None)
 
-    def rows_where(self, table: Table, values: Mapping[str, str | int]) -> pa.Table:
-        """Return them as they were just before."""
-        found = super().rows_where(table, values)
-        self.happens()
-        return found
+    def segments(self, table: Table) -> Segments:
+        """Return those of which rows are as they were just before."""
+        return _Interrupted(self, table)
 
     def version(self, table: Table, known: int | None = None) -> int:
         """Return it as it is then."""
         if table is INDEXED_TOPICS:
             self.happens()
         return super().version(table, known)
+
+
+class _Interrupted(MemorySegments):
+    tables: Interrupted
+
+    def rows(self, files: TableFiles, schema: pa.Schema) -> Iterator[pa.Table]:
+        """Yield them as they were just before."""
+        found = list(super().rows(files, schema))
+        self.tables.happens()
+        yield from found
 
 
 def seen(index: RecordIndex) -> object:
@@ -100,12 +109,12 @@ def test_a_life_that_begins_while_another_is_read_is_known_with_its_rows() -> No
     index.refresh()
     tables.happens = cut_another
     add(tables, LOG_INCARNATIONS, life("X", 6, noticed_ms=10))
-    for _ in range(2):
+    for _ in range(4):
         index.refresh()
         log = index.log(*AT_X)
         assert log is not None
         assert not log.is_contradicted
-        assert content(index, ("X", "orders", 1)) == content(read_in_one(tables), ("X", "orders", 1))
+    assert content(index, ("X", "orders", 1)) == content(read_in_one(tables), ("X", "orders", 1))
     assert len(index.incarnations(ClusterPartition(*AT_X))) == 2
     assert seen(index)[:4] == seen(read_in_one(tables))[:4]  # type: ignore[index]
 
@@ -157,11 +166,9 @@ def test_many_logs_with_lives_are_read_in_one_pass() -> None:
     index = cache_of(tables)
     index.refresh()
     add(tables, LOG_INCARNATIONS, *(life("X", 6, noticed_ms=10) | {"partition": number} for number in partitions))
-    reads: list[object] = []
-    original = tables.rows_where
-    tables.rows_where = lambda *asked: reads.append(asked) or original(*asked)  # type: ignore[method-assign, func-returns-value]
+    tables.reads.clear()
     index.refresh()
-    assert len(reads) == 1, "the table is read once for each topic, not for each of its partitions"
+    assert tables.reads.count((RECORD_RUNS.name, 0, 50)) == 1
     assert {log.frontier for log in index.all_logs().values()} == {6}
 
 

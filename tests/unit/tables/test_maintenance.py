@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -18,14 +18,13 @@ from deltalake import DeltaTable
 
 from builders.runs_in_tables import by_delta_rs, fill, rows_in, run
 from offset_sync.model.errors import TableError
+from offset_sync.state.seal import seal
 from offset_sync.tables import maintenance
 from offset_sync.tables.catalog import DRIVERS, OFFSET_COMMITS, RECORD_RUNS
 from offset_sync.tables.data_files import write_rows
 from offset_sync.tables.definition import Column, Table
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer, is_below
 from offset_sync.tables.matching import partners
-from offset_sync.tables.sorted_compaction import sorted_parts
-from offset_sync.tables.sorted_files import SortedRows
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.table_version import DataFile
 from offset_sync.tables.transaction_log import entry
@@ -34,6 +33,11 @@ from offset_sync.tables.transaction_log import entry
 def begins(**by_cluster: int) -> pa.Table:
     rows = [{"cluster": c, "topic": "orders", "partition": 0, "begin": begin} for c, begin in by_cluster.items()]
     return pa.Table.from_pylist(rows, BEGINS_SCHEMA)
+
+
+def cut(maintainer: Maintainer, at: pa.Table) -> int:
+    """Remove what ends below the begins *at*."""
+    return maintainer.remove(RECORD_RUNS, lambda rows: is_below(rows, at))
 
 
 @pytest.fixture
@@ -47,12 +51,12 @@ def test_only_what_ends_below_a_partitions_begin_is_cut(tables: TableStore, main
     fill(tables, 0, 10, 20, 30)
     tables.append(RECORD_RUNS, run(20, length=0))
     tables.append(RECORD_RUNS, run(15, length=0))
-    assert maintainer.cut(RECORD_RUNS, begins(dc1=20)) == 3
+    assert cut(maintainer, begins(dc1=20)) == 3
     assert by_delta_rs(tables) == [("dc1", 20), ("dc1", 20), ("dc1", 30), *(("dc2", n) for n in (0, 10, 20, 30))]
-    assert maintainer.cut(RECORD_RUNS, begins(dc1=20, dc2=15)) == 1
+    assert cut(maintainer, begins(dc1=20, dc2=15)) == 1
     assert ("dc2", 10) in by_delta_rs(tables)
-    assert maintainer.cut(RECORD_RUNS, begins(dc1=20, dc2=15)) == 0
-    assert maintainer.cut(RECORD_RUNS, begins()) == 0
+    assert cut(maintainer, begins(dc1=20, dc2=15)) == 0
+    assert cut(maintainer, begins()) == 0
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -82,9 +86,9 @@ def test_a_partner_is_the_row_with_the_same_values() -> None:
 def test_files_are_not_written_anew_for_a_few_rows(tables: TableStore, maintainer: Maintainer) -> None:
     tables.append(RECORD_RUNS, pa.concat_tables([run(start) for start in range(0, 300, 10)]))
     before = tables.version(RECORD_RUNS)
-    assert maintainer.cut(RECORD_RUNS, begins(dc1=20)) == 0
+    assert cut(maintainer, begins(dc1=20)) == 0
     assert tables.version(RECORD_RUNS) == before
-    assert maintainer.cut(RECORD_RUNS, begins(dc1=30)) == 3
+    assert cut(maintainer, begins(dc1=30)) == 3
 
 
 def test_what_is_kept_goes_into_files_of_a_bounded_size(
@@ -113,7 +117,7 @@ def test_a_compacted_and_cut_table_is_plain_and_says_that_rows_may_go(
     tables: TableStore, maintainer: Maintainer
 ) -> None:
     fill(tables, *range(0, 100, 10))
-    maintainer.cut(RECORD_RUNS, begins(dc1=50, dc2=50))
+    cut(maintainer, begins(dc1=50, dc2=50))
     maintainer.compact(RECORD_RUNS)
     size, path = maintainer.size(RECORD_RUNS), Path(tables.path(RECORD_RUNS))
     (stored,) = DeltaTable(path).file_uris()
@@ -174,14 +178,14 @@ def test_two_that_cut_at_the_same_time_do_not_both_succeed_and_no_row_comes_twic
     def enter_late(*arguments: Any, **named: Any) -> None:
         monkeypatch.setattr(maintainer, "_enter", enter)
         other = Maintainer(TableStore(tables.root), timedelta(hours=1))
-        assert other.cut(RECORD_RUNS, begins(dc2=10)) == 1
+        assert cut(other, begins(dc2=10)) == 1
         enter(*arguments, **named)
 
     monkeypatch.setattr(maintainer, "_enter", enter_late)
     with pytest.raises(RuntimeError, match="somebody else has removed files"):
-        maintainer.cut(RECORD_RUNS, begins(dc1=10, dc2=20))
+        cut(maintainer, begins(dc1=10, dc2=20))
     assert by_delta_rs(tables) == [("dc1", 0), ("dc1", 10), ("dc1", 20), ("dc2", 10), ("dc2", 20)]
-    assert maintainer.cut(RECORD_RUNS, begins(dc1=10, dc2=20)) == 2
+    assert cut(maintainer, begins(dc1=10, dc2=20)) == 2
 
 
 def lose_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,11 +195,7 @@ def lose_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
         *others, pieces = arguments
         return write_rows(*others, [pa.concat_tables([*pieces]).slice(1)])
 
-    def sort(*arguments: Any) -> Iterator[SortedRows]:
-        return (SortedRows.of(part.rows.slice(1)) for part in sorted_parts(*arguments))
-
     monkeypatch.setattr(maintenance, "write_rows", write)
-    monkeypatch.setattr(maintenance, "sorted_parts", sort)
 
 
 def test_what_would_lose_a_row_is_refused(
@@ -206,18 +206,17 @@ def test_what_would_lose_a_row_is_refused(
     version = tables.version(RECORD_RUNS)
     lose_a_row(monkeypatch)
     with pytest.raises(RuntimeError, match="2 rows were to be kept instead of 3; all stay"):
-        maintainer.cut(RECORD_RUNS, begins(dc1=30))
-    for put_together in (maintainer.compact, maintainer.sort):
-        with pytest.raises(RuntimeError, match="5 rows were written instead of 6; they stay as they are"):
-            put_together(RECORD_RUNS)
+        cut(maintainer, begins(dc1=30))
+    with pytest.raises(RuntimeError, match="5 rows were written instead of 6; they stay as they are"):
+        maintainer.compact(RECORD_RUNS)
     assert by_delta_rs(tables) == [("dc1", start) for start in range(0, 60, 10)]
     assert tables.version(RECORD_RUNS) == version
 
 
 WORK: dict[str, Callable[[Maintainer], object]] = {
     "compact": lambda made: made.compact(RECORD_RUNS),
-    "sort": lambda made: made.sort(RECORD_RUNS),
-    "cut": lambda made: made.cut(RECORD_RUNS, begins(dc1=20)),
+    "seal": lambda made: seal(made._tables, made._tables.segments(RECORD_RUNS), least_rows=1),
+    "cut": lambda made: cut(made, begins(dc1=20)),
 }
 all_work = pytest.mark.parametrize("work", WORK.values(), ids=WORK)
 
@@ -279,7 +278,7 @@ def test_a_table_that_has_had_such_rows_is_one_like_others(tables: TableStore, m
     fill(tables, 0, 10, 20)
     enter(tables, with_feature("deletionVectors"))
     fill(tables, 30)
-    assert maintainer.cut(RECORD_RUNS, begins(dc1=20)) == 2
+    assert cut(maintainer, begins(dc1=20)) == 2
     maintainer.compact(RECORD_RUNS)
     assert rows_in(tables.all_rows(RECORD_RUNS)) == [("dc1", 20), ("dc1", 30), *(("dc2", n) for n in (0, 10, 20, 30))]
 

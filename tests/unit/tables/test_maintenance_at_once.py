@@ -12,6 +12,8 @@ import pytest
 
 from builders.runs_in_tables import by_delta_rs, fill, rows_in, run
 from builders.spark_tables import checkpoint_every_tenth
+from offset_sync.state import seal as seal_module
+from offset_sync.state.seal import cut, seal
 from offset_sync.tables import maintenance
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
@@ -20,8 +22,15 @@ from tools.background import going_on
 
 HOUR = timedelta(hours=1)
 PutTogether = Callable[[Maintainer], None]
+
+
+def seal_all(maintainer: Maintainer) -> None:
+    tables = maintainer._tables
+    seal(tables, tables.segments(RECORD_RUNS), HOUR, least_rows=1)
+
+
 put_together_by = pytest.mark.parametrize(
-    "put_together", [lambda made: made.compact(RECORD_RUNS), lambda made: made.sort(RECORD_RUNS)], ids=["join", "sort"]
+    "put_together", [lambda made: made.compact(RECORD_RUNS), seal_all], ids=["join", "seal"]
 )
 
 
@@ -34,7 +43,8 @@ def begin_of(begin: int) -> pa.Table:
 def test_beside_writers_and_a_follower_no_row_is_lost_and_none_comes_twice(
     tables: TableStore, monkeypatch: pytest.MonkeyPatch, put_together: PutTogether
 ) -> None:
-    monkeypatch.setattr(maintenance, "_LEAST_SHARE", 0.0)  # one writer may be far ahead of the other
+    for module in (maintenance, seal_module):
+        monkeypatch.setattr(module, "LEAST_SHARE", 0.0)  # one writer may be far ahead of the other
     checkpoint_every_tenth(tables, RECORD_RUNS)
     maintainer = Maintainer(TableStore(tables.root), HOUR)
     maintainer.prepare(RECORD_RUNS)
@@ -62,7 +72,7 @@ def test_beside_writers_and_a_follower_no_row_is_lost_and_none_comes_twice(
             while min(map(len, written.values())) < enough and not errors:
                 time.sleep(0.02)
             cut_at = max(cut_at + 10, 10 * (len(written["dc1"]) // 2))
-            assert maintainer.cut(RECORD_RUNS, begin_of(cut_at)) > 0
+            assert cut(tables, begin_of(cut_at), HOUR) > 0
             put_together(maintainer)
             maintainer.clean_up(RECORD_RUNS)
     assert errors == []
@@ -83,7 +93,7 @@ def test_two_that_put_the_same_files_together_at_once_double_no_row(tables: Tabl
         own = Maintainer(TableStore(tables.root), HOUR)
         for _ in range(12):
             try:
-                (own.sort if number % 2 else own.compact)(RECORD_RUNS)
+                seal_all(own) if number % 2 else own.compact(RECORD_RUNS)
                 made.append(number)
             except RuntimeError as problem:
                 refused.append(str(problem))

@@ -89,7 +89,7 @@ def test_files_are_found_wherever_the_log_says_they_are(tables: TableStore) -> N
     moved.parent.mkdir()
     Path(path, moved.name).rename(moved)
     assert latest_version(files, path, 0) == latest_version(files, path, 5) == tables.version(DRIVERS) == 5
-    assert epochs(read_added_rows(files, path, 1, 5, DRIVERS.arrow_schema)) == [0, 1, 2, 3]
+    assert epochs(read_added_rows(files, path, 1, 5, DRIVERS.arrow_schema).rows) == [0, 1, 2, 3]
     with pytest.raises(FileNotFoundError, match=f"{6:020d}.json"):
         read_added_rows(files, path, 3, 6, DRIVERS.arrow_schema)
     assert epochs(TableStore(tables.root).all_rows(DRIVERS)) == [0, 1, 2, 3]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -51,7 +50,6 @@ def test_rows_are_written_with_the_names_of_their_clusters_and_read_as_streams(t
         named.rows_since(OFFSET_COMMITS, None, version),
         pa.concat_tables(named.batches(OFFSET_COMMITS)),
         pa.concat_tables(named.batches(OFFSET_COMMITS, encoded=True)),
-        pa.concat_tables(named.blocks(OFFSET_COMMITS, OFFSET_COMMITS.names, ExitStack())),
     ):
         assert names_in(rows) == INSIDE
     assert names_in(named.rows_where(OFFSET_COMMITS, {"topic": "dc1.orders"})) == INSIDE[:2]

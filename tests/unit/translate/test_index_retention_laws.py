@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import permutations
 
 from hypothesis import given
@@ -13,6 +14,7 @@ from generators.retention import Indexes, answers_of, place_of, random_indexes
 from oracles.translation import answers, f_by_offset
 
 indexes = st.integers(0, 2**32).map(random_indexes)
+SEALED = st.sampled_from([0.0, 0.4, 0.8, 1.0])
 KEPT_MS = 5
 
 
@@ -21,18 +23,24 @@ def old_before(given_indexes: Indexes) -> int:
 
 
 @law(150)
-@given(indexes)
-def test_every_live_commit_has_the_answer_of_brute_force_over_the_whole_index(whole: Indexes) -> None:
-    left = whole.cut(whole.begins(old_before(whole)))
+@given(indexes, SEALED)
+def test_every_live_commit_has_the_answer_of_brute_force_over_the_whole_index(whole: Indexes, sealed: float) -> None:
+    left = whole.cut(whole.begins(old_before(whole), sealed))
     for source, target in permutations(whole.logs, 2):
         commits = range(whole.lowest_live(source), whole.logs[source].log_end + 1)
-        assert answers_of(left.translate(source, target, commits)) == answers(whole.case(source, target), commits)
+        found = answers_of(left.translate(source, target, commits))
+        wanted = answers(whole.case(source, target), commits)
+        assert [replace(each, lost=0) for each in found] == [replace(each, lost=0) for each in wanted]
+        # Where nothing is left of what came late at the source no more is counted than nobody can read any more.
+        assert all(ours.lost <= theirs.lost for ours, theirs in zip(found, wanted, strict=True))
 
 
 @law(150)
-@given(indexes)
-def test_no_commit_at_all_has_a_greater_answer_than_by_brute_force_over_the_whole_index(whole: Indexes) -> None:
-    left = whole.cut(whole.begins(old_before(whole)))
+@given(indexes, SEALED)
+def test_no_commit_at_all_has_a_greater_answer_than_by_brute_force_over_the_whole_index(
+    whole: Indexes, sealed: float
+) -> None:
+    left = whole.cut(whole.begins(old_before(whole), sealed))
     for source, target in permutations(whole.logs, 2):
         commits = range(whole.logs[source].log_end + 1)
         cut = answers_of(left.translate(source, target, commits))
@@ -67,18 +75,19 @@ def test_an_index_that_is_cut_begins_at_a_row_at_or_below_the_cut_and_reaches_as
         assert whole.cut(at).begins(old_before(whole)) == at
 
 
-@law(150)
-@given(indexes, st.integers(1, 4))
-def test_pages_change_nothing_of_what_may_go(whole: Indexes, page_runs: int) -> None:
-    assert whole.begins(old_before(whole), page_runs) == whole.begins(old_before(whole))
+@law(100)
+@given(indexes, SEALED)
+def test_of_what_is_sealed_more_may_stay_and_never_less(whole: Indexes, sealed: float) -> None:
+    pages, rows = whole.begins(old_before(whole), sealed), whole.begins(old_before(whole))
+    assert all(pages[name] <= rows[name] for name in rows)
 
 
 def test_the_histories_are_cut_often_and_by_much() -> None:
     cut = removed = 0
     for seed in range(120):
         whole = random_indexes(seed)
-        left = whole.cut(whole.begins(old_before(whole)))
+        left = whole.cut(whole.begins(old_before(whole), (seed % 2) * 0.8))
         gone = sum(len(whole.rows[name]) - len(left.rows[name]) for name in whole.rows)
         cut, removed = cut + (gone > 0), removed + gone
     assert cut > 36, cut
-    assert removed > 240, removed
+    assert removed > 200, removed

@@ -20,7 +20,7 @@ from offset_sync.translate.header_strategy import answer_by_header
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Runs
-from offset_sync.translate.index_retention import IndexedLog, begins
+from offset_sync.translate.index_retention import IndexedLog, UnsealedRows, begins
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.position_cost import position_cost
 from offset_sync.translate.replication_gap import copies_between, deleted_of, joined
@@ -40,19 +40,13 @@ def headers(given_logs: Mirrored) -> None:
     assert found.shape == (RUNS + 1,)
 
 
-class OneRow:
-    """An index of one row that is old."""
-
-    def first_seen_since(self, at_ms: int) -> int:
-        return NO_LIMIT
-
-    def last_at(self, offset: int) -> int:
-        return offset
+ROWS = UnsealedRows(np.arange(10_000), np.zeros(10_000, np.int64))
+"""A row at every offset, all old."""
 
 
 def retention(given_logs: Mirrored) -> None:
-    logs = [IndexedLog(log, code, RUNS - 2, NO_LIMIT, OneRow()) for code, log in enumerate(given_logs.logs)]
-    found = begins(logs, old_before_ms=0)
+    logs = [IndexedLog(log, code, RUNS - 2, NO_LIMIT, ROWS) for code, log in enumerate(given_logs.logs)]
+    found = begins(logs, old_before_ms=1)
     assert all(RUNS - 10 < one <= RUNS - 2 for one in found), found
 
 
@@ -132,8 +126,8 @@ def test_pages_change_nothing_of_what_may_go_where_much_was_sent_again(seed: int
         for log in logs if pages else ():
             let_go_of_all_but(log, 1, page_runs, CountedPages())
         one_by_one = [
-            IndexedLog(log, own, min(start, log.frontier), NO_LIMIT, OneRow())
+            IndexedLog(log, own, min(start, log.frontier), NO_LIMIT, ROWS)
             for own, (log, start) in enumerate(zip(logs, starts, strict=True))
         ]
-        found.append(begins(one_by_one, old_before_ms=0))
+        found.append(begins(one_by_one, old_before_ms=1))
     assert found[0] == found[1]

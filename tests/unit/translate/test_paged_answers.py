@@ -112,7 +112,7 @@ def test_a_window_that_was_promised_before_pages_were_let_go_is_void_when_a_reco
     target.extend(Runs.of([0, 3], [3, 2], [1, 0], [0, 2], [0] * 2), 5)
     logs, commits = (PartitionLog(source, 0), PartitionLog(target, 1)), np.array([2], np.int64)
     before, revision = int(translate(commits, *logs, Bounds(1)).offset[0]), source.reorder_count()
-    source.let_go(1, 2, pages)
+    let_go_of_all_but(source, 1, 2, pages)
     source.extend(Runs.of([4], [1], [1], [1], [0]), 5)
     window_start = before if source.reorder_count() == revision else 0
     assert (before, translate(commits, *logs, Bounds(1, window_start)).offset.tolist()) == (3, [1])

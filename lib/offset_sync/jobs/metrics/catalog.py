@@ -95,7 +95,7 @@ LATENCY = _metric(
 CLUSTER_UP = _metric("cluster_up | cluster | 1 if the cluster said how far its logs reach when it was asked last")
 INDEX_PARTITIONS = _metric("index_partitions | cluster | partitions in the record index")
 INDEX_RECORDS = _metric("index_offsets | cluster | offsets that the record index covers; its rate is that of indexing")
-INDEX_RUNS = _metric("index_runs | cluster | joined runs in the record index; sync.index_memory of them in memory")
+INDEX_RUNS = _metric("index_runs | cluster | runs in the record index, in memory and in sealed files of the table")
 INDEX_UNKNOWN = _metric(
     "index_unknown_records | cluster | records of unknown origin in the index, unread by everyone: unreadable headers, "
     "or left out by a new checkpoint"

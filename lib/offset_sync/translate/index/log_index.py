@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,8 +14,29 @@ from offset_sync.translate.index.lost_copies import LostCopies
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
 from offset_sync.translate.index.paged_runs import PagedRuns, PageStore, in_log_order, meets
 from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Int64s, Runs, distinct_origins
-from offset_sync.translate.index.stretches import Stretches
+from offset_sync.translate.index.stretches import OriginSpans, Stretches
 from offset_sync.translate.index.time_index import TimeIndex
+
+
+@dataclass(frozen=True)
+class KnownPages:
+    """What is known of *pages*, which follow each other, without any run: how many *runs* they have, and what else.
+
+    *first_runs* has the first run of each origin, by its code, *unknown_start* and *unknown_length* have the stretches
+    that nobody could identify. *oldest_ms* says when the oldest row of each page was indexed, shape (pages,),
+    *grew_at_ms* when the last record was, *complete_until_ms* what the last row said that told of it, 0: none. In
+    *reorders* pages a record stands below one of its origin that stands before it.
+    """
+
+    pages: Stretches
+    runs: int
+    first_runs: Mapping[int, Runs]
+    unknown_start: Int64s
+    unknown_length: Int64s
+    oldest_ms: Int64s
+    grew_at_ms: int
+    complete_until_ms: int = 0
+    reorders: int = 0
 
 
 class LogIndex:
@@ -82,7 +104,8 @@ class LogIndex:
             origins = distinct_origins(fresh.origin)
             self.origins.update(origins)
             if UNKNOWN_ORIGIN in origins:
-                self._note_unknown(fresh.take(np.asarray(fresh.origin == UNKNOWN_ORIGIN)))
+                is_unknown = fresh.origin == UNKNOWN_ORIGIN
+                self._note_unknown(fresh.start[is_unknown], fresh.length[is_unknown])
             fresh = fresh.joined()
             self._note_first(fresh, origins)
             self._note_order(fresh, origins)
@@ -92,10 +115,10 @@ class LogIndex:
         # What is all new and holds each offset once says nothing against what was known.
         self.is_contradicted = self.is_contradicted or not (is_all_new or self._confirms(runs))
 
-    def _note_unknown(self, unknown: Runs) -> None:
-        self.last_unknown = max(self.last_unknown, int(unknown.end[-1]) - 1)
-        self._unknown_runs += len(unknown)
-        for column, values in zip(self._unknown, (unknown.start, unknown.length), strict=True):
+    def _note_unknown(self, start: Int64s, length: Int64s) -> None:
+        self.last_unknown = max(self.last_unknown, int(start[-1] + length[-1]) - 1)
+        self._unknown_runs += len(start)
+        for column, values in zip(self._unknown, (start, length), strict=True):
             column.append(values)
 
     def _confirms(self, runs: Runs) -> bool:
@@ -128,14 +151,36 @@ class LogIndex:
         """Take in where originals may stand that nobody recognises, before what is indexed together with them."""
         self._reorders += self.unrecognised.add(rows, self._reach)
 
-    def let_go(self, pages: int, page_runs: int, store: PageStore) -> None:
-        """Give the oldest runs in memory to *store*, in so many *pages*; raises OSError where it has no room."""
-        before = self._runs.tail_begin
-        try:
-            self._runs.let_go(pages, page_runs, store)
-        finally:
-            if self._runs.tail_begin != before:
-                self._positions.clear()
+    def let_go(self, pages: Stretches, runs: int, store: PageStore) -> None:
+        """Keep of the oldest runs in memory no more than the directory of *pages*; *store* has so many *runs* there."""
+        self._runs.let_go(pages, runs, store)
+        self._positions.clear()
+
+    def append_pages(self, known: KnownPages, frontier: int, store: PageStore) -> None:
+        """Add pages above all that is here, of which no run was read; there are no runs in memory.
+
+        What is learned of each run as it is added is learned of all of them by what is *known*, up to *frontier*.
+        """
+        for origin in known.pages.spans:
+            self.origins.add(origin)
+            self._reorders += self._late_pages(known.pages.span(origin), origin)
+        self._reorders += known.reorders
+        self._first_runs = {**known.first_runs, **self._first_runs}
+        if len(known.unknown_start):
+            self._note_unknown(known.unknown_start, known.unknown_length)
+        self.grew_at_ms = max(self.grew_at_ms, known.grew_at_ms)
+        self.indexing_times.extend(known.pages.first_record, known.oldest_ms)
+        if known.complete_until_ms:
+            self.complete_until_ms = known.complete_until_ms
+        if len(known.pages):
+            self._runs.let_go(known.pages, known.runs, store)
+        self.frontier = max(self.frontier, frontier)
+
+    def _late_pages(self, span: OriginSpans, origin: int) -> int:
+        """Return how many pages have a record of *origin* below what stands in the pages before."""
+        reach = np.maximum.accumulate(np.concatenate(([self._reach.get(origin, -1)], span.high + 1)))
+        self._reach[origin] = int(reach[-1])
+        return int((span.low < reach[:-1]).sum()) if origin > UNKNOWN_ORIGIN else 0
 
     @property
     def run_count(self) -> int:
@@ -240,6 +285,11 @@ class LogIndex:
         (``Bounds.window_start``) is void.
         """
         return self._unknown_runs + self._reorders
+
+    @property
+    def reorders(self) -> int:
+        """How often that was seen, or a place was named that may be; unknown records are not counted."""
+        return self._reorders
 
     @property
     def unknown_ranges(self) -> tuple[Int64s, Int64s]:

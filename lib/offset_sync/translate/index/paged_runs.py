@@ -1,7 +1,7 @@
 """The runs of one log: the newest in memory, older ones in pages that lie elsewhere and are read when asked for.
 
-Of a page that was let go only its directory entry stays: where it lies, and how far each origin's offsets reach in it
-(``stretches``).
+Of a page that is not in memory only its directory entry is: where it begins, and how far each origin's offsets reach in
+it (``stretches``). A run may end with a page and go on in the next.
 """
 
 from __future__ import annotations
@@ -14,22 +14,18 @@ from numpy.typing import NDArray
 
 from offset_sync.translate.index.growable_array import GrowingArray, shallow
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import NO_RUNS, Int64s, Runs, records_below
-from offset_sync.translate.index.stretches import Stretches, in_a_row
+from offset_sync.translate.index.runs import Int64s, Runs, records_below
+from offset_sync.translate.index.stretches import NO_PAGES, Stretches, in_a_row
 
-_NO_PAGES = Stretches.of(NO_RUNS, 0, 0)
 _LENGTH = 1
 """The only column in which a value changes: the last run grows."""
 
 
 class PageStore(Protocol):
-    """Who keeps the pages of one log."""
+    """Who has the pages of one log, by their numbers; pages come, and those that are there never change."""
 
-    def keep(self, page: Runs, first: int, end: int) -> None:
-        """Keep the runs of the page ``[first, end)``; raises OSError, and has none of it, where there is no room."""
-
-    def read(self, first: int, end: int) -> Runs:
-        """Return the runs of the page ``[first, end)`` as they were."""
+    def read(self, number: int) -> Runs:
+        """Return the runs of a page; raises OSError where they cannot be read."""
 
 
 class PagedRuns:
@@ -39,7 +35,7 @@ class PagedRuns:
         self._columns = _new_columns()
         self._tail: Runs | None = None
         self.tail_begin = begin
-        self.pages = _NO_PAGES
+        self.pages = NO_PAGES
         self.store: PageStore | None = None
         self.paged_runs = 0
         self._stretches: tuple[int, Stretches] | None = None
@@ -83,36 +79,18 @@ class PagedRuns:
         for column, values in zip(self._columns, columns_of(fresh), strict=True):
             column.append(values)
 
-    def let_go(self, pages: int, page_runs: int, store: PageStore) -> None:
-        """Give the oldest runs in memory to *store*, in so many *pages*; all are of one store.
-
-        At least the last run stays: what comes next may continue it. Raises OSError where there is no room for all.
-        """
-        tail, taken = self.tail, 0
-        assert 0 < pages * page_runs < len(tail)
-        edges = np.arange(pages + 1) * page_runs
-        known = Stretches.of_pages(tail, pages, page_runs, self.tail_begin)
-        try:
-            for first, end, begin, stop in zip(
-                edges, edges[1:], known.start.tolist(), known.end.tolist(), strict=False
-            ):
-                store.keep(tail.take(slice(first, end)), begin, stop)
-                self.tail_begin, taken = stop, int(end)
-        finally:
-            if taken:
-                gone = [self.pages, known.take(slice(0, taken // page_runs))]
-                self._keep(tail.take(slice(taken, None)), gone, taken, store)
-
-    def _keep(self, tail: Runs, pages: Sequence[Stretches], taken: int, store: PageStore) -> None:
-        self._columns = tuple(GrowingArray.with_room(values) for values in columns_of(tail))
-        self._tail = None
-        self.pages, self.paged_runs = in_a_row(pages), self.paged_runs + taken
-        self.store, self._stretches = store, None
+    def let_go(self, pages: Stretches, runs: int, store: PageStore) -> None:
+        """Keep no more than the directory of *pages*, of so many *runs*: the oldest in memory, which *store* has."""
+        end = int(pages.end[-1])
+        self._columns = tuple(GrowingArray.with_room(values) for values in columns_of(self.tail.from_offset(end)))
+        self._tail = self._stretches = None
+        self.pages, self.paged_runs = in_a_row([self.pages, pages]), self.paged_runs + runs
+        self.tail_begin, self.store = end, store
 
     def page(self, number: int) -> Runs:
         """Return the runs of a page."""
         assert self.store is not None
-        return self.store.read(int(self.pages.start[number]), int(self.pages.end[number]))
+        return self.store.read(number)
 
     def from_offset(self, offset: int) -> Runs:
         """Return what lies at or above *offset*; a run across it is cut. Reads every page from there on."""
@@ -149,12 +127,11 @@ class PagedRuns:
         low, high = self.pages.below(np.array([first, last + 1], np.int64)).tolist()
         parts = [self.page(number) for number in range(low, min(high + 1, len(self.pages)))]
         parts += [self.tail] if high + 1 >= len(self.pages) else [self.page(high + 1).take(slice(0, 1))]
-        missing = before - int(np.searchsorted(parts[0].start, first))
-        while missing > 0 and low > 0:
+        runs = in_log_order(parts)
+        while low > 0 and int(np.searchsorted(runs.start, first)) < before:
             low -= 1
-            parts.insert(0, self.page(low))
-            missing -= len(parts[0])
-        return in_log_order(parts)
+            runs = in_log_order([self.page(low), runs])
+        return runs
 
     def stretches(self, frontier: int) -> Stretches:
         """Return the pages, and what is in memory up to *frontier* as one stretch more."""
@@ -203,11 +180,11 @@ def columns_of(runs: Runs) -> tuple[NDArray[Any], ...]:
 
 
 def in_log_order(parts: Sequence[Runs]) -> Runs:
-    """Return the runs of all *parts*, which follow each other."""
+    """Return the runs of all *parts*, which follow each other, joined: a run may go on in the next page."""
     if len(parts) == 1:
         return parts[0]
     columns = (np.concatenate(column) for column in zip(*map(columns_of, parts), strict=True))
-    return Runs(*columns)
+    return Runs(*columns).joined()
 
 
 def meets(stretches: Stretches, origin: int, low: int, high: int) -> Int64s:

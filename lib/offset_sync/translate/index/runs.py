@@ -122,6 +122,11 @@ class Runs:
         row = np.flatnonzero(~is_same)
         return self._bear_out(others.take(row), start[row], end[row])
 
+    def same_records(self, others: Runs) -> bool:
+        """Return whether *others* are the same runs, whenever they were indexed."""
+        columns = ("start", "length", "origin", "origin_start")
+        return all(np.array_equal(getattr(self, name), getattr(others, name)) for name in columns)
+
     def _bear_out(self, others: Runs, start: Int64s, end: Int64s) -> bool:
         """Return the same where bounds say less than is known, on either side: then they do not say anything else."""
         if not ((self.origin < UNKNOWN_ORIGIN).any() or (others.origin < UNKNOWN_ORIGIN).any()):

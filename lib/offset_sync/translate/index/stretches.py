@@ -63,7 +63,7 @@ class Stretches:
     def of(cls, runs: Runs, start: int, end: int) -> Stretches:
         """Return the one stretch ``[start, end)``, whose *runs* are these; none where there are none."""
         if len(runs) == 0:
-            return _stretches([np.empty(0, np.int64)] * 6, {})
+            return NO_PAGES
         spans, copies = {}, 0
         for origin in distinct_origins(runs.origin):
             mine = runs.origin == origin
@@ -72,31 +72,6 @@ class Stretches:
             spans[origin] = OriginSpans(_one(low.min()), _one((low + length).max() - 1), _one(length.sum()))
         numbers = (start, end, runs.start[0], runs.length.sum(), runs.indexed_at_ms.max(), copies)
         return _stretches([_one(number) for number in numbers], spans)
-
-    @classmethod
-    def of_pages(cls, runs: Runs, pages: int, page_runs: int, start: int) -> Stretches:
-        """Return a stretch for each of the first *pages* of *runs*, so many each; the first of them begins at *start*.
-
-        After the last one there is a run more, which says where it ends.
-        """
-        shape, first = (pages, page_runs), np.arange(pages) * page_runs
-        taken, end = runs.take(slice(0, pages * page_runs)), runs.start[first + page_runs]
-        last = taken.origin_start + taken.length - 1
-        spans, copies = {}, np.zeros(pages, np.int64)
-        for origin in distinct_origins(taken.origin):
-            mine = taken.origin == origin
-            spans[origin] = OriginSpans(
-                np.where(mine, taken.origin_start, NONE_LOW).reshape(shape).min(axis=1),
-                np.where(mine, last, NONE_HIGH).reshape(shape).max(axis=1),
-                (taken.length * mine).reshape(shape).sum(axis=1),
-            )
-            if repeated(taken.origin_start[mine], taken.length[mine]):
-                for page in range(pages):
-                    rows = slice(page * page_runs, (page + 1) * page_runs)
-                    copies[page] += repeated(taken.origin_start[rows][mine[rows]], taken.length[rows][mine[rows]])
-        records, seen_ms = taken.length.reshape(shape).sum(axis=1), taken.indexed_at_ms.reshape(shape).max(axis=1)
-        begin = np.concatenate(([start], end[:-1]))
-        return _stretches([begin, end, taken.start[first], records, seen_ms, copies], spans)
 
     def span(self, origin: int) -> OriginSpans:
         """Return where the offsets of *origin* lie."""
@@ -139,6 +114,9 @@ def in_a_row(parts: Sequence[Stretches]) -> Stretches:
 def _stretches(columns: Sequence[Int64s], spans: Mapping[int, OriginSpans]) -> Stretches:
     start, end, first_record, records, seen_ms, copies = columns
     return Stretches(start, end, first_record, records, seen_ms, copies, spans)
+
+
+NO_PAGES = _stretches([np.empty(0, np.int64)] * 6, {})
 
 
 def _one(number: Any) -> Int64s:

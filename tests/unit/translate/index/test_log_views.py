@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes.pages import KeptPages
+from fakes.pages import KeptPages, let_go_of_all_but
 from generators.hypothesis_strategies import law
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.growable_array import GrowingArray
@@ -36,7 +36,7 @@ def grow(index: LogIndex, rng: random.Random, pages: KeptPages) -> None:
         at += length
     size = len(index.paged.tail)
     if size > 5 and rng.random() < 0.3:
-        index.let_go(rng.randrange(1, 3), 2, pages)
+        let_go_of_all_but(index, size - 2 * rng.randrange(1, 3), 2, pages)
 
 
 def facts(index: LogIndex) -> tuple[object, ...]:
@@ -93,7 +93,7 @@ def test_positions_that_a_view_has_made_are_the_logs_unless_it_has_let_go_of_wha
     early.positions(1)
     log.adopt(early)
     assert log._positions[1][0].start.tolist() == [0, 2]
-    log.let_go(1, 2, pages)
+    let_go_of_all_but(log, 2, 2, pages)
     late.positions(1)
     log.adopt(late)
     assert 1 not in log._positions
@@ -106,7 +106,7 @@ def test_what_was_known_of_stretches_is_void_when_pages_are_let_go() -> None:
     view = log.view()
     ends = [view.stretches().end.tolist()]
     log.adopt(view)
-    log.let_go(2, 2, KeptPages())
+    let_go_of_all_but(log, 2, 2, KeptPages())
     log.adopt(view)
     assert [*ends, log.stretches().end.tolist(), view.stretches().end.tolist()] == [[6], [2, 4, 6], [6]]
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes.pages import KeptPages
+from fakes.pages import KeptPages, let_go_of_all_but
 from generators.hypothesis_strategies import law
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import OriginPositions, first_occurrences
@@ -106,7 +106,7 @@ def test_records_that_came_below_what_was_there_are_counted(found: list[Stretch]
     index.extend(runs_of(found[:border]), 0)
     before, runs = index.reorder_count(), len(index.paged.tail)
     if is_let_go and runs > 1:
-        index.let_go(1, runs - 1, KeptPages())
+        let_go_of_all_but(index, 1, runs - 1, KeptPages())
     index.extend(runs_of(found[border:]), 0)
     known = by_dictionary(found[:border])
     lower = [o for o in by_dictionary(found) if o not in known and known and o < max(known)]

@@ -1,0 +1,222 @@
+"""Sealing ``record_runs``: its newest files, once they have enough rows, become a sealed one (``sealed_files``).
+
+Rows are moved and none is changed. What the directory says of a part is what an index makes of its rows alone.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from offset_sync.model.values import ClusterPartition
+from offset_sync.state.bounded_rows import split_bounds, without_bounds
+from offset_sync.state.index_rows import IndexRows, RowReader, readable, with_gaps
+from offset_sync.tables.catalog import BEGINS, RECORD_RUNS
+from offset_sync.tables.maintenance import LEAST_SHARE, Maintainer, is_below
+from offset_sync.tables.sealed_files import (
+    PART,
+    PART_KINDS,
+    PART_TIMES,
+    PREFIX,
+    SPAN,
+    UNKNOWN,
+    Directory,
+    cut_into_parts,
+    write_sealed,
+)
+from offset_sync.tables.segments import Segments
+from offset_sync.tables.statistics import statistics_of
+from offset_sync.tables.store import TableStore
+from offset_sync.tables.table_version import DataFile
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
+from offset_sync.translate.index.stretches import Stretches
+
+logger = logging.getLogger(__name__)
+FILE_ROWS = 1 << 20
+"""A sealed file has about so many rows; twice as many are in memory while it is written."""
+MOST_UNSEALED = 2 * FILE_ROWS
+"""Whoever starts seals before it reads more rows than that, which would all be in memory."""
+
+
+def seal(
+    tables: TableStore, segments: Segments, keep: timedelta = timedelta(0), least_rows: int = FILE_ROWS // 2
+) -> int:
+    """Seal what is not, as far as it makes files of *least_rows*; return how many rows that were.
+
+    A version can be read for *keep* after the next one. Raises RuntimeError where somebody else has removed the same
+    files meanwhile: nothing is changed then.
+    """
+    unsealed, rows, began_at = [each for _, each in segments.newest().unsealed], 0, time.monotonic()
+    if not any(_to_seal(unsealed, least_rows)):
+        return 0
+    maintainer = Maintainer(tables, keep)
+    known = {each.path for each in maintainer.known_files(RECORD_RUNS)}
+    for group in _to_seal([each for each in unsealed if each.path in known], least_rows):
+        written_from, written = time.time(), list[DataFile]()
+        newest_ms = max(each.written_ms for each in group)
+        for portion in _portions(maintainer.rows(RECORD_RUNS, group)):
+            written.append(write(tables, portion, newest_ms))
+        maintainer.move(RECORD_RUNS, group, written, written_from)
+        rows += sum(each.rows or 0 for each in written)
+    if rows:
+        logger.info("record_runs: %d rows are sealed, %.1f s", rows, time.monotonic() - began_at)
+    return rows
+
+
+def cut(tables: TableStore, begins: pa.Table, keep: timedelta) -> int:
+    """Remove rows that begin below their partition's *begins* and end at or below it; return how many.
+
+    None of a file are where it is not worth it, and no sealed file is read that has none. Raises RuntimeError as
+    :meth:`Maintainer.remove` does.
+    """
+    if begins.num_rows == 0:
+        return 0
+    maintainer, files, written_from = Maintainer(tables, keep), tables.segments(RECORD_RUNS).newest(), time.time()
+    known = {each.path for each in maintainer.known_files(RECORD_RUNS)}
+    at = {ClusterPartition(*row[:3]): row[3] for row in zip(*begins.to_pydict().values(), strict=True)}
+    touched, added, gone, held = list[DataFile](), list[DataFile](), 0, 0
+    for each in files.sealed.values():
+        begin = np.array([at.get(log, 0) for log in each.directory.logs], np.int64)
+        parts = each.directory.parts
+        if each.file.path not in known or not (parts["start"] < begin[parts["log"]]).any():
+            continue
+        rows = pa.concat_tables([RECORD_RUNS.no_rows, *maintainer.rows(RECORD_RUNS, [each.file])])
+        is_cut = is_below(rows, begins)
+        if (count := int(is_cut.sum())) and count >= LEAST_SHARE * rows.num_rows:
+            touched.append(each.file)
+            if count < rows.num_rows:
+                added.append(write(tables, rows.filter(pa.array(~is_cut)), each.file.written_ms))
+            gone, held = gone + count, held + rows.num_rows
+    if touched:
+        maintainer.enter_kept(RECORD_RUNS, touched, added, held - gone, written_from)
+    unsealed = {each.path for _, each in files.unsealed}
+    return gone + maintainer.remove(RECORD_RUNS, lambda rows: is_below(rows, begins), unsealed)
+
+
+def _to_seal(files: Iterable[DataFile], least_rows: int) -> Iterator[list[DataFile]]:
+    """Yield *files* that are to become one each, or several where they are large; in the order they were written."""
+    group, rows = list[DataFile](), 0
+    for file in sorted(files, key=lambda each: (each.written_ms, each.path)):
+        group.append(file)
+        rows += FILE_ROWS if file.rows is None else file.rows
+        if rows >= FILE_ROWS:
+            yield group
+            group, rows = [], 0
+    if group and rows >= least_rows:
+        yield group
+
+
+def _portions(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Yield the rows of all *pieces*, as many at a time as a file has.
+
+    They are cut where the rows are in order up to there and begin anew: a file that somebody else has made of sealed
+    ones is cut into these.
+    """
+    gathered, rows = list[pa.Table](), 0
+    for piece in pieces:
+        gathered.append(piece)
+        rows += piece.num_rows
+        while rows >= FILE_ROWS + FILE_ROWS // 2:
+            whole = pa.concat_tables(gathered).combine_chunks()
+            cut = _cut(whole)
+            yield whole.slice(0, cut)
+            gathered, rows = [whole.slice(cut)], rows - cut
+    if rows:
+        yield pa.concat_tables(gathered)
+
+
+def _cut(rows: pa.Table) -> int:
+    found = _reader({}).read(rows.slice(0, FILE_ROWS + 1))
+    log, start = found.log, found.start
+    ends = np.flatnonzero((log[1:] < log[:-1]) | ((log[1:] == log[:-1]) & (start[1:] < start[:-1]))) + 1
+    wanted = ends[ends > FILE_ROWS // 2]
+    return int(wanted[-1]) if len(wanted) else FILE_ROWS
+
+
+def write(tables: TableStore, rows: pa.Table, written_ms: int) -> DataFile:
+    """Write *rows* as a sealed file of ``record_runs``, which nobody sees before it has its entry."""
+    rows, directory = sealed(rows)
+    name = f"{PREFIX}{uuid.uuid4()}.snappy.parquet"
+    size = tables.files.write_file(
+        f"{tables.path(RECORD_RUNS)}/{name}", lambda sink: write_sealed(sink, rows, directory, name)
+    )
+    return DataFile(name, size, written_ms, json.dumps(statistics_of(rows)), rows.num_rows)
+
+
+def sealed(rows: pa.Table) -> tuple[pa.Table, Directory]:
+    """Return *rows* of ``record_runs`` in the order of a sealed file, and their directory."""
+    codes = {"": UNKNOWN_ORIGIN}
+    reader = _reader(codes)
+    found = reader.read(rows)
+    order = found.order()
+    rows, found = rows.combine_chunks().take(pa.array(order)), found.take(order)
+    parts = _Parts()
+    for group, edges in enumerate(cut_into_parts(found.log)):
+        for first, end in pairwise(edges):
+            parts.add(group, found.take(slice(first, end)))
+    # The unknown origin comes first, by which the numbers of the others are one above their codes.
+    return rows, Directory(list(reader.logs), list(codes), *parts.columns())
+
+
+def _reader(codes: dict[str, int]) -> RowReader:
+    return RowReader(lambda origin: codes.setdefault(origin, len(codes) - 1), lambda _topic: False)
+
+
+class _Parts:
+    """Gathers the columns of a directory."""
+
+    def __init__(self) -> None:
+        self._parts, self._spans, self._unknown = (list[Sequence[int]]() for _ in range(3))
+
+    def add(self, group: int, rows: IndexRows) -> None:
+        """Add the *rows* of one log in a row group."""
+        first, number = int(rows.start[0]), len(self._parts)
+        told = rows.complete_ms[rows.complete_ms > 0]
+        is_plain = bool((rows.origin >= UNKNOWN_ORIGIN).all())
+        records, _ = split_bounds(rows) if is_plain else (without_bounds(rows), None)
+        log, runs = LogIndex(first), readable(records.runs)
+        if len(runs):
+            log.extend(with_gaps(runs, first), int(runs.end.max()))
+        found = log.runs
+        known = Stretches.of(found, first, log.frontier)
+        numbers = [int(column[0]) for column in known.columns] if len(known) else [0] * 6
+        self._parts.append(
+            (
+                *(group, int(rows.log[0]), len(rows), first, max(log.frontier, int(rows.start[-1]))),
+                *(numbers[2], int(found.end.max(initial=0)), numbers[3], len(found), numbers[5], log.reorders),
+                *(int(rows.seen_ms.min()), int(rows.seen_ms.max()), log.grew_at_ms),
+                int(told[-1]) if len(told) else 0,
+                *(
+                    int(rows.length[0] == 0 and rows.origin_start[0] == BEGINS),
+                    int(is_plain and not log.is_contradicted),
+                ),
+            )
+        )
+        first_runs = log.first_runs()
+        for row, origin in enumerate(first_runs.origin.tolist()):
+            span = (int(column[0]) for column in known.span(origin))
+            run = (first_runs.start, first_runs.length, first_runs.origin_start, first_runs.indexed_at_ms)
+            self._spans.append((number, origin - UNKNOWN_ORIGIN, *span, *(int(column[row]) for column in run)))
+        for start, length in zip(*(column.tolist() for column in log.unknown_ranges), strict=True):
+            self._unknown.append((number, start, length))
+
+    def columns(self) -> list[dict[str, np.ndarray[tuple[int, ...], np.dtype[np.int64]]]]:
+        """Return the columns of parts, spans, and of what nobody could identify."""
+        named: list[tuple[list[Sequence[int]], tuple[str, ...]]] = [
+            (self._parts, (*PART, *PART_TIMES, *PART_KINDS)),
+            (self._spans, SPAN),
+            (self._unknown, UNKNOWN),
+        ]
+        return [
+            dict(zip(names, np.array(rows, np.int64).reshape(-1, len(names)).T.copy(), strict=True))
+            for rows, names in named
+        ]

@@ -1,0 +1,256 @@
+"""Files of a real table are sealed and cut: nobody reads other rows than before, by any reader."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from builders.record_indexes import content, read_in_one
+from builders.runs_in_tables import by_delta_rs, rows_in, run
+from offset_sync.config.prefix_names import PrefixNames
+from offset_sync.config.stream_names import SAME_NAMES, MirroredNames
+from offset_sync.jobs.sealer import Sealer
+from offset_sync.model.errors import TableError
+from offset_sync.model.values import ClusterPartition
+from offset_sync.state import record_index, seal
+from offset_sync.tables import sealed_files
+from offset_sync.tables.catalog import RECORD_RUNS
+from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
+from offset_sync.tables.sealed_files import PREFIX
+from offset_sync.tables.store import TableStore
+
+HOUR = timedelta(hours=1)
+Row = tuple[str, int]
+ROWS: list[list[Row]] = [[("dc2", 7), ("dc1", 3)], [("dc1", 1)], [("dc1", 0), ("dc2", 2), ("dc1", 2)]]
+SORTED = sorted(row for rows in ROWS for row in rows)
+
+
+def append(tables: TableStore, *rows: Row, length: int = 1) -> None:
+    tables.append(RECORD_RUNS, pa.concat_tables([run(start, cluster, length) for cluster, start in rows]))
+
+
+def seal_all(tables: TableStore, least_rows: int = 1) -> int:
+    return seal.seal(tables, tables.segments(RECORD_RUNS), HOUR, least_rows)
+
+
+def begins(**by_cluster: int) -> pa.Table:
+    rows = [{"cluster": c, "topic": "orders", "partition": 0, "begin": begin} for c, begin in by_cluster.items()]
+    return pa.Table.from_pylist(rows, BEGINS_SCHEMA)
+
+
+@pytest.fixture(autouse=True)
+def _rows_may_go(tables: TableStore) -> None:
+    Maintainer(tables, HOUR).prepare(RECORD_RUNS)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have files of eight rows, in row groups of four."""
+    monkeypatch.setattr(seal, "FILE_ROWS", 8)
+    monkeypatch.setattr(sealed_files, "GROUP_ROWS", 4)
+
+
+def test_every_reader_finds_the_same_rows_and_who_follows_none_that_is_new(tables: TableStore) -> None:
+    for rows in ROWS:
+        append(tables, *rows)
+    known, path = tables.version(RECORD_RUNS), tables.path(RECORD_RUNS)
+    assert seal_all(tables) == 6
+    (file,) = DeltaTable(path).file_uris()
+    assert f"/{PREFIX}" in file
+    assert by_delta_rs(tables) == rows_in(tables.all_rows(RECORD_RUNS)) == SORTED
+    (added,) = pa.table(DeltaTable(path).get_add_actions(flatten=True)).to_pylist()
+    assert (added["num_records"], added["min.start_offset"], added["max.start_offset"]) == (6, 0, 7)
+    found = tables.added(RECORD_RUNS, known, known + 1)
+    assert (found.rows.num_rows, found.is_moved) == (0, True)
+
+
+def test_nothing_is_sealed_before_there_is_enough_and_what_is_sealed_stays(tables: TableStore) -> None:
+    for rows in ROWS:
+        append(tables, *rows)
+    version = tables.version(RECORD_RUNS)
+    assert seal_all(tables, 7) == 0
+    assert tables.version(RECORD_RUNS) == version
+    assert (seal_all(tables, 6), seal_all(tables)) == (6, 0)
+    append(tables, ("dc1", 9))
+    assert seal_all(tables) == 1
+    assert len(tables.segments(RECORD_RUNS).newest().sealed) == 2
+    Maintainer(tables, HOUR).compact(RECORD_RUNS, but=PREFIX)
+    assert len(tables.segments(RECORD_RUNS).newest().sealed) == 2
+
+
+def test_names_of_streams_are_those_of_the_directory(tables: TableStore) -> None:
+    append(tables, ("dc1", 0))
+    seal_all(tables)
+    other = MirroredNames(PrefixNames({"dc1": "dc1", "dc2": "dc2"}, "."))
+    for names, topic in ((None, "orders"), (SAME_NAMES, "orders"), (other, other.inside("dc1", "orders"))):
+        index = read_in_one(TableStore(tables.root, names=names))  # type: ignore[arg-type]
+        assert list(index.all_logs()) == [ClusterPartition("dc1", topic, 0)]
+        assert index.all_logs()[ClusterPartition("dc1", topic, 0)].runs.start.tolist() == [0]
+
+
+@pytest.mark.usefixtures("small")
+def test_many_rows_become_several_files_each_of_its_time(tables: TableStore) -> None:
+    for start in range(0, 44, 4):
+        append(tables, *(("dc1", start + n) for n in range(4)))
+    seal_all(tables)
+    actions = pa.table(DeltaTable(tables.path(RECORD_RUNS)).get_add_actions(flatten=True)).to_pylist()
+    spans = sorted((each["min.start_offset"], each["max.start_offset"]) for each in actions)
+    assert spans == [(0, 7), (8, 15), (16, 23), (24, 31), (32, 39), (40, 43)]
+
+
+@pytest.mark.usefixtures("small")
+def test_a_file_that_somebody_has_made_of_sealed_ones_is_cut_into_them(tables: TableStore) -> None:
+    for first in (0, 8, 16, 24):
+        append(tables, *(("dc1", first + n) for n in range(4)), *(("dc2", first + n) for n in range(4)))
+        seal_all(tables)
+    before = sorted(each.rows or 0 for each in tables.log(RECORD_RUNS).newest().files())
+    DeltaTable(tables.path(RECORD_RUNS)).optimize.compact()
+    (path,) = DeltaTable(tables.path(RECORD_RUNS)).file_uris()
+    assert PREFIX not in path
+    seal_all(tables)
+    parts = [each.directory.parts for each in tables.segments(RECORD_RUNS).newest().sealed.values()]
+    assert sorted(int(each["rows"].sum()) for each in parts) == before == [8, 8, 8, 8]
+    log = read_in_one(tables).log("dc1", "orders", 0)  # type: ignore[arg-type]
+    assert log is not None
+    assert log.runs.length.sum() == 16
+
+
+def test_what_would_lose_a_row_is_refused(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    for rows in ROWS:
+        append(tables, *rows)
+    version, sealed = tables.version(RECORD_RUNS), seal.sealed
+    monkeypatch.setattr(seal, "sealed", lambda rows: sealed(rows.slice(1)))
+    with pytest.raises(RuntimeError, match="5 rows were written instead of 6; they stay as they are"):
+        seal_all(tables)
+    assert tables.version(RECORD_RUNS, version) == version
+    monkeypatch.undo()
+    seal_all(tables)
+    monkeypatch.setattr(seal, "sealed", lambda rows: sealed(rows.slice(1)))
+    with pytest.raises(RuntimeError, match="1 rows were to be kept instead of 2; all stay"):
+        seal.cut(tables, begins(dc1=3, dc2=7), HOUR)
+    assert by_delta_rs(tables) == SORTED
+
+
+@pytest.mark.usefixtures("small")
+def test_sealed_files_are_cut_without_reading_those_of_which_nothing_goes(
+    tables: TableStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for first in (0, 80, 160, 240):
+        append(tables, *(("dc1", first + 10 * n) for n in range(8)), length=10)
+        seal_all(tables)
+    append(tables, ("dc1", 320), ("dc2", 0), length=10)
+    read, rows = list[str](), Maintainer.rows
+
+    def seen(self: Maintainer, *arguments: Any) -> Any:
+        read.extend(each.path for each in arguments[1])
+        return rows(self, *arguments)
+
+    monkeypatch.setattr(Maintainer, "rows", seen)
+    assert seal.cut(tables, begins(dc1=120), HOUR) == 12
+    files = tables.segments(RECORD_RUNS).newest()
+    assert len([each for each in read if each.startswith(PREFIX)]) == 2
+    assert sorted(int(each.directory.parts["start"].min()) for each in files.sealed.values()) == [120, 160, 240]
+    assert by_delta_rs(tables) == [*(("dc1", n) for n in range(120, 330, 10)), ("dc2", 0)]
+    assert seal.cut(tables, begins(dc1=120), HOUR) == 0
+    assert seal.cut(tables, begins(), HOUR) == 0
+    assert seal.cut(tables, begins(dc2=10), HOUR) == 1
+    assert seal.cut(tables, begins(dc1=500), HOUR) == 21
+    assert by_delta_rs(tables) == []
+
+
+def test_a_few_rows_of_a_sealed_file_stay(tables: TableStore) -> None:
+    append(tables, *(("dc1", n) for n in range(30)))
+    seal_all(tables)
+    assert (seal.cut(tables, begins(dc1=2), HOUR), seal.cut(tables, begins(dc1=3), HOUR)) == (0, 3)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("seed", range(6))
+def test_an_index_over_a_table_that_is_appended_to_sealed_cut_and_joined_is_that_of_its_rows(
+    tables: TableStore, seed: int
+) -> None:
+    rng, at = random.Random(seed), {"dc1": 0, "dc2": 0}
+    kept_up = read_in_one(tables)  # type: ignore[arg-type]
+    for _ in range(25):
+        rows = []
+        for cluster in ("dc1", "dc2"):
+            for _ in range(rng.randrange(4)):
+                rows.append((cluster, at[cluster]))
+                at[cluster] += 1
+        if rows:
+            append(tables, *rows)
+        chance = rng.random()
+        if chance < 0.3:
+            seal_all(tables, 8)
+        elif chance < 0.4:
+            seal.cut(tables, begins(dc1=at["dc1"] // 3, dc2=at["dc2"] // 3), HOUR)
+        elif chance < 0.5:
+            Maintainer(tables, HOUR).compact(RECORD_RUNS, but=PREFIX)
+        elif chance < 0.55:
+            DeltaTable(tables.path(RECORD_RUNS)).optimize.compact()
+        kept_up.refresh()
+        fresh = read_in_one(tables)  # type: ignore[arg-type]
+        for cluster in ("dc1", "dc2"):
+            place = (cluster, "orders", 0)
+            now = content(fresh, place)
+            if now is not None:
+                known = kept_up.log(*place)
+                assert known is not None
+                assert known.runs.from_offset(now[0]).start.tolist() or now[1] == now[0]  # type: ignore[arg-type]
+                assert (known.frontier, known.runs.length.sum() >= at[cluster] - now[0]) == (now[1], True)  # type: ignore[operator]
+                log = fresh.log(*place)
+                assert log is not None
+                assert (log.frontier, int(log.runs.length.sum())) == (at[cluster], at[cluster] - log.begin)
+
+
+@pytest.mark.usefixtures("small")
+def test_whoever_starts_seals_first_where_too_much_is_not(
+    tables: TableStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(record_index, "MOST_UNSEALED", 20)
+    for first in range(0, 64, 8):
+        append(tables, *(("dc1", first + n) for n in range(8)))
+    with caplog.at_level(logging.INFO):
+        index = read_in_one(tables)  # type: ignore[arg-type]
+    assert "record_runs: 64 rows are sealed" in caplog.text
+    log = index.log("dc1", "orders", 0)
+    assert log is not None
+    assert (len(log.paged.tail), log.runs.length.sum()) == (0, 64)
+
+
+@pytest.mark.usefixtures("small")
+def test_several_that_start_at_once_and_seal_double_no_row(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_index, "MOST_UNSEALED", 10)
+    for first in range(0, 64, 8):
+        append(tables, *(("dc1", first + n) for n in range(8)))
+    with ThreadPoolExecutor(3) as threads:
+        found = list(threads.map(read_in_one, [TableStore(tables.root) for _ in range(3)]))  # type: ignore[arg-type]
+    assert by_delta_rs(tables) == [("dc1", n) for n in range(64)]
+    assert [content(index, ("dc1", "orders", 0)) for index in found] == [content(found[0], ("dc1", "orders", 0))] * 3
+
+
+@pytest.mark.usefixtures("small")
+def test_what_hinders_the_sealer_is_told_and_tried_again(
+    tables: TableStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    append(tables, *(("dc1", n) for n in range(8)))
+    sealer = Sealer(tables, HOUR, threading.Event())
+    for problem, level in (
+        (RuntimeError("others"), "INFO"),
+        (TableError("full"), "WARNING"),
+        (OSError("x"), "WARNING"),
+    ):
+        with monkeypatch.context() as patch, caplog.at_level(logging.INFO):
+            patch.setattr("offset_sync.jobs.sealer.seal", lambda *_, problem=problem: (_ for _ in ()).throw(problem))
+            sealer.seal()
+        assert (caplog.records[-1].levelname, str(problem) in caplog.records[-1].getMessage()) == (level, True)
+    sealer.seal()
+    assert [each.file.rows for each in tables.segments(RECORD_RUNS).newest().sealed.values()] == [8]

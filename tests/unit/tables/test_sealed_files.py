@@ -1,0 +1,168 @@
+"""Sealed files of ``record_runs``: the same rows, in order, and what a file says of its row groups is so."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from builders.index_rows import EPOCH, run
+from offset_sync.model.values import ClusterPartition
+from offset_sync.state.seal import sealed
+from offset_sync.tables import sealed_files
+from offset_sync.tables.catalog import RECORD_RUNS
+from offset_sync.tables.files import Files
+from offset_sync.tables.sealed_files import Directory, directory_of, write_sealed
+from offset_sync.tables.segments import FileSegments, TableFiles
+from offset_sync.tables.table_version import DataFile
+
+NAME = "sealed-1.snappy.parquet"
+SCHEMA = RECORD_RUNS.arrow_schema
+
+
+def some_rows(rng: random.Random, count: int) -> list[dict[str, Any]]:
+    """Rows of logs with one row and with many, in any order, some of them equal but for the time."""
+    places = [("dc1", "orders", 0)] * 6 + [("dc2", "orders", n) for n in range(3)] + [("dc1", "ä", 11), ("dc1", "b", 0)]
+    found = [run(rng.randrange(40), 1, place=rng.choice(places), seen_ms=number) for number in range(count)]
+    rng.shuffle(found)
+    return found
+
+
+def table(rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def write(folder: Path, rows: pa.Table) -> tuple[Path, Directory]:
+    """Write *rows* as a sealed file."""
+    rows, directory = sealed(rows)
+    Files().write_file(str(folder / NAME), lambda sink: write_sealed(sink, rows, directory, NAME))
+    return folder / NAME, directory
+
+
+def segments_of(*paths: Path) -> FileSegments:
+    listed = [(str(path), DataFile(path.name, 0, 0)) for path in paths]
+    return FileSegments(Files(), lambda: (7, listed), lambda rows: rows, lambda _cluster, topic: topic)
+
+
+@pytest.fixture(autouse=True)
+def few_rows_to_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sealed_files, "GROUP_ROWS", 32)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_same_rows_come_out_in_order_and_each_part_is_what_the_directory_says(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    rows = some_rows(rng, rng.choice([1, 7, 80]))
+    path, _ = write(tmp_path, table(rows))
+    file = pq.ParquetFile(path)
+    said = directory_of(file, str(path))
+    assert said is not None
+    assert sorted(map(str, file.read().to_pylist())) == sorted(map(str, table(rows).to_pylist()))
+    sizes = dict.fromkeys(said.logs, 0)
+    for number, first in enumerate(said.first_rows().tolist()):
+        part = {name: int(column[number]) for name, column in said.parts.items()}
+        group = file.read_row_group(part["group"]).slice(first, part["rows"]).to_pylist()
+        log = said.logs[part["log"]]
+        sizes[log] += len(group)
+        assert {(row["cluster"], row["topic"], row["partition"]) for row in group} == {tuple(log)}
+        starts, ms = [row["start_offset"] for row in group], timedelta(milliseconds=1)
+        assert starts == sorted(starts)
+        seen = [(row["indexed_at"] - EPOCH) // ms for row in group]
+        assert (part["start"], part["end"], part["oldest_ms"]) == (starts[0], starts[-1] + 1, min(seen))
+        assert (part["newest_ms"], part["records"]) == (max(seen), len(set(starts)))
+    alone = [log for log, size in sizes.items() if size >= 4]
+    groups = [{*said.parts["log"][said.parts["group"] == group].tolist()} for group in range(file.num_row_groups)]
+    assert all(len(group) == 1 for group in groups if any(said.logs[log] in alone for log in group))
+
+
+def test_logs_with_few_rows_share_a_group(tmp_path: Path) -> None:
+    _, said = write(tmp_path, table([run(0, 1, place=("dc1", "orders", number)) for number in range(40)]))
+    assert np.bincount(said.parts["group"]).tolist() == [32, 8]
+
+
+def test_a_directory_that_is_torn_or_of_another_file_or_version_is_none(tmp_path: Path) -> None:
+    path, directory = write(tmp_path, table(some_rows(random.Random(1), 40)))
+    rows, said = pq.read_table(path), directory.to_text(NAME).encode()
+    size = len(said)
+    other: Mapping[str, bytes] = {
+        **{f"torn{at}": said[:at] for at in (0, 1, size // 2, size - 1)},
+        "list": b"[1]",
+        "null": b"null",
+        "logs": said.replace(b'"logs":[', b'"logs":[7,'),
+        "version": said.replace(b'"version":1', b'"version":2'),
+        "name": said.replace(NAME.encode(), b"sealed-2.snappy.parquet"),
+        "log": said.replace(b'"log":[', b'"log":[99,', 1),
+        "float": said.replace(b'"start":[', b'"start":[0.5e999,', 1),
+    }
+    for text in other.values():
+        with pq.ParquetWriter(path, rows.schema) as writer:
+            writer.write_table(rows)
+            writer.add_key_value_metadata({sealed_files._KEY: text})
+        files = segments_of(path).newest()
+        assert (files.sealed, [name for name, _ in files.unsealed]) == ({}, [str(path)])
+    path.rename(tmp_path / "part-1.parquet")  # without the name of one nobody looks
+    assert segments_of(tmp_path / "part-1.parquet").newest().sealed == {}
+
+
+def test_rows_of_files_that_are_not_sealed_come_as_they_are_and_columns_that_lack_are_null(tmp_path: Path) -> None:
+    rows = table(some_rows(random.Random(1), 40))
+    plain, (path, _) = tmp_path / "part-0.parquet", write(tmp_path, rows)
+    Files().write_parquet(str(plain), rows.drop_columns(["bound"]))
+    segments = segments_of(path, plain)
+    files = segments.newest()
+    assert (files.version, [*files.sealed], [name for name, _ in files.unsealed]) == (7, [str(path)], [str(plain)])
+    (found,) = segments.rows(files, SCHEMA)
+    assert (found.num_rows, found.column("bound").null_count) == (40, 40)
+    segments.distrust(str(path))
+    assert sum(each.num_rows for each in segments.rows(segments.newest(), SCHEMA)) == 80
+
+
+def test_row_groups_are_read_by_several_threads_also_after_the_file_is_gone(tmp_path: Path) -> None:
+    path, said = write(tmp_path, table(some_rows(random.Random(1), 200)))
+    segments = segments_of(path)
+    segments.read(str(path), 0, SCHEMA)
+    path.unlink()  # whoever has opened it reads on
+    groups = range(int(said.parts["group"].max()) + 1)
+    with ThreadPoolExecutor(4) as threads:
+        parts = list(threads.map(lambda group: segments.read(str(path), group, SCHEMA), [*groups, *groups]))
+    assert sum(part.num_rows for part in parts) == 400
+    with pytest.raises(FileNotFoundError):
+        segments_of(path).read(str(path), 0, SCHEMA)
+
+
+def test_no_more_files_than_some_are_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, _ = write(tmp_path, table(some_rows(random.Random(1), 5)))
+    paths = [tmp_path / f"sealed-{number}.parquet" for number in range(40)]
+    for each in paths:
+        each.write_bytes(path.read_bytes())
+    segments = segments_of(*paths)
+    for each in paths:
+        segments.read(str(each), 0, SCHEMA)
+    assert len(segments._open) == 32
+    assert segments.read(str(paths[0]), 0, SCHEMA).num_rows == 5
+
+
+def test_a_sealed_file_takes_a_fraction_of_the_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    rows = table([run(3 * n, 1 + n % 3, "XY"[n % 2], 2 * n, place=("dc1", "orders", n % 2)) for n in range(20_000)])
+    Files().write_parquet(str(tmp_path / "plain"), rows)
+    path, _ = write(tmp_path, rows)
+    assert path.stat().st_size * 3 < (tmp_path / "plain").stat().st_size
+
+
+def test_what_files_there_are_counts_the_rows_that_are_not_sealed() -> None:
+    rest = [("a", DataFile("a", 0, 0, rows=3)), ("b", DataFile("b", 0, 0)), ("c", DataFile("c", 0, 0, rows=4))]
+    assert TableFiles(1, {}, rest).unsealed_rows == 7
+
+
+def test_a_log_keeps_its_name(tmp_path: Path) -> None:
+    _, said = write(tmp_path, table([run(0, 1, place=("dc1", "größe", 3))]))
+    assert said.logs == [ClusterPartition("dc1", "größe", 3)]
