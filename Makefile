@@ -96,11 +96,12 @@ bench: bench-accuracy bench-mm2 bench-speed ## All benchmarks, half an hour
 docs: install ## Write anew what docs/tables.md and docs/metrics.md say of the code
 	@PYTHONPATH=lib $(BIN)/python scripts/write_docs.py
 
-check: install ## Lint, format, types, and that the locks hold what setup.cfg pins
+check: install ## Lint, format, types, that the locks hold what setup.cfg pins, and how large the code is
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/python scripts/lock.py --check
+	@$(BIN)/python scripts/size.py
 
 format: install ## Put the code into the form that check wants
 	@$(BIN)/ruff check --fix
