@@ -5,9 +5,3 @@
 if [[ -n "${OFFSET_SYNC_DRIVER:-}" ]]; then
   trap '' TERM
 fi
-# An archive of classes (scripts/class_archive.py) is for a class path of jars alone, and Spark puts its folder of settings there: so
-# that has to be an empty one. What stands in this one is given to Spark in other ways.
-if [[ -n "${OFFSET_SYNC_EMPTY_CONF:-}" ]]; then
-  LOG4J_CONFIGURATION_FILE="$SPARK_CONF_DIR/log4j2.properties"
-  SPARK_CONF_DIR="$OFFSET_SYNC_EMPTY_CONF"
-fi

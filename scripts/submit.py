@@ -20,7 +20,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from archive_options import CONF_VARIABLE, EMPTY_CONF, class_archive
 from bundle import build_zip
 from spark_options import OptionError, Options, split_options
 from spark_properties import own_defaults, read_properties
@@ -74,7 +73,7 @@ def without_other_driver(environ: Mapping[str, str], repo: Path) -> dict[str, st
 
     Else that one would take the other's JVM for its own, and our settings for the user's.
     """
-    ours = {*_OF_ANOTHER_DRIVER, CONF_VARIABLE, *(["SPARK_CONF_DIR"] if _is_ours(environ, repo) else [])}
+    ours = {*_OF_ANOTHER_DRIVER, *(["SPARK_CONF_DIR"] if _is_ours(environ, repo) else [])}
     return {name: value for name, value in environ.items() if name not in ours}
 
 
@@ -120,8 +119,6 @@ def build_command(repo: Path, job: str, options: Options, environ: Mapping[str, 
         *([] if in_image else _lists(repo, options, settings, environ, in_cluster=in_cluster)),
         *options.without("--master", "--name", *([] if in_image else _LISTS)).spark_arguments(),
     ]
-    archive = [] if in_cluster else class_archive(repo, master, options, settings, environ)
-    spark = [*archive, *spark]
     environment = {} if environ.keys() & {"SPARK_CONF_DIR", "SPARK_HOME"} else {"SPARK_CONF_DIR": str(repo / "conf")}
     if in_cluster:
         environment |= _spark_home(environ)
@@ -131,8 +128,6 @@ def build_command(repo: Path, job: str, options: Options, environ: Mapping[str, 
     if in_cluster:
         return Command([_spark_submit(environ), *spark, str(script), *_names_only(options)], environment)
     python = settings.get("spark.pyspark.driver.python") or environ.get("PYSPARK_DRIVER_PYTHON") or sys.executable
-    if archive:
-        environment[CONF_VARIABLE] = str(repo / EMPTY_CONF)
     environment |= {
         "PYSPARK_SUBMIT_ARGS": shlex.join([*spark, "pyspark-shell"]),
         "PYSPARK_DRIVER_PYTHON": python,

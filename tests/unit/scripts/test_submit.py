@@ -13,6 +13,7 @@ import pytest
 from builders.submit_commands import after, command, make_repo, spark_words
 from spark_options import OptionError, split_options
 from spark_properties import read_properties
+from submit import without_other_driver
 
 REPO = Path(__file__).resolve().parents[3]
 
@@ -78,6 +79,15 @@ def test_a_master_from_the_configuration_counts_as_given(repo: Path, tmp_path: P
     built = command(repo, SPARK_CONF_DIR=str(own))
     assert after(spark_words(built), "--master") == ["k8s://https://h:6443"]
     assert "SPARK_CONF_DIR" not in built.environment
+
+
+def test_a_job_that_another_one_starts_begins_as_that_one_did(repo: Path) -> None:
+    first = command(repo)
+    second = command(repo, **without_other_driver(first.environment | {"HOME": "/home/me"}, repo))
+    assert (second.words, spark_words(second)) == (first.words, spark_words(first))
+    assert second.environment["SPARK_CONF_DIR"] == first.environment["SPARK_CONF_DIR"] == str(repo / "conf")
+    own = {"SPARK_CONF_DIR": "/etc/spark", "PYSPARK_GATEWAY_PORT": "1"}
+    assert without_other_driver(own, repo) == {"SPARK_CONF_DIR": "/etc/spark"}
 
 
 def test_a_properties_file_is_read_and_does_not_switch_our_defaults_off(repo: Path, tmp_path: Path) -> None:
