@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from builders.claims import claims, epochs
+from builders.runs_in_tables import NOW
 from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.model.errors import TableError
 from offset_sync.state.seal import seal
@@ -102,7 +103,8 @@ def test_a_log_that_was_cleaned_up_and_repaired_is_read_by_spark(spark: SparkSes
 def test_sealed_and_cut_files_are_read_by_spark(spark: SparkSession, tables: TableStore) -> None:
     maintainer = Maintainer(tables, HOUR)
     maintainer.prepare(RECORD_RUNS)
-    rows = [{"cluster": "dc1", "topic": f"t{n % 3}", "partition": n % 2, "start_offset": n} for n in range(40)]
+    known = {"cluster": "dc1", "length": 1, "origin": "dc1", "indexed_at": NOW}
+    rows = [{**known, "topic": f"t{n % 3}", "partition": n % 2, "start_offset": n, "origin_start": n} for n in range(40)]
     for first in range(0, 40, 8):
         tables.append(RECORD_RUNS, pa.Table.from_pylist(rows[first : first + 8], RECORD_RUNS.arrow_schema))
     assert seal(tables, tables.segments(RECORD_RUNS), HOUR, least_rows=1) == 40
