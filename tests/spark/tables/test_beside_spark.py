@@ -104,7 +104,8 @@ def test_sealed_and_cut_files_are_read_by_spark(spark: SparkSession, tables: Tab
     maintainer = Maintainer(tables, HOUR)
     maintainer.prepare(RECORD_RUNS)
     known = {"cluster": "dc1", "length": 1, "origin": "dc1", "indexed_at": NOW}
-    rows = [{**known, "topic": f"t{n % 3}", "partition": n % 2, "start_offset": n, "origin_start": n} for n in range(40)]
+    places = [{"topic": f"t{n % 3}", "partition": n % 2, "start_offset": n, "origin_start": n} for n in range(40)]
+    rows = [known | place for place in places]
     for first in range(0, 40, 8):
         tables.append(RECORD_RUNS, pa.Table.from_pylist(rows[first : first + 8], RECORD_RUNS.arrow_schema))
     assert seal(tables, tables.segments(RECORD_RUNS), HOUR, least_rows=1) == 40
