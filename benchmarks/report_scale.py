@@ -13,8 +13,8 @@ record or two. `sync_offsets` and `report_status --once` run as they are deliver
 JVM's heap, `sync.index_memory` 512 MiB; only `sync.reconcile_interval` is 2 s), each in processes
 of its own, beside two real brokers.
 
-`record_runs` is written by a script (`benchmarks/scale_index.py`), as `maintain_tables` sorts what
-`index_records` appends. No broker holds so many records here: of each log it has the first and the
+`record_runs` is written by a script (`benchmarks/scale_index.py`), as `index_records` seals it. No
+broker holds so many records here: of each log it has the first and the
 last one, with a gap between as compaction leaves it (`benchmarks/scale_logs.py`), and some hundred
 more above, which `index_records` reads. Nothing that is measured reads the records between. Every
 answer is compared with what is right, which is known from how the logs are made: none may be ahead,

@@ -40,8 +40,8 @@ The driver reads many groups at once, a task of an executor one by one.
 """,
     "append": """### Appending a micro-batch to a Delta table
 
-*spark*: a DataFrame written as Delta. *delta-rs*: ours, a Parquet file by Arrow and its log entry by
-delta-rs.
+*spark*: a DataFrame written as Delta. *delta-rs*: ours, a Parquet file by Arrow and its log entry
+by delta-rs.
 """,
     "maintenance": """### A week of micro-batches, with and without maintain_tables
 
