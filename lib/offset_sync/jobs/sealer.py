@@ -35,6 +35,8 @@ class Sealer:
             logger.info("record_runs is not sealed for now: %s", problem)
         except (OSError, TableError) as problem:
             logger.warning("record_runs is not sealed for now: %s", problem)
+        except Exception:  # records are indexed all the same
+            logger.exception("record_runs is not sealed for now")
 
     def _run(self) -> None:
         while not self._stop.wait(_EVERY_S):

@@ -83,7 +83,9 @@ class SyncJob:
         options, most, names = config.admin_options, config.sync.requests_in_flight, config.names
         self._admins = {a: open_admin(a, options(a), names, requests_in_flight=most) for a in config.clusters}
         learn_names(config, self._admins)
-        index = RecordIndex(self._tables, config.timed_topics(), memory_bytes=config.sync.index_memory)
+        keep = None if run.is_dry else config.maintenance.keep_versions
+        memory_bytes = config.sync.index_memory
+        index = RecordIndex(self._tables, config.timed_topics(), memory_bytes=memory_bytes, keep=keep)
         self._state = SyncState(config, index)
         self._history = TranslationHistory(self._tables, self._state.offsets.keys, config)
         self._metrics = SyncMetrics(config)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
@@ -23,7 +22,6 @@ from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import NO_RUNS, Runs
 from offset_sync.translate.index.stretches import NO_PAGES, Stretches, in_a_row
 
-logger = logging.getLogger(__name__)
 _RUN_BYTES = 40
 _CACHE_SHARE = 0.25
 _GROUPS = 4
@@ -69,11 +67,10 @@ class PartReader:
 
     def read(self, parts: SealedParts, part: int) -> IndexRows:
         """Return the rows of a part, in order."""
-        file, group, first, count, log, start = (
-            int(parts.columns[name][part]) for name in ("file", "group", "first_row", "rows", "log", "start")
-        )
+        names = ("file", "group", "first_row", "rows", "log", "start", "end")
+        file, group, first, count, log, start, end = (int(parts.columns[name][part]) for name in names)
         found = self._group(parts.paths[file], group).take(slice(first, first + count))
-        if len(found) != count or not (found.log == log).all() or int(found.start.min()) != start:
+        if len(found) != count or not (found.log == log).all() or found.extent != (start, end):
             self.distrust(parts, part)
         return found.in_order()
 
@@ -87,6 +84,7 @@ class PartReader:
     def _group(self, path: str, group: int) -> IndexRows:
         with self._lock:
             if (known := self._groups.get((path, group))) is not None:
+                self._groups.move_to_end((path, group))
                 return known
         found = self.rows.read(self._segments.read(path, group, self._schema))
         with self._lock:
@@ -207,21 +205,24 @@ class SealedPages:
                 runs.append(found)
         return cls(source.place, PlainBlock(source, in_a_row(pages) if pages else NO_PAGES, numbers), runs)
 
-    def take_over(self, log: LogIndex, cache: PageCache) -> None:
-        """Keep no more than the directory of the pages of which *log* has the same runs in memory."""
-        begin, same = log.paged.tail_begin, 0
-        for runs, end in zip(self.runs, self.block.pages.end.tolist(), strict=True):
-            if end > log.frontier or not runs.same_records(log.paged.tail.from_offset(begin).below(end)):
+    def take_over(self, log: LogIndex, cache: PageCache) -> bool:
+        """Keep no more than the directory of the pages of which *log* has the same runs in memory.
+
+        What the log has in pages already is left out. Return whether that was all.
+        """
+        begin = log.paged.tail_begin
+        first = end = int(self.block.pages.below(np.array([begin], np.int64))[0])
+        for runs, page_end in zip(self.runs[first:], self.block.pages.end[first:].tolist(), strict=True):
+            if page_end > log.frontier or not runs.same_records(log.paged.tail.from_offset(begin).below(page_end)):
                 break
-            begin, same = end, same + 1
-        if same:
-            pages = self.block.pages.take(slice(0, same))
+            begin, end = page_end, end + 1
+        if first < end:
+            pages = self.block.pages.take(slice(first, end))
             pages = replace(pages, start=np.concatenate(([log.paged.tail_begin], pages.end[:-1])))
             store = log.store if isinstance(log.store, LogPages) else LogPages(cache)
-            store.add(replace(self.block, pages=pages, numbers=self.block.numbers[:same]))
-            log.let_go(pages, sum(map(len, self.runs[:same])), store)
-        if same < len(self.runs):
-            logger.info("clusters.%s: %s-%d: what was sealed is not what is in memory, and stays there", *self.place)
+            store.add(replace(self.block, pages=pages, numbers=self.block.numbers[first:end]))
+            log.let_go(pages, sum(map(len, self.runs[first:end])), store)
+        return end == len(self.runs)
 
 
 def runs_above(source: Source, rows: IndexRows, begin: int, edges: Runs = NO_RUNS) -> Runs:

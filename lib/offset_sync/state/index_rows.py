@@ -54,6 +54,11 @@ class IndexRows:
         """The rows as runs, those of length 0 among them."""
         return Runs(self.start, self.length, self.origin.astype(np.int32), self.origin_start, self.seen_ms)
 
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The first offset, and the last one that a row begins or ends at; there is at least one row."""
+        return int(self.start.min()), int((self.start + self.length).max())
+
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> IndexRows:
         return IndexRows(*(column[rows] for column in self.columns))
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from offset_sync.model.errors import TableError
 from offset_sync.model.values import ClusterPartition, EpochEnd, State, TopicPartition
 from offset_sync.state.clock_offset import ClockOffset, system_now_ms
 from offset_sync.state.incarnations import KnownIncarnations
@@ -37,7 +39,8 @@ class RecordIndex:
 
     ``lock`` guards the logs: they grow whenever the tables are read, in the thread of whoever asks for it.
     *is_timed* says of which topics the timestamps are kept too (None: of none). In memory is what is not sealed, and of
-    pages that were asked for lately a share of *memory_bytes* (None: all of them).
+    pages that were asked for lately a share of *memory_bytes* (None: all of them). Where too much is not sealed it is,
+    by whoever starts; *keep* is how long versions are kept (None: nothing may be written).
     """
 
     def __init__(
@@ -46,13 +49,14 @@ class RecordIndex:
         is_timed: Callable[[str], bool] | None = None,
         now_ms: Callable[[], int] = system_now_ms,
         memory_bytes: int | None = None,
+        keep: timedelta | None = timedelta(0),
     ) -> None:
         self.lock = threading.RLock()
         self._tables, self._segments = tables, tables.segments(RECORD_RUNS)
         self._is_timed = is_timed or (lambda topic: False)
         names = UNTIMED if is_timed is None else COLUMNS
         self._schema = pa.schema([RECORD_RUNS.arrow_schema.field(name) for name in names])
-        self._cache = PageCache(memory_bytes)
+        self._memory_bytes, self._cache, self._keep = memory_bytes, PageCache(memory_bytes), keep
         self._taken = IndexLogs()
         self._codes: dict[str, int] = {"": UNKNOWN_ORIGIN}
         self._version: int | None = None
@@ -68,12 +72,13 @@ class RecordIndex:
         self._reader = RowReader(self.code, self._is_timed)
         self._parts = PartReader(self._segments, self._reader, self._schema)
         self._sealed: Set[str] = frozenset()
+        self._is_stale = False
 
     def refresh(self) -> None:
         """Read what was added to the tables since the last call; the lock is held only to take it in, all at once."""
         with self._reading:
             version = self._tables.version(RECORD_RUNS, self._version)
-            if self._version is None or self._parts.is_misstated:
+            if self._version is None or self._parts.is_misstated or self._is_stale:
                 return self._read_all()
             try:
                 added = Added(_NO_RUNS)
@@ -88,8 +93,8 @@ class RecordIndex:
                 lives, again = self._lives_after(rows)
                 if not self._sealed <= files.sealed.keys():
                     return self._read_all()
-                start = self._start(files, again)
-                rebuilt = {place: self._taken_in(start, lives, place) for place in again}
+                start = self._start(files, again) if again else None
+                rebuilt = {place: self._taken_in(start, lives, place) for place in again} if start else {}
                 sealed = [each for path, each in files.sealed.items() if path not in self._sealed]
                 self._follow(files.version, rows, lives, rebuilt, self._sealed_pages(sealed, lives))
             except (FileNotFoundError, MisstatedError) as problem:
@@ -131,6 +136,7 @@ class RecordIndex:
 
     def _read_all(self) -> None:
         """Take all of the tables in anew; who asks meanwhile sees what was known before, or nothing."""
+        self._cache = PageCache(self._memory_bytes)  # of pages of before nobody asks any more
         for _ in range(_TRIES):
             try:
                 files, start, lives, taken = self._all_logs()
@@ -148,22 +154,32 @@ class RecordIndex:
             if self._version is not None:
                 self._rebuilt |= {each: self.rebuilt(each) + 1 for each in places}
             self._note(files.version, topics_version, topics)
-        self._sealed, self._parts.is_misstated = files.sealed.keys(), False
+        self._sealed, self._parts.is_misstated, self._is_stale = files.sealed.keys(), False, False
 
     def _all_logs(self) -> tuple[TableFiles, IndexStart, KnownIncarnations, IndexLogs]:
         """Read the directories of sealed files, all rows of others, and then the lives, by which they are taken in."""
-        while (files := self._segments.newest()).unsealed_rows > MOST_UNSEALED:
-            try:
-                if not seal(self._tables, self._segments):
-                    break
-            except RuntimeError as problem:
-                logger.info("record_runs is sealed by somebody else too: %s", problem)
+        files = self._sealed_enough()
         start = self._start(files)
         lives, _ = self._incarnations.caught_up(self._tables)
         taken = IndexLogs()
         for number in range(len(self._reader.logs)):
             start.take_in(taken, number, lives)
         return files, start, lives, taken
+
+    def _sealed_enough(self) -> TableFiles:
+        """Return the files now; seals before that where too much is not, unless that is somebody else's to do."""
+        files, before = self._segments.newest(), 1 << 62
+        while self._keep is not None and MOST_UNSEALED < files.unsealed_rows < before:
+            before = files.unsealed_rows
+            logger.info("record_runs: %d rows are not sealed, which is done first", before)
+            try:
+                seal(self._tables, self._segments, self._keep)
+            except RuntimeError as problem:
+                logger.info("record_runs is sealed by somebody else too: %s", problem)
+            except (OSError, TableError) as problem:
+                logger.warning("record_runs cannot be sealed, and is read into memory: %s", problem)
+            files = self._segments.newest()
+        return files
 
     def _start(self, files: TableFiles, only: Collection[TopicPartition] | None = None) -> IndexStart:
         """Return what *files* have; of rows that are not sealed those of some partitions *only*."""
@@ -194,10 +210,11 @@ class RecordIndex:
         ]
 
     def _let_go(self, sealed: SealedPages) -> None:
-        """Keep no more than the directory of runs that are *sealed* now, as far as pages have what is in memory."""
+        """Keep no more than the directory of runs that are *sealed* now; all may have to be taken in anew for it."""
         log = self._taken.logs.get(sealed.place)
-        if log is not None:
-            sealed.take_over(log, self._cache)
+        if log is not None and not sealed.take_over(log, self._cache):
+            logger.info("clusters.%s: %s-%d: sealed is not what is in memory: record_runs is read anew", *sealed.place)
+            self._is_stale = True
 
     def _topics_after(self) -> tuple[int, list[dict[str, Any]]]:
         version = self._tables.version(INDEXED_TOPICS, self._topics_version)

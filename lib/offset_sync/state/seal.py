@@ -9,7 +9,7 @@ import json
 import logging
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import pairwise
 
@@ -75,31 +75,43 @@ def seal(
 def cut(tables: TableStore, begins: pa.Table, keep: timedelta) -> int:
     """Remove rows that begin below their partition's *begins* and end at or below it; return how many.
 
-    None of a file are where it is not worth it, and no sealed file is read that has none. Raises RuntimeError as
-    :meth:`Maintainer.remove` does.
+    All of them or, where it is not worth it, none: rows of a log that stay below others that go would look as if
+    something lacked between. A sealed file of which nothing goes is not read. Raises RuntimeError where somebody else
+    removes files at the same time, or a row that stays was not written; nothing is changed then.
     """
-    if begins.num_rows == 0:
-        return 0
     maintainer, files, written_from = Maintainer(tables, keep), tables.segments(RECORD_RUNS).newest(), time.time()
-    known = {each.path for each in maintainer.known_files(RECORD_RUNS)}
+    known = {each.path for each in maintainer.known_files(RECORD_RUNS)} if begins.num_rows else set()
     at = {ClusterPartition(*row[:3]): row[3] for row in zip(*begins.to_pydict().values(), strict=True)}
-    touched, added, gone, held = list[DataFile](), list[DataFile](), 0, 0
-    for each in files.sealed.values():
-        begin = np.array([at.get(log, 0) for log in each.directory.logs], np.int64)
-        parts = each.directory.parts
-        if each.file.path not in known or not (parts["start"] < begin[parts["log"]]).any():
-            continue
-        rows = pa.concat_tables([RECORD_RUNS.no_rows, *maintainer.rows(RECORD_RUNS, [each.file])])
-        is_cut = is_below(rows, begins)
-        if (count := int(is_cut.sum())) and count >= LEAST_SHARE * rows.num_rows:
-            touched.append(each.file)
-            if count < rows.num_rows:
-                added.append(write(tables, rows.filter(pa.array(~is_cut)), each.file.written_ms))
-            gone, held = gone + count, held + rows.num_rows
-    if touched:
-        maintainer.enter_kept(RECORD_RUNS, touched, added, held - gone, written_from)
-    unsealed = {each.path for _, each in files.unsealed}
-    return gone + maintainer.remove(RECORD_RUNS, lambda rows: is_below(rows, begins), unsealed)
+    looked_at = [(each.file, True) for each in files.sealed.values() if _reaches_below(each.directory, at)]
+    looked_at += [(each, False) for _, each in files.unsealed]
+    touched, gone, held = list[tuple[DataFile, bool]](), 0, 0
+    for file, is_sealed in looked_at:
+        if file.path in known:
+            rows = _rows_of(maintainer, file)
+            if count := int(is_below(rows, begins).sum()):
+                touched.append((file, is_sealed))
+                gone, held = gone + count, held + rows.num_rows
+    if not touched or gone < LEAST_SHARE * held:
+        return 0
+    added = list[DataFile]()
+    for file, is_sealed in touched:
+        rows = _rows_of(maintainer, file)
+        left = rows.filter(pa.array(~is_below(rows, begins)))
+        if left.num_rows and is_sealed:
+            added.append(write(tables, left, file.written_ms))
+        elif left.num_rows:
+            added.append(maintainer.write(RECORD_RUNS, [left], file.written_ms))
+    maintainer.enter_kept(RECORD_RUNS, [file for file, _ in touched], added, held - gone, written_from)
+    return gone
+
+
+def _reaches_below(said: Directory, begins: Mapping[ClusterPartition, int]) -> bool:
+    begin = np.array([begins.get(log, 0) for log in said.logs], np.int64)
+    return bool((said.parts["start"] < begin[said.parts["log"]]).any())
+
+
+def _rows_of(maintainer: Maintainer, file: DataFile) -> pa.Table:
+    return pa.concat_tables([RECORD_RUNS.no_rows, *maintainer.rows(RECORD_RUNS, [file])])
 
 
 def _to_seal(files: Iterable[DataFile], least_rows: int) -> Iterator[list[DataFile]]:
@@ -191,7 +203,7 @@ class _Parts:
         numbers = [int(column[0]) for column in known.columns] if len(known) else [0] * 6
         self._parts.append(
             (
-                *(group, int(rows.log[0]), len(rows), first, max(log.frontier, int(rows.start[-1]))),
+                *(group, int(rows.log[0]), len(rows), *rows.extent),
                 *(numbers[2], int(found.end.max(initial=0)), numbers[3], len(found), numbers[5], log.reorders),
                 *(int(rows.seen_ms.min()), int(rows.seen_ms.max()), log.grew_at_ms),
                 int(told[-1]) if len(told) else 0,

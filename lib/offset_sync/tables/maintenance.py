@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -80,19 +80,16 @@ class Maintainer:
         small = [each for each in small if but is None or not each.path.startswith(but)]
         for group in _to_join(small):
             began_at = time.time()
-            self.move(table, group, [self._write(table, self.rows(table, group), _newest_ms(group))], began_at)
+            self.move(table, group, [self.write(table, self.rows(table, group), _newest_ms(group))], began_at)
 
-    def remove(self, table: Table, is_cut: IsCut, among: Collection[str] | None = None) -> int:
+    def remove(self, table: Table, is_cut: IsCut) -> int:
         """Remove the rows for which *is_cut*, asked of some rows at a time, returns True; return how many.
 
-        None are where it is not worth it. Only files *among* these are looked at (None: all). What is appended
-        meanwhile stays, whatever it is. Raises RuntimeError where somebody else removes files at the same time, or a
-        row that stays was not written; nothing is changed then.
+        None are where it is not worth it. What is appended meanwhile stays, whatever it is. Raises RuntimeError where
+        somebody else removes files at the same time, or a row that stays was not written; nothing is changed then.
         """
         touched, gone, held = list[DataFile](), 0, 0
         for file in self.known_files(table):
-            if among is not None and file.path not in among:
-                continue
             cut, rows = 0, 0
             for piece in self.rows(table, [file]):
                 cut, rows = cut + int(is_cut(piece).sum()), rows + piece.num_rows
@@ -103,7 +100,7 @@ class Maintainer:
             return 0
         began_at = time.time()
         kept = (piece.filter(pa.array(~is_cut(piece))) for piece in self.rows(table, touched))
-        added = [self._write(table, rows, _newest_ms(touched)) for rows in _in_files(kept)]
+        added = [self.write(table, rows, _newest_ms(touched)) for rows in _in_files(kept)]
         self.enter_kept(table, touched, added, held - gone, began_at)
         return gone
 
@@ -169,7 +166,8 @@ class Maintainer:
                 for batch in file.iter_batches(BATCH_ROWS):
                     yield fitted(pa.Table.from_batches([batch]), table.arrow_schema)
 
-    def _write(self, table: Table, pieces: Iterable[pa.Table], written_ms: int) -> DataFile:
+    def write(self, table: Table, pieces: Iterable[pa.Table], written_ms: int) -> DataFile:
+        """Write *pieces* as a file, which nobody sees before it has its entry."""
         schema, folder = table.arrow_schema, self._tables.path(table)
         return write_rows(self._files, folder, schema, pieces_of(pieces, schema))._replace(written_ms=written_ms)
 

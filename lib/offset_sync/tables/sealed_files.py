@@ -7,12 +7,13 @@ As with a segment of a Kafka log nothing is added to a sealed file, and what is 
     from offset   0                48,211           0             0             0
 
 The rows of one log in a row group are a *part*. A directory is not believed where its file has another name than it
-says: who copies rows of a file into another may copy its metadata too.
+says, for who copies rows of a file into another may copy its metadata too, or where its checksum is another.
 """
 
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -46,7 +47,7 @@ class Directory:
     """What a sealed file says of its rows. The *parts* come by row group, and in it in the order of their rows.
 
     *parts* has, of each, the number of its row group, of its log among *logs*, and how many rows it has; from the
-    first row (``start``) to where all is known, or the last row begins (``end``); the first record, and the first
+    first row (``start``) to where the last one ends (``end``); the first record, and the first
     offset above the last (``reach``); how many records and runs there are, how many records are copies of another of
     them, and of how many origins some come out of order (``reorders``); when the oldest row, the newest, and the newest
     with records was indexed, and what the last row said that told of ``complete_until`` (0: none). ``begins``: the
@@ -70,14 +71,15 @@ class Directory:
             for each in ("parts", "spans", "unknown")
         }
         said = {"version": _VERSION, "name": name, "logs": self.logs, "origins": self.origins, **columns}
-        return json.dumps(said, separators=(",", ":"))
+        text = json.dumps(said, separators=(",", ":"))
+        return f"{zlib.crc32(text.encode()):08x}{text}"
 
     @classmethod
     def of_text(cls, text: bytes, name: str, sizes: Int64s) -> Directory | None:
         """Return what *text* says of the file *name* with row groups of such *sizes*; None where it is of another."""
         try:
-            said = json.loads(text)
-            if (said["version"], said["name"]) != (_VERSION, name):
+            crc, said = int(text[:8], 16), json.loads(text[8:])
+            if crc != zlib.crc32(text[8:]) or (said["version"], said["name"]) != (_VERSION, name):
                 return None
             parts, spans, unknown = (
                 _columns(said[key], names)

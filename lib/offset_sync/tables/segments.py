@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
@@ -86,6 +86,7 @@ class FileSegments:
     def newest(self) -> TableFiles:
         """Return the files of the table as it is now; raises FileNotFoundError where one was cleaned up meanwhile."""
         version, found = self._listed()
+        self._forget_all_but({path for path, _ in found})
         wanted = [path for path, _ in found if path.rpartition("/")[2].startswith(PREFIX) and path not in self._known]
         if wanted:
             with ThreadPoolExecutor(min(_READERS, len(wanted))) as readers:
@@ -93,8 +94,15 @@ class FileSegments:
         sealed = {path: Sealed(path, file, known) for path, file in found if (known := self._known.get(path))}
         return TableFiles(version, sealed, [(path, file) for path, file in found if path not in sealed])
 
+    def _forget_all_but(self, paths: Set[str]) -> None:
+        """Forget files that are gone; whoever reads one reads on."""
+        with self._lock:
+            for known in (self._known, self._open):
+                for path in [each for each in known if each not in paths]:
+                    del known[path]
+
     def _directory(self, path: str) -> Directory | None:
-        with self._files.open_parquet(path) as file:
+        with _named(path), self._files.open_parquet(path) as file:
             found = directory_of(file, path)
         if found is None:
             return None
@@ -109,7 +117,7 @@ class FileSegments:
     def read(self, path: str, group: int, schema: pa.Schema) -> pa.Table:
         """Return a row group of a sealed file."""
         opened = self._opened(path)
-        with opened.lock:
+        with opened.lock, _named(path):
             known = [name for name in schema.names if name in opened.file.schema_arrow.names]
             rows = opened.file.read_row_group(group, columns=known, use_threads=False)
         return self._called(fitted_but_texts(rows, schema))
@@ -136,4 +144,14 @@ class _Open:
 
     def __init__(self, files: Files, path: str) -> None:
         self.lock, self._stack = threading.Lock(), ExitStack()
-        self.file: pq.ParquetFile = self._stack.enter_context(files.open_parquet(path, encoded=True))
+        with _named(path):
+            self.file: pq.ParquetFile = self._stack.enter_context(files.open_parquet(path, encoded=True))
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Have what is wrong with the Parquet file at *path* be an OSError that names it."""
+    try:
+        yield
+    except pa.ArrowInvalid as problem:
+        raise OSError(f"{path}: {problem}; a copy of it, or an earlier version of the table, has its rows") from problem

@@ -69,9 +69,10 @@ class IndexedLog:
         """Return where the last page or row begins that begins at or below *offset*; else where the index does.
 
         The index has to begin where a row does: it then covers everything from there to its frontier, which is never
-        below the end of the last row.
+        below the end of the last row. Where a page begins with what lacks before its rows no row does.
         """
-        begins = np.concatenate((self.index.paged.pages.first_record, self.rows.start))
+        pages, (unknown, _) = self.index.paged.pages.first_record, self.index.unknown_ranges
+        begins = np.concatenate((pages[~np.isin(pages, unknown)], self.rows.start))
         return int(begins[begins <= offset].max(initial=self.index.begin))
 
 

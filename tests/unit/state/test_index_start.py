@@ -18,13 +18,16 @@ from hypothesis import strategies as st
 from builders.index_histories import HISTORIES, PLACES, history, index_of, known, lives, moment, taken_in_whole
 from builders.index_rows import LogKey, add, begin, edge, life, run
 from builders.record_indexes import content, read_in_one
-from fakes.sealed_tables import SealedTables
+from fakes.sealed_tables import SealedInMemory, SealedTables
 from fakes.tables import MemorySegments, MemoryTables
 from generators.hypothesis_strategies import law
+from offset_sync.state.index_pages import MisstatedError
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
 from offset_sync.tables.definition import Table
+from offset_sync.tables.files import Files
 from offset_sync.tables.sealed_files import Directory
 from offset_sync.tables.segments import Segments, TableFiles
+from offset_sync.translate.index_retention import IndexedLog, UnsealedRows
 
 
 @law(120)
@@ -137,8 +140,77 @@ def test_what_was_sealed_is_not_let_go_of_where_it_is_not_what_is_in_memory(capl
         index.refresh()
     log = index.log("Y", "orders", 0)
     assert log is not None
-    assert (log.run_count, log.runs.start.tolist()) == (20, list(range(20)))
-    assert "clusters.Y: orders-0: what was sealed is not what is in memory, and stays there" in caplog.text
+    assert (log.run_count, log.runs.origin_start.tolist()) == (20, [n // 2 for n in range(20)])
+    assert "clusters.Y: orders-0: sealed is not what is in memory: record_runs is read anew" in caplog.text
+    index.refresh()
+    assert content(index) == content(read_in_one(tables))
+
+
+def test_a_log_that_was_indexed_again_from_further_down_lets_go_of_what_is_sealed_after_that() -> None:
+    tables = SealedTables()
+    alternating(tables, 0, 40)
+    tables.seal(4)
+    index = read_in_one(tables)
+    alternating(tables, 20, 60)
+    index.refresh()
+    for _ in range(4):
+        tables.seal(3)
+        index.refresh()
+    log = index.log("Y", "orders", 0)
+    assert log is not None
+    assert (len(log.paged.tail), log.runs.start.tolist()) == (0, list(range(80)))
+
+
+def test_of_pages_and_directories_that_are_gone_nothing_is_remembered() -> None:
+    tables = SealedTables()
+    alternating(tables, 0, 20)
+    index = read_in_one(tables)
+    for first in range(20, 100, 20):
+        tables.seal(2)
+        alternating(tables, first, 20)
+        for path in list(tables.sealed)[:-1]:
+            del tables.sealed[path]
+        tables.move()
+        index.refresh()
+        log = index.log("Y", "orders", 0)
+        assert log is not None
+        log.paged.part(0)
+    segments: Any = index._segments
+    assert len({owner for owner, _ in index._cache._pages}) == 1
+    assert len(segments._known) == len(segments._open) == len(tables.sealed) == 1
+
+
+def test_where_a_page_cannot_be_read_to_be_compared_nothing_is_taken_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = SealedTables()
+    alternating(tables, 0, 20)
+    tables.seal(2)
+    index = read_in_one(tables)
+    log = index.log("Y", "orders", 0)
+    assert log is not None
+    add(tables, RECORD_RUNS, run(18, 1, "X", 77), run(20, 1, "X", 10))
+    with monkeypatch.context() as patch:
+        patch.setattr(Files, "open_parquet", lambda *_, **__: (_ for _ in ()).throw(OSError("the network")))
+        index._segments._open.clear()  # type: ignore[attr-defined]
+        with pytest.raises(OSError, match="the network"):
+            index.refresh()
+        assert (log.frontier, log.is_contradicted) == (20, False)
+    index.refresh()
+    assert (log.frontier, log.is_contradicted) == (21, True)
+
+
+def test_an_index_may_not_begin_where_a_page_begins_with_what_lacks() -> None:
+    tables = SealedInMemory()
+    rows = [run(n, 10, "Y", n) for n in range(0, 80, 10)]
+    add(tables, RECORD_RUNS, begin(0), *rows, edge(80))
+    tables.seal(1)
+    add(tables, RECORD_RUNS, begin(120), *(run(n, 10, "Y", n) for n in range(120, 160, 10)))
+    tables.seal(2)
+    log = read_in_one(tables).log("Y", "orders", 0)
+    assert log is not None
+    assert 80 in log.paged.pages.first_record.tolist()
+    indexed = IndexedLog(log, 0, 0, 0, UnsealedRows(np.empty(0, np.int64), np.empty(0, np.int64)))
+    assert indexed.row_at(100) in [row["start_offset"] for row in rows]
+    assert indexed.row_at(159) in (120, 130, 140, 150)
 
 
 def test_where_a_sealed_file_is_gone_all_is_read_anew_and_bounds_of_before_are_void() -> None:
@@ -177,6 +249,7 @@ def first_more(values: Any) -> Any:
     "damage",
     [
         changed(start=first_more),
+        changed(end=lambda values: values + (np.arange(len(values)) == len(values) - 1)),
         changed(low=first_more),
         changed(high=lambda values: values - (np.arange(len(values)) == 0)),
         changed(records=first_more),
@@ -192,8 +265,9 @@ def test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing
     tables.seal(4)
     index = read_in_one(tables)
     (wrong,) = (log for log in index.all_logs().values() if len(log.paged.pages))
-    with pytest.raises(Exception, match="holds other rows than it says"):
-        wrong.paged.part(0)
+    with pytest.raises(MisstatedError, match="holds other rows than it says"):
+        for number in range(len(wrong.paged.pages)):
+            wrong.paged.part(number)
     index.refresh()
     log = index.log("Y", "orders", 0)
     assert log is not None

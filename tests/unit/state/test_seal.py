@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from builders.index_rows import begin
 from builders.record_indexes import content, read_in_one
 from builders.runs_in_tables import by_delta_rs, rows_in, run
 from offset_sync.config.prefix_names import PrefixNames
@@ -156,7 +157,7 @@ def test_sealed_files_are_cut_without_reading_those_of_which_nothing_goes(
     monkeypatch.setattr(Maintainer, "rows", seen)
     assert seal.cut(tables, begins(dc1=120), HOUR) == 12
     files = tables.segments(RECORD_RUNS).newest()
-    assert len([each for each in read if each.startswith(PREFIX)]) == 2
+    assert len({each for each in read if each.startswith(PREFIX)}) == 2
     assert sorted(int(each.directory.parts["start"].min()) for each in files.sealed.values()) == [120, 160, 240]
     assert by_delta_rs(tables) == [*(("dc1", n) for n in range(120, 330, 10)), ("dc2", 0)]
     assert seal.cut(tables, begins(dc1=120), HOUR) == 0
@@ -164,6 +165,21 @@ def test_sealed_files_are_cut_without_reading_those_of_which_nothing_goes(
     assert seal.cut(tables, begins(dc2=10), HOUR) == 1
     assert seal.cut(tables, begins(dc1=500), HOUR) == 21
     assert by_delta_rs(tables) == []
+
+
+def test_of_a_log_rows_go_from_all_files_or_none_so_that_nothing_lacks_between(tables: TableStore) -> None:
+    """Of the log's rows few are in the first file and many in the second, and in one that is not sealed."""
+    tables.append(RECORD_RUNS, pa.concat_tables([run(0, "dc1", 5), *(run(n, "dc2", 1) for n in range(60))]))
+    seal_all(tables)
+    tables.append(RECORD_RUNS, pa.concat_tables([run(n, "dc1", 5) for n in range(5, 100, 5)]))
+    seal_all(tables)
+    rows = [begin(100, place=("dc1", "orders", 0)), begin(50, place=("dc1", "orders", 0))]
+    tables.append(RECORD_RUNS, pa.Table.from_pylist(rows, RECORD_RUNS.arrow_schema))
+    for at, gone in ((5, 0), (50, 10)):
+        assert seal.cut(tables, begins(dc1=at), HOUR) == gone
+        log = read_in_one(tables).log("dc1", "orders", 0)  # type: ignore[arg-type]
+        assert log is not None
+        assert (log.last_unknown, log.begin) == (-1, at if gone else 0)
 
 
 def test_a_few_rows_of_a_sealed_file_stay(tables: TableStore) -> None:

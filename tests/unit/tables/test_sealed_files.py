@@ -94,6 +94,7 @@ def test_a_directory_that_is_torn_or_of_another_file_or_version_is_none(tmp_path
     size = len(said)
     other: Mapping[str, bytes] = {
         **{f"torn{at}": said[:at] for at in (0, 1, size // 2, size - 1)},
+        "bit": said[:50] + bytes([said[50] ^ 1]) + said[51:],
         "list": b"[1]",
         "null": b"null",
         "logs": said.replace(b'"logs":[', b'"logs":[7,'),

@@ -97,7 +97,9 @@ class LogIndex:
         """
         distinct = runs.without_repeats()
         is_all_new = distinct is runs and (len(runs) == 0 or int(runs.start[0]) >= self.frontier)
-        fresh = distinct.from_offset(self.frontier)
+        fresh, before = distinct.from_offset(self.frontier), self.frontier
+        # What is known may have to be read, which may fail: then nothing is taken in.
+        is_confirmed = is_all_new or self._confirms(runs, self.begin, before)
         if len(fresh):
             self.grew_at_ms = max(self.grew_at_ms, int(fresh.indexed_at_ms.max()))
             self.indexing_times.extend(fresh.start, fresh.indexed_at_ms)
@@ -113,7 +115,8 @@ class LogIndex:
             frontier = max(frontier, int(fresh.start[-1] + fresh.length[-1]))
         self.frontier = max(self.frontier, frontier)
         # What is all new and holds each offset once says nothing against what was known.
-        self.is_contradicted = self.is_contradicted or not (is_all_new or self._confirms(runs))
+        is_confirmed = is_all_new or (is_confirmed and self._confirms(runs, before, self.frontier))
+        self.is_contradicted = self.is_contradicted or not is_confirmed
 
     def _note_unknown(self, start: Int64s, length: Int64s) -> None:
         self.last_unknown = max(self.last_unknown, int(start[-1] + length[-1]) - 1)
@@ -121,9 +124,9 @@ class LogIndex:
         for column, values in zip(self._unknown, (start, length), strict=True):
             column.append(values)
 
-    def _confirms(self, runs: Runs) -> bool:
-        """Return whether the index holds the same records as *runs*, at all offsets that it covers."""
-        start, end = np.maximum(runs.start, self.begin), np.minimum(runs.end, self.frontier)
+    def _confirms(self, runs: Runs, low: int, high: int) -> bool:
+        """Return whether the index, which covers ``[low, high)``, holds the same records as *runs* there."""
+        start, end = np.maximum(runs.start, low), np.minimum(runs.end, high)
         asked = (start < end).nonzero()[0]
         if len(asked) == 0:
             return True
