@@ -154,7 +154,7 @@ class Translator:
         asked_at_ms = min(pair.now_ms, pair.snapshot.asked_at_ms)
         unread_since_ms = self.unread_since_ms(pair.source, partition, said, asked_at_ms)
         logs = self._view(pair.source, partition, here), self._view(pair.target, partition, there)
-        bounds = Bounds(unread_since_ms, window_start, self._origins, known)
+        bounds = Bounds(unread_since_ms, window_start, self._origins, known, self._begun(pair.target, partition))
         return Question(partition, key, given, basis, logs=logs, bounds=bounds, strategy=strategy, said=said)
 
     def _told(self, pair: Pair, question: Question) -> Translations:
@@ -176,6 +176,15 @@ class Translator:
         log_end = said.log_end if said is not None else int(NO_LIMIT)
         watched_ms = watched_until_ms(self._index.log(source, *place), log_end, now_ms)
         return min(self.young_since_ms(now_ms), watched_ms - self._grace_ms)
+
+    def _begun(self, target: str, partition: TopicPartition) -> dict[int, int]:
+        """Return from where on each origin's log has had other records, by code; not the target's own."""
+        lives = {a: self._index.incarnations(ClusterPartition(a, *partition)) for a in self._config.clusters}
+        return {
+            self._index.code(alias): min(life.begins_at for life in of_log)
+            for alias, of_log in lives.items()
+            if of_log and alias != target
+        }
 
     def _log(self, cluster: str, partition: TopicPartition, metadata: PartitionMetadata) -> PartitionLog:
         return PartitionLog.of(self._index.log(cluster, *partition), self._index.code(cluster), metadata)

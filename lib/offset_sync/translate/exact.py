@@ -9,14 +9,17 @@ reading it is a loss.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.translate.index.bounds import origin_of
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.index.runs import Int64s, Runs
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import cut_pieces
 from offset_sync.translate.possible_duplicates import possible_duplicates
@@ -42,12 +45,14 @@ class Bounds(NamedTuple):
     records count as unread. *window_start* promises that every one of the commits has read the target below this
     offset; only what lies above is looked at, so the cost follows the window and not the age of the index. *origins*
     are codes of clusters that may have produced records beside source and target. *known* answers are given again.
+    *begun*: from this offset on the log of an origin, by code, has had other records. The target's own is left out.
     """
 
     young_since_ms: int
     window_start: int = 0
     origins: AbstractSet[int] = frozenset()
     known: Known | None = None
+    begun: Mapping[int, int] = MappingProxyType({})
 
 
 class Answers(NamedTuple):
@@ -172,14 +177,30 @@ def _lost(committed: Int64s, window: ReadWindow, source: PartitionLog) -> Int64s
 def needs_of_unindexed(source: PartitionLog, target: PartitionLog, bounds: Bounds) -> int:
     """Return the lowest commit for which everything *below* the target's index can be taken as read.
 
-    An index that began late (``index.starting: latest``) knows nothing of what stood there before. The mirror keeps
-    the order per origin, so what lies before the first indexed record of an origin is read once the group has passed
-    that record at the source. Of an origin without an indexed record nobody can tell. Errs to the large side, which
-    withholds the answer.
+    An index that began late (``index.starting: latest``) knows nothing of the records before it. The mirror keeps the
+    order per origin, so all of them are read once the group has passed the first indexed record of each origin::
+
+        target X   x0 x1 | x2 y0           the index begins at x2
+        source Y   y0 x2                   x0 and x1 never came to Y, or an election took them
+                   commit 1                x0 and x1 are unread
+                   commit 2                x2 is read, so the holes x0 and x1 count as read
+
+    The source's own records are never holes there: reaching the first one is enough. Of an origin without an indexed
+    record nothing is known, nor where copies below the index may be lost at the source or of a former life of their
+    origin. Errs to the large side, which withholds the answer.
     """
     first_runs = target.index.first_runs()
-    if not {source.origin, target.origin} | bounds.origins <= target.index.origins:
+    is_known = {source.origin, target.origin} | bounds.origins <= target.index.origins
+    if not is_known or source.index.last_unknown >= NO_LIMIT or _may_differ(first_runs, source, bounds).any():
         return int(NO_LIMIT)
     pieces = cut_pieces(first_runs, source, bounds.young_since_ms)
     first = np.searchsorted(pieces.start, first_runs.start)
-    return int(pieces.needs[first].max(initial=0)) if len(pieces) else int(NO_LIMIT)
+    passed = pieces.needs[first] + (first_runs.origin != source.origin)
+    return int(passed.max(initial=0)) if len(pieces) else int(NO_LIMIT)
+
+
+def _may_differ(first_runs: Runs, source: PartitionLog, bounds: Bounds) -> NDArray[np.bool_]:
+    """Return of which *first_runs* earlier copies may be lost at the source, or of a former life of their origin."""
+    origins = [origin_of(code) for code in first_runs.origin.tolist()]
+    same_below = [min(source.index.lost.lowest(each), bounds.begun.get(each, NO_LIMIT)) for each in origins]
+    return first_runs.origin_start > np.array(same_below, np.int64)

@@ -84,8 +84,6 @@ def translate_partition(
     if strategy.name == "exact":
         answers = translate(committed, source, target, bounds)
         state = _states(answers)
-        if target.index.begin > target.log_start:
-            state[committed < needs_of_unindexed(source, target, bounds)] = State.NOT_INDEXED
     elif strategy.name == "identity":
         answers, state = translate_copies(committed, source, target, bounds)
     else:
@@ -97,6 +95,8 @@ def translate_partition(
         else:
             answers = _unverified(strategy, choice, committed, source, target)
         state = _states_of_choice(answers, choice, committed, source, target)
+    if strategy.name in ("exact", "header") and target.index.begin > target.log_start:
+        state[committed < needs_of_unindexed(source, target, bounds)] = State.NOT_INDEXED
     # Somebody committed past the end, or the log was cut: not everything below such a commit is read.
     state[committed > source.metadata.log_end] = State.COMMIT_BEYOND_END
     state[_names_another_topic(topic_ids, source)] = State.TOPIC_RECREATED

@@ -6,6 +6,7 @@ import numpy as np
 
 from offset_sync.ingest.commit_log_check import UncheckedLogs
 from offset_sync.model.values import ABSENT
+from offset_sync.translate.exact import needs_of_unindexed
 from simulation.finding import Remedy
 from simulation.home_remedies import OF_HOMES_CLOSED
 
@@ -56,6 +57,22 @@ CLOSED: dict[str, Remedy] = {
         frozenset({"cut_grows"}),
         (("offset_sync.translate.index.log_index.LogIndex.lose", lambda *_lost: None),),
         seed=120,
+    ),
+    "holes below an index that began late are read with the next record only": Remedy(
+        frozenset({"late_index", "drop"}),
+        (
+            (
+                "offset_sync.translate.partition.needs_of_unindexed",
+                lambda source, target, bounds: needs_of_unindexed(source, target, bounds) - 1,
+            ),
+        ),
+        seed=45,
+    ),
+    "below an index that began late there may be copies that a cut has taken, or of a former life": Remedy(
+        frozenset({"late_index", "cut_grows"}),
+        (("offset_sync.translate.exact._may_differ", lambda first_runs, *_known: np.zeros(len(first_runs), np.bool_)),),
+        seed=5321,
+        steps=600,
     ),
     "our clock may be ahead of the index's": Remedy(
         frozenset({"clocks", "late"}),

@@ -80,7 +80,7 @@ def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[
         faults -= {"anew"}
     if "late_index" in faults:
         # What stood before an index that began late is taken as read by the mirror's order, see docs/design/index.md.
-        disorder = {"late", "reorder", "drop"} | (set() if "late_echo" in wanted else {"echo"})
+        disorder = {"late", "reorder"} | (set() if "late_echo" in wanted else {"echo"})
         faults -= {"late_index"} if disorder & wanted else disorder
     if "down" in faults and "silent_origin" not in wanted:
         # An origin that cannot be asked is believed: a limit that the documents name.

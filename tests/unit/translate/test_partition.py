@@ -13,9 +13,10 @@ from fakes.reconciler_site import ORDERS
 from offset_sync.model.values import ABSENT, State
 from offset_sync.translate.exact import Bounds
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, last_known
+from offset_sync.translate.strategies import EXACT, Strategy
 
 GRACE_MS = 60_000
 
@@ -27,6 +28,8 @@ class Logs:
         self.source, self.target = log("X", source), log("Y", target)
         self.index = MemoryIndex()
         self.origins: frozenset[int] = frozenset()
+        self.begun: dict[int, int] = {}
+        self.strategy = EXACT
 
     def ask(self, *commits: int, topic_ids: list[str | None] | None = None, is_silent: bool = False) -> Translations:
         logs = {}
@@ -38,8 +41,9 @@ class Logs:
         source, target = logs["X"], logs["Y"]
         if is_silent:
             source = replace(source, metadata=last_known({"id"}))
-        committed, bounds = np.array(commits, np.int64), Bounds(NOW_MS - GRACE_MS, origins=self.origins)
-        return translate_partition(committed, topic_ids or [None] * len(commits), source, target, bounds)
+        bounds = Bounds(NOW_MS - GRACE_MS, origins=self.origins, begun=self.begun)
+        ids = topic_ids or [None] * len(commits)
+        return translate_partition(np.array(commits, np.int64), ids, source, target, bounds, self.strategy)
 
 
 def states(found: Translations) -> list[State]:
@@ -87,12 +91,16 @@ def test_an_empty_target_needs_no_index() -> None:
 # An index that began late
 
 
-def late(source: str, *commits: int, begins_with: str) -> Translations:
+def late_logs(source: str, begins_with: str) -> Logs:
     """Y's index begins at offset 6 of a log that begins at 0."""
     logs = Logs(source, begins_with)
     logs.index.logs["Y", "orders", 0] = LogIndex(6)
     logs.target = log("Y", begins_with, first=6)
-    return logs.ask(*commits)
+    return logs
+
+
+def late(source: str, *commits: int, begins_with: str) -> Translations:
+    return late_logs(source, begins_with).ask(*commits)
 
 
 def test_what_an_index_that_began_late_cannot_know_is_withheld() -> None:
@@ -109,11 +117,44 @@ def test_an_origin_of_which_the_late_index_holds_nothing_may_have_unread_records
 
 
 def test_a_third_cluster_may_have_produced_what_a_late_index_does_not_hold() -> None:
-    logs = Logs("X0:4 Y5 X5:10", "Y5 X5:10")
-    logs.index.logs["Y", "orders", 0] = LogIndex(6)
-    logs.target = log("Y", "Y5 X5:10", first=6)
+    logs = late_logs("X0:4 Y5 X5:10", "Y5 X5:10")
     logs.origins = frozenset({logs.index.code("X"), logs.index.code("Y"), logs.index.code("Z")})
     assert states(logs.ask(9)) == [State.NOT_INDEXED]
+
+
+def test_a_hole_below_a_late_index_is_read_once_the_next_record_of_its_origin_is() -> None:
+    # Y0:6 never came to X, or an election took them there: who has read X0 alone has not got past them.
+    found = late("X0 Y6 X2", 0, 1, 2, begins_with="Y6 X0 X2")
+    assert states(found) == [State.NOT_INDEXED, State.NOT_INDEXED, State.EXACT]
+    assert found.wanted.tolist() == [-1, -1, 8]
+
+
+def test_the_source_has_all_of_its_own_records_that_are_below_a_late_index() -> None:
+    assert states(late("Y8 X1:6", 3, 4, begins_with="X4:6 Y8")) == [State.NOT_INDEXED, State.EXACT]
+
+
+def test_a_strategy_that_answers_by_headers_knows_no_more_of_what_is_below_a_late_index() -> None:
+    logs = late_logs("X0 Y7 X2", "X0 Y7 X2")
+    logs.strategy = Strategy("header", look_back=8)
+    assert states(logs.ask(1, 2)) == [State.NOT_INDEXED, State.EXACT]
+
+
+@pytest.mark.parametrize(
+    ("lost", "state"), [("Y4", State.NOT_INDEXED), ("Y6", State.AT_FRONTIER), ("?", State.NOT_INDEXED)]
+)
+def test_copies_that_a_cut_has_taken_from_the_source_may_be_below_a_late_index(lost: str, state: State) -> None:
+    logs = late_logs("X0 Y6 X2", "Y6 X0 X2")
+    code, number = (UNKNOWN_ORIGIN, 0) if lost == "?" else (logs.index.code("Y"), int(lost[1:]))
+    source = logs.index.logs["X", "orders", 0] = LogIndex()
+    source.lose(Runs.of([0], [1], [code], [number], [0]))
+    assert states(logs.ask(3)) == [state]
+
+
+@pytest.mark.parametrize(("begun", "state"), [(5, State.NOT_INDEXED), (6, State.AT_FRONTIER)])
+def test_copies_of_a_former_life_of_their_origin_may_be_below_a_late_index(begun: int, state: State) -> None:
+    logs = late_logs("X0:7 Y8 X8", "X6 Y8 X8")
+    logs.begun = {logs.index.code("X"): begun}
+    assert states(logs.ask(9)) == [state]
 
 
 def test_an_index_that_began_late_and_holds_nothing_withholds_all() -> None:
