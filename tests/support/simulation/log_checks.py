@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from fakes.tables import MemoryFrame, MemoryTables
@@ -14,6 +14,7 @@ from offset_sync.model.values import ClusterPartition, EpochChange, ToldEnd, Top
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.incarnation_rows import lives_of
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
+from simulation.logs import Record
 from simulation.world import GRACE_MS, World
 
 Reread = Callable[[Mapping[TopicPartition, tuple[int, int]]], MemoryFrame]
@@ -45,14 +46,16 @@ class LogChecks:
         self._seen: dict[tuple[str, TopicPartition], tuple[int, int]] = {}
         self.restart()
 
-    def may_lose(self, alias: str, place: TopicPartition) -> bool:
+    def may_lose(self, alias: str, place: TopicPartition, on_their_way: Iterable[Record]) -> bool:
         """Return whether the index has looked at a log since its life began and since it was last copied from.
 
-        What is written, copied and lost between two looks nobody notices: docs/reliability.md.
+        What is written, copied and lost between two looks nobody notices: docs/reliability.md. Records that mirrors
+        have read and hold back, *on_their_way*, are copied.
         """
         log, births = self._world.logs[alias, place], self._world.births[place]
-        others = [each for (a, p), each in self._world.logs.items() if p == place and a != alias]
-        copied = [births[record.number] for each in others for record in each.entries if record is not None]
+        others = [each.entries for (a, p), each in self._world.logs.items() if p == place and a != alias]
+        records = [record for each in (*others, on_their_way) for record in each if record is not None]
+        copied = [births[record.number] for record in records]
         reach = max(
             [birth.offset + 1 for birth in copied if (birth.cluster, birth.life) == (alias, log.life)], default=0
         )

@@ -137,21 +137,28 @@ class Simulation(OddRecords, HomeActions):
 
     def do_cut(self, alias: str, place: TopicPartition, chance: float) -> None:
         log = self.world.logs[alias, place]
-        if not self.checks.may_lose(alias, place):
+        if not self._may_lose(alias, place):
             return
         if "elected" in self.shape.faults:
             elect(self.world, [*self.groups.values()], self.checks.seen_end(alias, place), (alias, place), chance)
         else:
-            log.cut(log.end - int((log.end - log.start) * chance))
-            log.is_frozen = "cut_grows" not in self.shape.faults
+            end, grows = log.end - int((log.end - log.start) * chance), "cut_grows" in self.shape.faults
+            if grows and not log.known >> end:
+                return  # what nobody has indexed only groups can miss that name leader epochs: see elections
+            log.cut(end)
+            log.is_frozen = not grows
         self._trouble(alias, place)
+
+    def _may_lose(self, alias: str, place: TopicPartition) -> bool:
+        mirrors = [each for each in self.mirrors.values() if (each.origin, each.place) == (alias, place)]
+        return self.checks.may_lose(alias, place, [record for each in mirrors for _, record in each.held])
 
     def do_anew(self, alias: str, place: TopicPartition, chance: float) -> None:
         cluster = self.world.clusters[alias]
         places = [each for each in self.shape.places if each.topic == place.topic]
         # A topic that is made anew between our asking and our writing has our value until the next pass.
         is_spared = self.driver.is_busy or ("third_anew" in self.shape.faults and alias != "Z")
-        if is_spared or not all(self.checks.may_lose(alias, each) for each in places):
+        if is_spared or not all(self._may_lose(alias, each) for each in places):
             return
         cluster.ids[place.topic] += 1
         for each in places:

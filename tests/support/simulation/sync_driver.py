@@ -71,6 +71,7 @@ class SyncDriver:
         self._pause = pause
         self.skew_ms = 0
         self.answered: Answered = set()
+        self._lives: dict[tuple[str, TopicPartition], int] = {}  # of logs when the clusters were asked last
         self.config = _config(world.shape.clusters, world.shape.silence_ms)
         self.strategy_of = cache(self.config.strategy_of)
         self._begin()
@@ -203,19 +204,24 @@ class SyncDriver:
         """Ask the clusters; things happen before and after they answer."""
         self.pause()
         said = {alias: self.world.clusters[alias].answer() for alias in aliases}
+        self._lives = {where: log.life for where, log in self.world.logs.items()}
         self.pause()
         return said
 
     def append(self, reconciliation: Reconciliation) -> None:
-        """Judge what was answered, and keep it for the history."""
+        """Judge what was answered, and keep it for the history.
+
+        Of a target's log that was cut since it was asked nobody could know: the next pass sets back what was written.
+        """
         moved, keys = reconciliation.translated, self.state.offsets.keys
         wanted, commits = moved.answers.wanted.tolist(), moved.commits
         stands = IS_HELD[reconciliation.outcome]
         for row in (stands & (moved.answers.wanted >= 0)).nonzero()[0].tolist():
             group, topic, partition = keys[int(commits.key[row])]
             where = Position(moved.source, group, TopicPartition(topic, partition))
-            offset, at_ms = int(commits.offset[row]), int(commits.at_ms[row])
-            self.oracle.check_answer(where, offset, at_ms, moved.target, wanted[row])
+            offset, at_ms, there = int(commits.offset[row]), int(commits.at_ms[row]), (moved.target, where.place)
+            if self._lives[there] == self.world.logs[there].life:
+                self.oracle.check_answer(where, offset, at_ms, moved.target, wanted[row])
         self.unread_commits.check(reconciliation)
         self.answers.append(reconciliation)
 

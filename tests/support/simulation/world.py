@@ -293,6 +293,7 @@ class World:
             if (where.cluster, where.place) == (alias, place) and offset >= self.logs[alias, place].end:
                 self.claims[where, offset, at_ms] |= 1 << number
                 self.read[where.group, place] |= 1 << number
+                self.passed[where] |= 1 << number
                 genuine = self.genuine[where]
                 if (genuine.offset, genuine.at_ms) == (offset, at_ms):
                     self.genuine[where] = genuine._replace(claimed=genuine.claimed | 1 << number)
