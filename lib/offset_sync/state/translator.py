@@ -251,6 +251,12 @@ class Translator:
         return self._index.is_copied(log) if original is None else is_copy and self._index.is_written(log)
 
     def _topic_ids(self, cluster: str, partition: TopicPartition) -> Set[str]:
-        """Return the ids of the topic that its index is of: of a log with several lives the last one counts."""
-        lives = self._index.incarnations(ClusterPartition(cluster, *partition))
-        return {lives[-1].topic_id} if lives else self._index.topic_ids(cluster, partition.topic)
+        """Return the ids of the topic that its index is of: of a log with several lives the last one counts.
+
+        Where nothing of a log is indexed there are copies of it, and the id under which it was looked at for them.
+        """
+        log = ClusterPartition(cluster, *partition)
+        if lives := self._index.incarnations(log):
+            return {lives[-1].topic_id}
+        known = self._index.leader_epoch(log)
+        return self._index.topic_ids(cluster, partition.topic) or ({known[0]} if known is not None else set())
