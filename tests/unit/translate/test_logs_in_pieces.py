@@ -124,7 +124,7 @@ def test_pages_change_nothing_of_what_may_go_where_much_was_sent_again(seed: int
     for pages in (None, page_runs):
         logs = [disordered(random.Random(seed + own), own) for own in (0, 1)]
         for log in logs if pages else ():
-            let_go_of_all_but(log, 1, page_runs, CountedPages())
+            let_go_of_all_but(log, 1, page_runs, CountedPages(), cuts_runs=False)  # what is kept are whole runs
         one_by_one = [
             IndexedLog(log, own, min(start, log.frontier), NO_LIMIT, ROWS)
             for own, (log, start) in enumerate(zip(logs, starts, strict=True))
