@@ -16,7 +16,7 @@ from broker.rights import minimal_rights, right, set_rights
 from broker.secured_clusters import SecuredClusters
 from offset_sync.config import load_config
 from offset_sync.jobs.check import find_all
-from offset_sync.jobs.checks.finding import Finding
+from offset_sync.model.finding import Finding
 
 pytestmark = [pytest.mark.broker, pytest.mark.in_order, pytest.mark.timeout(600)]
 

@@ -20,7 +20,7 @@ from broker.crafted_logs import Clusters, Headers, create_topics
 from broker.installation import install
 from offset_sync.config import load_config
 from offset_sync.jobs.check import find_all
-from offset_sync.jobs.checks.finding import Finding
+from offset_sync.model.finding import Finding
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, client_options
 

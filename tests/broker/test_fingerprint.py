@@ -34,7 +34,7 @@ from broker.unstamped_mirror import (
 )
 from offset_sync.config import load_config
 from offset_sync.jobs.check import find_all
-from offset_sync.jobs.checks.finding import Level
+from offset_sync.model.finding import Level
 from offset_sync.model.values import TopicPartition
 from offset_sync_demo.kafka.mirror_maker import MirrorMaker2
 

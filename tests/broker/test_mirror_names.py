@@ -22,11 +22,11 @@ from offset_sync.config import load_config
 from offset_sync.ingest import map_batches, record_indexer
 from offset_sync.ingest.kept_runs import KeptRuns
 from offset_sync.jobs.check import find_all
-from offset_sync.jobs.checks.finding import Level
 from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
 from offset_sync.jobs.report_status import report_status
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.jobs.translate import translate, translate_arguments
+from offset_sync.model.finding import Level
 from offset_sync.status.render.outputs import status_arguments
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options

@@ -21,7 +21,6 @@ from offset_sync.jobs.checks.broker_settings import judge_settings
 from offset_sync.jobs.checks.clocks import judge_clock
 from offset_sync.jobs.checks.cluster_ids import ask_ids, judge_id, with_ids
 from offset_sync.jobs.checks.cluster_logs import ClusterLogs
-from offset_sync.jobs.checks.finding import Finding, Level, check_by_check
 from offset_sync.jobs.checks.mirrors import AskedCluster, check_mirrors
 from offset_sync.jobs.checks.places import check_places
 from offset_sync.jobs.checks.rights import COMMITS, OWN_GROUP, ToldRights, judge_rights
@@ -31,6 +30,7 @@ from offset_sync.kafka.librdkafka import check_client
 from offset_sync.kafka.own_rights import OwnRights
 from offset_sync.kafka.topic_names import open_admin
 from offset_sync.model.errors import ClusterError, ConfigError
+from offset_sync.model.finding import Finding, Level, check_by_check
 from offset_sync.state.clock_offset import system_now_ms
 from offset_sync.state.known_names import learn_names
 

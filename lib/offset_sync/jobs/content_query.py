@@ -18,6 +18,7 @@ from offset_sync.ingest.contents_source import UNCOMMITTED, ContentRows, with_fi
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.fingerprint_builder import FingerprintBuilder
 from offset_sync.ingest.fingerprint_indexer import FingerprintIndexer, Kind
+from offset_sync.ingest.index_parts import ORIGIN_DEADLINE_S, IndexParts, called
 from offset_sync.ingest.kafka_source import NO_OPTIONS, read_whole_ranges, read_whole_records
 from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
@@ -26,7 +27,6 @@ from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks
 from offset_sync.ingest.second_reader import OffsetRanges, SecondReader
 from offset_sync.ingest.topic_access import TopicAccess
-from offset_sync.jobs.index_parts import ORIGIN_DEADLINE_S, IndexParts, called
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.kafka.topic_names import open_ranges

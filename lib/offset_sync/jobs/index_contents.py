@@ -15,12 +15,12 @@ from offset_sync.config.duration import to_ms
 from offset_sync.ingest.copy_alignment import Asked, CopyAlignment, Mirrored
 from offset_sync.ingest.decided_copies import DecidedCopies
 from offset_sync.ingest.fingerprint_indexer import Kind
+from offset_sync.ingest.index_parts import ORIGIN_DEADLINE_S, IndexParts
 from offset_sync.ingest.kept_alignments import KeptAlignments
 from offset_sync.ingest.originals_again import OriginalsAgain
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.topic_access import TopicAccess
 from offset_sync.jobs.content_query import ContentQuery
-from offset_sync.jobs.index_parts import ORIGIN_DEADLINE_S, IndexParts
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.clock_offset import system_now_ms

@@ -15,6 +15,7 @@ from offset_sync.ingest.checkpoint import Checkpoint, NamedCheckpoint
 from offset_sync.ingest.copy_check import CopyCheck
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.incarnation_check import IncarnationCheck
+from offset_sync.ingest.index_parts import ORIGIN_DEADLINE_S, IndexParts, called
 from offset_sync.ingest.index_progress import IndexProgress
 from offset_sync.ingest.kafka_source import read_mirrored_ranges, read_mirrored_records
 from offset_sync.ingest.log_check import Asked, LogCheck
@@ -26,7 +27,6 @@ from offset_sync.ingest.second_reader import MirroredRecords, SecondReader
 from offset_sync.ingest.topic_access import TopicAccess
 from offset_sync.jobs.index_contents import ContentQueries
 from offset_sync.jobs.index_output import IndexOutput
-from offset_sync.jobs.index_parts import ORIGIN_DEADLINE_S, IndexParts, called
 from offset_sync.jobs.sealer import Sealer
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin

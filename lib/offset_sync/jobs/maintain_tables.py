@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.jobs.begins_table import to_begins
 from offset_sync.jobs.open_tables import open_tables
 from offset_sync.jobs.retire_elections import RetireElections
 from offset_sync.jobs.retire_fingerprints import retire_fingerprints
@@ -22,6 +21,7 @@ from offset_sync.kafka.commit_log_ends import commit_log_ends
 from offset_sync.kafka.topic_names import open_admin
 from offset_sync.model.errors import ClusterError, TakenOverError
 from offset_sync.model.values import TopicPartition
+from offset_sync.state.begins_table import to_begins
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.index_retention import Retention, lowest_commits, unsealed_rows

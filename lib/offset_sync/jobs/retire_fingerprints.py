@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.ingest.kept_alignments import KeptAlignments
-from offset_sync.jobs.begins_table import to_begins
 from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.state.begins_table import to_begins
 from offset_sync.state.incarnation_rows import lives_of
 from offset_sync.state.retired_fingerprints import needed_from
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_FINGERPRINTS

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
 from offset_sync.kafka.log_consumer import log_consumer, next_messages
+from offset_sync.kafka.partition_answer import Committed
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.kafka.record_reader import to_content
+from offset_sync.kafka.topic_metadata import LogEnds
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
 
@@ -40,6 +42,44 @@ class Tails:
 
     records: Mapping[TopicPartition, Sequence[TailRecord]] = field(default_factory=dict)
     unread: frozenset[TopicPartition] = frozenset()
+
+
+Ends = Mapping[TopicPartition, LogEnds]
+
+
+class AskedLogs(Protocol):
+    """One cluster, which is asked about streams; each answer ends in bounded time. Raises ClusterError where none."""
+
+    def ends(self, places: Iterable[TopicPartition]) -> Ends:
+        """Return the ends of the logs of which somebody says them."""
+
+    def tails(self, ranges: Mapping[TopicPartition, OffsetRange], *, is_committed: bool = True) -> Tails:
+        """Return the records of ranges, as far as they come in time."""
+
+    def offsets_at(self, times: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        """Return where the first record of each log stands that is not older than a time (ms)."""
+
+    def group_offsets(self, groups: Sequence[str]) -> Mapping[str, Mapping[TopicPartition, Committed]]:
+        """Return what groups have committed, of those of which somebody says it."""
+
+
+@dataclass(frozen=True)
+class SeenLogs:
+    """What a cluster has of streams: how many partitions each has, and the newest records of some of these.
+
+    *unread* are the streams of which not all that was wanted could be read in time. *error*: nothing could be.
+    """
+
+    alias: str
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    ends: Ends = field(default_factory=dict)
+    records: Mapping[TopicPartition, Sequence[TailRecord]] = field(default_factory=dict)
+    unread: frozenset[str] = frozenset()
+    error: str = ""
+
+    def logs_of(self, stream: str) -> dict[TopicPartition, Sequence[TailRecord]]:
+        """Return what was read of a stream, log by log."""
+        return {place: each for place, each in self.records.items() if place.topic == stream and each}
 
 
 class TailReader:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from offset_sync.config import Config, parse_config
-from offset_sync.jobs.checks.finding import Finding
+from offset_sync.model.finding import Finding
 
 
 def config(**sections: Any) -> Config:

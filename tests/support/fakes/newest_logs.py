@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from offset_sync.config import Config, parse_config
-from offset_sync.jobs.checks.finding import Finding
 from offset_sync.jobs.checks.mirrors import AskedCluster, check_mirrors
 from offset_sync.kafka.partition_answer import Committed
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.kafka.tail_reader import TailRecord, Tails
 from offset_sync.kafka.topic_metadata import LogEnds
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.finding import Finding
 from offset_sync.model.values import RecordContent, TopicPartition
 
 Headers = Mapping[str, bytes]

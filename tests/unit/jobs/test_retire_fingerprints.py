@@ -17,9 +17,9 @@ from fakes.reconciler_site import config_of
 from generators.hypothesis_strategies import law
 from offset_sync.config import Config
 from offset_sync.ingest.kept_alignments import Kept, KeptAlignments
-from offset_sync.jobs.begins_table import to_begins
 from offset_sync.jobs.retire_fingerprints import _is_old, retire_fingerprints
 from offset_sync.model.values import ClusterPartition
+from offset_sync.state.begins_table import to_begins
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_FINGERPRINTS, RECREATED
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.store import TableStore

@@ -12,9 +12,9 @@ import pytest
 from builders.index_rows import add, begin, edge, life, run, topic
 from fakes.clusters import CommitRecord, to_records
 from fakes.tables import MemoryTables
-from offset_sync.jobs.begins_table import to_begins
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, GroupPartition, TopicPartition
+from offset_sync.state.begins_table import to_begins
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.index_retention import Retention, lowest_commits, unsealed_rows

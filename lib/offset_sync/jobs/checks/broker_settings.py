@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from offset_sync.config import Config
 from offset_sync.config.duration import format_duration
-from offset_sync.jobs.checks.finding import Finding, Level
+from offset_sync.model.finding import Finding, Level
 
 RETENTION, UNCLEAN = "offsets.retention.minutes", "unclean.leader.election.enable"
 TIMESTAMPS, COPIES = "log.message.timestamp.type", "offsets.topic.replication.factor"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from offset_sync.jobs.checks.finding import Finding, Level
+from offset_sync.model.finding import Finding, Level
 from offset_sync.state.cluster_clock import WRONG_MS
 from offset_sync.status.format import to_duration
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from offset_sync.config import Config
-from offset_sync.jobs.checks.finding import Finding, Level
 from offset_sync.kafka.own_rights import OwnRights
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.finding import Finding, Level
 
 _CHECK = "cluster id"
 Ids = Mapping[str, str | ClusterError]

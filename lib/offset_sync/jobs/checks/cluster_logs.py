@@ -1,4 +1,4 @@
-"""Asks a real cluster for what :mod:`offset_sync.jobs.checks.newest` looks at."""
+"""A real cluster as :class:`offset_sync.kafka.tail_reader.AskedLogs`."""
 
 from __future__ import annotations
 

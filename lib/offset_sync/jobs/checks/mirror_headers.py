@@ -8,10 +8,10 @@ from offset_sync.config import Config, Mirror
 from offset_sync.config.presets import PRESETS
 from offset_sync.decode.one_origin import OTHER_ORIGIN
 from offset_sync.decode.place_header import NO_PLACE
-from offset_sync.jobs.checks.finding import Finding, Level, Lines, some
-from offset_sync.jobs.checks.newest import SeenLogs
 from offset_sync.jobs.checks.stamps import Stamp, StampedTopic
 from offset_sync.jobs.checks.unstamped_copies import Unstamped
+from offset_sync.kafka.tail_reader import SeenLogs
+from offset_sync.model.finding import Finding, Level, Lines, some
 
 CHECK = "mirror headers"
 _CONVERTER = "set the connector's header.converter to org.apache.kafka.connect.converters.ByteArrayConverter"

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from offset_sync.config import Config
 from offset_sync.decode.cursor import DecodeError
 from offset_sync.decode.mirror_checkpoints import MirrorCheckpoint, decode_checkpoint
-from offset_sync.jobs.checks.finding import Finding, Level, Lines, some
-from offset_sync.jobs.checks.newest import AskedLogs
 from offset_sync.kafka.partition_answer import Committed
 from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.tail_reader import AskedLogs
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.finding import Finding, Level, Lines, some
 from offset_sync.model.values import TopicPartition
 
 CHECK = "MirrorMaker"

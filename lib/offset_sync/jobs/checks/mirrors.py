@@ -8,10 +8,9 @@ from functools import partial
 
 from offset_sync.config import Config
 from offset_sync.config.name_rules import mirror_aliases
-from offset_sync.jobs.checks.finding import Finding
 from offset_sync.jobs.checks.mirror_headers import judge_headers
 from offset_sync.jobs.checks.mirror_maker import GroupSync, is_own_topic, judge_mirror_maker, read_checkpoints
-from offset_sync.jobs.checks.newest import AskedLogs, Ends, SeenLogs, look_at_logs, side_by_side
+from offset_sync.jobs.checks.newest import look_at_logs, side_by_side
 from offset_sync.jobs.checks.originals import with_originals
 from offset_sync.jobs.checks.originals_by_time import by_contents
 from offset_sync.jobs.checks.partitions import judge_partitions, judge_presence
@@ -20,7 +19,9 @@ from offset_sync.jobs.checks.promised_copies import at_the_same_offsets, judge_c
 from offset_sync.jobs.checks.stamped_copies import judge_pairs
 from offset_sync.jobs.checks.stamps import stamped_topics
 from offset_sync.jobs.checks.unstamped_copies import judge_unstamped, new_natives, unstamped_copies
+from offset_sync.kafka.tail_reader import AskedLogs, Ends, SeenLogs
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.finding import Finding
 from offset_sync.model.values import TopicPartition
 
 

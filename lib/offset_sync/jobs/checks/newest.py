@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from offset_sync.config import Config
-from offset_sync.kafka.partition_answer import Committed
 from offset_sync.kafka.range_reader import OffsetRange
-from offset_sync.kafka.tail_reader import TailRecord, Tails
+from offset_sync.kafka.tail_reader import AskedLogs, Ends, SeenLogs
 from offset_sync.kafka.topic_metadata import LogEnds
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
@@ -25,42 +23,6 @@ _BY_CONTENTS = 200
 _CLUSTERS_AT_ONCE = 8
 Answer = TypeVar("Answer")
 Asked = TypeVar("Asked")
-Ends = Mapping[TopicPartition, LogEnds]
-
-
-class AskedLogs(Protocol):
-    """One cluster, which is asked about streams; each answer ends in bounded time. Raises ClusterError where none."""
-
-    def ends(self, places: Iterable[TopicPartition]) -> Ends:
-        """Return the ends of the logs of which somebody says them."""
-
-    def tails(self, ranges: Mapping[TopicPartition, OffsetRange], *, is_committed: bool = True) -> Tails:
-        """Return the records of ranges, as far as they come in time."""
-
-    def offsets_at(self, times: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """Return where the first record of each log stands that is not older than a time (ms)."""
-
-    def group_offsets(self, groups: Sequence[str]) -> Mapping[str, Mapping[TopicPartition, Committed]]:
-        """Return what groups have committed, of those of which somebody says it."""
-
-
-@dataclass(frozen=True)
-class SeenLogs:
-    """What a cluster has of streams: how many partitions each has, and the newest records of some of these.
-
-    *unread* are the streams of which not all that was wanted could be read in time. *error*: nothing could be.
-    """
-
-    alias: str
-    partitions: Mapping[str, int] = field(default_factory=dict)
-    ends: Ends = field(default_factory=dict)
-    records: Mapping[TopicPartition, Sequence[TailRecord]] = field(default_factory=dict)
-    unread: frozenset[str] = frozenset()
-    error: str = ""
-
-    def logs_of(self, stream: str) -> dict[TopicPartition, Sequence[TailRecord]]:
-        """Return what was read of a stream, log by log."""
-        return {place: each for place, each in self.records.items() if place.topic == stream and each}
 
 
 def look_at_logs(

@@ -7,10 +7,10 @@ from itertools import chain
 from typing import NamedTuple
 
 from offset_sync.config import Config
-from offset_sync.jobs.checks.newest import AskedLogs, SeenLogs, side_by_side
+from offset_sync.jobs.checks.newest import side_by_side
 from offset_sync.jobs.checks.stamps import StampedTopic
 from offset_sync.kafka.range_reader import OffsetRange
-from offset_sync.kafka.tail_reader import TailRecord
+from offset_sync.kafka.tail_reader import AskedLogs, SeenLogs, TailRecord
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 

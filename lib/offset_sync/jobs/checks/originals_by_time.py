@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from offset_sync.config import Config
 from offset_sync.jobs.checks.alike import Alike, compared
-from offset_sync.jobs.checks.newest import AskedLogs, SeenLogs
 from offset_sync.kafka.range_reader import OffsetRange
-from offset_sync.kafka.tail_reader import TailRecord
+from offset_sync.kafka.tail_reader import AskedLogs, SeenLogs, TailRecord
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from offset_sync.config import Config
-from offset_sync.jobs.checks.finding import Finding, Level, Lines
+from offset_sync.model.finding import Finding, Level, Lines
 
 Partitions = Mapping[str, Mapping[str, int]]
 """How many partitions each stream has, by cluster."""

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from offset_sync.config import Config
-from offset_sync.jobs.checks.finding import Finding, Level
 from offset_sync.model.errors import PlatformError
+from offset_sync.model.finding import Finding, Level
 from offset_sync.model.text import told
 from offset_sync.tables.files import Files, files_of
 from offset_sync.tables.storage_check import check_storage

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from offset_sync.config import Config
 from offset_sync.config.presets import PRESETS
 from offset_sync.jobs.checks.alike import Alike, Match, added_headers
-from offset_sync.jobs.checks.finding import Finding, Level, Lines
 from offset_sync.jobs.checks.stamped_copies import TIMES
+from offset_sync.model.finding import Finding, Level, Lines
 from offset_sync.model.values import TopicPartition
 
 _ENOUGH = 5

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from offset_sync.config import Config
-from offset_sync.jobs.checks.finding import Finding, Level, Lines
-from offset_sync.jobs.checks.newest import Ends, SeenLogs
 from offset_sync.jobs.checks.stamped_copies import TIMES
-from offset_sync.kafka.tail_reader import TailRecord
+from offset_sync.kafka.tail_reader import Ends, SeenLogs, TailRecord
+from offset_sync.model.finding import Finding, Level, Lines
 from offset_sync.model.values import TopicPartition
 
 _WITHHELD = "it is withheld as COPY_WRITTEN"

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from offset_sync.config import Config
-from offset_sync.jobs.checks.finding import Finding, Level, some
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.finding import Finding, Level, some
 
 COMMITS = "__consumer_offsets"
 OWN_GROUP = "offset-sync-check"

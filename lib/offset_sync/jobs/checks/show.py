@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from offset_sync.jobs.checks.finding import Finding, Level
+from offset_sync.model.finding import Finding, Level
 from offset_sync.model.text import escaped
 
 _STYLES = {Level.OK: "green", Level.SKIP: "dim", Level.WARN: "yellow", Level.FAIL: "bold red"}

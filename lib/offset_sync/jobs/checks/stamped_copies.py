@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from offset_sync.config import Config
-from offset_sync.jobs.checks.finding import Finding, Level, Lines
-from offset_sync.jobs.checks.newest import SeenLogs
 from offset_sync.jobs.checks.originals import Pair
+from offset_sync.kafka.tail_reader import SeenLogs
+from offset_sync.model.finding import Finding, Level, Lines
 
 TIMES = "have times of their own (message.timestamp.type=LogAppendTime)"
 

@@ -14,9 +14,8 @@ from offset_sync.config import Config, Mirror
 from offset_sync.config.presets import PRESETS
 from offset_sync.decode.stamps import OFFSET_HEADER, ORIGIN_HEADER
 from offset_sync.ingest.stream_identities import identities_at
-from offset_sync.jobs.checks.newest import SeenLogs
 from offset_sync.jobs.checks.wrapped_headers import wrapped_offset, wrapped_origin
-from offset_sync.kafka.tail_reader import TailRecord
+from offset_sync.kafka.tail_reader import SeenLogs, TailRecord
 from offset_sync.model.values import RecordContent, TopicPartition
 
 

@@ -8,9 +8,9 @@ from itertools import combinations
 from typing import NamedTuple
 
 from offset_sync.config import Config
-from offset_sync.jobs.checks.finding import Finding, Level, Lines
 from offset_sync.jobs.checks.stamps import StampedTopic
 from offset_sync.kafka.tail_reader import TailRecord
+from offset_sync.model.finding import Finding, Level, Lines
 from offset_sync.model.values import TopicPartition
 
 _MOST_CHANCE = 2

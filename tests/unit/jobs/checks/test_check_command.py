@@ -13,9 +13,9 @@ import yaml
 from rich.console import Console
 
 from offset_sync.config import parse_config
-from offset_sync.jobs.checks.finding import Finding, Level, check_by_check
 from offset_sync.jobs.checks.places import check_places
 from offset_sync.jobs.checks.show import print_json, show_findings
+from offset_sync.model.finding import Finding, Level, check_by_check
 from offset_sync.tables.files import Files
 
 REPO = Path(__file__).resolve().parents[4]

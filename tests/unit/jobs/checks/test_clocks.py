@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from offset_sync.jobs.checks.clocks import judge_clock
-from offset_sync.jobs.checks.finding import Level
+from offset_sync.model.finding import Level
 
 NOW_MS = 1_795_000_000_000
 

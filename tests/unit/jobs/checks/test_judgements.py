@@ -8,9 +8,9 @@ import pytest
 
 from builders.check_findings import config, wrong
 from offset_sync.jobs.checks.broker_settings import judge_settings
-from offset_sync.jobs.checks.finding import some
 from offset_sync.jobs.checks.rights import COMMITS, OWN_GROUP, ToldRights, judge_rights
 from offset_sync.kafka.error_codes import NotAuthorizedError
+from offset_sync.model.finding import some
 
 READ = frozenset({"READ", "DESCRIBE", "DESCRIBE_CONFIGS"})
 DESCRIBE = frozenset({"DESCRIBE"})

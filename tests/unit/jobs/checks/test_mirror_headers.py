@@ -7,10 +7,10 @@ from typing import Any
 
 from fakes.newest_logs import asked, copied, known_config, natives, record, said_at, said_between, stamped
 from offset_sync.jobs.checks.cluster_ids import judge_id
-from offset_sync.jobs.checks.finding import Level
 from offset_sync.jobs.checks.mirrors import check_mirrors
 from offset_sync.kafka.tail_reader import TailRecord
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.finding import Level
 
 CHECK = "mirror headers: "
 ORDERS = natives(20)
