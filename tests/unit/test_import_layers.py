@@ -1,6 +1,7 @@
-"""The twelve rooms of the package: an import against the arrows fails here, with its place.
+"""The thirteen rooms of the package: an import against the arrows fails here, with its place.
 
-A room may import what lies on a lower level, and itself; nothing beside it and nothing above.
+A room may import what lies on a lower level, and itself; nothing beside it and nothing above. An inner room is part of
+another one and has a level and libraries of its own.
 """
 
 from __future__ import annotations
@@ -39,12 +40,21 @@ ROOMS = {
     "state": room(3, "numpy pyarrow"),
     "ingest": room(4, "numpy pyarrow pyspark"),
     "sync": room(4, "numpy pyarrow pyspark"),
+    "contents": room(5, "numpy pyarrow pyspark"),
     "status": room(5, "numpy pyarrow rich"),
     "cutover": room(6, "numpy pyarrow rich"),
     "jobs": room(7, "numpy prometheus_client pyarrow pyspark rich"),
 }
-# Bytes and arrays in, values out: no clock, no logging, no chance, nothing of the machine.
-PURE = ("model", "decode", "translate")
+INNER_ROOMS = {"contents.alignment": room(3, "numpy")}
+ALL_ROOMS = {**ROOMS, **INNER_ROOMS}
+# Bytes and arrays in, values out: no clock, no logging, no chance, nothing of the machine, no client and no table.
+PURE = ("model", "decode", "translate", "contents.alignment")
+# Who imports what of the room of copies without headers: one module each.
+DOORS_OF_CONTENTS = {
+    "jobs.checks.mirrors": "contents.check",
+    "jobs.index_records": "contents.index_contents",
+    "jobs.maintain_tables": "contents.retire_fingerprints",
+}
 IMPURE_MODULES = {"asyncio", "logging", "os", "pathlib", "random", "socket", "subprocess", "threading", "time"}
 # What executors unpickle that have no compiled client, and what is read without a JVM, may lead to neither.
 WITHOUT = {
@@ -109,7 +119,12 @@ def _imports(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def room_of(module: str) -> str:
-    return module.partition(".")[0]
+    """Return the room or inner room of *module*: the innermost one."""
+    return next((each for each in INNER_ROOMS if is_within(module, each)), module.partition(".")[0])
+
+
+def is_within(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
 
 
 def inner(name: str) -> str | None:
@@ -130,7 +145,7 @@ def every_import() -> Iterator[tuple[str, str, str]]:
 
 
 def test_the_package_is_its_rooms() -> None:
-    assert {room_of(module) for module in SOURCES} - {""} == ROOMS.keys()
+    assert {room_of(module) for module in SOURCES} - {""} == ALL_ROOMS.keys()
     entries = {path.name for path in PACKAGE.iterdir()} - {"__pycache__", "__init__.py", "py.typed"}
     assert entries == ROOMS.keys()
     assert len({each.level for each in ROOMS.values()}) == 7
@@ -140,7 +155,9 @@ def test_rooms_import_only_from_the_levels_below() -> None:
     against = [
         f"{place}: {here} must not import {there}"
         for here, place, name in every_import()
-        if (there := room_of(inner(name) or "")) not in ("", here) and here and ROOMS[there].level >= ROOMS[here].level
+        if (there := room_of(inner(name) or "")) not in ("", here)
+        and here
+        and ALL_ROOMS[there].level >= ALL_ROOMS[here].level
     ]
     assert against == []
 
@@ -151,7 +168,7 @@ def test_each_room_uses_only_the_libraries_that_are_its_own() -> None:
         for here, place, name in every_import()
         if inner(name) is None
         and (library := name.partition(".")[0]) not in {"__future__", *sys.stdlib_module_names}
-        and library not in (ROOMS[here].libraries if here else ())
+        and library not in (ALL_ROOMS[here].libraries if here else ())
     ]
     assert against == []
 
@@ -159,6 +176,25 @@ def test_each_room_uses_only_the_libraries_that_are_its_own() -> None:
 def test_the_pure_core_has_no_clock_no_log_and_no_machine() -> None:
     found = [(place, name) for here, place, name in every_import() if here in PURE and is_impure(name)]
     assert found == []
+
+
+def test_the_pure_core_imports_only_what_is_pure() -> None:
+    found = [
+        (place, name)
+        for here, place, name in every_import()
+        if here in PURE and room_of(inner(name) or "") not in ("", *PURE)
+    ]
+    assert found == []
+
+
+def test_each_job_has_one_door_to_copies_without_headers() -> None:
+    found = {
+        (module, there)
+        for module, path in SOURCES.items()
+        for _, name in imports(path)
+        if is_within(there := inner(name) or "", "contents") and not is_within(module, "contents")
+    }
+    assert found == {*DOORS_OF_CONTENTS.items()}
 
 
 def is_impure(name: str) -> bool:
@@ -177,7 +213,7 @@ def test_what_executors_and_notebooks_load_leads_to_no_client_and_no_engine(libr
                 return [module, *way]
         return []
 
-    starts = [each for each in SOURCES if any(each == name or each.startswith(f"{name}.") for name in WITHOUT[library])]
+    starts = [each for each in SOURCES if any(is_within(each, name) for name in WITHOUT[library])]
     assert len(starts) >= len(WITHOUT[library])
     assert [" -> ".join(way) for start in starts if (way := way_to_library(start, set()))] == []
 

@@ -11,6 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
+from offset_sync.contents.index_contents import ContentQueries
 from offset_sync.ingest.checkpoint import Checkpoint, NamedCheckpoint
 from offset_sync.ingest.copy_check import CopyCheck
 from offset_sync.ingest.failing_batches import FailingBatches
@@ -25,7 +26,6 @@ from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import Copies, RunBuilder
 from offset_sync.ingest.second_reader import MirroredRecords, SecondReader
 from offset_sync.ingest.topic_access import TopicAccess
-from offset_sync.jobs.index_contents import ContentQueries
 from offset_sync.jobs.index_output import IndexOutput
 from offset_sync.jobs.sealer import Sealer
 from offset_sync.jobs.spark_session import open_session

@@ -12,10 +12,10 @@ from datetime import datetime, timezone
 import pyarrow as pa
 
 from offset_sync.config import Config
+from offset_sync.contents.retire_fingerprints import retire_fingerprints
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.jobs.open_tables import open_tables
 from offset_sync.jobs.retire_elections import RetireElections
-from offset_sync.jobs.retire_fingerprints import retire_fingerprints
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.commit_log_ends import commit_log_ends
 from offset_sync.kafka.topic_names import open_admin

@@ -15,21 +15,21 @@ import pyarrow as pa
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.tables import MemoryTables
 from generators.unstamped_copies import History, Int64s, fingerprints
+from offset_sync.contents.alignment.records import Settings
+from offset_sync.contents.copy_alignment import Asked, CopyAlignment, Mirrored
+from offset_sync.contents.decided_copies import DecidedCopies
+from offset_sync.contents.fingerprint_builder import FINGERPRINT, PACKED_SCHEMA, FingerprintBuilder
+from offset_sync.contents.kept_alignments import KeptAlignments
+from offset_sync.contents.originals_again import OriginalsAgain
+from offset_sync.contents.packed_rows import fingerprint_rows_of, native_runs
 from offset_sync.ingest.batch_rows import ReadBatch, coverage, to_runs
-from offset_sync.ingest.copy_alignment import Asked, CopyAlignment, Mirrored
-from offset_sync.ingest.decided_copies import DecidedCopies
-from offset_sync.ingest.fingerprint_builder import FINGERPRINT, PACKED_SCHEMA, FingerprintBuilder
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.ingest.kept_alignments import KeptAlignments
-from offset_sync.ingest.originals_again import OriginalsAgain
-from offset_sync.ingest.packed_rows import fingerprint_rows_of, native_runs
 from offset_sync.model.values import ClusterPartition, ToldEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import RECORD_FINGERPRINTS, RECORD_RUNS
 from offset_sync.tables.files import Files
 from offset_sync.translate.exact import Bounds, translate
-from offset_sync.translate.fingerprint.records import Settings
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.partition_log import PartitionLog
 from oracles.fingerprints import Tally, Truth

@@ -12,12 +12,12 @@ from builders.index_rows import EPOCH, add, begin, edge, life, run
 from builders.record_indexes import cache_of, read_in_one
 from fakes.sealed_tables import SealedInMemory
 from fakes.tables import MemoryTables
-from offset_sync.ingest.fingerprint_rows import Decided, fingerprint_rows
+from offset_sync.contents.alignment.records import Identities, Kind, Places
+from offset_sync.contents.fingerprint_rows import Decided, fingerprint_rows
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import AT_MOST, LOG_INCARNATIONS, NOT_BEFORE, RECORD_RUNS
 from offset_sync.translate.exact import Bounds, translate
-from offset_sync.translate.fingerprint.records import Identities, Kind, Places
 from offset_sync.translate.index.bounds import at_most
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs

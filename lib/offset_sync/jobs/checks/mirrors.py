@@ -8,13 +8,12 @@ from functools import partial
 
 from offset_sync.config import Config
 from offset_sync.config.name_rules import mirror_aliases
+from offset_sync.contents.check import judge_contents
 from offset_sync.jobs.checks.mirror_headers import judge_headers
 from offset_sync.jobs.checks.mirror_maker import GroupSync, is_own_topic, judge_mirror_maker, read_checkpoints
 from offset_sync.jobs.checks.newest import look_at_logs, side_by_side
 from offset_sync.jobs.checks.originals import with_originals
-from offset_sync.jobs.checks.originals_by_time import by_contents
 from offset_sync.jobs.checks.partitions import judge_partitions, judge_presence
-from offset_sync.jobs.checks.promised_contents import judge_contents
 from offset_sync.jobs.checks.promised_copies import at_the_same_offsets, judge_copies
 from offset_sync.jobs.checks.stamped_copies import judge_pairs
 from offset_sync.jobs.checks.stamps import stamped_topics
@@ -93,12 +92,8 @@ def _contents(
     config: Config, clusters: Mapping[str, AskedLogs], seen: Mapping[str, SeenLogs]
 ) -> dict[str, list[Finding]]:
     aliases = [alias for alias, mine in seen.items() if config.is_by_contents and not mine.error]
-    found = side_by_side(lambda alias: by_contents(config, clusters, seen, alias), aliases)
-    return {
-        alias: list(judge_contents(config, alias, *each))
-        for alias, each in found.items()
-        if not isinstance(each, ClusterError)
-    }
+    found = side_by_side(lambda alias: judge_contents(config, clusters, seen, alias), aliases)
+    return {alias: each for alias, each in found.items() if not isinstance(each, ClusterError)}
 
 
 def _later_ends(config: Config, clusters: Mapping[str, AskedLogs], seen: Mapping[str, SeenLogs]) -> dict[str, Ends]:

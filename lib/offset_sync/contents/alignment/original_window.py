@@ -1,0 +1,142 @@
+"""The originals that a copy may still be of, found by fingerprint.
+
+Records come in the order of their log and lie in a few parts, each of one stretch of it, sorted by fingerprint and then
+by offset. Parts that are small beside the next one are put together with it, so n new records among W cost
+O(n log W) comparisons, and there are O(log W) parts to search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.contents.alignment.records import Fingerprints
+from offset_sync.translate.index.runs import Int64s
+
+_TIMES = 4
+"""A part is put together with the next one unless it has more than so many times its records."""
+
+
+class Candidates(NamedTuple):
+    """How many originals each copy may have, the least and the greatest of them; shapes (copies,).
+
+    Where *number* is 0, *least* and *greatest* mean nothing.
+    """
+
+    number: Int64s
+    least: Int64s
+    greatest: Int64s
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A stretch of the log whose offsets are *first* to *last*; shapes (records,)."""
+
+    fingerprint: Int64s
+    offset: Int64s
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, fingerprint: Int64s, offset: Int64s, first: int, last: int) -> _Part:
+        """Sort records whose offsets ascend where fingerprints are equal."""
+        order = np.argsort(fingerprint, kind="stable")
+        return cls(fingerprint[order], offset[order], first, last)
+
+    def followed_by(self, other: _Part, lowest: int) -> _Part:
+        """Put two stretches together, without what lies below *lowest*."""
+        fingerprint = np.concatenate((self.fingerprint, other.fingerprint))
+        offset = np.concatenate((self.offset, other.offset))
+        if self.first < lowest:
+            kept = offset >= lowest
+            fingerprint, offset = fingerprint[kept], offset[kept]
+        return _Part.of(fingerprint, offset, max(self.first, lowest), other.last)
+
+    def spans(self, fingerprint: Int64s, low: Int64s, high: Int64s) -> tuple[NDArray[np.intp], ...]:
+        """Return which of the ascending *fingerprint* are here with an offset in ``[low, high)``, and where.
+
+        Three arrays of one shape: the numbers of those that are, and the first and the end of each one's rows here.
+        """
+        first = self.fingerprint.searchsorted(fingerprint, "left")
+        found = np.flatnonzero(self.fingerprint[np.minimum(first, len(self.fingerprint) - 1)] == fingerprint)
+        first = first[found]
+        end = self.fingerprint.searchsorted(fingerprint[found], "right")
+        low, high = low[found], high[found]
+        if len(found) and (low.max() > self.first):
+            first = _first_at_least(self.offset, first, end, low)
+        if len(found) and (high.min() <= self.last):
+            end = _first_at_least(self.offset, first, end, high)
+        kept = first < end
+        return found[kept], first[kept], end[kept]
+
+
+class OriginalWindow:
+    """Fingerprints of the log of originals from some offset on; grows at its end and forgets at its beginning."""
+
+    def __init__(self) -> None:
+        self._parts: list[_Part] = []
+        self._lowest = 0
+
+    def __len__(self) -> int:
+        return sum(len(part.offset) for part in self._parts)
+
+    def append(self, originals: Fingerprints) -> None:
+        """Add records that stand behind all that are here."""
+        if len(originals) == 0:
+            return
+        first, last = int(originals.offset[0]), int(originals.offset[-1])
+        self._parts.append(_Part.of(originals.fingerprint, originals.offset, first, last))
+        while len(self._parts) > 1 and len(self._parts[-2].offset) <= _TIMES * len(self._parts[-1].offset):
+            last_part = self._parts.pop()
+            self._parts[-1] = self._parts[-1].followed_by(last_part, self._lowest)
+
+    def forget_below(self, offset: int) -> None:
+        """Forget what lies below *offset*; some of it may be found for a while yet."""
+        self._lowest = max(self._lowest, offset)
+        self._parts = [part for part in self._parts if part.last >= self._lowest]
+
+    def candidates(self, fingerprint: Int64s, low: Int64s, high: Int64s) -> Candidates:
+        """Return what originals with offsets in ``[low, high)`` each fingerprint has; all shapes (copies,)."""
+        order = np.argsort(fingerprint, kind="stable")
+        fingerprint, low, high = fingerprint[order], low[order], high[order]
+        count = np.zeros(len(order), np.int64)
+        least, greatest = np.zeros((2, len(order)), np.int64)
+        for part in self._parts:  # by ascending offset
+            found, first, end = part.spans(fingerprint, low, high)
+            least[found] = np.where(count[found] == 0, part.offset[first], least[found])
+            greatest[found] = part.offset[end - 1]
+            count[found] += end - first
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        return Candidates(count[back], least[back], greatest[back])
+
+    def members(self, fingerprint: Int64s, low: Int64s, high: Int64s) -> tuple[NDArray[np.intp], Int64s]:
+        """Return all originals with offsets in ``[low, high)``: the copy's number and the offset of each."""
+        order = np.argsort(fingerprint, kind="stable")
+        rows, offsets = [np.empty(0, np.intp)], [np.empty(0, np.int64)]
+        for part in self._parts:
+            found, first, end = part.spans(fingerprint[order], low[order], high[order])
+            count = end - first
+            each = np.repeat(first - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
+            rows.append(np.repeat(order[found], count))
+            offsets.append(part.offset[each])
+        return np.concatenate(rows), np.concatenate(offsets)
+
+    def has(self, fingerprint: Int64s, offset: Int64s) -> NDArray[np.bool_]:
+        """Return whether the record at each *offset* has that fingerprint, shape (copies,); False: there is none."""
+        found: NDArray[np.bool_] = self.candidates(fingerprint, offset, offset + 1).number == 1
+        return found
+
+
+def _first_at_least(offset: Int64s, first: NDArray[np.intp], end: NDArray[np.intp], bound: Int64s) -> NDArray[np.intp]:
+    """Return the first row of each ascending ``offset[first:end]`` that is not below its *bound*, *end* if all are."""
+    low, high = first.copy(), end.copy()
+    while (is_open := low < high).any():
+        middle = (low + high) >> 1
+        is_below = is_open & (offset[np.minimum(middle, len(offset) - 1)] < bound)
+        low = np.where(is_below, middle + 1, low)
+        high = np.where(is_open & ~is_below, middle, high)
+    return low

@@ -1,0 +1,103 @@
+"""How far the mirror has come in the log of originals, and so from where on it may send again.
+
+Until that place lies within what is known of that log, a copy may be of an original that nobody has seen: then equal
+contents prove nothing. To know where the mirror is at all takes a while where the log was not read from its first
+record on: a copy of a record from before may look like one that came later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from offset_sync.contents.alignment.records import Settings
+from offset_sync.translate.index.runs import Int64s
+
+_MARKS = 16
+"""So many times within ``resend_ms`` it is noted how far the mirror has come."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What is known of one partition; does not change once it is made.
+
+    The originals are known from *begin* on. *newest* is the greatest that was copied for certain, -1: none yet. *floor*
+    is the oldest that can still come. *marks* are moments, in ms, with the newest of then. *row* are the last originals
+    of copies that came in ascending order one after the other. The copy of *newest* was written at *newest_ms* or
+    later, 0: nobody knows.
+    """
+
+    begin: int
+    newest: int = -1
+    floor: int = 0
+    marks: tuple[tuple[int, int], ...] = ()
+    row: tuple[int, ...] = ()
+    newest_ms: int = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every original that can still come is known."""
+        return self.begin <= self.floor
+
+    @property
+    def first_needed(self) -> int:
+        """The first original that has to be known to go on."""
+        return max(self.begin, self.floor)
+
+    def until(self, now_ms: int) -> Reach:
+        """Return the same without what was noted later than *now_ms*, by a clock that was ahead. Errs to a lower floor.
+
+        By such a time of the newest copy all that the mirror may send again would be older than it may be.
+        """
+        if self.newest_ms <= now_ms and (not self.marks or self.marks[-1][0] <= now_ms):
+            return self
+        marks = tuple(each for each in self.marks if each[0] <= now_ms)
+        return replace(self, marks=marks, newest_ms=self.newest_ms if self.newest_ms <= now_ms else 0)
+
+    def at(self, settings: Settings) -> Reach:
+        """Return the same with the floor for copies that come behind that of the newest original; it never falls.
+
+        How late they come says nothing. A mirror that stood still for hours goes back from where it was before that,
+        and takes its time until it has sent all of it again.
+        """
+        if self.newest < 0:
+            return self
+        old = [newest for at_ms, newest in self.marks if at_ms <= self.newest_ms - settings.resend_ms]
+        floor = max(self.floor, self.newest - settings.resend_records, *old[-1:])
+        return replace(self, floor=floor, marks=self.marks[max(len(old) - 1, 0) :])
+
+    def advanced(self, newest: int, since_ms: int, now_ms: int, settings: Settings) -> Reach:
+        """Return the same after a copy of *newest* was seen that was written at *since_ms* or later."""
+        if newest <= self.newest:
+            return self
+        marks = self.marks
+        if not marks or now_ms - marks[-1][0] >= settings.resend_ms // _MARKS:
+            marks = (*marks, (now_ms, newest))
+        return replace(self, newest=newest, newest_ms=since_ms, marks=marks)
+
+    def searched(self, original: Int64s, since_ms: int, now_ms: int, settings: Settings) -> tuple[Reach, int]:
+        """Look for the mirror among copies in their order: the only *original* of each, ABSENT where it has none.
+
+        They were written at *since_ms* or later. Copies that may be of several say nothing and are left out. Returns
+        what is known then, and the number of the first copy from which on the mirror was there, or how many copies
+        there are. Only whole rows of ``Settings.entry`` copies count, and of each its first original: a few that only
+        look alike make none.
+        """
+        value = np.concatenate((np.array(self.row, np.int64), original))
+        before = len(self.row)
+        is_start = np.ones(len(value), np.bool_)
+        is_start[1:] = (value[1:] <= value[:-1]) | (value[:-1] < 0)
+        start = np.flatnonzero(is_start)
+        size = np.diff(start, append=len(value))
+        size[value[start] < 0] = 0
+        rows = size // settings.entry
+        if len(start) == 0:
+            return self, 0
+        row = tuple(value[start[-1] + rows[-1] * settings.entry :].tolist()) if value[-1] >= 0 else ()
+        whole = np.flatnonzero(rows)
+        if len(whole) == 0:
+            return replace(self, row=row), len(original)
+        newest = int(value[start[whole] + (rows[whole] - 1) * settings.entry].max())
+        found = replace(self.advanced(newest, since_ms, now_ms, settings), row=row)
+        return found, max(int(start[whole[0]]) - before, 0)

@@ -1,0 +1,148 @@
+"""``index_records`` where contents tell what a copy is: queries for originals and copies, and who aligns them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import pyarrow as pa
+
+from offset_sync.config import Config, Mirror
+from offset_sync.config.duration import to_ms
+from offset_sync.contents.alignment.records import Settings
+from offset_sync.contents.content_query import ContentQuery
+from offset_sync.contents.copy_alignment import Asked, CopyAlignment, Mirrored
+from offset_sync.contents.decided_copies import DecidedCopies
+from offset_sync.contents.fingerprint_indexer import Kind
+from offset_sync.contents.kept_alignments import KeptAlignments
+from offset_sync.contents.originals_again import OriginalsAgain
+from offset_sync.ingest.index_parts import ORIGIN_DEADLINE_S, IndexParts
+from offset_sync.ingest.query_supervisor import QuerySupervisor
+from offset_sync.ingest.topic_access import TopicAccess
+from offset_sync.model.errors import TakenOverError
+from offset_sync.model.values import ClusterPartition
+from offset_sync.state.clock_offset import system_now_ms
+from offset_sync.state.cluster_metadata import MetadataFetcher
+
+logger = logging.getLogger(__name__)
+_STEP_S, _KEEP_EVERY_S = 0.2, 30.0
+_FIRST_BACK_OFF_S, _LONGEST_BACK_OFF_S = 1.0, 60.0
+
+
+def to_settings(mirror: Mirror) -> Settings:
+    """Return what the configuration says of the mirror, for whoever aligns copies."""
+    return Settings(
+        keeps_timestamps="timestamps" in mirror.keeps,
+        keeps_order=mirror.order == "kept",
+        slack=mirror.slack,
+        hold_ms=to_ms(mirror.hold),
+        resend_records=mirror.resend_records,
+        resend_ms=to_ms(mirror.resend_window),
+    )
+
+
+def origin_of(config: Config, log: ClusterPartition) -> str | None:
+    """Return where the originals of *log* are; None where nobody reads it any more, though the tables have it yet.
+
+    Of a cluster that was taken out of the file no copy comes, and who waited for one would keep all originals.
+    """
+    is_read = log.cluster in config.clusters and config.is_topic_included(log.topic)
+    return config.origin_of(log.topic) if is_read else None
+
+
+class ContentQueries:
+    """The queries of all clusters by what they read, in *parts*, and the alignment of what they have read."""
+
+    def __init__(self, config: Config, access: TopicAccess, parts: IndexParts) -> None:
+        self._config, self._parts = config, parts
+        self._stop = parts.lease.stop
+        file = KeptAlignments(parts.tables.files, config.tables.checkpoints)
+        logs = MetadataFetcher(parts.admins, ORIGIN_DEADLINE_S)
+        again = OriginalsAgain(self._read_from, parts.tables.append)
+        asked = Asked(logs, parts.incarnations, again)
+        written = DecidedCopies(parts.tables, file, parts.incarnations)
+        mirrored = Mirrored(partial(origin_of, config), to_settings(config.mirror))
+        self.alignment = CopyAlignment(parts.tables, written, asked, mirrored)
+
+        def queries(*, are_originals: bool) -> list[ContentQuery]:
+            kind = Kind(are_originals, self.alignment.take, parts.progress)
+            return [ContentQuery(config, admin, access, parts, kind) for admin in parts.admins.values()]
+
+        self._originals, self._copies = queries(are_originals=True), queries(are_originals=False)
+        self._by_origin = dict(zip(parts.admins, self._originals, strict=True))
+
+    def _read_from(self, log: ClusterPartition, begin: int) -> pa.Table:
+        return self._by_origin[log.cluster].read_from(log, begin)
+
+    def add_to(self, queries: QuerySupervisor) -> None:
+        """Add all of them to *queries*."""
+        for each in (*self._copies, *self._originals):
+            queries.add(each.name, each)
+
+    def begin(self) -> Callable[[], None]:
+        """Align in a thread of its own what is read; what is returned ends it, and waits for that."""
+        ended = threading.Event()
+        thread = threading.Thread(target=self._align, args=(ended,), name="alignment", daemon=True)
+        thread.start()
+
+        def end() -> None:
+            ended.set()
+            thread.join()
+
+        return end
+
+    def run_once(self, supervisor: Callable[[], QuerySupervisor]) -> list[str]:
+        """Index up to what is there now; return one line per query that failed.
+
+        Copies first, so that the originals are read to an end that was asked afterwards, and those once more where no
+        original had been read before.
+        """
+        failures = self._run(self._copies, supervisor())
+        for _ in range(2):
+            self._step()
+            failures += self._run(self._originals, supervisor())
+            self._step()
+            if not self.alignment.is_waiting or self._stop.is_set():
+                break
+        until = time.monotonic() + self._config.mirror.hold.total_seconds() + _STEP_S
+        while self.alignment.is_waiting and time.monotonic() < until and not self._stop.wait(_STEP_S):
+            self._step()
+        self.alignment.save()
+        return list(dict.fromkeys(failures))
+
+    def _run(self, queries: Sequence[ContentQuery], supervisor: QuerySupervisor) -> list[str]:
+        for each in queries:
+            each.supervised_by(supervisor)
+            supervisor.add(each.name, each)
+        supervisor.run_once()
+        return supervisor.failures()
+
+    def _step(self) -> int:
+        return self.alignment.step(system_now_ms())
+
+    def _align(self, ended: threading.Event) -> None:
+        wait_s, kept_at = _STEP_S, time.monotonic()
+        while not ended.wait(wait_s):
+            try:
+                self._step()
+                if time.monotonic() - kept_at > _KEEP_EVERY_S:
+                    self.alignment.save()
+                    kept_at = time.monotonic()
+                wait_s = _STEP_S
+            except TakenOverError:
+                self._stop.set()
+                return
+            except Exception:
+                wait_s = min(max(2 * wait_s, _FIRST_BACK_OFF_S), _LONGEST_BACK_OFF_S)
+                logger.exception("copies could not be aligned, next try in %.0f s", wait_s)
+        self._end()
+
+    def _end(self) -> None:
+        try:
+            self._step()
+            self.alignment.save()
+        except Exception as problem:  # an older state does as well
+            logger.warning("how far copies are aligned was not kept: %s", problem)

@@ -1,0 +1,108 @@
+"""Fingerprints that nobody needs are removed once the mirror cannot send their records again, and no others."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta, timezone
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakes.reconciler_site import config_of
+from generators.hypothesis_strategies import law
+from offset_sync.config import Config
+from offset_sync.contents.alignment.aligner import AlignerState
+from offset_sync.contents.alignment.reach import Reach
+from offset_sync.contents.kept_alignments import Kept, KeptAlignments
+from offset_sync.contents.retire_fingerprints import _is_old, retire_fingerprints
+from offset_sync.model.values import ClusterPartition
+from offset_sync.state.begins_table import to_begins
+from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_FINGERPRINTS, RECREATED
+from offset_sync.tables.maintenance import Maintainer
+from offset_sync.tables.store import TableStore
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
+OLD, YOUNG = NOW - timedelta(hours=2), NOW - timedelta(minutes=30)
+COPIES, FORMER = ClusterPartition("dc2", "dc1.orders", 0), ClusterPartition("dc1", "dc2.orders", 0)
+"""By its stream, which is also what the cluster calls it; the other was made anew since it was aligned."""
+
+
+def row(cluster: str, topic: str, start: int, read_at: datetime) -> dict[str, Any]:
+    place = {"cluster": cluster, "topic": topic, "partition": 0, "start_offset": start, "length": 10}
+    return place | {"offsets": None, "fingerprints": b"\0" * 80, "read_at": read_at}
+
+
+ROWS = [
+    row(cluster, topic, start, read_at)
+    for cluster, topic in (("dc1", "orders"), ("dc2", "dc1.orders"), ("dc2", "orders"), ("dc1", "dc2.orders"))
+    for start, read_at in ((0, OLD), (10, OLD), (20, YOUNG), (30, YOUNG))
+]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    places = {"root": str(tmp_path / "tables"), "checkpoints": str(tmp_path / "checkpoints")}
+    return config_of(["dc1", "dc2"], mirror={"identity": "fingerprint", "names": "mm2"}, tables=places)
+
+
+def left(tables: TableStore) -> dict[tuple[str, str], list[int]]:
+    found: dict[tuple[str, str], list[int]] = {}
+    for each in tables.all_rows(RECORD_FINGERPRINTS).sort_by("start_offset").to_pylist():
+        found.setdefault((each["cluster"], each["topic"]), []).append(each["start_offset"])
+    return found
+
+
+def test_what_is_needed_or_young_stays(config: Config) -> None:
+    tables = TableStore(config.tables.root, names=config.names)
+    plain = TableStore(config.tables.root)
+    tables.create([RECORD_FINGERPRINTS, LOG_INCARNATIONS])
+    plain.append(RECORD_FINGERPRINTS, pa.Table.from_pylist(ROWS, RECORD_FINGERPRINTS.arrow_schema))
+    state = AlignerState(40, Reach(0, 60, 15))
+    states = {COPIES: Kept(state, 0), FORMER: Kept(state, 0), COPIES._replace(cluster="gone"): Kept(state, 0)}
+    KeptAlignments(tables.files, config.tables.checkpoints).write(states)
+    life = {**FORMER._asdict(), "topic_id": "2", "begins_at": 0, "reason": RECREATED, "noticed_at": OLD}
+    tables.append(LOG_INCARNATIONS, pa.Table.from_pylist([life], LOG_INCARNATIONS.arrow_schema))
+    maintainer = Maintainer(tables, timedelta(hours=2))
+    maintainer.prepare(RECORD_FINGERPRINTS)
+    assert retire_fingerprints(config, tables, maintainer, NOW) == 3
+    assert left(plain) == {
+        ("dc1", "orders"): [10, 20, 30],  # from 15 on
+        ("dc2", "dc1.orders"): [20, 30],  # all are decided, and two are young
+        ("dc2", "orders"): [0, 10, 20, 30],  # with all of these it is aligned
+        ("dc1", "dc2.orders"): [0, 10, 20, 30],  # not aligned yet in its present life
+    }
+    assert retire_fingerprints(config, tables, maintainer, NOW) == 0
+
+
+def test_where_headers_tell_nothing_is_looked_at(tmp_path: Path) -> None:
+    config = config_of(["dc1", "dc2"], tables={"root": str(tmp_path / "t"), "checkpoints": str(tmp_path / "c")})
+    tables = TableStore(config.tables.root)
+    assert retire_fingerprints(config, tables, Maintainer(tables, timedelta(hours=2)), NOW) == 0
+
+
+@law(100)
+@given(st.randoms(use_true_random=False))
+def test_old_is_what_ends_below_the_begin_of_its_log_and_was_read_before(rng: random.Random) -> None:
+    def any_row() -> dict[str, Any]:
+        length, read_at = rng.choice([0, 5, 10]), rng.choice([OLD, NOW, YOUNG, None])
+        return row(rng.choice("XY"), rng.choice("ab"), rng.randrange(0, 30, 5), OLD) | {
+            "length": length,
+            "read_at": read_at,
+            "partition": rng.randrange(2),
+        }
+
+    rows = [any_row() for _ in range(rng.randrange(12))]
+    logs = [ClusterPartition(*log) for log in product("XY", "ab", range(2))]
+    begins = {log: rng.randrange(0, 40, 5) for log in rng.sample(logs, rng.randrange(len(logs)))}
+    wanted = []
+    for each in rows:
+        begin = begins.get(ClusterPartition(each["cluster"], each["topic"], each["partition"]), 0)
+        is_below = each["start_offset"] < begin and each["start_offset"] + each["length"] <= begin
+        wanted.append(is_below and each["read_at"] is not None and each["read_at"] < YOUNG)
+    found = pa.Table.from_pylist(rows, RECORD_FINGERPRINTS.arrow_schema)
+    assert _is_old(found, to_begins(begins), YOUNG).tolist() == wanted
