@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from offset_sync.config import Config
 from offset_sync.contents.contents_source import UNCOMMITTED, ContentRows, with_fingerprints
 from offset_sync.contents.fingerprint_builder import FingerprintBuilder
-from offset_sync.contents.fingerprint_indexer import FingerprintIndexer, Kind
+from offset_sync.contents.fingerprint_indexer import FingerprintIndexer, QueryKind
 from offset_sync.contents.packed_rows import range_rows
 from offset_sync.ingest.checkpoint import Checkpoint, NamedCheckpoint
 from offset_sync.ingest.failing_batches import FailingBatches
@@ -55,7 +55,9 @@ class WantedStreams:
 class ContentQuery:
     """The query of the cluster of *admin* for *kind*."""
 
-    def __init__(self, config: Config, admin: ClusterAdmin, access: TopicAccess, parts: IndexParts, kind: Kind) -> None:
+    def __init__(
+        self, config: Config, admin: ClusterAdmin, access: TopicAccess, parts: IndexParts, kind: QueryKind
+    ) -> None:
         self._config, self._admin, self._access, self._parts, self._kind = config, admin, access, parts, kind
         options = config.admin_options(admin.alias)
         if kind.are_originals:

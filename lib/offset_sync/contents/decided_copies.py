@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from offset_sync.contents.alignment.aligner import AlignerState
 from offset_sync.contents.alignment.copy_follower import CopyFollower, Decision
-from offset_sync.contents.alignment.reach import Reach
-from offset_sync.contents.alignment.verdict import Verdict
+from offset_sync.contents.alignment.reach import Reach, Verdict
 from offset_sync.contents.fingerprint_rows import Decided, fingerprint_rows
 from offset_sync.contents.kept_alignments import Kept, KeptAlignments
 from offset_sync.ingest.incarnation_check import IncarnationCheck

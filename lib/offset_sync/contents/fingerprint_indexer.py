@@ -31,7 +31,7 @@ Taken = Callable[[pa.Table], None]
 """Is given the rows of a micro-batch once they are in the table."""
 
 
-class Kind(NamedTuple):
+class QueryKind(NamedTuple):
     """What a query reads: originals or copies, who takes their fingerprints once they are written, and who counts."""
 
     are_originals: bool
@@ -50,7 +50,7 @@ class FingerprintIndexer(RecordIndexer):
         checkpoint: Checkpoint,
         builder: FingerprintBuilder,
         checks: Checks,
-        kind: Kind,
+        kind: QueryKind,
     ) -> None:
         super().__init__(tables, checkpoint, builder, checks, kind.progress)
         self._wanted, self._kind = builder.is_wanted, kind

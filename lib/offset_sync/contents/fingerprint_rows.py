@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from offset_sync.contents.alignment.index_rows import to_runs, unrecognised
-from offset_sync.contents.alignment.records import Identities
+from offset_sync.contents.alignment.records import Identities, to_runs, unrecognised
 from offset_sync.ingest.batch_rows import record_runs
 from offset_sync.model.values import ClusterPartition
 from offset_sync.tables.catalog import AT_MOST, BEGINS, NOT_BEFORE

@@ -16,7 +16,7 @@ from offset_sync.contents.alignment.records import Settings
 from offset_sync.contents.content_query import ContentQuery
 from offset_sync.contents.copy_alignment import Asked, CopyAlignment, Mirrored
 from offset_sync.contents.decided_copies import DecidedCopies
-from offset_sync.contents.fingerprint_indexer import Kind
+from offset_sync.contents.fingerprint_indexer import QueryKind
 from offset_sync.contents.kept_alignments import KeptAlignments
 from offset_sync.contents.originals_again import OriginalsAgain
 from offset_sync.ingest.index_parts import ORIGIN_DEADLINE_S, IndexParts
@@ -68,7 +68,7 @@ class ContentQueries:
         self.alignment = CopyAlignment(parts.tables, written, asked, mirrored)
 
         def queries(*, are_originals: bool) -> list[ContentQuery]:
-            kind = Kind(are_originals, self.alignment.take, parts.progress)
+            kind = QueryKind(are_originals, self.alignment.take, parts.progress)
             return [ContentQuery(config, admin, access, parts, kind) for admin in parts.admins.values()]
 
         self._originals, self._copies = queries(are_originals=True), queries(are_originals=False)

@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from offset_sync.contents.alignment.aligner import AlignerState
-from offset_sync.contents.alignment.order_watch import Anchors, OrderWatch
-from offset_sync.contents.alignment.reach import Reach
-from offset_sync.contents.alignment.verdict import Counts
+from offset_sync.contents.alignment.order import Anchors, OrderWatch
+from offset_sync.contents.alignment.reach import Counts, Reach
 from offset_sync.model.values import ClusterPartition
 from offset_sync.tables.files import Files
 

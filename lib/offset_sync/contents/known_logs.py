@@ -16,10 +16,9 @@ import pyarrow.compute as pc
 
 from offset_sync.contents.alignment.aligner import AlignerState
 from offset_sync.contents.alignment.copy_follower import CopyFollower
-from offset_sync.contents.alignment.order_watch import Anchors, OrderWatch
+from offset_sync.contents.alignment.order import Anchors, OrderWatch
 from offset_sync.contents.alignment.reach import Reach
-from offset_sync.contents.alignment.records import Settings
-from offset_sync.contents.alignment.stretches import Stretch, newest_whole, of_present_life
+from offset_sync.contents.alignment.records import Settings, Stretch, newest_whole, of_present_life
 from offset_sync.contents.kept_alignments import Kept
 from offset_sync.contents.packed_rows import stretches_of
 from offset_sync.ingest.batch_rows import is_of

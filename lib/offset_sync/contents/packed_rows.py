@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from offset_sync.contents.alignment.records import Fingerprints
-from offset_sync.contents.alignment.stretches import Stretch
+from offset_sync.contents.alignment.records import Fingerprints, Stretch
 from offset_sync.contents.fingerprint_builder import PACKED_SCHEMA, unpacked, unpacked_offsets
 from offset_sync.ingest.batch_rows import ReadBatch
 from offset_sync.ingest.map_batches import MapBatches, to_sql

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from offset_sync.contents.alignment.aligner import Aligner, AlignerState, Batch
-from offset_sync.contents.alignment.reach import Reach
+from offset_sync.contents.alignment.reach import Reach, Verdict
 from offset_sync.contents.alignment.records import Fingerprints, Identities, Kind, Settings
-from offset_sync.contents.alignment.verdict import Verdict
 
 DEFAULT = Settings()
 

@@ -9,8 +9,7 @@ import numpy as np
 from offset_sync.contents.alignment.aligner import AlignerState
 from offset_sync.contents.alignment.copy_follower import CopyFollower, Decision
 from offset_sync.contents.alignment.reach import Reach
-from offset_sync.contents.alignment.records import Fingerprints, Identities, Kind, Places, Settings
-from offset_sync.contents.alignment.stretches import Stretch
+from offset_sync.contents.alignment.records import Fingerprints, Identities, Kind, Places, Settings, Stretch
 
 SETTINGS = Settings(hold_ms=100, resend_records=50, resend_ms=10**9, entry=5)
 NOTHING = Identities(*np.empty((4, 0), np.int64), Places.none())

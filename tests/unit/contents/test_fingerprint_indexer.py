@@ -10,9 +10,9 @@ import pytest
 
 from fakes.indexing import ORDERS, PAY, SECOND, Job, Plan
 from fakes.tables import MemoryFrame, PowerFailure
-from offset_sync.contents.alignment.stretches import joined, newest_whole
+from offset_sync.contents.alignment.records import joined, newest_whole
 from offset_sync.contents.fingerprint_builder import FINGERPRINT, FingerprintBuilder
-from offset_sync.contents.fingerprint_indexer import FingerprintIndexer, Kind
+from offset_sync.contents.fingerprint_indexer import FingerprintIndexer, QueryKind
 from offset_sync.contents.packed_rows import fingerprint_rows_of, stretches_of
 from offset_sync.ingest.batch_rows import ReadBatch
 from offset_sync.model.values import ClusterPartition
@@ -31,7 +31,7 @@ class ContentsOf(Job):
     def restart(self) -> None:
         super().restart()
         builder = FingerprintBuilder("Y", {"IDC-X": "X"}, lambda stream: stream == "orders")
-        kind, before = Kind(self.are_originals, self.take, self.progress), self.indexer
+        kind, before = QueryKind(self.are_originals, self.take, self.progress), self.indexer
         parts: Any = (self.tables, self.plan, builder, before._checks, kind)
         self.indexer = FingerprintIndexer(*parts)
         self.taken: list[pa.Table] = []

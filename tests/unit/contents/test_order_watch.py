@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offset_sync.contents.alignment.order_watch import Anchors, OrderWatch
+from offset_sync.contents.alignment.order import Anchors, OrderWatch
 
 WINDOW = 5
 

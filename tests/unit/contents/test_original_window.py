@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offset_sync.contents.alignment.original_window import OriginalWindow
+from offset_sync.contents.alignment.originals import OriginalWindow
 from offset_sync.contents.alignment.records import Fingerprints
 
 

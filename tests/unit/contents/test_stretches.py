@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from offset_sync.contents.alignment.records import Fingerprints
-from offset_sync.contents.alignment.stretches import Stretch, joined, newest_whole, of_present_life
+from offset_sync.contents.alignment.records import Fingerprints, Stretch, joined, newest_whole, of_present_life
 from offset_sync.translate.index.incarnations import Incarnation
 
 

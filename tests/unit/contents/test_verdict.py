@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from offset_sync.contents.alignment.verdict import Counts, Verdict
+from offset_sync.contents.alignment.reach import Counts, Verdict
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Copies without headers: which originals a record may be of, told by fingerprints of the contents."""
+"""Pure: which originals the copies of one partition may be of, told by fingerprints of their contents."""

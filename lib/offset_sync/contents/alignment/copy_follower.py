@@ -13,11 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from offset_sync.contents.alignment.aligner import Aligner, AlignerState, Batch
-from offset_sync.contents.alignment.records import Identities, Kind, Settings
-from offset_sync.contents.alignment.stretches import Stretch, joined
+from offset_sync.contents.alignment.records import Identities, Kind, Settings, Stretch, joined
 
 
-class Asked(NamedTuple):
+class _AskedEnd(NamedTuple):
     """The originals' log ended at *originals_end*, asked after the copies below *copies_end* were read; rows bear *at*.
 
     *at* lies after every life of the logs that was known then, and before any that is noticed later.
@@ -59,7 +58,7 @@ class CopyFollower:
         self._aligner = Aligner(state, settings)
         self._originals: list[Stretch] = []
         self._copies: list[Stretch] = []
-        self._asked: list[Asked] = []
+        self._asked: list[_AskedEnd] = []
         self._complete: list[tuple[int, int]] = []
         self._at: datetime | None = None
         self._aliens = 0
@@ -103,7 +102,7 @@ class CopyFollower:
 
     def note_end(self, originals_end: int, at: datetime) -> None:
         """Take note of where the originals' log ended after all was read that was taken in; rows may bear *at*."""
-        self._asked.append(Asked(self.copies_end, originals_end, at))
+        self._asked.append(_AskedEnd(self.copies_end, originals_end, at))
 
     def advance(self, now_ms: int) -> Decision | None:
         """Decide what can be decided now; None where nothing can."""

@@ -1,13 +1,15 @@
-"""How far the mirror has come in the log of originals, and so from where on it may send again.
+"""What is known of the mirror of one partition: how far it has come, and whether its copies can be told at all.
 
-Until that place lies within what is known of that log, a copy may be of an original that nobody has seen: then equal
-contents prove nothing. To know where the mirror is at all takes a while where the log was not read from its first
-record on: a copy of a record from before may look like one that came later.
+It may send again from some place below the one that it has reached. Until that lies within what is known of the log of
+originals, a copy may be of an original that was not read: then equal contents prove nothing. Where the log was not read
+from its first record on, it takes a while to know where the mirror is at all: a copy of a record from before may look
+like one that came later.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
 
 import numpy as np
 
@@ -16,6 +18,9 @@ from offset_sync.translate.index.runs import Int64s
 
 _MARKS = 16
 """So many times within ``resend_ms`` it is noted how far the mirror has come."""
+_ONE_IN = 1_000
+_LATELY = 1_000_000
+"""So many copies are counted; what came before them counts for half, and for half of that again."""
 
 
 @dataclass(frozen=True)
@@ -101,3 +106,38 @@ class Reach:
         newest = int(value[start[whole] + (rows[whole] - 1) * settings.entry].max())
         found = replace(self.advanced(newest, since_ms, now_ms, settings), row=row)
         return found, max(int(start[whole[0]]) - before, 0)
+
+
+class Verdict(Enum):
+    """What may be said of the copies of a partition."""
+
+    ALIGNED = "aligned"
+    AMBIGUOUS = "AMBIGUOUS"
+    """Less than one in 1,000 has contents of its own: nothing tells where the mirror is."""
+    MIRROR_ALTERS_RECORDS = "MIRROR_ALTERS_RECORDS"
+    """More than one in 1,000 has no original: the mirror alters records, or somebody else writes them."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Copies that were decided lately; does not change once it is made."""
+
+    copies: int = 0
+    unique: int = 0
+    aliens: int = 0
+
+    def plus(self, copies: int, unique: int, aliens: int) -> Counts:
+        """Return the same with so many more."""
+        found = Counts(self.copies + copies, self.unique + unique, self.aliens + aliens)
+        if found.copies <= _LATELY:
+            return found
+        return Counts(found.copies // 2, found.unique // 2, found.aliens // 2)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the partition has to be withheld. One alien alone says nothing of a mirror."""
+        if self.aliens * _ONE_IN > max(self.copies, _ONE_IN):
+            return Verdict.MIRROR_ALTERS_RECORDS
+        if self.unique * _ONE_IN < self.copies:
+            return Verdict.AMBIGUOUS
+        return Verdict.ALIGNED

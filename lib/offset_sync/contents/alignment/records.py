@@ -1,14 +1,21 @@
-"""What is put into the alignment of a partition and what comes out: fingerprints in, identities out."""
+"""What was read of the logs of a partition, and what is told of its copies: fingerprints in, rows of the index out.
+
+Of what was read only that is believed which is whole, and of the log's present life. What is known exactly of a copy is
+a run as headers would have given it, and what is not is a bound.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.index.bounds import at_most, not_before
+from offset_sync.translate.index.incarnations import Incarnation
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
 
 
 @dataclass(frozen=True)
@@ -92,3 +99,84 @@ class Identities:
 
     def __len__(self) -> int:
         return len(self.offset)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """All records with offsets in ``[begin, end)`` of a log, read at *read_ms*.
+
+    What stood in the log at *complete_ms* is read up to *end*; 0: nobody knows.
+    """
+
+    begin: int
+    end: int
+    records: Fingerprints
+    read_ms: int = 0
+    complete_ms: int = 0
+
+    def between(self, begin: int, end: int) -> Stretch:
+        """Return the part within ``[begin, end)``, which is not empty."""
+        begin, end = max(begin, self.begin), min(end, self.end)
+        first, last = np.searchsorted(self.records.offset, [begin, end]).tolist()
+        records = Fingerprints(self.records.offset[first:last], self.records.fingerprint[first:last])
+        return Stretch(begin, end, records, self.read_ms, self.complete_ms if end == self.end else 0)
+
+
+def of_present_life(stretches: Iterable[Stretch], lives: Sequence[Incarnation]) -> list[Stretch]:
+    """Return what of *stretches* was not replaced in a later life of the log; *lives* are those after its first."""
+    found = []
+    for each in stretches:
+        limits = [life.begins_at for life in lives if each.read_ms <= life.noticed_ms]
+        limit = min([each.end, *limits])
+        if limit > each.begin:
+            found.append(each.between(each.begin, limit))
+    return found
+
+
+def newest_whole(stretches: Iterable[Stretch]) -> list[Stretch]:
+    """Return the last of *stretches* that join on to each other, in order and without what they have twice.
+
+    Where one lacks, as after a checkpoint or a table was set back, what lies before is left out.
+    """
+    found: list[Stretch] = []
+    for each in sorted(stretches, key=lambda each: (each.begin, -each.end)):
+        if found and each.begin > found[-1].end:
+            found = []
+        if not found:
+            found.append(each)
+        elif each.end > found[-1].end:
+            found.append(each.between(found[-1].end, each.end))
+    return found
+
+
+def joined(stretches: Sequence[Stretch]) -> Fingerprints:
+    """Return the records of *stretches*, which follow each other."""
+    if not stretches:
+        return Fingerprints.of([], [])
+    if len(stretches) == 1:
+        return stretches[0].records
+    offset = np.concatenate([each.records.offset for each in stretches])
+    return Fingerprints(offset, np.concatenate([each.records.fingerprint for each in stretches]))
+
+
+def to_runs(found: Identities, origin: int, seen_ms: int) -> Runs:
+    """Return the copies as runs of the log in which they stand, joined and by ascending offset.
+
+    *origin* is the code of the cluster that produced the originals. A copy of which only bounds are known stands in
+    the place of the greatest original that it may be of, under the code that says so; an alien is of unknown origin.
+    """
+    code = np.select([found.kind == Kind.EXACT, found.kind == Kind.BOUNDED], [origin, at_most(origin)], UNKNOWN_ORIGIN)
+    of_origin = np.where(found.kind == Kind.ALIEN, found.offset, found.high)
+    return _one_each(found.offset, code, of_origin, seen_ms).joined()
+
+
+def unrecognised(found: Identities, origin: int, seen_ms: int) -> Runs:
+    """Return where the originals may stand of which no copy was recognised, by ascending offset of the copies' log."""
+    places = found.places
+    order = np.lexsort((places.original, places.offset))
+    code = np.full(len(order), not_before(origin), np.int64)
+    return _one_each(places.offset[order], code, places.original[order], seen_ms).joined()
+
+
+def _one_each(offset: Int64s, code: Int64s, of_origin: Int64s, seen_ms: int) -> Runs:
+    return Runs.of(offset, np.ones(len(offset)), code, of_origin, np.full(len(offset), seen_ms))

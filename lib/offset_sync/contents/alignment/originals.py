@@ -1,4 +1,4 @@
-"""The originals that a copy may still be of, found by fingerprint.
+"""The originals that a copy may still be of, found by fingerprint, and the copies that are not decided yet.
 
 Records come in the order of their log and lie in a few parts, each of one stretch of it, sorted by fingerprint and then
 by offset. Parts that are small beside the next one are put together with it, so n new records among W cost
@@ -7,17 +7,21 @@ O(n log W) comparisons, and there are O(log W) parts to search.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.contents.alignment.records import Fingerprints
+from offset_sync.contents.alignment.records import Fingerprints, Places
 from offset_sync.translate.index.runs import Int64s
 
 _TIMES = 4
 """A part is put together with the next one unless it has more than so many times its records."""
+_AT_ONCE = 1 << 21
+"""So many pairs of a copy and an original are held in memory at a time, or those of one copy."""
 
 
 class Candidates(NamedTuple):
@@ -140,3 +144,80 @@ def _first_at_least(offset: Int64s, first: NDArray[np.intp], end: NDArray[np.int
         low = np.where(is_below, middle + 1, low)
         high = np.where(is_open & ~is_below, middle, high)
     return low
+
+
+@dataclass(frozen=True)
+class Pending:
+    """Copies by ascending *offset*; shapes (copies,).
+
+    The original of each lies in ``[from_original, to_original)`` of its log: at or above the oldest one that the
+    mirror may send again, and below the log's end as it was after the copy was read. *count* originals there have the
+    same *fingerprint*, from *least* to *greatest*. *read_ms* is when the copy was read.
+    """
+
+    offset: Int64s
+    fingerprint: Int64s
+    count: Int64s
+    least: Int64s
+    greatest: Int64s
+    from_original: Int64s
+    to_original: Int64s
+    read_ms: Int64s
+
+    @classmethod
+    def none(cls) -> Pending:
+        """Return no copies."""
+        return cls(*np.empty((len(_COLUMNS), 0), np.int64))
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+    @property
+    def is_unique(self) -> NDArray[np.bool_]:
+        """Which copies can be of one original only."""
+        found: NDArray[np.bool_] = self.count == 1
+        return found
+
+    def take(self, rows: slice | NDArray[np.intp] | NDArray[np.bool_]) -> Pending:
+        """Return the chosen copies."""
+        return Pending(*(getattr(self, name)[rows] for name in _COLUMNS))
+
+    def followed_by(self, others: Pending) -> Pending:
+        """Return both."""
+        if len(self) == 0:
+            return others
+        return Pending(*(np.concatenate((getattr(self, name), getattr(others, name))) for name in _COLUMNS))
+
+
+_COLUMNS = [field.name for field in fields(Pending)]
+
+
+def possible_places(copies: Pending, low: Int64s, high: Int64s, known: Int64s, window: OriginalWindow) -> Places:
+    """Return the last of *copies* that each original may be of, shapes (copies,).
+
+    Originals with the contents of a copy count that lie in its ``[low, high)``, but not those of *known*:
+    of these a copy was recognised.
+    """
+    found = Places.none()
+    for part in _parts(copies.count):
+        row, original = window.members(copies.fingerprint[part], low[part], high[part])
+        at = np.concatenate((found.offset, copies.offset[part][row]))
+        found = last_of_each(np.concatenate((found.original, original)), at)
+    kept = ~np.isin(found.original, known)
+    return Places(found.original[kept], found.offset[kept])
+
+
+def _parts(count: Int64s) -> Iterator[slice]:
+    """Yield slices of copies that have about :data:`_AT_ONCE` originals together."""
+    size = np.cumsum(np.minimum(count, _AT_ONCE))
+    edges = np.searchsorted(size, np.arange(0, int(size[-1]) + _AT_ONCE, _AT_ONCE)) if len(count) else np.zeros(1)
+    for first, end in pairwise(np.unique(edges).tolist()):
+        yield slice(first, end)
+
+
+def last_of_each(original: Int64s, offset: Int64s) -> Places:
+    """Return the greatest *offset* of each original, which are ascending and distinct then; shapes (pairs,)."""
+    order = np.lexsort((offset, original))
+    original, offset = original[order], offset[order]
+    is_last = np.append(original[1:] != original[:-1], np.ones(min(len(original), 1), np.bool_))
+    return Places(original[is_last], offset[is_last])
