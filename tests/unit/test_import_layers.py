@@ -53,12 +53,13 @@ PURE = ("model", "decode", "translate", "contents.alignment")
 DOORS_OF_CONTENTS = {
     "jobs.checks.mirrors": "contents.check",
     "jobs.index_records": "contents.index_contents",
-    "jobs.maintain_tables": "contents.retire_fingerprints",
+    "jobs.maintain_tables": "contents.known_logs",
 }
 IMPURE_MODULES = {"asyncio", "logging", "os", "pathlib", "random", "socket", "subprocess", "threading", "time"}
 # What executors unpickle that have no compiled client, and what is read without a JVM, may lead to neither.
 WITHOUT = {
     "confluent_kafka": (
+        "contents.packed",
         "ingest.decode_commits",
         "ingest.refuted_runs",
         "ingest.run_builder",

@@ -1,55 +1,168 @@
-"""A query of ``index_records`` for copies that are told by their contents: the originals of one cluster, or the copies.
+"""A query of ``index_records`` for copies told by contents: it hashes the originals or the copies of one cluster.
 
-They are two, for originals are read as most mirrors read them, and copies as consumers do.
+They are two, for originals are read as most mirrors read them, and copies as consumers do. The hash of a record is made
+where Spark reads it: ``xxhash64`` of Spark is made in the JVM while the bytes are in the cache, at gigabytes a second.
+It mixes each value into what the ones before have left, so the order counts. 64 bits are enough: a copy is looked up
+among those originals that the mirror may send, and among a million one of other contents has its hash with 5 in 10^14.
+It is no hash against whoever wants two records to look alike: who may write to a topic may harm its readers anyway.
+
+Of originals their runs go into ``record_runs`` at once, as of any record that was produced where it stands. What copies
+are nobody knows yet: :mod:`offset_sync.contents.copy_alignment` tells, from both logs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime, timezone
+from functools import partial
+from typing import NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.config import Config
-from offset_sync.contents.contents_source import UNCOMMITTED, ContentRows, with_fingerprints
-from offset_sync.contents.fingerprint_builder import FingerprintBuilder
-from offset_sync.contents.fingerprint_indexer import FingerprintIndexer, QueryKind
-from offset_sync.contents.packed_rows import range_rows
-from offset_sync.ingest.checkpoint import Checkpoint, NamedCheckpoint
+from offset_sync.contents.packed import (
+    FINGERPRINT,
+    PACKED_SCHEMA,
+    FingerprintBuilder,
+    WantedStreams,
+    fingerprint_rows_of,
+    native_runs,
+)
+from offset_sync.ingest.batch_rows import ReadBatch, is_of
+from offset_sync.ingest.checkpoint import Checkpoint, Offsets
 from offset_sync.ingest.failing_batches import FailingBatches
-from offset_sync.ingest.index_parts import ORIGIN_DEADLINE_S, IndexParts, called
+from offset_sync.ingest.index_parts import IndexParts, called
+from offset_sync.ingest.index_progress import IndexProgress
 from offset_sync.ingest.kafka_source import NO_OPTIONS, read_whole_ranges, read_whole_records
-from offset_sync.ingest.log_check import Asked, LogCheck
+from offset_sync.ingest.kept_runs import Cut
+from offset_sync.ingest.log_check import LogCheck
+from offset_sync.ingest.map_batches import map_batches, to_sql
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
-from offset_sync.ingest.record_indexer import Checks
-from offset_sync.ingest.second_reader import OffsetRanges, SecondReader
+from offset_sync.ingest.record_indexer import Checks, RecordIndexer
+from offset_sync.ingest.second_reader import OffsetRanges, SecondReader, content_rows
 from offset_sync.ingest.topic_access import TopicAccess
-from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
-from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.range_reader import Chunk, OffsetRange
 from offset_sync.kafka.topic_names import open_ranges
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition
-from offset_sync.state.cluster_metadata import MetadataFetcher
+from offset_sync.state import failpoints
 from offset_sync.state.known_names import strays
+from offset_sync.tables.catalog import RECORD_FINGERPRINTS
+from offset_sync.tables.store import TableStore
 
-ORIGINALS, COPIES = "originals", "copies"
+_UNCOMMITTED: Mapping[str, str] = {"kafka.isolation.level": "read_uncommitted"}
+"""How originals are read: most mirrors copy records of transactions that are open, or come to nothing.
+
+Copies are read as consumers do: one that was aborted is none.
+"""
+_RAW_SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("us", tz="UTC")),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+    ]
+)
 
 
-@dataclass(frozen=True)
-class WantedStreams:
-    """True for the streams that one query reads at the cluster *alias*; pickled to the executors."""
+def with_fingerprints(records: DataFrame, keeps: Collection[str]) -> DataFrame:
+    """Return the place of each record, and the hash of what a copy has of it: ``mirror.keeps``, key and value."""
+    return records.select("topic", "partition", "offset", _fingerprint(keeps).alias(FINGERPRINT))
 
-    config: Config
-    alias: str
+
+def _fingerprint(keeps: Collection[str]) -> Column:
+    """Return the hash. It skips what is null, so that is said apart: else (null, x) looked like (x, null)."""
+    parts: list[Column] = []
+    if "timestamps" in keeps:
+        parts.append(F.col("timestamp"))
+    parts += [F.isnull("key"), F.col("key"), F.isnull("value"), F.col("value")]
+    if "headers" in keeps:
+        # No headers are null to Spark, and an empty list to others: the hash of both is that of nothing.
+        are_null = F.transform(F.col("headers"), lambda header: F.isnull(header["value"]))
+        parts += [F.col("headers"), F.when(F.isnotnull("headers"), are_null)]
+    return F.xxhash64(*parts)
+
+
+class ContentRows:
+    """Makes the columns of :func:`with_fingerprints` of what was read without Spark's source, by Spark all the same."""
+
+    def __init__(self, spark: SparkSession, keeps: Collection[str]) -> None:
+        self._spark, self._keeps = spark, keeps
+
+    def __call__(self, chunk: Chunk) -> pa.RecordBatch:
+        """Return the records of *chunk*, each log in its order."""
+        raw = pa.Table.from_batches([content_rows(chunk)]).select(_RAW_SCHEMA.names).cast(_RAW_SCHEMA)
+        hashed = with_fingerprints(self._spark.createDataFrame(raw).coalesce(1), self._keeps).toArrow()
+        return hashed.combine_chunks().to_batches()[0]
+
+
+class QueryKind(NamedTuple):
+    """What a query reads: originals or copies, who takes rows once they are in the table, and who counts."""
+
     are_originals: bool
+    take: Callable[[pa.Table], None]
+    progress: IndexProgress
 
-    def __call__(self, stream: str) -> bool:
-        """Return whether the records of *stream* there are of the kind that is read."""
-        is_origin = self.config.origin_of(stream) == self.alias
-        return is_origin == self.are_originals and self.config.is_topic_included(stream)
+    @property
+    def word(self) -> str:
+        """What it is called."""
+        return "originals" if self.are_originals else "copies"
+
+
+class FingerprintIndexer(RecordIndexer):
+    """Writes the micro-batches of one cluster's query for *kind*."""
+
+    schema = PACKED_SCHEMA
+
+    def __init__(
+        self,
+        tables: TableStore,
+        checkpoint: Checkpoint,
+        builder: FingerprintBuilder,
+        checks: Checks,
+        kind: QueryKind,
+    ) -> None:
+        super().__init__(tables, checkpoint, builder, checks, kind.progress)
+        self._wanted, self._kind = builder.is_wanted, kind
+
+    def _offsets(self, batch_id: int) -> tuple[Offsets, Offsets]:
+        """Return what the micro-batch reads of the logs that are wanted: the pattern may let others through."""
+        start, end = super()._offsets(batch_id)
+        return self._of_wanted(start), self._of_wanted(end)
+
+    def _of_wanted(self, offsets: Offsets) -> Offsets:
+        return {place: each for place, each in offsets.items() if self._wanted(place[0])}
+
+    def _by_spark(self, records: DataFrame, ranges: OffsetRanges) -> Cut:
+        at_most = sum(end - start for start, end in ranges.values())
+        return Cut(map_batches(records, self._builder, self.schema, len(self._builder.aliases), at_most))
+
+    def _write(self, read: ReadBatch, batch_id: int) -> int:
+        """Write down what was *read*; return how many records it has."""
+        rows = fingerprint_rows_of(read, self._builder.alias)
+        writer = self._writer(batch_id)
+        append = partial(self._tables.append, RECORD_FINGERPRINTS)
+        failpoints.failpoint(failpoints.BEFORE_RUNS)
+        is_again = is_of(rows, read.again)
+        append(rows.filter(is_again))
+        append(rows.filter(pc.invert(is_again)), writer)
+        if self._kind.are_originals:
+            super()._write(read._replace(cut=native_runs(read.cut)), batch_id)
+        self._kind.take(rows)
+        return int(pc.sum(read.cut.column("length")).as_py() or 0)
+
+    def try_rows(self, rows: pa.RecordBatch) -> None:
+        """Pack *rows* as those of a micro-batch, and write nothing."""
+        native_runs(pa.Table.from_batches(list(self._builder([rows])), self.schema))
 
 
 class ContentQuery:
@@ -62,7 +175,7 @@ class ContentQuery:
         options = config.admin_options(admin.alias)
         if kind.are_originals:
             options |= {"isolation.level": "read_uncommitted"}
-        self._options = UNCOMMITTED if kind.are_originals else NO_OPTIONS
+        self._options = _UNCOMMITTED if kind.are_originals else NO_OPTIONS
         rows = ContentRows(parts.spark, config.mirror.keeps)
         self._again = SecondReader(admin.alias, open_ranges(admin.alias, options, config.names), rows)
         self._failing = FailingBatches(admin.alias, self._again)
@@ -71,7 +184,7 @@ class ContentQuery:
     @property
     def name(self) -> str:
         """What the query is called: its cluster first."""
-        return f"{self._admin.alias} {ORIGINALS if self._kind.are_originals else COPIES}"
+        return f"{self._admin.alias} {self._kind.word}"
 
     def supervised_by(self, queries: QuerySupervisor) -> None:
         """Have the query end when *queries* do."""
@@ -87,10 +200,10 @@ class ContentQuery:
             return None
         ends = {each: reach.high if self._kind.are_originals else reach.stable for each, reach in reaches.items()}
         parts.progress.expect(alias, ends)
-        checkpoint = self._checkpoint()
-        checkpoint.repair()
-        checkpoint.leave_out(refused)
-        checks = Checks(self._admin, self._logs(), self._again)
+        checkpoint = parts.checkpoint(config, alias, refused, f".{self._kind.word}")
+        origins = OriginCheck(alias, config.clusters)
+        logs = LogCheck(alias, parts.asked(self._read_again), origins, parts.incarnations)
+        checks = Checks(self._admin, logs, self._again)
         indexer = FingerprintIndexer(parts.tables, checkpoint, self._builder(), checks, self._kind)
         records = read_whole_records(parts.spark, config, alias, self._left_out(refused), self._options)
         writer = (
@@ -99,10 +212,7 @@ class ContentQuery:
             .option("checkpointLocation", checkpoint.path)
             .foreachBatch(parts.queries.stop_between_batches(self._failing.guard(indexer, indexer)))
         )
-        seconds = config.index.trigger_interval.total_seconds()
-        parts.spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)
-        trigger = {"availableNow": True} if parts.is_once else {"processingTime": f"{seconds} seconds"}
-        return writer.trigger(**trigger).start()
+        return parts.started(writer, alias, config.index.trigger_interval)
 
     def read_from(self, log: ClusterPartition, begin: int) -> pa.Table:
         """Return rows of ``record_fingerprints`` for *log*, from *begin* to where it ends now.
@@ -132,17 +242,12 @@ class ContentQuery:
         included = [each for each in others if self._config.is_topic_included(each)]
         return [*(names.outside(alias, each) for each in (*refused, *included)), *strays(self._config, self._admin)]
 
-    def _checkpoint(self) -> Checkpoint:
-        kind = ORIGINALS if self._kind.are_originals else COPIES
-        path = f"{self._config.tables.checkpoints}/index_records/{self._admin.alias}.{kind}"
-        place, names = (self._parts.tables.files, path), self._config.names
-        return Checkpoint(*place) if names.is_same else NamedCheckpoint(*place, self._admin.alias, names)
 
-    def _logs(self) -> LogCheck:
-        parts, alias = self._parts, self._admin.alias
-        asked = Asked(
-            MetadataFetcher(parts.admins, DEADLINE_S),
-            MetadataFetcher(parts.admins, ORIGIN_DEADLINE_S),
-            self._read_again,
-        )
-        return LogCheck(alias, asked, OriginCheck(alias, self._config.clusters), parts.incarnations)
+def range_rows(log: ClusterPartition, wanted: OffsetRange, builder: FingerprintBuilder, records: DataFrame) -> pa.Table:
+    """Return rows of the table for *records* of *log*, which are all in the *wanted* range and not read yet.
+
+    Of a life that is noticed while they are read they may be or not: they count as read before it.
+    """
+    place, at = (log.topic, log.partition), datetime.now(timezone.utc)
+    packed = records.coalesce(1).mapInArrow(builder, to_sql(PACKED_SCHEMA)).toArrow()
+    return fingerprint_rows_of(ReadBatch(packed, {place: wanted.start}, {place: wanted.end}, at), log.cluster)

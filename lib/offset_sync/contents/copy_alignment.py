@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime
 from typing import NamedTuple
 
@@ -18,18 +19,22 @@ import pyarrow as pa
 from offset_sync.contents.alignment.copy_follower import Decision
 from offset_sync.contents.alignment.records import Settings
 from offset_sync.contents.decided_copies import DecidedCopies, Followed
-from offset_sync.contents.known_logs import follower_of, read_known
-from offset_sync.contents.originals_again import OriginalsAgain
-from offset_sync.contents.packed_rows import stretches_of
+from offset_sync.contents.known_logs import follower_of, logs_with_fingerprints, read_known
+from offset_sync.contents.packed import stretches_of
 from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
 from offset_sync.ingest.log_check import Logs
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import Ends
-from offset_sync.tables.catalog import ALIGNED, NOT_INDEXED
+from offset_sync.tables.catalog import ALIGNED, NOT_INDEXED, RECORD_FINGERPRINTS
+from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
+_NOT_SOONER_MS = 3_600_000
+"""A log whose copies have no originals after that is not read again at once: they have none."""
+ReadRange = Callable[[ClusterPartition, int], pa.Table]
+"""Returns the rows of ``record_fingerprints`` for a log, from an offset on to where it ends now."""
 
 
 class Mirrored(NamedTuple):
@@ -42,7 +47,7 @@ class Mirrored(NamedTuple):
     settings: Settings
 
 
-class Asked(NamedTuple):
+class Lookups(NamedTuple):
     """Who is asked: about the ends of *logs*, about *incarnations*, and for originals that were read long ago."""
 
     logs: Logs
@@ -53,8 +58,8 @@ class Asked(NamedTuple):
 class CopyAlignment:
     """All logs of copies. :meth:`take` may be called by any thread, the rest by one."""
 
-    def __init__(self, tables: TableStore, written: DecidedCopies, asked: Asked, mirrored: Mirrored) -> None:
-        self._tables, self._written, self._asked, self._mirrored = tables, written, asked, mirrored
+    def __init__(self, tables: TableStore, written: DecidedCopies, lookups: Lookups, mirrored: Mirrored) -> None:
+        self._tables, self._written, self._lookups, self._mirrored = tables, written, lookups, mirrored
         self._incoming: list[pa.Table] = []
         self._lock = threading.Lock()
         self._followed: dict[ClusterPartition, Followed] = {}
@@ -89,7 +94,7 @@ class CopyAlignment:
         if not self._is_begun:
             self._begin()
         self._take_in()
-        self._due |= self._asked.again.done()
+        self._due |= self._lookups.again.done()
         self._let_go_of_former_lives()
         if due := {log for log in self._due if self._can_begin(log)}:
             self._load(due)
@@ -104,9 +109,8 @@ class CopyAlignment:
     def _begin(self) -> None:
         self._written.read()
         self._due |= {log for log in self._written.logs if self._originals_of(log) is not None}
-        for rows in self._tables.batches(self._asked.again.table, ["cluster", "topic", "partition"]):
-            for row in rows.group_by(rows.column_names).aggregate([]).to_pylist():
-                self._note(ClusterPartition(row["cluster"], row["topic"], row["partition"]))
+        for log in logs_with_fingerprints(self._tables):
+            self._note(log)
         self._is_begun = True
 
     def _note(self, log: ClusterPartition) -> ClusterPartition | None:
@@ -125,7 +129,7 @@ class CopyAlignment:
         return None if origin is None else ClusterPartition(origin, *log.topic_partition)
 
     def _can_begin(self, log: ClusterPartition) -> bool:
-        return self._originals_of(log) in self._seen and not self._asked.again.is_reading(log)
+        return self._originals_of(log) in self._seen and not self._lookups.again.is_reading(log)
 
     def _take_in(self) -> None:
         with self._lock:
@@ -150,12 +154,12 @@ class CopyAlignment:
 
     def _let_go_of_former_lives(self) -> None:
         for log, known in list(self._followed.items()):
-            if self._asked.incarnations.begun_ms(log.topic_partition) != known.lives_ms:
+            if self._lookups.incarnations.begun_ms(log.topic_partition) != known.lives_ms:
                 self._forget(log)
 
     def _load(self, due: set[ClusterPartition]) -> None:
         originals = {log: each for log in due if (each := self._originals_of(log)) is not None}
-        lives_ms = {log: self._asked.incarnations.begun_ms(log.topic_partition) for log in due}
+        lives_ms = {log: self._lookups.incarnations.begun_ms(log.topic_partition) for log in due}
         known = read_known(self._tables, {*due, *originals.values()})
         for log in originals:
             kept = self._written.kept(log, lives_ms[log])
@@ -173,10 +177,10 @@ class CopyAlignment:
                 wanted.setdefault(known.origin.cluster, set()).add(known.origin.topic_partition)
         if not wanted:
             return
-        moment = self._asked.incarnations.moment()
-        said = self._asked.logs.fetch_each(wanted)
+        moment = self._lookups.incarnations.moment()
+        said = self._lookups.logs.fetch_each(wanted)
         try:
-            at = self._asked.incarnations.note(said, {}, moment)
+            at = self._lookups.incarnations.note(said, {}, moment)
         except OvertakenError:
             return  # with the next step
         ends = {alias: each.ends for alias, each in said.items() if not isinstance(each, ClusterError)}
@@ -198,7 +202,7 @@ class CopyAlignment:
         forgotten = known.follower.state.reach.first_needed - known.log_start
         if not decision.may_be_older(forgotten, self._mirrored.settings.entry):
             return False
-        if not self._asked.again.read(log, known.origin, known.log_start, now_ms):
+        if not self._lookups.again.read(log, known.origin, known.log_start, now_ms):
             return False
         logger.warning(
             "clusters.%s: %s-%d: copies of records that were forgotten: the originals are read again, from %d on, and "
@@ -214,3 +218,40 @@ class CopyAlignment:
         """Keep how far all logs are aligned; what has led there is written down."""
         if self._is_begun:
             self._written.save()
+
+
+class OriginalsAgain:
+    """Originals that were forgotten, read once more from their log's first record on: the mirror has begun there again.
+
+    Reads by *read_range*, in a thread of its own, and has *append* write down what it finds.
+    """
+
+    def __init__(self, read_range: ReadRange, append: Callable[[Table, pa.Table], None]) -> None:
+        self._read_range, self._append = read_range, append
+        self._pool = ThreadPoolExecutor(1, "originals again")
+        self._reading: dict[ClusterPartition, Future[None]] = {}
+        self._read_ms: dict[ClusterPartition, int] = {}
+
+    def read(self, copies: ClusterPartition, originals: ClusterPartition, begin: int, now_ms: int) -> bool:
+        """Begin to read *originals* from *begin* on for the log *copies*; False where that was done lately."""
+        if now_ms - self._read_ms.get(copies, -_NOT_SOONER_MS) < _NOT_SOONER_MS:
+            return False
+        self._read_ms[copies] = now_ms
+        self._reading[copies] = self._pool.submit(self._read, originals, begin)
+        return True
+
+    def is_reading(self, copies: ClusterPartition) -> bool:
+        """Return whether originals are being read for the log *copies*."""
+        return copies in self._reading
+
+    def done(self) -> set[ClusterPartition]:
+        """Return the logs of copies whose originals are read by now, each once; what failed is tried again later."""
+        found = {log for log, reading in self._reading.items() if reading.done()}
+        for log in found:
+            if (problem := self._reading.pop(log).exception()) is not None:
+                logger.error("clusters.%s: %s-%d: its originals could not be read again: %s", *log, problem)
+                del self._read_ms[log]
+        return found
+
+    def _read(self, originals: ClusterPartition, begin: int) -> None:
+        self._append(RECORD_FINGERPRINTS, self._read_range(originals, begin))

@@ -7,19 +7,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from offset_sync.contents.alignment.aligner import AlignerState
 from offset_sync.contents.alignment.copy_follower import CopyFollower, Decision
-from offset_sync.contents.alignment.reach import Reach, Verdict
-from offset_sync.contents.fingerprint_rows import Decided, fingerprint_rows
-from offset_sync.contents.kept_alignments import Kept, KeptAlignments
+from offset_sync.contents.alignment.reach import Reach
+from offset_sync.contents.alignment.records import to_runs, unrecognised
+from offset_sync.contents.known_logs import Kept, KeptAlignments
+from offset_sync.ingest.batch_rows import record_runs
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.model.values import ClusterPartition
-from offset_sync.tables.catalog import ALIGNED, RECORD_RUNS
+from offset_sync.tables.catalog import ALIGNED, AT_MOST, BEGINS, NOT_BEFORE, RECORD_RUNS
 from offset_sync.tables.store import TableStore
+from offset_sync.translate.index.bounds import at_most, not_before
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 
 logger = logging.getLogger(__name__)
+_TIME = pa.timestamp("us", tz="UTC")
+_ORIGIN = 0
+_COVERAGE = -10
 
 
 @dataclass
@@ -65,15 +73,15 @@ class DecidedCopies:
     def write(self, decided: Mapping[ClusterPartition, tuple[Followed, Decision]]) -> None:
         """Write down what was *decided*, at once; doubts before that, for what such a log has is not to be used."""
         for log, (known, _) in decided.items():
-            if (word := _word(known.follower)) != ALIGNED:
+            if (word := known.follower.state.counts.verdict.value) != ALIGNED:
                 self.say(log, known, word)
-        rows = [_rows(log, known, each) for log, (known, each) in decided.items()]
+        rows = [decided_rows(log, known.origin.cluster, each) for log, (known, each) in decided.items()]
         if rows:
             self._tables.append(RECORD_RUNS, pa.concat_tables(rows))
         for log, (known, _) in decided.items():
             known.written = known.follower.state
             self._kept[log] = Kept(known.written, known.lives_ms)
-            self.say(log, known, _word(known.follower))
+            self.say(log, known, known.written.counts.verdict.value)
 
     def say(self, log: ClusterPartition, known: Followed, word: str) -> None:
         """Write down a *word* of ``catalog.DOUBTS`` of *log*, unless it is the last one."""
@@ -96,12 +104,38 @@ class DecidedCopies:
         self._file.write(self._kept)
 
 
-def _rows(log: ClusterPartition, known: Followed, each: Decision) -> pa.Table:
-    complete = datetime.fromtimestamp(each.complete_ms / 1000, timezone.utc) if each.complete_ms else None
-    decided = Decided(log, known.origin.cluster, each.begin, each.end, each.identities, complete)
-    return fingerprint_rows(decided, each.at)
+def decided_rows(log: ClusterPartition, origin: str, found: Decision) -> pa.Table:
+    """Return the rows of one append for copies of *log*, whose originals the cluster *origin* has produced.
+
+    They say coverage, runs, and where unrecognised originals may stand. All of them belong together: a row of runs
+    without those of the others would let holes be read too early.
+    """
+    runs, places = to_runs(found.identities, _ORIGIN, 0), unrecognised(found.identities, _ORIGIN, 0)
+    rows = runs.followed_by(places)
+    start = np.concatenate(([found.begin, found.end], rows.start))
+    length = np.concatenate(([0, 0], rows.length))
+    of_origin = np.concatenate(([BEGINS, found.end], rows.origin_start))
+    code = np.concatenate(([_COVERAGE, _COVERAGE], rows.origin))
+    count = len(start)
+    alias, topic, partition = log
+    complete_until = datetime.fromtimestamp(found.complete_ms / 1000, timezone.utc) if found.complete_ms else None
+    columns = {
+        "cluster": pa.repeat(pa.scalar(alias), count),
+        "topic": pa.repeat(pa.scalar(topic), count),
+        "partition": pa.repeat(pa.scalar(partition, pa.int32()), count),
+        "start_offset": pa.array(start),
+        "length": pa.array(length),
+        "origin": _texts(code, {_COVERAGE: alias, UNKNOWN_ORIGIN: ""}, origin),
+        "origin_start": pa.array(of_origin),
+        "indexed_at": pa.repeat(pa.scalar(found.at, _TIME), count),
+        "complete_until": pa.array([complete_until, *[None] * (count - 1)], _TIME),
+        "bound": _texts(code, {at_most(_ORIGIN): AT_MOST, not_before(_ORIGIN): NOT_BEFORE}, None),
+    }
+    return record_runs(columns, count)
 
 
-def _word(follower: CopyFollower) -> str:
-    verdict = follower.state.counts.verdict
-    return ALIGNED if verdict is Verdict.ALIGNED else verdict.value
+def _texts(code: NDArray[np.int64], text_of: dict[int, str], other: str | None) -> pa.Array:
+    texts, number = pa.array([*text_of.values(), other], pa.string()), np.full(len(code), len(text_of))
+    for at, each in enumerate(text_of):
+        number[code == each] = at
+    return texts.take(pa.array(number))

@@ -13,12 +13,10 @@ import pyarrow as pa
 from offset_sync.config import Config, Mirror
 from offset_sync.config.duration import to_ms
 from offset_sync.contents.alignment.records import Settings
-from offset_sync.contents.content_query import ContentQuery
-from offset_sync.contents.copy_alignment import Asked, CopyAlignment, Mirrored
+from offset_sync.contents.content_query import ContentQuery, QueryKind
+from offset_sync.contents.copy_alignment import CopyAlignment, Lookups, Mirrored, OriginalsAgain
 from offset_sync.contents.decided_copies import DecidedCopies
-from offset_sync.contents.fingerprint_indexer import QueryKind
-from offset_sync.contents.kept_alignments import KeptAlignments
-from offset_sync.contents.originals_again import OriginalsAgain
+from offset_sync.contents.known_logs import KeptAlignments
 from offset_sync.ingest.index_parts import ORIGIN_DEADLINE_S, IndexParts
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.topic_access import TopicAccess
@@ -62,10 +60,10 @@ class ContentQueries:
         file = KeptAlignments(parts.tables.files, config.tables.checkpoints)
         logs = MetadataFetcher(parts.admins, ORIGIN_DEADLINE_S)
         again = OriginalsAgain(self._read_from, parts.tables.append)
-        asked = Asked(logs, parts.incarnations, again)
+        lookups = Lookups(logs, parts.incarnations, again)
         written = DecidedCopies(parts.tables, file, parts.incarnations)
         mirrored = Mirrored(partial(origin_of, config), to_settings(config.mirror))
-        self.alignment = CopyAlignment(parts.tables, written, asked, mirrored)
+        self.alignment = CopyAlignment(parts.tables, written, lookups, mirrored)
 
         def queries(*, are_originals: bool) -> list[ContentQuery]:
             kind = QueryKind(are_originals, self.alignment.take, parts.progress)

@@ -1,39 +1,112 @@
-"""What the tables know of copies and their originals: from where on a log of copies is to be aligned, and with what.
+"""What is known of copies and their originals: from where on a log of copies goes on, and what nobody needs any more.
 
-Nothing is believed that does not join on: an alignment that was kept begins anew where ``record_runs`` has less than it
-says, where originals lack that it needs, and where a log has had another life since.
+How far each log is aligned is kept beside the checkpoints. It is written after the rows that it stands for, so it is
+never ahead of ``record_runs`` unless that was set back; an older one does as well. Nothing is believed that does not
+join on: an alignment that was kept begins anew where ``record_runs`` has less than it says, where originals lack that
+it needs, and where a log has had another life since.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
-from typing import NamedTuple
+import json
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, replace
+from datetime import datetime
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from offset_sync.config import Config
 from offset_sync.contents.alignment.aligner import AlignerState
 from offset_sync.contents.alignment.copy_follower import CopyFollower
 from offset_sync.contents.alignment.order import Anchors, OrderWatch
-from offset_sync.contents.alignment.reach import Reach
+from offset_sync.contents.alignment.reach import Counts, Reach
 from offset_sync.contents.alignment.records import Settings, Stretch, newest_whole, of_present_life
-from offset_sync.contents.kept_alignments import Kept
-from offset_sync.contents.packed_rows import stretches_of
+from offset_sync.contents.packed import stretches_of
 from offset_sync.ingest.batch_rows import is_of
 from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.state.begins_table import to_begins
 from offset_sync.state.incarnation_rows import lives_of
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.row_groups import RowGroups, greatest_of_each, keys_at
 from offset_sync.tables.catalog import DOUBTS, LOG_INCARNATIONS, RECORD_FINGERPRINTS, RECORD_RUNS
+from offset_sync.tables.files import Files
+from offset_sync.tables.maintenance import Maintainer, is_below
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.incarnations import Incarnation, true_below
+from offset_sync.translate.index.origin_positions import NO_LIMIT
 
+logger = logging.getLogger(__name__)
+_VERSION = 1
+_FEW = 50
 _LOG = ["cluster", "topic", "partition"]
 _RUN = [*_LOG, "start_offset", "length", "indexed_at"]
-_FEW = 50
 Lives = Mapping[ClusterPartition, list[Incarnation]]
+
+
+class Kept(NamedTuple):
+    """The *state* of a log of copies, and when the last life of a log of its partition was noticed before, in ms."""
+
+    state: AlignerState
+    lives_ms: int
+
+
+class KeptAlignments:
+    """The file, one for all clusters below *checkpoints*."""
+
+    def __init__(self, files: Files, checkpoints: str) -> None:
+        self._files, self._folder = files, checkpoints.rstrip("/")
+
+    @property
+    def path(self) -> str:
+        """Where it lies."""
+        return f"{self._folder}/index_records.alignments.json"
+
+    def read(self) -> dict[ClusterPartition, Kept]:
+        """Return what is kept; nothing where nobody can read it."""
+        try:
+            found = json.loads(self._files.read_text(self.path))
+            if found["version"] != _VERSION:
+                raise ValueError(f"version {found['version']}")
+            return {ClusterPartition(*log): Kept(_to_state(plain), lives_ms) for log, plain, lives_ms in found["logs"]}
+        except FileNotFoundError:
+            return {}
+        except (ValueError, KeyError, TypeError) as problem:
+            logger.warning("%s cannot be read, so the mirror is looked for anew: %s", self.path, problem)
+            return {}
+
+    def write(self, kept: Mapping[ClusterPartition, Kept]) -> None:
+        """Put *kept* in the place of what was kept before."""
+        logs = [[list(log), _to_plain(each.state), each.lives_ms] for log, each in sorted(kept.items())]
+        self._files.write_text(self.path, json.dumps({"version": _VERSION, "logs": logs}))
+
+
+def _to_plain(state: AlignerState) -> dict[str, Any]:
+    return {
+        "frontier": state.frontier,
+        "complete_ms": state.complete_ms,
+        "reach": asdict(state.reach),
+        "anchor": [state.anchor.offset.tolist(), state.anchor.original.tolist()],
+        "watch": [each.tolist() for each in (state.watch.broken, state.watch.open_at, state.watch.open_before)],
+        "counts": asdict(state.counts),
+    }
+
+
+def _to_state(plain: Mapping[str, Any]) -> AlignerState:
+    reach = plain["reach"]
+    marks = tuple((int(at_ms), int(newest)) for at_ms, newest in reach["marks"])
+    return AlignerState(
+        int(plain["frontier"]),
+        Reach(**{**reach, "marks": marks, "row": tuple(map(int, reach["row"]))}),
+        int(plain["complete_ms"]),
+        Anchors(*(np.array(each, np.int64) for each in plain["anchor"])),
+        OrderWatch(*(np.array(each, np.int64) for each in plain["watch"])),
+        Counts(**plain["counts"]),
+    )
 
 
 class KnownLogs(NamedTuple):
@@ -50,6 +123,12 @@ class KnownLogs(NamedTuple):
     def whole(self, log: ClusterPartition) -> list[Stretch]:
         """Return what can be believed of *log*: the newest stretches, without one that lacks between them."""
         return newest_whole(of_present_life(self.stretches.get(log, ()), self.lives.get(log, ())))
+
+
+def logs_with_fingerprints(tables: TableStore) -> set[ClusterPartition]:
+    """Return the logs of which ``record_fingerprints`` has rows."""
+    parts = tables.batches(RECORD_FINGERPRINTS, _LOG)
+    return {ClusterPartition(**row) for rows in parts for row in rows.group_by(_LOG).aggregate([]).to_pylist()}
 
 
 def read_known(tables: TableStore, wanted: Collection[ClusterPartition]) -> KnownLogs:
@@ -134,3 +213,63 @@ def _state(copies_from: int, originals_from: int, indexed_to: int | None, kept: 
     if copies_from > state.frontier:  # some were never read: what stands before them tells nothing of them
         state = replace(state, frontier=copies_from, anchor=Anchors(), watch=OrderWatch())
     return state
+
+
+def needed_from(
+    logs: Collection[ClusterPartition],
+    states: Mapping[ClusterPartition, AlignerState],
+    origin_of: Callable[[str], str | None],
+) -> dict[ClusterPartition, int]:
+    """Return from where on the fingerprints of each of *logs* are needed, by the *states* of the logs of copies.
+
+    Of originals what any log of copies goes on with: all of them as long as one of those is not aligned, nothing where
+    there is none. Logs of copies that are not aligned yet are left out: all of theirs are needed.
+    """
+    of_originals: dict[ClusterPartition, int] = {}
+    for log in {*logs, *states}:
+        if (origin := origin_of(log.topic)) not in (None, log.cluster):
+            originals = ClusterPartition(str(origin), *log.topic_partition)
+            needed = states[log].reach.first_needed if log in states else 0
+            of_originals[originals] = min(needed, of_originals.get(originals, needed))
+    found = {log: states[log].frontier for log in logs if log in states}
+    for log in logs:
+        if origin_of(log.topic) == log.cluster:
+            found[log] = of_originals.get(log, int(NO_LIMIT))
+    return found
+
+
+def retire_fingerprints(config: Config, tables: TableStore, maintainer: Maintainer, now: datetime) -> int:
+    """Remove what nobody needs at *now* and was read longer ago than ``mirror.resend_window``; return how many rows.
+
+    Nothing where headers tell what a copy is, and where it is not worth it.
+    """
+    if not config.is_by_contents:
+        return 0
+    # Before the rows: what is kept by then is needed by who goes on from there, or from a later one.
+    states = _states(config, tables)
+    logs = {log for log in logs_with_fingerprints(tables) if log.cluster in config.clusters}
+    needed = needed_from(logs, states, config.origin_of)
+    if not needed:
+        return 0
+    begins, old_before = to_begins(needed, config.names), now - config.mirror.resend_window
+    return maintainer.remove(RECORD_FINGERPRINTS, lambda rows: _is_old(rows, begins, old_before))
+
+
+def _states(config: Config, tables: TableStore) -> dict[ClusterPartition, AlignerState]:
+    """Return how far logs of copies are aligned, of those that there are, and in the life that is known now."""
+    kept = KeptAlignments(tables.files, config.tables.checkpoints).read()
+    begun_ms: dict[TopicPartition, int] = {}
+    for log, life in lives_of(tables.all_rows(LOG_INCARNATIONS)):
+        begun_ms[log.topic_partition] = max(life.noticed_ms, begun_ms.get(log.topic_partition, 0))
+    return {
+        log: each.state
+        for log, each in kept.items()
+        if log.cluster in config.clusters and each.lives_ms == begun_ms.get(log.topic_partition, 0)
+    }
+
+
+def _is_old(rows: pa.Table, begins: pa.Table, old_before: datetime) -> NDArray[np.bool_]:
+    """Return which *rows* of the table nobody needs; a log that is not among the *begins* keeps all of its rows."""
+    is_old = pc.less(rows.column("read_at"), pa.scalar(old_before, rows.schema.field("read_at").type))
+    found: NDArray[np.bool_] = is_below(rows, begins) & is_old.fill_null(False).to_numpy()
+    return found

@@ -12,14 +12,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.contents.index_contents import ContentQueries
-from offset_sync.ingest.checkpoint import Checkpoint, NamedCheckpoint
 from offset_sync.ingest.copy_check import CopyCheck
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.ingest.index_parts import ORIGIN_DEADLINE_S, IndexParts, called
+from offset_sync.ingest.index_parts import IndexParts, called
 from offset_sync.ingest.index_progress import IndexProgress
 from offset_sync.ingest.kafka_source import read_mirrored_ranges, read_mirrored_records
-from offset_sync.ingest.log_check import Asked, LogCheck
+from offset_sync.ingest.log_check import LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
@@ -29,10 +28,9 @@ from offset_sync.ingest.topic_access import TopicAccess
 from offset_sync.jobs.index_output import IndexOutput
 from offset_sync.jobs.sealer import Sealer
 from offset_sync.jobs.spark_session import open_session
-from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.topic_names import open_admin, open_epochs, open_ranges
 from offset_sync.state.cluster_ids import with_asked_ids
-from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.fenced_tables import FencedTables
 from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.state.known_names import learn_names, strays
@@ -164,11 +162,7 @@ class _RecordQuery:
             return None
         reaches = self._admin.reaches(lambda topic: config.is_topic_included(topic) and topic not in refused)
         parts.progress.expect(alias, {partition: reach.stable for partition, reach in reaches.items()})
-        place = parts.tables.files, f"{config.tables.checkpoints}/index_records/{alias}"
-        names = config.names
-        checkpoint = Checkpoint(*place) if names.is_same else NamedCheckpoint(*place, alias, names)
-        checkpoint.repair()
-        checkpoint.leave_out(refused)
+        checkpoint, names = parts.checkpoint(config, alias, refused), config.names
         builder = builder_of(config, alias)
         left_out = [*(names.outside(alias, each) for each in refused), *strays(config, self._admin)]
         checks = Checks(self._admin, self._logs(), self._again)
@@ -179,17 +173,12 @@ class _RecordQuery:
             .option("checkpointLocation", checkpoint.path)
             .foreachBatch(parts.queries.stop_between_batches(self._failing.guard(indexer, indexer)))
         )
-        seconds = config.index.trigger_interval.total_seconds()
-        parts.spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)
-        trigger = {"availableNow": True} if parts.is_once else {"processingTime": f"{seconds} seconds"}
-        return writer.trigger(**trigger).start()
+        return parts.started(writer, alias, config.index.trigger_interval)
 
     def _logs(self) -> LogCheck:
         parts, alias, config = self._parts, self._admin.alias, self._config
-        asked = Asked(
-            MetadataFetcher(parts.admins, DEADLINE_S),
-            MetadataFetcher(parts.admins, ORIGIN_DEADLINE_S),
-            lambda ranges: read_mirrored_ranges(parts.spark, config, alias, called(config.names, alias, ranges)),
+        asked = parts.asked(
+            lambda ranges: read_mirrored_ranges(parts.spark, config, alias, called(config.names, alias, ranges))
         )
         origins = OriginCheck(alias, config.clusters, Originals(config))
         return LogCheck(alias, asked, origins, parts.incarnations, parts.copies)

@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 import pyarrow as pa
 
 from offset_sync.config import Config
-from offset_sync.contents.retire_fingerprints import retire_fingerprints
+from offset_sync.contents.known_logs import retire_fingerprints
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.jobs.open_tables import open_tables
 from offset_sync.jobs.retire_elections import RetireElections

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from offset_sync.contents.contents_source import ContentRows, with_fingerprints
-from offset_sync.contents.fingerprint_builder import FINGERPRINT
+from offset_sync.contents.content_query import ContentRows, with_fingerprints
+from offset_sync.contents.packed import FINGERPRINT
 from offset_sync.model.values import RecordContent, TopicPartition
 
 SCHEMA = (

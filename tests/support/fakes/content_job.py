@@ -16,12 +16,10 @@ from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.tables import MemoryTables
 from generators.unstamped_copies import History, Int64s, fingerprints
 from offset_sync.contents.alignment.records import Settings
-from offset_sync.contents.copy_alignment import Asked, CopyAlignment, Mirrored
+from offset_sync.contents.copy_alignment import CopyAlignment, Lookups, Mirrored, OriginalsAgain
 from offset_sync.contents.decided_copies import DecidedCopies
-from offset_sync.contents.fingerprint_builder import FINGERPRINT, PACKED_SCHEMA, FingerprintBuilder
-from offset_sync.contents.kept_alignments import KeptAlignments
-from offset_sync.contents.originals_again import OriginalsAgain
-from offset_sync.contents.packed_rows import fingerprint_rows_of, native_runs
+from offset_sync.contents.known_logs import KeptAlignments
+from offset_sync.contents.packed import FINGERPRINT, PACKED_SCHEMA, FingerprintBuilder, fingerprint_rows_of, native_runs
 from offset_sync.ingest.batch_rows import ReadBatch, coverage, to_runs
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.model.values import ClusterPartition, ToldEnd, TopicPartition
@@ -70,7 +68,7 @@ class ContentJob:
         self.again = OriginalsAgain(self.read_from, self.tables.append)
         logs: Any = self
         mirrored = Mirrored(lambda _log: "dc1" if self.is_followed else None, self.settings)
-        self.alignment = CopyAlignment(store, written, Asked(logs, self.incarnations, self.again), mirrored)
+        self.alignment = CopyAlignment(store, written, Lookups(logs, self.incarnations, self.again), mirrored)
 
     # What the clusters say
 

@@ -11,9 +11,8 @@ import pytest
 from fakes.indexing import ORDERS, PAY, SECOND, Job, Plan
 from fakes.tables import MemoryFrame, PowerFailure
 from offset_sync.contents.alignment.records import joined, newest_whole
-from offset_sync.contents.fingerprint_builder import FINGERPRINT, FingerprintBuilder
-from offset_sync.contents.fingerprint_indexer import FingerprintIndexer, QueryKind
-from offset_sync.contents.packed_rows import fingerprint_rows_of, stretches_of
+from offset_sync.contents.content_query import FingerprintIndexer, QueryKind
+from offset_sync.contents.packed import FINGERPRINT, FingerprintBuilder, fingerprint_rows_of, stretches_of
 from offset_sync.ingest.batch_rows import ReadBatch
 from offset_sync.model.values import ClusterPartition
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_FINGERPRINTS, RECORD_RUNS

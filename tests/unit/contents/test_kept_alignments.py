@@ -10,7 +10,7 @@ import pytest
 from offset_sync.contents.alignment.aligner import AlignerState
 from offset_sync.contents.alignment.order import Anchors, OrderWatch
 from offset_sync.contents.alignment.reach import Counts, Reach
-from offset_sync.contents.kept_alignments import Kept, KeptAlignments
+from offset_sync.contents.known_logs import Kept, KeptAlignments
 from offset_sync.model.values import ClusterPartition
 from offset_sync.tables.files import Files
 

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from fakes.tables import MemoryFrame
-from offset_sync.contents.fingerprint_builder import FINGERPRINT, FingerprintBuilder
-from offset_sync.contents.packed_rows import range_rows
+from offset_sync.contents.content_query import range_rows
+from offset_sync.contents.packed import FINGERPRINT, FingerprintBuilder
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.incarnations import epoch_ms

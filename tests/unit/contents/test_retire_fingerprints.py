@@ -18,8 +18,7 @@ from generators.hypothesis_strategies import law
 from offset_sync.config import Config
 from offset_sync.contents.alignment.aligner import AlignerState
 from offset_sync.contents.alignment.reach import Reach
-from offset_sync.contents.kept_alignments import Kept, KeptAlignments
-from offset_sync.contents.retire_fingerprints import _is_old, retire_fingerprints
+from offset_sync.contents.known_logs import Kept, KeptAlignments, _is_old, retire_fingerprints
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.begins_table import to_begins
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_FINGERPRINTS, RECREATED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from offset_sync.contents.alignment.aligner import AlignerState
 from offset_sync.contents.alignment.reach import Reach
-from offset_sync.contents.retired_fingerprints import needed_from
+from offset_sync.contents.known_logs import needed_from
 from offset_sync.model.values import ClusterPartition
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 

@@ -12,8 +12,9 @@ from builders.index_rows import EPOCH, add, begin, edge, life, run
 from builders.record_indexes import cache_of, read_in_one
 from fakes.sealed_tables import SealedInMemory
 from fakes.tables import MemoryTables
+from offset_sync.contents.alignment.copy_follower import Decision
 from offset_sync.contents.alignment.records import Identities, Kind, Places
-from offset_sync.contents.fingerprint_rows import Decided, fingerprint_rows
+from offset_sync.contents.decided_copies import decided_rows
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import AT_MOST, LOG_INCARNATIONS, NOT_BEFORE, RECORD_RUNS
@@ -123,8 +124,8 @@ def test_a_start_from_what_is_sealed_knows_the_same(seed: int) -> None:
     kept_up = cache_of(tables)
     for begin_at in range(0, 200, 20):
         found = random_identities(rng, begin_at, begin_at + 20)
-        decided = Decided(AT_Y, "X", begin_at, begin_at + 20, found)
-        tables.append(RECORD_RUNS, fingerprint_rows(decided, EPOCH + timedelta(milliseconds=begin_at)))
+        decided = Decision(begin_at, begin_at + 20, found, EPOCH + timedelta(milliseconds=begin_at))
+        tables.append(RECORD_RUNS, decided_rows(AT_Y, "X", decided))
         kept_up.refresh()
     tables.seal(4)
     tables.seal(3)
@@ -151,7 +152,7 @@ def test_what_is_decided_comes_back_from_the_table_as_it_was(seed: int) -> None:
     decided = random_identities(np.random.default_rng(seed), 0, 60)
     offset, kind, high, original = decided.offset, decided.kind, decided.high, decided.places.original
     tables = MemoryTables()
-    tables.append(RECORD_RUNS, fingerprint_rows(Decided(AT_Y, "X", 0, 64, decided), EPOCH))
+    tables.append(RECORD_RUNS, decided_rows(AT_Y, "X", Decision(0, 64, decided, EPOCH)))
     index = read_in_one(tables)
     log = index.log(*AT_Y)
     assert log is not None

@@ -109,9 +109,9 @@ class Reach:
 
 
 class Verdict(Enum):
-    """What may be said of the copies of a partition."""
+    """What may be said of the copies of a partition; a value is a word of ``catalog.DOUBTS``."""
 
-    ALIGNED = "aligned"
+    ALIGNED = "ALIGNED"
     AMBIGUOUS = "AMBIGUOUS"
     """Less than one in 1,000 has contents of its own: nothing tells where the mirror is."""
     MIRROR_ALTERS_RECORDS = "MIRROR_ALTERS_RECORDS"
