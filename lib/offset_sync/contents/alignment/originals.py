@@ -84,9 +84,6 @@ class OriginalWindow:
         self._parts: list[_Part] = []
         self._lowest = 0
 
-    def __len__(self) -> int:
-        return sum(len(part.offset) for part in self._parts)
-
     def append(self, originals: Fingerprints) -> None:
         """Add records that stand behind all that are here."""
         if len(originals) == 0:

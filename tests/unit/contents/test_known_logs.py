@@ -1,4 +1,7 @@
-"""Fingerprints that nobody needs are removed once the mirror cannot send their records again, and no others."""
+"""Where to go on from is kept as it is, and fingerprints that nobody needs are removed, and no others.
+
+They stay until the mirror cannot send their records again, and as long as any log of copies may go on with them.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -17,13 +21,16 @@ from fakes.reconciler_site import config_of
 from generators.hypothesis_strategies import law
 from offset_sync.config import Config
 from offset_sync.contents.alignment.aligner import AlignerState
-from offset_sync.contents.alignment.reach import Reach
-from offset_sync.contents.known_logs import Kept, KeptAlignments, _is_old, retire_fingerprints
+from offset_sync.contents.alignment.order import Anchors, OrderWatch
+from offset_sync.contents.alignment.reach import Counts, Reach
+from offset_sync.contents.known_logs import Kept, KeptAlignments, _is_old, needed_from, retire_fingerprints
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.begins_table import to_begins
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_FINGERPRINTS, RECREATED
+from offset_sync.tables.files import Files
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.store import TableStore
+from offset_sync.translate.index.origin_positions import NO_LIMIT
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 OLD, YOUNG = NOW - timedelta(hours=2), NOW - timedelta(minutes=30)
@@ -105,3 +112,74 @@ def test_old_is_what_ends_below_the_begin_of_its_log_and_was_read_before(rng: ra
         wanted.append(is_below and each["read_at"] is not None and each["read_at"] < YOUNG)
     found = pa.Table.from_pylist(rows, RECORD_FINGERPRINTS.arrow_schema)
     assert _is_old(found, to_begins(begins), YOUNG).tolist() == wanted
+
+
+ORIGINALS, DC2, DC3 = (ClusterPartition(alias, "orders", 0) for alias in ("dc1", "dc2", "dc3"))
+
+
+def test_the_log_of_copies_that_is_furthest_back_counts() -> None:
+    states = {DC2: AlignerState(70, Reach(0, 60, 40)), DC3: AlignerState(50, Reach(20, 45, 10))}
+    found = needed_from([ORIGINALS, DC2, DC3], states, lambda _stream: "dc1")
+    assert found == {ORIGINALS: 20, DC2: 70, DC3: 50}
+
+
+def test_copies_that_are_not_aligned_yet_stay_and_so_do_all_of_their_originals() -> None:
+    """A cluster that was away for long has copies of what others are through with."""
+    states = {DC2: AlignerState(70, Reach(0, 60, 40))}
+    assert needed_from([ORIGINALS, DC2, DC3], states, lambda _stream: "dc1") == {ORIGINALS: 0, DC2: 70}
+
+
+def test_originals_of_which_there_are_no_copies_go_by_time() -> None:
+    assert needed_from([ORIGINALS], {}, lambda _stream: "dc1") == {ORIGINALS: NO_LIMIT}
+
+
+def test_a_topic_that_nobody_says_the_origin_of_stays() -> None:
+    assert needed_from([ORIGINALS, DC2], {}, lambda _stream: None) == {}
+
+
+LOG = ClusterPartition("dc2", "orders", 3)
+STATE = AlignerState(
+    70,
+    Reach(5, 60, 7, ((1_000, 50), (2_000, 60)), (58, 59)),
+    1_234,
+    Anchors(np.array([69]), np.array([60])),
+    OrderWatch(np.array([10, 20]), np.array([68]), np.array([61])),
+    Counts(100, 90, 1),
+)
+
+
+def file(folder: Path) -> KeptAlignments:
+    return KeptAlignments(Files(), str(folder / "checkpoints"))
+
+
+def test_all_of_a_state_comes_back(tmp_path: Path) -> None:
+    file(tmp_path).write({LOG: Kept(STATE, 99)})
+    [(log, kept)] = file(tmp_path).read().items()
+    assert (log, kept.lives_ms) == (LOG, 99)
+    found = kept.state
+    assert (found.frontier, found.reach, found.complete_ms, found.counts) == (
+        STATE.frontier,
+        STATE.reach,
+        STATE.complete_ms,
+        STATE.counts,
+    )
+    for name in ("broken", "open_at", "open_before"):
+        assert getattr(found.watch, name).tolist() == getattr(STATE.watch, name).tolist()
+    assert (found.anchor.offset.tolist(), found.anchor.original.tolist()) == ([69], [60])
+
+
+def test_what_was_kept_last_counts(tmp_path: Path) -> None:
+    file(tmp_path).write({LOG: Kept(STATE, 99)})
+    file(tmp_path).write({})
+    assert file(tmp_path).read() == {}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 2, "logs": []}', '{"version": 1, "logs": [[1]]}'])
+def test_what_nobody_can_read_is_nothing(tmp_path: Path, text: str) -> None:
+    file(tmp_path).write({LOG: Kept(STATE, 99)})
+    Path(file(tmp_path).path).write_text(text)
+    assert file(tmp_path).read() == {}
+
+
+def test_nothing_is_kept_before_anything_was(tmp_path: Path) -> None:
+    assert file(tmp_path).read() == {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
@@ -9,12 +11,16 @@ import pyarrow as pa
 import pytest
 
 from fakes.indexing import ORDERS, PAY, SECOND, Job, Plan
+from fakes.newest_logs import known_config
 from fakes.tables import MemoryFrame, PowerFailure
 from offset_sync.contents.alignment.records import joined, newest_whole
-from offset_sync.contents.content_query import FingerprintIndexer, QueryKind
+from offset_sync.contents.content_query import FingerprintIndexer, QueryKind, range_rows
+from offset_sync.contents.index_contents import origin_of
 from offset_sync.contents.packed import FINGERPRINT, FingerprintBuilder, fingerprint_rows_of, stretches_of
 from offset_sync.ingest.batch_rows import ReadBatch
+from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.model.values import ClusterPartition
+from offset_sync.state.incarnations import epoch_ms
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_FINGERPRINTS, RECORD_RUNS
 from offset_sync.tables.definition import Table
 
@@ -120,3 +126,38 @@ def test_a_new_checkpoint_writes_again_and_what_is_whole_is_the_same() -> None:
     job.read(1, (ORDERS, 2, 7), (ORDERS, 3, 8))
     rows = [each for _, each in stretches_of(job.tables.all_rows(RECORD_FINGERPRINTS))]
     assert joined(newest_whole(rows)).fingerprint.tolist() == [5, 6, 7, 8]
+
+
+ORIGINALS = ClusterPartition("dc1", "orders", 0)
+
+
+@dataclass
+class Reading(MemoryFrame):
+    """Says when its records were read."""
+
+    begun: list[datetime] = field(default_factory=list)
+
+    def coalesce(self, _partitions: int) -> MemoryFrame:
+        self.begun.append(datetime.now(timezone.utc))
+        time.sleep(0.005)
+        return self
+
+
+def test_originals_that_are_read_again_count_as_read_before_a_life_that_is_noticed_meanwhile() -> None:
+    """The log may be cut and noticed to be while they are read: then they are of the life before, or may be."""
+    raw = pa.table({"topic": ["orders"], "partition": pa.array([0], pa.int32()), "offset": [3], FINGERPRINT: [7]})
+    frame: Any = Reading(raw)
+    rows = range_rows(ORIGINALS, OffsetRange(0, 4), FingerprintBuilder("dc1", {}, lambda _stream: True), frame)
+    assert [epoch_ms(at) for at in rows.column("read_at").to_pylist()] <= [epoch_ms(frame.begun[0])]
+    assert rows.column("length").to_pylist() == [4]
+
+
+def test_logs_that_nobody_reads_any_more_have_no_originals() -> None:
+    """A cluster that was taken out of the file, or a topic: the tables have them for long."""
+    topics = {"include": [".*"], "overrides": [{"topics": ["old"], "strategy": "off"}]}
+    mirror = {"identity": "fingerprint", "flows": [["dc1", "dc2"]], "exclusive": True}
+    config = known_config(("dc1", "dc2"), mirror=mirror, topics=topics)
+    read = [ClusterPartition(alias, topic, 0) for alias in ("dc1", "dc2", "dc3") for topic in ("orders", "old")]
+    found = {each[:2]: origin_of(config, each) for each in read}
+    assert found.pop(("dc1", "orders")) == found.pop(("dc2", "orders")) == "dc1"
+    assert set(found.values()) == {None}
