@@ -7,10 +7,10 @@ and ``exclusive`` promise.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from offset_sync.config import Config
 from offset_sync.config.presets import PRESETS
@@ -27,6 +27,7 @@ _AROUND = 200
 _TIMES = "have times of their own (message.timestamp.type=LogAppendTime)"
 _NO_RECORD = "no record there yet"
 _NO_ORIGIN = "its origin has none of these records any more, or did not answer in time"
+_Each = TypeVar("_Each")
 _Content = tuple[bytes | None, bytes | None]
 
 
@@ -120,13 +121,13 @@ def _judged(config: Config, alias: str, found: _Found, silent: Mapping[str, str]
 
 def _keeps(config: Config, topics: _Topics, lines: Lines) -> Iterator[Finding]:
     keeps = config.mirror.keeps
-    if "timestamps" in keeps and (bad := _where(topics, lambda each: not each.keeps_time)):
+    if "timestamps" in keeps and (bad := _where(topics, lambda one: (m for m in one.matches if not m.keeps_time))):
         is_appended = any(each.copy.is_appended for some in bad.values() for each in some)
         others = _TIMES if is_appended else "have other times than their originals"
         text = f"{_share(bad, topics)} {others}, so none is told by contents; leave timestamps out of mirror.keeps"
         remedy = ", or set it to CreateTime, and begin" if is_appended else " and begin"
         yield lines.of(Level.FAIL, bad, f"{text}{remedy} with new tables")
-    if "headers" in keeps and (bad := _where(topics, lambda each: not each.keeps_headers)):
+    if "headers" in keeps and (bad := _where(topics, lambda one: (m for m in one.matches if not m.keeps_headers))):
         added = _added_headers([each for some in bad.values() for each in some])
         names = f" ({', '.join(added)} added)" if added else ""
         text = f"{_share(bad, topics)} have other headers than their originals{names}; leave headers out of"
@@ -152,18 +153,14 @@ def _more(config: Config, topics: _Topics, lines: Lines) -> Iterator[Finding]:
 
 
 def _order(config: Config, topics: _Topics, lines: Lines) -> Iterator[Finding]:
-    bad = {name: [each for one in some for each in one.disordered] for name, some in topics.items()}
-    bad = {name: each for name, each in bad.items() if each}
-    if bad and config.mirror.order == "kept":
+    if config.mirror.order == "kept" and (bad := _where(topics, lambda one: one.disordered)):
         first = next(iter(bad.values()))[0].copy.content.offset
         text = f"{_share(bad, topics)} come behind later ones, first at offset {first}; set mirror.order: any, or have"
         yield lines.of(Level.WARN, bad, f"{text} the mirror keep the order (one request in flight, or idempotence)")
 
 
 def _aliens(topics: _Topics, lines: Lines) -> Iterator[Finding]:
-    bad = {name: [each for one in some for each in one.aliens] for name, some in topics.items()}
-    bad = {name: each for name, each in bad.items() if each}
-    if bad:
+    if bad := _where(topics, lambda one: one.aliens):
         count, of_all = sum(map(len, bad.values())), sum(one.copies for name in bad for one in topics[name])
         first = next(iter(bad.values()))[0].content.offset
         text = f"{count} of {of_all} have key and value of no original, first at offset {first}: unread by everyone"
@@ -182,8 +179,8 @@ def _nothing_found(none: _Topics, lines: Lines) -> Iterator[Finding]:
         yield lines.of(Level.WARN, other, f"{text}; find out whether this is a copy, and what changes its records")
 
 
-def _where(topics: _Topics, is_one: Callable[[Match], bool]) -> dict[str, list[Match]]:
-    found = {name: [each for each in _matches(some) if is_one(each)] for name, some in topics.items()}
+def _where(topics: _Topics, found_in: Callable[[Alike], Iterable[_Each]]) -> dict[str, list[_Each]]:
+    found = {name: [each for one in some for each in found_in(one)] for name, some in topics.items()}
     return {name: each for name, each in found.items() if each}
 
 

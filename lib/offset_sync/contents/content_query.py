@@ -44,7 +44,7 @@ from offset_sync.ingest.map_batches import map_batches, to_sql
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
-from offset_sync.ingest.second_reader import OffsetRanges, SecondReader, content_rows
+from offset_sync.ingest.second_reader import OffsetRanges, SecondReader, chunk_rows
 from offset_sync.ingest.topic_access import TopicAccess
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.range_reader import Chunk, OffsetRange
@@ -100,7 +100,14 @@ class ContentRows:
 
     def __call__(self, chunk: Chunk) -> pa.RecordBatch:
         """Return the records of *chunk*, each log in its order."""
-        raw = pa.Table.from_batches([content_rows(chunk)]).select(_RAW_SCHEMA.names).cast(_RAW_SCHEMA)
+        headers = [[{"key": k, "value": v} for k, v in record.headers] or None for _, record in chunk]
+        columns = {
+            "topic": pa.array([place.topic for place, _ in chunk], pa.string()),
+            "key": pa.array([record.key for _, record in chunk], pa.binary()),
+            "value": pa.array([record.value for _, record in chunk], pa.binary()),
+            "headers": pa.array(headers, _RAW_SCHEMA.field("headers").type),
+        }
+        raw = pa.Table.from_batches([chunk_rows(chunk, columns)]).select(_RAW_SCHEMA.names).cast(_RAW_SCHEMA)
         hashed = with_fingerprints(self._spark.createDataFrame(raw).coalesce(1), self._keeps).toArrow()
         return hashed.combine_chunks().to_batches()[0]
 

@@ -11,7 +11,6 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from datetime import datetime
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -25,7 +24,6 @@ from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenErro
 from offset_sync.ingest.log_check import Logs
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.state.cluster_metadata import Ends
 from offset_sync.tables.catalog import ALIGNED, NOT_INDEXED, RECORD_FINGERPRINTS
 from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
@@ -187,11 +185,8 @@ class CopyAlignment:
         for known in self._followed.values():
             end = ends.get(known.origin.cluster, {}).get(known.origin.topic_partition)
             if end is not None and known.follower.is_to_ask:
-                self._note_end(known, end, at)
-
-    def _note_end(self, known: Followed, end: Ends, at: datetime) -> None:
-        known.log_start = end.log_start
-        known.follower.note_end(end.log_end, at)
+                known.log_start = end.log_start
+                known.follower.note_end(end.log_end, at)
 
     def _begin_anew(self, log: ClusterPartition, decision: Decision, now_ms: int) -> bool:
         """Begin anew with all originals that there are, if copies in *log* may be older than those that are known.

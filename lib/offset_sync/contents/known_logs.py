@@ -1,9 +1,9 @@
-"""What is known of copies and their originals: from where on a log of copies goes on, and what nobody needs any more.
+"""The state of each log of copies after a start: where its alignment resumes, and which fingerprints can be removed.
 
-How far each log is aligned is kept beside the checkpoints. It is written after the rows that it stands for, so it is
-never ahead of ``record_runs`` unless that was set back; an older one does as well. Nothing is believed that does not
-join on: an alignment that was kept begins anew where ``record_runs`` has less than it says, where originals lack that
-it needs, and where a log has had another life since.
+``index_records.alignments.json`` beside the checkpoints says how far each log is aligned. It is written after the rows
+that it covers, so it is ahead of ``record_runs`` only if that table was restored to an older version. An older state is
+as good. A state is dropped, and the alignment starts over, if ``record_runs`` has less than the state covers, if
+originals are missing that it needs, or if the log has begun another incarnation since.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Fingerprints of records: packed inside Spark tasks, as rows of ``record_fingerprints``, and as stretches of a log.
+"""Fingerprints of records, packed: by Spark tasks, as rows of ``record_fingerprints``, and back as stretches of a log.
 
-The hashes are there when a task packs them; each stretch of a log becomes one row. Leads to no client of Kafka, for
-executors unpickle what packs.
+A task gets the hash of each record and makes one row of each stretch of a log. Executors unpickle the builder, so this
+module must not import the Kafka client.
 """
 
 from __future__ import annotations

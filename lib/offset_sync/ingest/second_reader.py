@@ -149,31 +149,13 @@ def is_for_a_time(problem: Exception) -> bool:
 
 def offset_records(chunk: Chunk) -> pa.RecordBatch:
     """Return records of ``__consumer_offsets`` with the columns of ``read_consumer_offsets``."""
-    return _batch(
+    return chunk_rows(
         chunk,
         {
             "key": pa.array([record.key for _, record in chunk], pa.binary()),
             "value": pa.array([record.value for _, record in chunk], pa.binary()),
         },
     )
-
-
-def content_rows(chunk: Chunk) -> pa.RecordBatch:
-    """Return records with all that Kafka has of them, by the columns of its source."""
-    headers = [None if not record.headers else _pairs(record) for _, record in chunk]
-    return _batch(
-        chunk,
-        {
-            "topic": pa.array([place.topic for place, _ in chunk], pa.string()),
-            "key": pa.array([record.key for _, record in chunk], pa.binary()),
-            "value": pa.array([record.value for _, record in chunk], pa.binary()),
-            "headers": pa.array(headers, pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
-        },
-    )
-
-
-def _pairs(record: RecordContent) -> list[dict[str, str | bytes | None]]:
-    return [{"key": key, "value": value} for key, value in record.headers]
 
 
 class MirroredRecords:
@@ -188,7 +170,7 @@ class MirroredRecords:
             column: pa.array([last_header(record, name) for _, record in chunk], pa.binary())
             for column, name in self._mirror.header_columns().items()
         }
-        return _batch(chunk, {"topic": pa.array([place.topic for place, _ in chunk], pa.string()), **columns})
+        return chunk_rows(chunk, {"topic": pa.array([place.topic for place, _ in chunk], pa.string()), **columns})
 
 
 def last_header(record: RecordContent, name: str) -> bytes | None:
@@ -199,7 +181,8 @@ def last_header(record: RecordContent, name: str) -> bytes | None:
     return None if found is None else found[:HEADER_BYTES]
 
 
-def _batch(chunk: Chunk, columns: dict[str, pa.Array]) -> pa.RecordBatch:
+def chunk_rows(chunk: Chunk, columns: dict[str, pa.Array]) -> pa.RecordBatch:
+    """Return *columns* of the records of *chunk* with the place and time of each, cut to fit."""
     times = pa.array([_fitting(record.timestamp_ms) * 1000 for _, record in chunk], pa.int64())
     return pa.RecordBatch.from_pydict(
         {

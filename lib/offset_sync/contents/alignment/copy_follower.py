@@ -120,7 +120,8 @@ class CopyFollower:
 
     def _batch(self) -> Batch | None:
         ready = [each for each in self._asked if each.originals_end <= self.originals_end]
-        if not ready and not self._is_kept_back():
+        is_kept_back = self.state.frontier < self._given
+        if not ready and not is_kept_back:
             return None
         copies: list[Stretch] = []
         complete_ms = 0
@@ -132,9 +133,6 @@ class CopyFollower:
             complete_ms = max((each.complete_ms for each in copies), default=0)
         originals, self._originals = self._originals, []
         return Batch(joined(originals), self.originals_end, joined(copies), self._given, complete_ms)
-
-    def _is_kept_back(self) -> bool:
-        return self.state.frontier < self._given
 
     def _aliens_in_a_row(self, found: Identities) -> int:
         """Return how many copies in a row have no original, the longest row with any of *found*."""

@@ -1,9 +1,8 @@
-"""What is known of the mirror of one partition: how far it has come, and whether its copies can be told at all.
+"""What is known of the mirror of one partition: how far it has come, and whether its copies can be told by contents.
 
-It may send again from some place below the one that it has reached. Until that lies within what is known of the log of
-originals, a copy may be of an original that was not read: then equal contents prove nothing. Where the log was not read
-from its first record on, it takes a while to know where the mirror is at all: a copy of a record from before may look
-like one that came later.
+The mirror may resend from an offset below the one that it has reached. While originals from there on are not all read,
+a copy may be of one that was not read, and equal contents prove nothing. If the originals' log was not read from its
+first record, it takes a while to find where the mirror is: a copy of an older record may look like one of a later.
 """
 
 from __future__ import annotations

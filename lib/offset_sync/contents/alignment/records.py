@@ -1,7 +1,7 @@
 """What was read of the logs of a partition, and what is told of its copies: fingerprints in, rows of the index out.
 
-Of what was read only that is believed which is whole, and of the log's present life. What is known exactly of a copy is
-a run as headers would have given it, and what is not is a bound.
+Only stretches count that follow each other and are of the log's present incarnation. A copy whose original is known
+becomes a run, as with headers; any other becomes a bound.
 """
 
 from __future__ import annotations
