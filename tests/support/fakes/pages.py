@@ -46,9 +46,7 @@ class CountedPages(KeptPages):
         self.alive -= not columns
 
 
-def let_go_of_all_but(
-    index: LogIndex, kept: int, page_runs: int, pages: KeptPages, *, cuts_runs: bool = True
-) -> None:
+def let_go_of_all_but(index: LogIndex, kept: int, page_runs: int, pages: KeptPages, *, cuts_runs: bool = True) -> None:
     """Have *index* let go of pages of so many runs each, until it has not more than *kept* beside the next page.
 
     Where it *cuts_runs* every third page ends within its last run, as files do that were sealed in between.
