@@ -8,6 +8,9 @@ has no members there::
     dc1    the group commits 100
     dc2                           we commit 102, and die        102 = t(100), and nobody reads there: ours
 
+An answer below the target's log start was written as that log start, which has moved on since: so does what lies
+between count as ours. A reset to there while nobody drove is forgotten: what it repeats is there no more.
+
 Not an answer that is recorded as given: its record was read. Nor one to a commit that another one had followed long
 before: we answer the newest. So a reset to an earlier position is the group's own.
 
@@ -91,27 +94,33 @@ class LeftWrites:
         pair = Pair(state.last(source, target), source, target, snapshot, state.now_ms())
         for partition in partitions:
             place = np.flatnonzero(np.isin(keys, state.keys.keys_in(partition)))
-            wanted = self._translated(pair, partition, commits[:, place])
+            least, most = self._translated(pair, partition, commits[:, place])
             for row in np.flatnonzero(np.isin(rows, keys[place])).tolist():
                 number = int(np.searchsorted(keys[place], rows[row]))
                 mine = times[:, place[number]]
-                is_answer = (wanted[:, number] == offset[row]) & (mine <= made_ms[row])
+                is_answer = (least[:, number] <= offset[row]) & (offset[row] <= most[:, number])
+                is_answer &= mine <= made_ms[row]
                 is_answer &= recorded[:, place[number]] != _BEFORE
                 is_answer &= recorded[:, place[number]] != offset[row]
                 is_answer[-1] &= mine[-2] > made_ms[row] - _LATEST_MS
                 found[row] = is_answer.any()
         return found
 
-    def _translated(self, pair: Pair, partition: TopicPartition, commits: Int64s) -> Int64s:
-        """Return the answers to *commits* of keys, both of shape (kinds, keys); ABSENT where there is none."""
+    def _translated(self, pair: Pair, partition: TopicPartition, commits: Int64s) -> tuple[Int64s, Int64s]:
+        """Return between what the answers to *commits* of keys were, all of shape (kinds, keys); ABSENT: there is none.
+
+        One that retention has passed was raised to the log start of then, which nobody knows any more.
+        """
         offset = commits.ravel()
         unknown = np.full(len(offset), ABSENT, np.int64)
         now = np.full(len(offset), pair.now_ms, np.int64)
         given = GivenOffsets(np.maximum(offset, 0), now, unknown, [None] * len(offset))
         asked = self._translator.ask_given(pair, partition, given)
         self._translator.compute(asked)
-        wanted = np.where(offset == ABSENT, ABSENT, self._translator.answers(asked).wanted)
-        return wanted.reshape(commits.shape)
+        answers, is_there = self._translator.answers(asked), offset != ABSENT
+        most = np.where(is_there, answers.wanted, ABSENT)
+        least = np.where(is_there & (answers.wanted != ABSENT), np.minimum(answers.offset, answers.wanted), ABSENT)
+        return least.reshape(commits.shape), most.reshape(commits.shape)
 
 
 def _recorded(last: LastTranslations, column: ColumnStore, keys: KeyRows, commits: Int64s) -> Int64s:

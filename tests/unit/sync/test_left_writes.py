@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fakes.clusters import MemoryEnds
 from fakes.reconciler_site import ORDERS, Site, mirrored_site
 from offset_sync.model.values import GroupPartition
 from offset_sync.state.translator import Translator
@@ -70,3 +71,14 @@ def test_of_two_commits_the_earlier_may_have_been_answered_last_only_in_the_last
     site.read_all()
     assert is_ours(site, 10, later_ms)
     assert is_ours(site, 8, later_ms) == may_be_earlier
+
+
+@pytest.mark.parametrize(("offset", "is_so"), [(9, False), (10, True), (11, True), (12, True), (13, False)])
+def test_an_answer_that_was_raised_to_a_log_start_that_has_moved_on_is_ours(offset: int, is_so: bool) -> None:
+    """The answer is 10; the driver before may have written 11, where the log began then. It begins at 12 now."""
+    site = mirrored_site()
+    site.commit("X", "g", 8)
+    site.read_all()
+    end = site.clusters["Y"].logs[ORDERS].log_end
+    site.clusters["Y"].logs[ORDERS] = MemoryEnds(12, end)
+    assert is_ours(site, offset) == is_so
