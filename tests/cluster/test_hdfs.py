@@ -10,6 +10,7 @@ import pytest
 from broker.crafted_logs import Clusters
 from broker.installation import Installation, install
 from cluster.hadoop import Hadoop
+from cluster.on_s3 import read_sealed
 from cluster.story import Story, run
 
 pytestmark = [pytest.mark.in_order, pytest.mark.timeout(1200)]
@@ -79,3 +80,10 @@ def test_the_report_finds_every_group_in_sync(installation: Installation) -> Non
     report = run(installation, "report_status", "--once", "--format", "json").output()
     (line,) = [each for each in report.splitlines() if each.startswith("{") and '"groups"' in each]
     assert {each["status"] for each in json.loads(line)["groups"] if each["group_id"] in GROUPS} == {"InSync"}
+
+
+def test_pages_are_read_from_sealed_files_until_the_process_ends(hdfs: Hadoop, folder: Path) -> None:
+    job = read_sealed(f"{hdfs.file_system}/offset-sync/sealed", {}, folder)
+    job.wait()
+    assert (job.exit_code, job.output().splitlines()[-1]) == (0, "ends"), job.output()[-3000:]
+    assert job.output().count("160 rows sealed, 10 pages, 40 runs in memory") == 2, job.output()[-3000:]

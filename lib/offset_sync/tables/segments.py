@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from offset_sync.tables.definition import fitted_but_texts
 from offset_sync.tables.files import Files, read_in_pieces
+from offset_sync.tables.native_calls import native
 from offset_sync.tables.sealed_files import PREFIX, Directory, directory_of
 from offset_sync.tables.table_version import DataFile
 
@@ -101,6 +102,7 @@ class FileSegments:
                 for path in [each for each in known if each not in paths]:
                     del known[path]
 
+    @native
     def _directory(self, path: str) -> Directory | None:
         with _named(path), self._files.open_parquet(path) as file:
             found = directory_of(file, path)
@@ -114,6 +116,7 @@ class FileSegments:
         for piece in read_in_pieces(self._files, [path for path, _ in files.unsealed], schema.names, encoded=True):
             yield self._called(fitted_but_texts(piece, schema))
 
+    @native
     def read(self, path: str, group: int, schema: pa.Schema) -> pa.Table:
         """Return a row group of a sealed file."""
         opened = self._opened(path)

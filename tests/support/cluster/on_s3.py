@@ -28,6 +28,15 @@ def start_writer(s3: S3Server, folder: Path, name: str, count: int) -> Job:
         return Job(subprocess.Popen(words, env=environ, stdin=subprocess.DEVNULL, stdout=output, stderr=output), log)
 
 
+def read_sealed(root: str, storage: dict[str, str], folder: Path) -> Job:
+    """Start a process that seals a table below *root*, and reads pages of it until its end."""
+    log = folder / "sealed_index.log"
+    words = [sys.executable, str(_WRITER.with_name("sealed_index.py")), root, json.dumps(storage)]
+    environ = {**os.environ, "PYTHONPATH": str(REPO / "lib")}
+    with log.open("wb") as output:
+        return Job(subprocess.Popen(words, env=environ, stdin=subprocess.DEVNULL, stdout=output, stderr=output), log)
+
+
 def rows_of(s3: S3Server, folder: Path, table: str) -> list[dict[str, Any]]:
     """Return the rows of a table below *folder*'s name; the server keeps each object as a file."""
     if not any((s3.objects / BUCKET / folder.name / table / "_delta_log").glob("*.json")):
