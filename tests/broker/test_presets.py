@@ -1,7 +1,6 @@
-"""Other mirrors on real brokers: headers of Redpanda Migrator and of Lenses K2K, and a copy byte for byte.
+"""Other mirrors on real brokers: headers of Redpanda Migrator, and a copy byte for byte under another name.
 
 None of the mirrors runs: records are written as these write them. Redpanda's origin is the id that Kafka itself says.
-Copies of the last two have another name than their originals.
 """
 
 from __future__ import annotations
@@ -22,13 +21,11 @@ from offset_sync_demo.kafka.clients import admin_of, client_options
 pytestmark = [pytest.mark.broker, pytest.mark.in_order, pytest.mark.timeout(1200)]
 
 MIGRATED: Partition = ("migrated", 0)
-TRACED: Partition = ("traced", 0)
 LINKED: Partition = ("linked", 0)
-TRACED_COPY: Partition = ("traced.copy", 0)
 LINKED_COPY: Partition = ("linked.copy", 0)
 COUNT, MIRRORED_FROM, LINKED_TO = 20, 4, 16
 FIRST_MS = int(time.time() * 1000) - 60_000  # not so old that retention takes them
-RULES = [{"from": "dc1", "to": "dc2", "topics": "traced|linked", "name": "{topic}.copy"}]
+RULES = [{"from": "dc1", "to": "dc2", "topics": "linked", "name": "{topic}.copy"}]
 
 
 def unstamped(_number: int) -> Headers:
@@ -53,11 +50,6 @@ def id_of(cluster: EmbeddedCluster) -> str:
 def by_migrator(provenance: str) -> Callable[[int], Headers]:
     header, number = "redpanda-migrator-provenance", "redpanda-migrator-offset"
     return lambda offset: [(number, offset.to_bytes(8, "big")), (header, provenance.encode())]
-
-
-def by_k2k(offset: int) -> Headers:
-    said = {"pipeline": "dc1-to-dc2", "offset": str(offset), "topic": "traced", "partition": "0"}
-    return [(f"k2k_{name}", value.encode()) for name, value in said.items()]
 
 
 def held(cluster: EmbeddedCluster, group: str, place: Partition) -> int | None:
@@ -98,28 +90,17 @@ def test_redpandas_origins_are_asked_at_the_clusters_and_a_copy_of_another_hop_i
 
 @pytest.fixture(scope="module")
 def installation(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Installation:
-    """A topic by K2K, and one that dc2 has byte for byte, both renamed."""
-    create_topics(clusters["dc1"], {TRACED[0]: 1, LINKED[0]: 1})
-    create_topics(clusters["dc2"], {TRACED_COPY[0]: 1, LINKED_COPY[0]: 1})
-    for place in (TRACED, LINKED):
-        write(clusters["dc1"], place, range(COUNT))
-    write(clusters["dc2"], TRACED_COPY, range(MIRRORED_FROM, COUNT), by_k2k)
+    """A topic that dc2 has byte for byte, renamed."""
+    create_topics(clusters["dc1"], {LINKED[0]: 1})
+    create_topics(clusters["dc2"], {LINKED_COPY[0]: 1})
+    write(clusters["dc1"], LINKED, range(COUNT))
     write(clusters["dc2"], LINKED_COPY, range(LINKED_TO))
-    commit(clusters["dc1"], {"traced-9": {TRACED: 9}, "linked-12": {LINKED: 12}, "linked-18": {LINKED: 18}})
-    mirror = {"preset": "lenses-k2k", "pipelines": {"dc1-to-dc2": "dc1"}, "names": RULES}
+    commit(clusters["dc1"], {"linked-12": {LINKED: 12}, "linked-18": {LINKED: 18}})
     overrides = [{"topics": [LINKED[0]], "strategy": "identity", "origin": "dc1"}]
-    folder, included = tmp_path_factory.mktemp("renamed"), [TRACED[0], LINKED[0]]
-    made = install(folder, servers_of(clusters), included, mirror=mirror, topics={"overrides": overrides})
+    folder, mirror = tmp_path_factory.mktemp("renamed"), {"names": RULES}
+    made = install(folder, servers_of(clusters), [LINKED[0]], mirror=mirror, topics={"overrides": overrides})
     assert (made.index(), made.sync()) == ([], [])
     return made
-
-
-def test_k2ks_copies_are_those_of_the_cluster_at_which_the_pipeline_begins(
-    clusters: Clusters, installation: Installation
-) -> None:
-    assert held(clusters["dc2"], "traced-9", TRACED_COPY) == 9 - MIRRORED_FROM
-    assert said(installation, "traced-9") == ("EXACT", "COMMITTED")
-    assert installation.rows("quarantine") == []
 
 
 def test_a_copy_byte_for_byte_has_the_same_offset_up_to_its_end(clusters: Clusters, installation: Installation) -> None:

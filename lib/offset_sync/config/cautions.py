@@ -16,8 +16,7 @@ def cautions(config: Config) -> Iterator[Problem]:
     """Yield what a person should know of *config*, each with its remedy; nothing of it refuses a start."""
     mirror, topics = config.mirror, config.topics
     strategies = {topics.strategy, *(each.strategy for each in topics.overrides)}
-    is_placed = bool(mirror.place_header or mirror.known.place)
-    if is_placed or config.is_by_contents or not _BY_HEADERS & strategies or not _copies_on(config):
+    if mirror.place_header or config.is_by_contents or not _BY_HEADERS & strategies or not _copies_on(config):
         return
     text = (
         f"is empty, and with these mirror.names and {len(config.clusters)} clusters a copy may come by way of another "

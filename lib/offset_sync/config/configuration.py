@@ -106,8 +106,6 @@ class Config(Section):
 
     def origins(self) -> dict[str, str]:
         """Return the alias for each value that the origin header can have; a cluster still to be asked has none."""
-        if self.mirror.pipelines:
-            return dict(self.mirror.pipelines)
         return {cluster.origin: alias for alias, cluster in self.clusters.items() if cluster.origin}
 
     def to_ask(self) -> list[str]:

@@ -29,8 +29,16 @@ _REMOVED: dict[KeyPath, str] = {
         "other clusters and expire there; nothing is deleted"
     ),
     ("sync", "metadata"): "was removed; remove the line: commits carry empty metadata",
+    ("mirror", "pipelines"): "was removed together with mirror.preset lenses-k2k, its only user; remove the line",
+    ("mirror", "preset", "lenses-k2k"): (
+        "'lenses-k2k' was removed: it was never tested with Lenses K2K; write identity: fingerprint and keeps: "
+        "[timestamps] instead, and begin with new tables (docs/mirrors-contents.md). Or write origin_header: "
+        "k2k_pipeline, offset_header: k2k_offset and, as clusters.X.origin, the pipeline that reads X; k2k_topic and "
+        "k2k_partition are no longer checked then. So this is safe only if at most one pipeline reads each cluster, "
+        "no copy is copied on or back, and no application passes headers on; else unread records may count as read"
+    ),
 }
-"""Options of earlier versions, with the remedy for a file that still has them, whatever their value."""
+"""Options of earlier versions, whatever their value, and values behind their option; each with the remedy."""
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> Iterator[Problem]:
@@ -53,6 +61,8 @@ def _text(detail: ErrorDetails, path: KeyPath, model: type[BaseModel]) -> str:
     if kind == PROBLEM:
         return detail["msg"]
     if kind == "literal_error":
+        if isinstance(value, str) and (removed := _REMOVED.get((*path, value))):
+            return removed
         shown = repr(value) if isinstance(value, str) else "this"
         return f"{shown} is none of its values; use {detail['ctx']['expected']}"
     if kind.startswith("int_"):

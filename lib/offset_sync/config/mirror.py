@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field, PlainValidator, model_validator
+from pydantic import PlainValidator, model_validator
 
 from offset_sync.config.contents import Contents
 from offset_sync.config.presets import OWN, PRESETS, Preset, preset_of
 from offset_sync.config.sections import Text
 from offset_sync.decode.mirror_headers import Encoding
-from offset_sync.decode.stamps import OFFSET_HEADER, ORIGIN_HEADER, PARTITION_HEADER, PLACE_HEADER, TOPIC_HEADER
+from offset_sync.decode.stamps import OFFSET_HEADER, ORIGIN_HEADER, PLACE_HEADER
 
 
 def _to_rules(names: object) -> object:
@@ -22,17 +22,15 @@ def _to_rules(names: object) -> object:
 class Mirror(Contents):
     """The headers the data mirror stamps on every record it copies; the third one only where it is named.
 
-    What is not given is what the *preset* says. *pipelines* have the cluster that each begins at, for ``lenses-k2k``.
-    *names* says what it calls copies; rules are mappings with from, to, topics and name. Without
-    headers contents tell.
+    What is not given is what the *preset* says. *names* says what it calls copies; rules are mappings with from, to,
+    topics and name. Without headers contents tell.
     """
 
-    preset: Literal["offset-sync", "redpanda-migrator", "lenses-k2k"] = OWN
+    preset: Literal["offset-sync", "redpanda-migrator"] = OWN
     origin_header: Text = PRESETS[OWN].origin_header
     offset_header: Text = PRESETS[OWN].offset_header
     place_header: str = ""
     offset_encoding: Encoding = PRESETS[OWN].offset_encoding
-    pipelines: Mapping[str, Text] = Field(default_factory=dict)
     names: Annotated[Literal["same", "mm2"] | tuple[Mapping[str, str], ...], PlainValidator(_to_rules)] = "same"
     separator: Text = "."
 
@@ -49,6 +47,4 @@ class Mirror(Contents):
     def header_columns(self) -> dict[str, str]:
         """Return which column has the value of which header, for :func:`offset_sync.decode.stamps.decode_stamps`."""
         columns = {ORIGIN_HEADER: self.origin_header, OFFSET_HEADER: self.offset_header}
-        if self.known.place:
-            return columns | dict(zip((TOPIC_HEADER, PARTITION_HEADER), self.known.place, strict=True))
         return columns | ({PLACE_HEADER: self.place_header} if self.place_header else {})

@@ -35,7 +35,7 @@ def rule_problems(tree: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _origin_problems(origins, is_asked=preset_of(mirror).asks_ids)
     yield from _direction_problems(tree.get("directions", "all"), list(clusters))
     yield from _header_problems(mirror)
-    yield from preset_problems(mirror, origins)
+    yield from preset_problems(mirror, len(clusters))
     yield from identity_problems(mirror, _mapping(tree.get("topics")), list(clusters))
     yield from name_problems(mirror, {alias: _mapping(each) for alias, each in clusters.items()})
     are_named = mirror.get("names") == "mm2"

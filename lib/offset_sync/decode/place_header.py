@@ -6,8 +6,6 @@ unread records pass for read ones. A record that names another place was produce
 An application that writes into the very topic it reads hands on the right place too; for that the mirror may add the
 time of the original, ``orders-3@1700000000000``, which has to be the record's own. That needs topics that keep the time
 of the copies (CreateTime), and helps only against applications that give what they write a time of its own.
-
-A mirror may as well have a header for the topic and another one for the partition.
 """
 
 from __future__ import annotations
@@ -20,14 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from offset_sync.decode.mirror_headers import NOT_MIRRORED, Encoding, Flags, Identities
+from offset_sync.decode.mirror_headers import NOT_MIRRORED, Flags, Identities
 
 NO_PLACE = "no place header, or none that fits: a mirror that stamps it otherwise, or handed on by an application"
 _FORM = "^.+-[0-9]+(@-?[0-9]+)?$"
-_TOPIC = "^[a-zA-Z0-9._-]{1,249}$"
-_NUMBER = "^(0|[1-9][0-9]{0,9})$"
-_DIGITS = "^[0-9]+$"
-_INT_BYTES = (4, 8)
 
 
 class Places(NamedTuple):
@@ -48,31 +42,6 @@ def read_places(header: pa.Array, topic: str, partition: int, timestamp_ms: NDAr
         timed = pc.binary_join_element_wise(pa.scalar(own, header.type), times, pa.scalar(b"@", header.type))
         is_here = pc.or_(is_here, pc.equal(header, timed))
     return Places(_flags(is_here), _flags(is_elsewhere))
-
-
-def read_split_places(topic: pa.Array, partition: pa.Array, where: tuple[str, int], encoding: Encoding) -> Places:
-    """Compare the raw values of a header for the topic and one for the partition with *where* the records stand.
-
-    The partition is encoded as offsets are: decimal text, or an integer of 4 or 8 bytes, big-endian. Both headers have
-    to be there and readable, whatever they say; errs to nothing certain.
-    """
-    own_topic, own_partition = where
-    if encoding == "text":
-        own = [str(own_partition).encode()]
-        is_number = pc.match_substring_regex(partition, _NUMBER)
-    else:
-        own = [own_partition.to_bytes(size, "big") for size in _INT_BYTES]
-        is_number = pc.and_(
-            pc.is_in(pc.binary_length(partition), pa.array(_INT_BYTES, pc.binary_length(partition).type)),
-            pc.invert(pc.match_substring_regex(partition, _DIGITS)),
-        )
-    is_readable = pc.and_(pc.match_substring_regex(topic, _TOPIC), is_number)
-    is_here = pc.and_(
-        pc.equal(topic, pa.scalar(own_topic.encode(), topic.type)),
-        pc.is_in(partition, pa.array(own, partition.type)),
-    )
-    is_here = pc.and_(is_here, is_readable)
-    return Places(_flags(is_here), _flags(pc.and_(is_readable, pc.invert(is_here))))
 
 
 def confirmed(found: Identities, places: Places) -> Identities:

@@ -9,13 +9,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from offset_sync.decode.mirror_headers import Encoding, Identities, decode_identities
-from offset_sync.decode.place_header import Places, confirmed, read_places, read_split_places
+from offset_sync.decode.place_header import Places, confirmed, read_places
 
-ORIGIN_HEADER, OFFSET_HEADER = "origin_header", "offset_header"
-PLACE_HEADER = "place_header"
-TOPIC_HEADER, PARTITION_HEADER = "topic_header", "partition_header"
-"""Columns of raw header values: the first two always, then one or two with the place where the mirror stamps it."""
-HEADER_COLUMNS = (ORIGIN_HEADER, OFFSET_HEADER, PLACE_HEADER, TOPIC_HEADER, PARTITION_HEADER)
+ORIGIN_HEADER, OFFSET_HEADER, PLACE_HEADER = "origin_header", "offset_header", "place_header"
+"""Columns of raw header values: the first two always, the third one where the mirror stamps the place."""
+HEADER_COLUMNS = (ORIGIN_HEADER, OFFSET_HEADER, PLACE_HEADER)
 
 
 def decode_stamps(
@@ -33,20 +31,16 @@ def decode_stamps(
     offset may be of another cluster. Errs to malformed: such a record is unread by everyone.
     """
     found = decode_identities(headers[ORIGIN_HEADER], headers[OFFSET_HEADER], encoding)
-    if (places := places_of(headers, encoding, where, timestamp_ms)) is not None:
+    if (places := places_of(headers, where, timestamp_ms)) is not None:
         found = confirmed(found, places)
     return found if known is None else _of_known(found, known)
 
 
 def places_of(
-    headers: Mapping[str, pa.Array], encoding: Encoding, where: tuple[str, int], timestamp_ms: NDArray[np.int64]
+    headers: Mapping[str, pa.Array], where: tuple[str, int], timestamp_ms: NDArray[np.int64]
 ) -> Places | None:
     """Return what the records say of their places, None where the mirror stamps none."""
-    if PLACE_HEADER in headers:
-        return read_places(headers[PLACE_HEADER], *where, timestamp_ms)
-    if TOPIC_HEADER in headers:
-        return read_split_places(headers[TOPIC_HEADER], headers[PARTITION_HEADER], where, encoding)
-    return None
+    return read_places(headers[PLACE_HEADER], *where, timestamp_ms) if PLACE_HEADER in headers else None
 
 
 def _of_known(found: Identities, known: Collection[str]) -> Identities:

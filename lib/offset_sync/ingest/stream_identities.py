@@ -52,7 +52,7 @@ class StreamIdentities:
 
     def places(self, headers: Headers, where: TopicPartition, timestamp_ms: NDArray[np.int64]) -> Places | None:
         """Return what records of the stream *where* say of their places; None where the mirror stamps none."""
-        return places_of(headers, self.encoding, self._at_origin(where), timestamp_ms)
+        return places_of(headers, self._at_origin(where), timestamp_ms)
 
     def _at_origin(self, where: TopicPartition) -> TopicPartition:
         """Return what the mirror has to call *where*: it names the topic as its origin does."""

@@ -38,5 +38,3 @@ def test_two_clusters_copies_without_headers_and_other_strategies_need_no_place(
     assert said(("dc1", "dc2"), mirror={"names": "mm2"}) == []
     assert said(mirror={"names": "mm2", "identity": "fingerprint"}) == []
     assert said(mirror={"names": "mm2"}, topics={"include": ["a"], "strategy": "timestamp"}) == []
-    pipelines = {"preset": "lenses-k2k", "pipelines": {"one": "dc1"}, "names": "mm2"}
-    assert said(mirror=pipelines) == []

@@ -17,9 +17,7 @@ DC1 = {"kafka": {"bootstrap.servers": "a:1"}}
 DC2 = {"kafka": {"bootstrap.servers": "b:2"}}
 DC3 = {"kafka": {"bootstrap.servers": "c:3"}}
 TWO, THREE = {"dc1": DC1, "dc2": DC2}, {"dc1": DC1, "dc2": DC2, "dc3": DC3}
-PIPELINES = {"one": "dc1", "other": "dc2"}
 REDPANDA = {"preset": "redpanda-migrator"}
-LENSES = {"preset": "lenses-k2k", "pipelines": PIPELINES}
 
 
 def parsed(mirror: dict[str, Any], clusters: dict[str, Any] | None = None) -> Config:
@@ -74,20 +72,6 @@ def test_two_clusters_with_one_id_are_refused_and_both_named() -> None:
         parsed(REDPANDA).with_origins({"dc1": "id", "dc2": "id"})
 
 
-def test_lenses_headers_are_set_and_pipelines_are_the_origins() -> None:
-    config = parsed(LENSES)
-    assert config.mirror.header_columns() == {
-        "origin_header": "k2k_pipeline",
-        "offset_header": "k2k_offset",
-        "topic_header": "k2k_topic",
-        "partition_header": "k2k_partition",
-    }
-    assert config.mirror.offset_encoding == "text"
-    assert config.origins() == PIPELINES
-    assert config.to_ask() == []
-    assert parsed({**LENSES, "offset_encoding": "int64"}).mirror.offset_encoding == "int64"
-
-
 def test_a_preset_may_be_made_in_python_and_travels_to_an_executor() -> None:
     assert Mirror(preset="redpanda-migrator").offset_encoding == "int64"
     assert Mirror(preset="redpanda-migrator", place_header="Place").header_columns()["place_header"] == "Place"
@@ -95,7 +79,7 @@ def test_a_preset_may_be_made_in_python_and_travels_to_an_executor() -> None:
     assert pickle.loads(pickle.dumps(config)).origins() == {"id-1": "dc1", "id-2": "dc2"}
 
 
-@pytest.mark.parametrize("mirror", [{}, REDPANDA, LENSES, {**LENSES, "offset_encoding": "int64"}])
+@pytest.mark.parametrize("mirror", [{}, REDPANDA])
 def test_what_is_shown_loads_as_the_same_configuration(mirror: dict[str, Any], tmp_path: Path) -> None:
     config, path = parsed(mirror), tmp_path / "shown.yaml"
     path.write_text(yaml.safe_dump(config.redacted()))
@@ -112,15 +96,12 @@ def test_secrets_stay_hidden_when_origins_become_known() -> None:
 # What does not go with it
 
 
-@pytest.mark.parametrize("mirror", [REDPANDA, LENSES])
-def test_the_same_value_beside_a_preset_is_fine_and_another_one_is_an_error_that_names_both(
-    mirror: dict[str, Any],
-) -> None:
-    defaults = PRESETS[mirror["preset"]].defaults()
-    assert parsed({**mirror, **defaults}) == parsed(mirror)
+def test_the_same_value_beside_a_preset_is_fine_and_another_one_is_an_error_that_names_both() -> None:
+    defaults = PRESETS["redpanda-migrator"].defaults()
+    assert parsed({**REDPANDA, **defaults}) == parsed(REDPANDA)
     for key in ("origin_header", "offset_header"):
-        assert problems({**mirror, key: "other"}) == [
-            f"mirror.{key}: 'other' contradicts mirror.preset {mirror['preset']}, which has {defaults[key]!r}; "
+        assert problems({**REDPANDA, key: "other"}) == [
+            f"mirror.{key}: 'other' contradicts mirror.preset redpanda-migrator, which has {defaults[key]!r}; "
             "remove it, or the preset"
         ]
 
@@ -132,11 +113,7 @@ def test_redpandas_encoding_is_known_so_another_one_contradicts_it() -> None:
     ]
 
 
-def test_a_place_header_contradicts_a_mirror_that_has_its_own_and_no_other() -> None:
-    assert problems({**LENSES, "place_header": "Place"}) == [
-        "mirror.place_header: 'Place' contradicts mirror.preset lenses-k2k, which has k2k_topic and k2k_partition; "
-        "remove it, or the preset"
-    ]
+def test_a_place_header_goes_with_a_preset_under_a_name_of_its_own() -> None:
     assert parsed({**REDPANDA, "place_header": "Place"}).mirror.place_header == "Place"
     (line,) = problems({**REDPANDA, "place_header": "redpanda-migrator-offset"})
     assert line.startswith("mirror.place_header: is the same as mirror.offset_header")
@@ -160,51 +137,8 @@ def test_redpanda_migrator_goes_with_two_clusters_only_and_the_error_says_why() 
 
 def test_a_preset_that_there_is_not_is_refused_once() -> None:
     (line,) = problems({"preset": "redpanda"})
-    assert line.startswith("mirror.preset: 'redpanda' is none of its values; use 'offset-sync', 'redpanda-migrator'")
-    assert [each.split(": ")[0] for each in problems({"preset": ["lenses-k2k"]})] == ["mirror.preset"]
-
-
-@pytest.mark.parametrize("pipelines", [None, {}])
-def test_lenses_pipelines_are_needed(pipelines: object) -> None:
-    found = problems({"preset": "lenses-k2k"} | ({} if pipelines is None else {"pipelines": pipelines}))
-    assert found == [
-        "mirror.pipelines: is needed by mirror.preset lenses-k2k; write {pipeline: alias of its source, …}"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("pipelines", "path"),
-    [
-        ({"one": "dc9"}, "mirror.pipelines.one"),
-        ({"": "dc1"}, "mirror.pipelines."),
-        ({"x" * 250: "dc1"}, f"mirror.pipelines.{'x' * 250}"),
-        ({"one": None}, "mirror.pipelines.one"),
-        ({"one": 5}, "mirror.pipelines.one"),
-        (["one"], "mirror.pipelines"),
-        ("one", "mirror.pipelines"),
-    ],
-)
-def test_pipelines_that_lead_nowhere_are_refused(pipelines: object, path: str) -> None:
-    assert [line.split(": ")[0] for line in problems({"preset": "lenses-k2k", "pipelines": pipelines})] == [path]
-
-
-def test_pipelines_without_the_preset_are_refused() -> None:
-    for mirror in ({}, REDPANDA):
-        (line,) = problems({**mirror, "pipelines": PIPELINES})
-        assert line.startswith("mirror.pipelines: goes with mirror.preset lenses-k2k only")
-
-
-def test_pipelines_of_three_clusters_begin_at_one() -> None:
-    fan_out = {"preset": "lenses-k2k", "pipelines": {"a": "dc1", "b": "dc1"}}
-    assert parsed(fan_out, THREE).origins() == {"a": "dc1", "b": "dc1"}
-    (line,) = problems(LENSES, THREE)
-    assert line.startswith("mirror.pipelines: have 2 sources among 3 clusters, and what K2K does to the headers")
-
-
-def test_an_origin_beside_pipelines_is_refused() -> None:
-    assert problems(LENSES, {"dc1": {**DC1, "origin": "one"}, "dc2": {**DC2, "origin": "dc2"}}) == [
-        "clusters.dc1.origin: is told by mirror.pipelines where mirror.preset is lenses-k2k; remove it"
-    ]
+    assert line.startswith("mirror.preset: 'redpanda' is none of its values; use 'offset-sync' or 'redpanda-migrator'")
+    assert [each.split(": ")[0] for each in problems({"preset": ["redpanda-migrator"]})] == ["mirror.preset"]
 
 
 @pytest.mark.parametrize("one", ["dc2", "same"])

@@ -16,7 +16,7 @@ from offset_sync.config import Config, Override, load_config, parse_config
 CONF = Path(__file__).parents[3] / "conf"
 REFERENCE = CONF / "reference.yaml"
 EXAMPLES = {"clusters.*.origin", "clusters.*.kafka", "topics.include"}  # required, so there is no default to show
-MAPS = r"clusters\.\*\.(kafka|spark|admin)|mirror\.pipelines|tables\.storage"
+MAPS = r"clusters\.\*\.(kafka|spark|admin)|tables\.storage"
 OVERRIDE = "topics.overrides[]."  # the default is empty: its fields are shown in the comment
 
 

@@ -56,21 +56,8 @@ def test_a_copy_of_another_hop_is_read_by_nobody(origin: str) -> None:
     assert errors == [f"origin header {origin!r} is of no cluster that is mirrored to this one"]
 
 
-def of_lenses(pipeline: str, offset: int, partition: int = 0) -> Headers:
-    values = {"topic": "orders", "partition": str(partition), "offset": str(offset), "pipeline": pipeline}
-    return tuple((f"k2k_{name}", value.encode()) for name, value in values.items())
-
-
-def test_copies_of_lenses_have_the_alias_of_the_cluster_at_which_their_pipeline_begins() -> None:
-    config = config_of(preset="lenses-k2k", pipelines={"x-to-y": "X", "second": "X", "y-to-x": "Y"})
-    copies = [of_lenses("x-to-y", 70), of_lenses("second", 71), of_lenses("x-to-y", 9, partition=1), ()]
-    assert runs_at(config, "Y", *copies) == ([(0, 2, "X", 70), (2, 2, "Y", 2)], [])
-    runs, (error,) = runs_at(config, "Y", of_lenses("y-to-x", 0))
-    assert (runs, error.startswith("origin header 'y-to-x'")) == ([(0, 1, "", 0)], True)
-
-
 def test_a_cluster_may_be_an_origin_though_no_header_names_it() -> None:
-    config = config_of(preset="lenses-k2k", pipelines={"x-to-y": "X"})
+    config = config_of(preset="redpanda-migrator").with_origins({"X": "id-X"})
     assert builder_of(config, "X").aliases == builder_of(config, "Y").aliases == {"X", "Y"}
     assert RunBuilder("X", {"IDC-Y": "Y"}, "text", str.isupper).aliases == {"X", "Y"}
 

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from offset_sync.config import Config, parse_config
-from offset_sync.decode.one_origin import OTHER_ORIGIN
 from offset_sync.decode.place_header import NO_PLACE
 from offset_sync.ingest.second_reader import MirroredRecords
 from offset_sync.jobs.index_records import builder_of
@@ -50,11 +49,6 @@ def of_redpanda(origin: str, offset: int, *place: str) -> Headers:
     )
 
 
-def of_lenses(pipeline: str, offset: int, topic: str, partition: int = 3) -> Headers:
-    values = {"topic": topic, "partition": str(partition), "offset": str(offset), "pipeline": pipeline}
-    return tuple((f"k2k_{name}", value.encode()) for name, value in values.items())
-
-
 # Redpanda Migrator
 
 
@@ -85,32 +79,12 @@ def test_redpandas_place_header_has_the_name_at_the_origin() -> None:
     runs, errors = runs_at(config, "Y", "orders-replica", *copies)
     assert runs == [("X/orders", 0, 1, "X", 70), ("X/orders", 1, 1, "Y", 1), ("X/orders", 2, 1, "", 2)]
     assert errors == [NO_PLACE]
-
-
-# Lenses K2K
-
-
-def test_lenses_topic_header_has_the_name_at_the_origin() -> None:
-    config = config_of(preset="lenses-k2k", pipelines={"x-to-y": "X", "y-to-x": "Y"}, names=RULES)
-    copies = [of_lenses("x-to-y", 70, "orders"), of_lenses("x-to-y", 71, "orders-replica")]
-    assert runs_at(config, "Y", "orders-replica", *copies, of_lenses("x-to-y", 9, "orders", 1)) == (
-        [("X/orders", 0, 1, "X", 70), ("X/orders", 1, 2, "Y", 1)],
-        [],
-    )
-    back = [of_lenses("y-to-x", 5, "bills"), of_lenses("x-to-y", 6, "bills")]
+    back = [of_redpanda("id-Y", 5, "bills-3"), of_redpanda("id-X", 6, "bills-3")]
     runs, (error,) = runs_at(config, "X", "Y.bills", *back)
     assert runs == [("Y/bills", 0, 1, "Y", 5), ("Y/bills", 1, 1, "", 1)]
-    assert error.startswith("origin header 'x-to-y' is of no cluster")
+    assert error.startswith("origin header 'id-X' is of no cluster")
     # What no rule renames is as with the same names.
-    assert runs_at(config, "Y", "pay", of_lenses("x-to-y", 4, "pay")) == ([("pay", 0, 1, "X", 4)], [])
-
-
-def test_a_pipeline_of_another_cluster_than_the_topic_is_named_for_is_read_by_nobody() -> None:
-    three = {"X": ENDS, "Y": ENDS, "Z": ENDS}
-    mirror = {"preset": "lenses-k2k", "pipelines": {"one": "X"}, "names": "mm2"}
-    config = parse_config({"clusters": three, "mirror": mirror, "topics": {"include": [".*"]}}, {})
-    runs, errors = runs_at(config, "Z", "Y.orders", of_lenses("one", 5, "orders"))
-    assert (runs, errors) == ([("Y.orders", 0, 1, "", 0)], [OTHER_ORIGIN])
+    assert runs_at(config, "Y", "pay", of_redpanda("id-X", 4, "pay-3")) == ([("pay", 0, 1, "X", 4)], [])
 
 
 # Copies byte for byte

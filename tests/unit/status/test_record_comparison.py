@@ -158,13 +158,13 @@ def test_a_cluster_is_known_by_its_id_where_the_mirror_has_that() -> None:
     assert compared_by_ids(of_redpanda(b"id-X", 4), {"Y": "id-Y"}) == "the next record's headers cannot be read"
 
 
-def test_headers_of_a_preset_have_the_names_of_the_origin_and_mean_nothing_there() -> None:
+def test_a_place_header_has_the_name_at_the_origin_and_means_nothing_there() -> None:
     kafka = {"kafka": {"bootstrap.servers": "x:1"}}
-    mirror = {"preset": "lenses-k2k", "pipelines": {"one": "X"}, "names": "mm2"}
+    mirror = {"place_header": "Place", "names": "mm2"}
     config = parse_config({"clusters": {"X": kafka, "Y": kafka}, "mirror": mirror, "topics": {"include": [".*"]}}, {})
     pair = replace(PAIR, topic_partition=TopicPartition("X.orders", 0))
-    for topic, said in ((b"orders", None), (b"X.orders", "the next record is another one on each side")):
-        stamp: Headers = (("k2k_pipeline", b"one"), ("k2k_offset", b"4"), ("k2k_topic", topic), ("k2k_partition", b"0"))
+    for place, said in ((b"orders-0", None), (b"X.orders-0", "the next record is another one on each side")):
+        stamp: Headers = (("IDC", b"X"), ("Offset", b"4"), ("Place", place))
         here, there = replace(HERE, headers=stamp), replace(THERE, headers=stamp)
         reader = Reader({("X", pair.topic_partition): here, ("Y", pair.topic_partition): there})
         assert RecordComparer(config, reader).compare([pair])[pair] == said

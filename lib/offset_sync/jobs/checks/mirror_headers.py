@@ -46,7 +46,7 @@ def judge_headers(
 
 def _wrong(config: Config, mine: Sequence[StampedTopic], lines: Lines) -> Iterator[Finding]:
     yield from _wrapped(mine, lines)
-    yield from _unreadable(config.mirror, mine, lines)
+    yield from _unreadable(mine, lines)
     yield from _other_presets(mine, lines)
     if handed_on := _having(mine, lambda each: each.is_elsewhere):
         count, of_all = _counts(handed_on, lambda each: each.is_elsewhere)
@@ -131,16 +131,16 @@ def _wrapped(mine: Sequence[StampedTopic], lines: Lines) -> Iterator[Finding]:
         yield lines.of(Level.FAIL, found, f"{text} {_CONVERTER} (docs/mirrors.md), and let these expire")
 
 
-def _unreadable(mirror: Mirror, mine: Sequence[StampedTopic], lines: Lines) -> Iterator[Finding]:
+def _unreadable(mine: Sequence[StampedTopic], lines: Lines) -> Iterator[Finding]:
     by_remedy: dict[str, dict[str, StampedTopic]] = {}
     for topic in mine:
         for each in topic.stamps:
             if each.reason:
-                by_remedy.setdefault(_remedy(mirror, each.reason), {})[topic.name] = topic
+                by_remedy.setdefault(_remedy(each.reason), {})[topic.name] = topic
     for remedy, found in by_remedy.items():
 
         def is_one(each: Stamp, remedy: str = remedy) -> bool:
-            return bool(each.reason) and _remedy(mirror, each.reason) == remedy
+            return bool(each.reason) and _remedy(each.reason) == remedy
 
         count, of_all = _counts(found, is_one)
         topic = next(iter(found.values()))
@@ -150,15 +150,11 @@ def _unreadable(mirror: Mirror, mine: Sequence[StampedTopic], lines: Lines) -> I
         yield lines.of(Level.FAIL, found, text)
 
 
-def _remedy(mirror: Mirror, reason: str) -> str:
-    if reason == NO_PLACE and mirror.known.place:
-        return f"have the mirror stamp {' and '.join(mirror.known.place)}, and wait until those without have expired"
+def _remedy(reason: str) -> str:
     if reason == NO_PLACE:
         return "wait until they have expired, or leave mirror.place_header empty"
     if reason == OTHER_ORIGIN:
         return "set clusters.….origin to what the mirror writes, and mirror.names to what it calls copies"
-    if reason.startswith("origin header") and mirror.pipelines:
-        return "give mirror.pipelines all pipelines that end here, by name, each with the cluster it begins at"
     if reason.startswith("origin header"):
         return "set clusters.….origin to what the mirror writes"
     return "set mirror.offset_encoding and the headers' names right"

@@ -16,8 +16,6 @@ CHECK = "mirror headers: "
 ORDERS = natives(20)
 MIRRORED = {"IDC": b"dc1", "Offset": b"7"}
 REDPANDA = {"redpanda-migrator-provenance": b"id-1", "redpanda-migrator-offset": (7).to_bytes(8, "big")}
-LENSES = {"k2k_pipeline": b"one", "k2k_offset": b"7", "k2k_topic": b"orders", "k2k_partition": b"0"}
-OF_LENSES: dict[str, Any] = {"mirror": {"preset": "lenses-k2k", "pipelines": {"one": "dc1"}}}
 PLACED: dict[str, Any] = {"mirror": {"place_header": "Place"}}
 RULES = [{"from": "dc1", "to": "dc2", "topics": "orders", "name": "{topic}.copy"}]
 
@@ -148,9 +146,7 @@ def test_headers_of_another_preset_are_told_with_its_name_and_topics() -> None:
     logs = {"dc1": {"orders": ORDERS}, "dc2": {"orders": copied(ORDERS, REDPANDA)}}
     assert [each for each in said_between(known_config(), logs) if CHECK in each] == []
     assert len(at_dc2(logs["dc2"], logs["dc1"])) == 1
-    assert "mirror.preset lenses-k2k" in at_dc2(of(LENSES, MIRRORED))[0]
-    assert "mirror.preset offset-sync" in at_dc2(of(MIRRORED, LENSES), **OF_LENSES)[0]
-    assert len(at_dc2(of(MIRRORED, {"k2k_offset": b"7"}))) == 1
+    assert len(at_dc2(of(MIRRORED, {"redpanda-migrator-offset": b"7"}))) == 1
 
 
 def test_a_preset_that_is_spelled_out_is_not_advised() -> None:
@@ -170,16 +166,6 @@ def test_what_redpanda_migrator_brought_from_elsewhere_fails_with_the_remedy() -
         assert words in found[0]
 
 
-def test_what_lenses_stamps_is_judged_with_its_place_and_pipelines() -> None:
-    assert at_dc2(of(LENSES, {}), **OF_LENSES) == ["OK orders: stamped, from one; 1 of 2 records looked at"]
-    assert "handed on" in at_dc2(of(LENSES, {**LENSES, "k2k_partition": b"1"}), **OF_LENSES)[0]
-    unplaced = {name: value for name, value in LENSES.items() if name != "k2k_topic"}
-    assert "k2k_topic and k2k_partition" in at_dc2(of(unplaced), **OF_LENSES)[0]
-    assert "give mirror.pipelines all" in at_dc2(of({**LENSES, "k2k_pipeline": b"x"}), **OF_LENSES)[0]
-    as_integer = {**LENSES, "k2k_offset": (7).to_bytes(8, "big"), "k2k_partition": bytes(4)}
-    assert "set mirror.offset_encoding" in at_dc2(of(as_integer), **OF_LENSES)[0]
-
-
 def of_ids(said: str | ClusterError, preset: str = "redpanda-migrator", **origins: str) -> dict[str, str]:
     known = known_config(mirror={"preset": preset}).with_origins(origins)
     return {f"{each.level.value} {each.check}": each.text for each in judge_id(known, "dc2", {"dc2": said})}
@@ -196,15 +182,16 @@ def test_a_clusters_own_id_is_told_beside_what_the_configuration_has() -> None:
 
 
 def test_where_topics_have_other_names_headers_have_those_of_the_origin_and_lines_those_of_the_cluster() -> None:
-    of_lenses = {"mirror": {"preset": "lenses-k2k", "pipelines": {"one": "dc1"}, "names": RULES}}
-    elsewhere, unreadable = {**LENSES, "k2k_topic": b"orders.copy"}, {**LENSES, "k2k_offset": b"x"}
+    placed = {"mirror": {"place_header": "Place", "names": RULES}}
+    here = {**MIRRORED, "Place": b"orders-0"}
+    elsewhere, unreadable = {**here, "Place": b"orders.copy-0"}, {**here, "Offset": b"x"}
 
     def copy_of(*headers: dict[str, bytes]) -> dict[str, Sequence[TailRecord]]:
         return {"orders.copy": of(*headers)["orders"]}
 
-    assert at_dc2(copy_of(LENSES), **of_lenses) == ["OK orders.copy: stamped, from one; 1 of 1 records looked at"]
-    assert "handed on" in at_dc2(copy_of(LENSES, elsewhere), **of_lenses)[0]
-    assert "first orders.copy-0 " in at_dc2(copy_of(unreadable), **of_lenses)[0]
+    assert at_dc2(copy_of(here), **placed) == ["OK orders.copy: stamped, from dc1; 1 of 1 records looked at"]
+    assert "handed on" in at_dc2(copy_of(here, elsewhere), **placed)[0]
+    assert "first orders.copy-0 " in at_dc2(copy_of(unreadable), **placed)[0]
     assert "orders.copy: 1 of 2 have red" in at_dc2(copy_of(MIRRORED, REDPANDA), mirror={"names": RULES})[0]
     # Where it is produced headers say nothing.
     assert at_dc2(of(MIRRORED), mirror={"names": "mm2"}) == ["SKIP no topic here whose copies are told by headers"]
