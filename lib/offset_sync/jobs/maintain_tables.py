@@ -155,6 +155,7 @@ class MaintainJob:
     def _begins(self, metadata: MetadataByCluster) -> pa.Table:
         """Return where the index of each partition may begin; *metadata* is older than what is read here."""
         tables = TableStore.of(self._config, self._config.names)
+        rows = unsealed_rows(tables)  # before the index: what is sealed meanwhile is in a page, or a row that was
         index = RecordIndex(tables, memory_bytes=self._config.sync.index_memory)
         index.refresh()
         state = SyncState(self._config, index)
@@ -162,7 +163,7 @@ class MaintainJob:
         keep = max(self._config.maintenance.keep_runs, self._config.sync.hole_grace)
         old_before_ms = int((time.time() - keep.total_seconds()) * 1000)
         lowest = lowest_commits(state.offsets, self._config.is_group_included)
-        retention = Retention(index, unsealed_rows(tables), metadata, lowest, old_before_ms)
+        retention = Retention(index, rows, metadata, lowest, old_before_ms)
         logs = index.all_logs()
         partitions = {each.topic_partition for each in logs if self._config.strategy_of(each.topic) == "exact"}
         for reason, count in sorted(retention.reasons(partitions).items()):

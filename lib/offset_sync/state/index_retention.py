@@ -50,7 +50,7 @@ def lowest_commits(committed: CommittedOffsets, is_included: Callable[[str], boo
 
 
 class Retention:
-    """Decides partition by partition; *rows* are in no page of *index*, *metadata* were taken before both were read."""
+    """Decides partition by partition; *rows* were read before *index*, and *metadata* before both."""
 
     def __init__(
         self,

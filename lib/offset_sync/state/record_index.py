@@ -32,6 +32,8 @@ from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 logger = logging.getLogger(__name__)
 _NO_RUNS = RECORD_RUNS.no_rows
 _TRIES = 3
+_MOST_FILES = 4
+"""Where more were sealed since, by directories all of it is read sooner than their pages, and in less memory."""
 
 
 class RecordIndex:
@@ -91,11 +93,11 @@ class RecordIndex:
                 files = self._segments.newest()
                 rows = self._tables.read_added(RECORD_RUNS, self._version, files.version)
                 lives, again = self._lives_after(rows)
-                if not self._sealed <= files.sealed.keys():
+                sealed = [each for path, each in files.sealed.items() if path not in self._sealed]
+                if not self._sealed <= files.sealed.keys() or len(sealed) > _MOST_FILES:
                     return self._read_all()
                 start = self._start(files, again) if again else None
                 rebuilt = {place: self._taken_in(start, lives, place) for place in again} if start else {}
-                sealed = [each for path, each in files.sealed.items() if path not in self._sealed]
                 self._follow(files.version, rows, lives, rebuilt, self._sealed_pages(sealed, lives))
             except (FileNotFoundError, MisstatedError) as problem:
                 logger.info("record_runs is read anew: %s", problem)

@@ -79,8 +79,10 @@ def cut(tables: TableStore, begins: pa.Table, keep: timedelta) -> int:
     something lacked between. A sealed file of which nothing goes is not read. Raises RuntimeError where somebody else
     removes files at the same time, or a row that stays was not written; nothing is changed then.
     """
+    if not begins.num_rows:
+        return 0
     maintainer, files, written_from = Maintainer(tables, keep), tables.segments(RECORD_RUNS).newest(), time.time()
-    known = {each.path for each in maintainer.known_files(RECORD_RUNS)} if begins.num_rows else set()
+    known = {each.path for each in maintainer.known_files(RECORD_RUNS)}
     at = {ClusterPartition(*row[:3]): row[3] for row in zip(*begins.to_pydict().values(), strict=True)}
     looked_at = [(each.file, True) for each in files.sealed.values() if _reaches_below(each.directory, at)]
     looked_at += [(each, False) for _, each in files.unsealed]

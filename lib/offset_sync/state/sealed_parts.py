@@ -55,9 +55,6 @@ class SealedParts:
         rank[order] = np.arange(count)
         return cls(paths, _taken(parts, order), _by_part(all_spans, rank), _by_part(all_unknown, rank))
 
-    def __len__(self) -> int:
-        return len(self.columns["log"])
-
     def of_log(self, number: int) -> range:
         """Return the parts of a log."""
         first, end = np.searchsorted(self.columns["log"], [number, number + 1]).tolist()
@@ -82,8 +79,7 @@ class SealedParts:
             for column, name in zip(each, ("low", "high", "records"), strict=True):
                 column[page[part[mine]]] = spans[name][mine]
             found[origin], first = each, mine[:1]
-            numbers = (spans[name][first] for name in SPAN[-4:])
-            start, length, origin_start, at_ms = numbers
+            start, length, origin_start, at_ms = (spans[name][first] for name in SPAN[-4:])
             first_runs[origin] = Runs.of(start, length, [origin], origin_start, at_ms)
         end = columns["end"]
         stretches = Stretches(
@@ -95,7 +91,8 @@ class SealedParts:
             columns["copies"],
             found,
         )
-        (unknown, _), told = self._rows(self.unknown, parts), self.column("complete_ms", parts)
+        (unknown, _), complete_ms = self._rows(self.unknown, parts), self.column("complete_ms", parts)
+        told = complete_ms[complete_ms > 0]
         return KnownPages(
             stretches,
             int(columns["runs"].sum()),
@@ -104,7 +101,7 @@ class SealedParts:
             unknown["length"],
             columns["oldest_ms"],
             int(columns["grew_ms"].max(initial=0)),
-            int(told[told > 0][-1:].sum()),
+            int(told[-1]) if len(told) else 0,
             int(columns["reorders"].sum()),
         )
 

@@ -59,10 +59,11 @@ class IndexedLog:
     def floor(self, old_before_ms: int) -> int:
         """Return the lowest offset that can be asked for, or that of the first row too young to be deleted.
 
-        A page is as young as its youngest row.
+        A page is as young as its youngest row. Runs in memory are asked too: *rows* may have been read before them.
         """
-        pages, rows = self.index.paged.pages, self.rows
-        young = np.concatenate((pages.start[pages.seen_ms >= old_before_ms], rows.start[rows.seen_ms >= old_before_ms]))
+        pages, rows, tail = self.index.paged.pages, self.rows, self.index.paged.tail
+        told = (pages.start, pages.seen_ms), (rows.start, rows.seen_ms), (tail.start, tail.indexed_at_ms)
+        young = np.concatenate([start[seen_ms >= old_before_ms] for start, seen_ms in told])
         return min(self.log_start, self.lowest_commit, int(young.min(initial=NO_LIMIT)))
 
     def row_at(self, offset: int) -> int:

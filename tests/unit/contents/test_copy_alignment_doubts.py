@@ -102,12 +102,18 @@ def begun_again(records: int = 2_000) -> History:
     return replace(told, of=of, copy=copy, copied=told.contents[of])
 
 
-def test_copies_older_than_the_window_have_the_originals_read_again(tmp_path: Path) -> None:
-    job = ContentJob(begun_again(), tmp_path, replace(SETTINGS, resend_records=300))
+def half_forgotten(told: History, folder: Path) -> ContentJob:
+    """Return a job that has taken in the first copies, and has forgotten three quarters of the originals."""
+    job = ContentJob(told, folder, replace(SETTINGS, resend_records=300))
     job.read_originals(2_000)
     job.read_copies(2_000)
     job.step()
     forget_below(job, 1_500)
+    return job
+
+
+def test_copies_older_than_the_window_have_the_originals_read_again(tmp_path: Path) -> None:
+    job = half_forgotten(begun_again(), tmp_path)
     job.read_copies(500)
     job.step()
     job.step(SETTINGS.hold_ms + 1)
@@ -117,11 +123,7 @@ def test_copies_older_than_the_window_have_the_originals_read_again(tmp_path: Pa
 
 
 def test_none_of_them_is_an_alien_because_a_few_were_read_before_the_others(tmp_path: Path) -> None:
-    job = ContentJob(begun_again(), tmp_path, replace(SETTINGS, resend_records=300))
-    job.read_originals(2_000)
-    job.read_copies(2_000)
-    job.step()
-    forget_below(job, 1_500)
+    job = half_forgotten(begun_again(), tmp_path)
     job.read_copies(5)
     job.step()
     job.read_copies(500)
@@ -190,11 +192,7 @@ def test_copies_without_an_original_are_aliens_once_all_originals_were_looked_th
     told = begun_again()
     made_here = np.arange(len(told.of)) >= 2_000
     told = replace(told, copied=np.where(made_here, 10**9 + np.arange(len(told.of)), told.copied))
-    job = ContentJob(told, tmp_path, replace(SETTINGS, resend_records=300))
-    job.read_originals(2_000)
-    job.read_copies(2_000)
-    job.step()
-    forget_below(job, 1_500)
+    job = half_forgotten(told, tmp_path)
     job.read_copies(500)
     job.step()
     job.step(SETTINGS.hold_ms + 1)

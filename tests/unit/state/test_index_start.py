@@ -129,6 +129,19 @@ def test_what_is_sealed_while_it_is_in_memory_becomes_pages_and_who_has_a_view_n
     assert content(index) == content(read_in_one(tables))
 
 
+def test_who_was_away_while_many_files_were_sealed_reads_their_directories_and_no_page() -> None:
+    tables = SealedTables()
+    alternating(tables, 0, 60)
+    index = read_in_one(tables)
+    for _ in range(6):
+        tables.seal(1)
+    index.refresh()
+    log = index.log("Y", "orders", 0)
+    assert log is not None
+    assert (tables.groups_read, len(log.paged.tail), log.run_count) == (0, 0, 60)
+    assert content(index) == content(read_in_one(tables))
+
+
 def test_what_was_sealed_is_not_let_go_of_where_it_is_not_what_is_in_memory(caplog: pytest.LogCaptureFixture) -> None:
     tables = SealedTables()
     alternating(tables, 0, 20)

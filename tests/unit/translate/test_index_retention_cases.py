@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
+
 from builders.index_rows import begin, edge, run
 from builders.logs import NOW_MS, log
 from generators.retention import Indexes, place_of, rows_of
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.index_retention import IndexedLog, UnsealedRows
 from oracles.translation import Log
 
 
@@ -63,3 +68,10 @@ def test_rows_do_not_show_how_a_log_was_read() -> None:
         for name, at in found.items():
             starts = {row["start_offset"] for row in rows[name]}
             assert at == max(start for start in starts if start <= min(20, *(found.values(), 20)[1:]))
+
+
+def test_what_has_come_since_the_rows_were_read_is_too_young_to_go() -> None:
+    index = LogIndex()
+    index.extend(Runs.of([0, 10, 20], [10] * 3, [0, 1, 0], [0, 0, 20], [1, 2, 900]), 30)
+    one = IndexedLog(index, 0, 30, 30, UnsealedRows(np.array([0, 10]), np.array([1, 2])))
+    assert (one.floor(1_000), one.floor(900), one.floor(2)) == (30, 20, 10)
