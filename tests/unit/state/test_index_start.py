@@ -108,6 +108,26 @@ def test_a_start_reads_no_row_of_what_is_sealed_and_an_answer_reads_a_page() -> 
     assert tables.groups_read == 1
 
 
+@pytest.mark.parametrize("files", [1, 2])
+@pytest.mark.parametrize(("second", "is_late"), [(14, False), (5, True)])
+def test_a_start_knows_whether_records_came_out_of_order(files: int, second: int, is_late: bool) -> None:
+    tables = SealedInMemory()
+    add(tables, RECORD_RUNS, run(0, 4, "X", 10))
+    if files == 2:
+        tables.seal(1)
+    add(tables, RECORD_RUNS, run(4, 4, "X", second))
+    tables.seal(3)
+    index = read_in_one(tables)
+    log = index.log("Y", "orders", 0)
+    assert log is not None
+    assert (len(log.paged.pages), len(log.paged.tail)) == (files, 0)
+    before = log.reorder_count()
+    assert (before > 0) == is_late
+    add(tables, RECORD_RUNS, run(8, 1, "X", 9))
+    index.refresh()
+    assert log.reorder_count() == before + 1, "late by what the pages have"
+
+
 def test_what_is_sealed_while_it_is_in_memory_becomes_pages_and_who_has_a_view_notices_nothing() -> None:
     tables = SealedTables()
     alternating(tables, 0, 60)

@@ -91,10 +91,11 @@ def test_logs_with_few_rows_share_a_group(tmp_path: Path) -> None:
 def test_a_directory_that_is_torn_or_of_another_file_or_version_is_none(tmp_path: Path) -> None:
     path, directory = write(tmp_path, table(some_rows(random.Random(1), 40)))
     rows, said = pq.read_table(path), directory.to_text(NAME).encode()
-    size = len(said)
+    size, value = len(said), said.index(b'"oldest_ms":[') + len(b'"oldest_ms":[')
     other: Mapping[str, bytes] = {
         **{f"torn{at}": said[:at] for at in (0, 1, size // 2, size - 1)},
         "bit": said[:50] + bytes([said[50] ^ 1]) + said[51:],
+        "digit": said[:value] + (b"2" if said[value : value + 1] == b"1" else b"1") + said[value + 1 :],
         "list": b"[1]",
         "null": b"null",
         "logs": said.replace(b'"logs":[', b'"logs":[7,'),
