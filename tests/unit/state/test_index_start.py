@@ -108,6 +108,19 @@ def test_a_start_reads_no_row_of_what_is_sealed_and_an_answer_reads_a_page() -> 
     assert tables.groups_read == 1
 
 
+def test_a_run_that_is_indexed_again_in_one_piece_is_the_one_that_pages_have_in_two() -> None:
+    tables = SealedInMemory()
+    for first in (0, 4):
+        add(tables, RECORD_RUNS, run(first, 4, "X", first))
+        tables.seal(2)
+    index = read_in_one(tables)
+    add(tables, RECORD_RUNS, run(0, 9, "X", 0))
+    index.refresh()
+    log = index.log("Y", "orders", 0)
+    assert log is not None
+    assert (log.is_contradicted, log.frontier, log.runs.length.tolist()) == (False, 9, [9])
+
+
 @pytest.mark.parametrize("files", [1, 2])
 @pytest.mark.parametrize(("second", "is_late"), [(14, False), (5, True)])
 def test_a_start_knows_whether_records_came_out_of_order(files: int, second: int, is_late: bool) -> None:

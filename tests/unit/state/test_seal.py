@@ -243,6 +243,31 @@ def test_whoever_starts_seals_first_where_too_much_is_not(
 
 
 @pytest.mark.usefixtures("small")
+def test_who_may_write_nothing_seals_nothing(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_index, "MOST_UNSEALED", 10)
+    append(tables, *(("dc1", n) for n in range(16)))
+    version = tables.version(RECORD_RUNS)
+    index = record_index.RecordIndex(tables, keep=None)
+    index.refresh()
+    log = index.log("dc1", "orders", 0)
+    assert log is not None
+    assert (log.frontier, tables.version(RECORD_RUNS)) == (16, version)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("problem", [PermissionError("may not write"), TableError("no room")])
+def test_where_it_cannot_be_sealed_it_is_read_all_the_same(
+    tables: TableStore, monkeypatch: pytest.MonkeyPatch, problem: Exception
+) -> None:
+    monkeypatch.setattr(record_index, "MOST_UNSEALED", 10)
+    append(tables, *(("dc1", n) for n in range(16)))
+    monkeypatch.setattr(record_index, "seal", lambda *_: (_ for _ in ()).throw(problem))
+    log = read_in_one(tables).log("dc1", "orders", 0)  # type: ignore[arg-type]
+    assert log is not None
+    assert log.frontier == 16
+
+
+@pytest.mark.usefixtures("small")
 def test_several_that_start_at_once_and_seal_double_no_row(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_index, "MOST_UNSEALED", 10)
     for first in range(0, 64, 8):
