@@ -104,12 +104,15 @@ def test_a_directory_that_is_torn_or_of_another_file_or_version_is_none(tmp_path
         "log": said.replace(b'"log":[', b'"log":[99,', 1),
         "float": said.replace(b'"start":[', b'"start":[0.5e999,', 1),
     }
-    for text in other.values():
+    sizes = np.bincount(directory.parts["group"], directory.parts["rows"]).astype(int).tolist()
+    for name, text in {"itself": said, **other}.items():
         with pq.ParquetWriter(path, rows.schema) as writer:
-            writer.write_table(rows)
+            for number, count in enumerate(sizes):
+                writer.write_table(rows.slice(sum(sizes[:number]), count))
             writer.add_key_value_metadata({sealed_files._KEY: text})
         files = segments_of(path).newest()
-        assert (files.sealed, [name for name, _ in files.unsealed]) == ({}, [str(path)])
+        wanted = ([str(path)], []) if name == "itself" else ([], [str(path)])
+        assert ([*files.sealed], [each for each, _ in files.unsealed]) == wanted, name
     path.rename(tmp_path / "part-1.parquet")  # without the name of one nobody looks
     assert segments_of(tmp_path / "part-1.parquet").newest().sealed == {}
 
@@ -138,6 +141,13 @@ def test_row_groups_are_read_by_several_threads_also_after_the_file_is_gone(tmp_
     assert sum(part.num_rows for part in parts) == 400
     with pytest.raises(FileNotFoundError):
         segments_of(path).read(str(path), 0, SCHEMA)
+
+
+def test_a_file_that_is_no_parquet_file_is_named(tmp_path: Path) -> None:
+    path, _ = write(tmp_path, table(some_rows(random.Random(1), 20)))
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(OSError, match=f"{NAME}: .*; a copy of it, or an earlier version of the table, has its rows"):
+        segments_of(path).newest()
 
 
 def test_no_more_files_than_some_are_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
