@@ -61,7 +61,6 @@ class StampingMirror:
         directory.mkdir(parents=True, exist_ok=True)
         self._directory, self._settings = directory, mirror_settings(clusters, topics)
         self._clusters, self._topics = clusters, topics
-        self._clusters, self._topics = clusters, topics
         self._classes = compile_transform(directory / "transform")
         self._started = 0
         self._process: MirrorMaker2 | None = None
