@@ -117,9 +117,19 @@ def test_a_report_has_its_offsets_beside_ours_with_what_they_cost(site: Mirrored
         assert "written by MirrorMaker's group sync at dc2: set sync.group.offsets.enabled = false" in row["reason"]
 
 
+def has_taken_new_settings(folder: Path) -> bool:
+    """Return whether MirrorMaker has ended the task that it starts first, with the settings it has stored.
+
+    Until then it syncs groups as before, whatever its file says.
+    """
+    log = folder / "mirror" / "mirror-2" / "mm2.log"
+    return log.exists() and "MirrorCheckpointTask Stopping task" in log.read_text(errors="replace")
+
+
 def test_switched_off_it_leaves_the_groups_to_us_and_they_are_exact(site: MirroredSite) -> None:
     site.mirror.stop()
     site.mirror.start(ONE_WAY)
+    until(lambda: has_taken_new_settings(site.installation.folder.parent), 120.0)
     site.installation = installed(site.clusters, site.installation.folder, "0s")  # as if it had been silent for long
     read_on(site)
     for _ in range(2):  # the second pass reads what the first one writes at dc2: no job runs that would
