@@ -193,4 +193,4 @@ def test_what_a_table_says_of_its_files_is_what_was_entered(tables: TableStore) 
     (file,) = tables.log(DRIVERS).newest().files()
     stored = Path(tables.path(DRIVERS), file.path)
     assert (file.size, file.rows) == (stored.stat().st_size, 3)
-    assert began_ms <= file.written_ms <= stored.stat().st_mtime_ns / 1e6 + 1
+    assert began_ms <= file.written_ms <= int(time.time() * 1000)
