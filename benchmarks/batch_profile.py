@@ -41,7 +41,7 @@ STEPS_FILE = "OFFSET_SYNC_STEPS"
 STEPS = (
     ("micro-batch", "jobs.sync_batch", "SyncBatch", "__call__"),
     ("  decode", "ingest.commit_ingester", "CommitIngester", "decode"),
-    ("    read", "ingest.second_reader", "SecondReader", "map"),
+    ("    read", "ingest.commit_source", "CommitRecords", "read"),
     ("    ask about lives", "ingest.commit_log_check", "CommitLogCheck", "look"),
     ("  record", "jobs.sync_batch", "SyncBatch", "_record"),
     ("  reconcile", "sync.reconciler", "Reconciler", "reconcile_batch"),

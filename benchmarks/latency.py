@@ -3,8 +3,10 @@
 Two real brokers with logs in which native and mirrored records take turns, so every record is a run of the index.
 Groups commit at dc1, once a second or in turns, over records that are mirrored and indexed; index_records and
 sync_offsets run as in production, and another topic is produced and mirrored beside them. For every commit at dc1 the
-latency is the time until the first commit at dc2 that is at least as far. Scenarios: ``base``; then ten times the
-partitions, the groups, the index, with as many commits a second; and ``many``, the groups of a large site.
+latency is the time until the first commit at dc2 that is at least as far. Scenarios: ``base``, over the second;
+``at_once``; ``alone``, a group by itself; then ten times the partitions, the groups, the index, with as many commits a
+second; and ``many``, the groups of a large site. At the end nobody produces or commits, and ``idle`` says what the jobs
+still use.
 
     .venv/bin/python benchmarks/latency.py [--scenarios base index …] [--warm-up 20] [--seconds 30]
 """
@@ -44,22 +46,29 @@ Commits = Mapping[tuple[str, int], tuple[np.ndarray, np.ndarray]]
 
 STEP = 3
 """Records that each group reads between two commits."""
+IDLE_S = 30.0
 SPREAD = 10
 """In so many parts the groups of a second commit: all at once they would keep their place in each interval."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """So many *groups* commit all *partitions* every *every_s* seconds; *runs* of the index, per cluster."""
+    """So many *groups* commit all *partitions* every *every_s* seconds; *runs* of the index, per cluster.
+
+    The groups of a second commit in so many *parts* of it: in one they do all at once.
+    """
 
     groups: int
     partitions: int
     every_s: int
     runs: int
+    parts: int = SPREAD
 
 
 SCENARIOS = {
     "base": Scenario(200, 8, 1, 200_000),
+    "at_once": Scenario(200, 8, 1, 200_000, parts=1),
+    "alone": Scenario(1, 8, 2, 200_000, parts=1),
     "partitions": Scenario(20, 80, 1, 200_000),
     "groups": Scenario(2_000, 8, 10, 200_000),
     "index": Scenario(200, 8, 1, 2_000_000),
@@ -116,7 +125,11 @@ def measure(
         used = meter.read()
         for job in jobs:
             job.check()
+        producers.stop(2.0)
         time.sleep(10.0 + 3 * scenario.every_s)
+        meter.start()
+        time.sleep(IDLE_S)
+        idle = meter.read()
     finally:
         producers.stop(2.0)
         for mirror in mirrors:
@@ -127,7 +140,7 @@ def measure(
     p50, p99, most = (np.percentile(waits, [50, 99, 100]) / 1000).round(2).tolist()
     found: dict[str, Any] = {"commits": len(waits), "unanswered": unanswered, "p50_s": p50, "p99_s": p99, "max_s": most}
     for name, use in used.items():
-        found |= {f"{name}_cores": use.cores, f"{name}_mib": use.peak_mib}
+        found |= {f"{name}_cores": use.cores, f"{name}_idle": idle[name].cores, f"{name}_mib": use.peak_mib}
     return found
 
 
@@ -191,9 +204,10 @@ def commit_steadily(
             meter.start()
         turn = range(second % scenario.every_s, scenario.groups, scenario.every_s)
         offset = first + (second // scenario.every_s + 1) * STEP
-        for part in range(SPREAD):
-            admin.write_offsets(batch_of(turn[part::SPREAD], scenario, offset))
-            time.sleep(max(0.0, started + second + (part + 1) / SPREAD - time.monotonic()))
+        for part in range(scenario.parts):
+            if some := turn[part :: scenario.parts]:
+                admin.write_offsets(batch_of(some, scenario, offset))
+            time.sleep(max(0.0, started + second + (part + 1) / scenario.parts - time.monotonic()))
     return counted_from
 
 

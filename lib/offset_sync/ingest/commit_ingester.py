@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +17,12 @@ from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.ingest.checkpoint import Checkpoint, Offsets
 from offset_sync.ingest.commit_batch import CommitBatch, commit_rows, is_of_logs, rows_of, to_batch
 from offset_sync.ingest.commit_log_check import CommitLogs, UncheckedLogs
-from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
+from offset_sync.ingest.decode_commits import DECODED_SCHEMA, UNREAD, decode_batches
+from offset_sync.ingest.log_rows import OffsetRanges, ranges_of
 from offset_sync.ingest.looked import Looked
-from offset_sync.ingest.map_batches import map_batches
-from offset_sync.ingest.second_reader import ONLY_SPARK, OffsetRanges, RecordsAgain, ranges_of
+from offset_sync.ingest.map_batches import are_few
 from offset_sync.ingest.unknown_versions import UnknownVersions
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.key_index import KeyRows
@@ -32,14 +33,20 @@ from offset_sync.tables.store import TableStore
 logger = logging.getLogger(__name__)
 
 
+class CommitRows(Protocol):
+    """Who reads the log of commits of one cluster, see :class:`offset_sync.ingest.commit_source.CommitRecords`."""
+
+    def read(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
+        """Yield rows of DECODED_SCHEMA."""
+
+
 class Reading(NamedTuple):
-    """Who is asked about what was read: *logs* whether it is still there. *again* reads what Spark cannot or has not.
+    """Who is asked about what was read: *logs* whether it is still there.
 
     *lives* are those of the logs of commits, as the state knows them; without them a log has only one. *names* say
     which streams the topics are. A micro-batch reads at *most* so many records.
     """
 
-    again: RecordsAgain = ONLY_SPARK
     logs: CommitLogs = UncheckedLogs()
     lives: CommitLogLives | None = None
     names: Names = SAME_NAMES
@@ -47,15 +54,20 @@ class Reading(NamedTuple):
 
 
 class CommitIngester:
-    """Decodes and writes down what the query of the cluster *alias* reads; *clusters* read side by side."""
+    """Reads and writes down what the query of the cluster *alias* plans; *commits* are read from its log."""
 
     def __init__(
-        self, alias: str, tables: TableStore, checkpoint: Checkpoint, clusters: int, reading: Reading | None = None
+        self,
+        alias: str,
+        tables: TableStore,
+        checkpoint: Checkpoint,
+        commits: CommitRows,
+        reading: Reading | None = None,
     ) -> None:
         self.alias = alias
         self._tables = tables
         self._checkpoint = checkpoint
-        self._clusters = clusters
+        self._commits = commits
         self._reading = reading or Reading()
         self._lives = self._reading.lives or CommitLogLives(tables)
         self._versions = UnknownVersions(alias, CONSUMER_OFFSETS)
@@ -88,6 +100,11 @@ class CommitIngester:
         """Return whether a micro-batch reads all that the logs held when it was planned. Errs to False."""
         return self._checkpoint.record_limit(batch_id) < self._reading.most
 
+    def is_read_to(self, ends: Mapping[int, int]) -> bool:
+        """Return whether all below *ends*, by partition, is in micro-batches that are done."""
+        position = self._checkpoint.position()
+        return all(position.get(partition, 0) >= end for partition, end in ends.items())
+
     def restore_missed(self, state: SyncState, batch_id: int) -> KeyRows:
         """Bring *state* up to *batch_id*, which is next; return the rows of what another driver took in before it.
 
@@ -106,27 +123,36 @@ class CommitIngester:
         return restore_missed(self._tables, state, self.alias, *places, self._lives)
 
     def decode(self, records: DataFrame, batch_id: int) -> CommitBatch:
-        """Decode one micro-batch; of a log that has other records than before, those that it has now.
+        """Read one micro-batch; of a log that has other records than before, those that it has now.
+
+        Few records the driver reads by itself; many are *records* of the source, which tasks read.
 
         Raises UnknownVersionError where so many commits are of an unknown version that none may be passed, and
-        ClusterError where nobody can tell whether what was read is still there.
+        ClusterError where not all could be read, or nobody can tell whether what was read is still there.
         """
-        at_most = self._checkpoint.record_limit(batch_id)
-        by_spark = partial(map_batches, records, decode_batches, DECODED_SCHEMA, self._clusters, at_most)
-        decoded = self._reading.again.map(by_spark, decode_batches, DECODED_SCHEMA, partial(self.ranges, batch_id))
+        is_small = are_few(self._checkpoint.record_limit(batch_id))
+        decoded = self._read(self.ranges(batch_id)) if is_small else records.toArrow().cast(DECODED_SCHEMA)
         # Asked after reading, and written down before anything that was read: so each row is of a life that is known.
         looked = self._reading.logs.look(batch_id)
         batch = to_batch(self._with_streams(self._with_again(decoded, looked)), batch_id, looked)
         self._versions.check(batch.records)
         return batch
 
+    def _read(self, ranges: OffsetRanges) -> pa.Table:
+        return pa.Table.from_batches(list(self._commits.read(ranges)), DECODED_SCHEMA)
+
     def _with_again(self, decoded: pa.Table, looked: Looked) -> pa.Table:
-        """Return *decoded* with the logs that have to be read again as they are now."""
-        if not looked.again:
-            return decoded
-        rows = decode_batches(self._reading.again.rows(looked.again))
-        again = pa.Table.from_batches(list(rows), DECODED_SCHEMA)
-        return pa.concat_tables([decoded.filter(pc.invert(is_of_logs(decoded, looked.again))), again])
+        """Return *decoded* with the logs that have to be read again as they are now.
+
+        Raises ClusterError where another log was not read to the end of its range: it was not cut, so there is more.
+        """
+        if looked.again:
+            others = decoded.filter(pc.invert(is_of_logs(decoded, looked.again)))
+            decoded = pa.concat_tables([others, self._read(looked.again)])
+        unread = decoded.filter(pc.equal(decoded.column("kind"), UNREAD))
+        if unread.num_rows:
+            raise ClusterError(self.alias, f"{unread.column('error')[0]}: the micro-batch is read once more")
+        return decoded
 
     def _with_streams(self, decoded: pa.Table) -> pa.Table:
         """Return *decoded* with streams in the place of topics: of commits alone, for nothing else has any."""

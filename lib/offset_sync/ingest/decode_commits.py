@@ -1,14 +1,16 @@
-"""Records of ``__consumer_offsets`` to typed rows inside Spark tasks."""
+"""Records of ``__consumer_offsets`` to typed rows, in the driver and in tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.decode.consumer_offsets import RECORDS, decode_records
+from offset_sync.model.values import TopicPartition
 
+UNREAD = "unread"
 _DECODED = [(field.name, pa.string() if field.name == "kind" else field.type) for field in RECORDS]
 DECODED_SCHEMA = pa.schema(
     [
@@ -24,12 +26,13 @@ DECODED_SCHEMA = pa.schema(
 """What :data:`offset_sync.decode.consumer_offsets.RECORDS` has, with the record's position in the log.
 
 ``key`` and ``value`` only where malformed; ``records`` is 1, or in the one row of kind ``ignored`` per Arrow batch the
-number of records that say nothing about offsets or groups.
+number of records that say nothing about offsets or groups. A row of kind ``unread`` stands for a log that could not be
+read up to the end of its range: ``log_partition`` says which, ``error`` why.
 """
 
 
 def decode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Decode ``key, value, partition, offset, timestamp`` batches, for mapInArrow; never fails on a record's bytes."""
+    """Decode batches of ``key, value, partition, offset, timestamp``; never fails on a record's bytes."""
     for batch in batches:
         decoded = decode_records(batch.column("key"), batch.column("value"))
         kind = decoded.column("kind").cast(pa.string())
@@ -48,9 +51,16 @@ def decode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
         yield rows.filter(pc.invert(is_ignored))
         ignored = pc.sum(is_ignored).as_py() or 0
         if ignored:
-            yield _count_row(ignored)
+            yield _rows([{"kind": "ignored", "records": ignored}])
 
 
-def _count_row(ignored: int) -> pa.RecordBatch:
-    row = {field.name: None for field in DECODED_SCHEMA} | {"kind": "ignored", "records": ignored}
-    return pa.RecordBatch.from_pylist([row], schema=DECODED_SCHEMA)
+def unread_rows(reasons: Mapping[TopicPartition, str]) -> pa.RecordBatch:
+    """Return a row for each log that could not be read up to the end of its range, for the reason given."""
+    found = sorted(reasons.items())
+    return _rows([{"kind": UNREAD, "log_partition": place.partition, "error": why} for place, why in found])
+
+
+def _rows(rows: list[dict[str, object]]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(
+        [dict.fromkeys(DECODED_SCHEMA.names) | row for row in rows], schema=DECODED_SCHEMA
+    )

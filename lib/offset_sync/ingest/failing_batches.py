@@ -9,9 +9,9 @@ from typing import Protocol
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from offset_sync.ingest.log_rows import OffsetRanges
 from offset_sync.ingest.query_errors import first_line
 from offset_sync.ingest.query_supervisor import BatchFunction
-from offset_sync.ingest.second_reader import OffsetRanges
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import CONSUMER_OFFSETS
 

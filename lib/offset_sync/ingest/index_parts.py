@@ -17,8 +17,8 @@ from offset_sync.ingest.copy_check import CopyCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_progress import IndexProgress
 from offset_sync.ingest.log_check import Asked, LogReader
+from offset_sync.ingest.log_rows import OffsetRanges
 from offset_sync.ingest.query_supervisor import QuerySupervisor
-from offset_sync.ingest.second_reader import OffsetRanges
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import MetadataFetcher

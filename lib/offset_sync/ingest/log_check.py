@@ -20,8 +20,8 @@ from offset_sync.ingest.copy_check import CopyCheck
 from offset_sync.ingest.due_logs import DueLogs, changed, refuse_unknown
 from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
 from offset_sync.ingest.kept_runs import Cut
+from offset_sync.ingest.log_rows import OffsetRanges
 from offset_sync.ingest.origin_check import OriginCheck
-from offset_sync.ingest.second_reader import OffsetRanges
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition

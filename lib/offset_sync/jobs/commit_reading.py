@@ -8,12 +8,10 @@ from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.ingest.commit_log_check import CommitLogCheck
+from offset_sync.ingest.commit_source import CommitRecords
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.ingest.map_batches import DRIVER_MAX_RECORDS
-from offset_sync.ingest.second_reader import SecondReader, offset_records
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
-from offset_sync.kafka.range_reader import RangeReader
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.highest_indexed import highest_captured
@@ -35,10 +33,7 @@ class CommitReading:
     ) -> None:
         self.lives = lives = CommitLogLives(seen)
         options = {alias: config.admin_options(alias) for alias in config.clusters}
-        self.again = {
-            alias: SecondReader(alias, RangeReader(alias, each), offset_records, DRIVER_MAX_RECORDS)
-            for alias, each in options.items()
-        }
+        self.commits = {alias: CommitRecords(alias, each) for alias, each in options.items()}
         # One for each cluster: no cluster waits for another that is slow to answer.
         self._incarnations = {
             a: IncarnationCheck(
@@ -51,8 +46,8 @@ class CommitReading:
             asked = MetadataFetcher({alias: admins[alias]}, DEADLINE_S)
             logs = CommitLogCheck(alias, checkpoint, asked, self._incarnations[alias])
             most = config.sync.max_offsets_per_trigger
-            reading = Reading(self.again[alias], logs, lives, config.names, most)
-            self.ingesters[alias] = CommitIngester(alias, seen, checkpoint, len(options), reading)
+            reading = Reading(logs, lives, config.names, most)
+            self.ingesters[alias] = CommitIngester(alias, seen, checkpoint, self.commits[alias], reading)
 
     def begin_after(self, captured_ms: int) -> None:
         """Have lives of logs begin after the last row that was written by the drivers before."""

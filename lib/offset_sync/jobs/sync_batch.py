@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -57,8 +58,8 @@ class SyncBatch:
         self._ended_ms = ABSENT, ABSENT  # when the last two micro-batches ended
         self._reads_on = False  # the last one read all that there was
         self._dated = -1, False  # the last one that was dated, and whether the one before it read all
-        self.is_urgent = True
-        """Whether the last micro-batch brought what targets wait for, or its log is on the way to being read."""
+        self.is_read = False
+        """Whether the log was read, since the query was started, up to where it ended then."""
 
     def __call__(self, records: DataFrame, batch_id: int) -> None:
         """Decode, record, reconcile, and write down what was seen."""
@@ -75,7 +76,6 @@ class SyncBatch:
             history = self._beside.submit(self._ingester.write, batch, recorded.is_own)
             try:
                 rows = np.concatenate((missed, recorded.genuine))
-                self.is_urgent = len(rows) > 0 or not self._is_ready.is_set()
                 if self._is_ready.is_set():
                     for failure in self._reconciler.reconcile_batch(self._alias, rows, batch_id):
                         logger.warning("%s", failure)
@@ -83,11 +83,16 @@ class SyncBatch:
                 counts = history.result()
             self._metrics.count_records(self._alias, counts)
             self._ended_ms = self._ended_ms[1], self._state.now_ms()
+            self.is_read = self.is_read or self._reads_on
             failpoints.failpoint(failpoints.AFTER_HISTORY)
 
-    def note_start(self) -> None:
-        """Note that the query is started, maybe with more partitions: what it reads first may be as old as the log."""
+    def note_start(self, ends: Mapping[int, int]) -> None:
+        """Note that the query is started, maybe with more partitions: what it reads first may be as old as the log.
+
+        *ends* are those of the log's partitions.
+        """
         self._reads_on, self._dated = False, (self._dated[0], False)
+        self.is_read = self._ingester.is_read_to(ends)
 
     def _record(self, batch: CommitBatch) -> Recorded:
         records, last = batch.commit_records, self._last

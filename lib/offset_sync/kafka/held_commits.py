@@ -35,8 +35,8 @@ class HeldCommitsReader:
 
     def __init__(self, admin: ClusterAdmin, options: Mapping[str, str]) -> None:
         self._admin, self._times = admin, TailReader(admin.alias, options)
-        self._committed = RangeReader(admin.alias, options)
-        self._uncommitted = RangeReader(admin.alias, {**options, "isolation.level": "read_uncommitted"})
+        self._committed = RangeReader(admin.alias, options, _SILENCE_S)
+        self._uncommitted = RangeReader(admin.alias, {**options, "isolation.level": "read_uncommitted"}, _SILENCE_S)
 
     def read(self, partitions: Collection[int], deadline: float = DEADLINE_S) -> dict[int, HeldCommits]:
         """Return what is held back in those of *partitions* where a transaction is open.
@@ -61,7 +61,7 @@ class HeldCommitsReader:
         keys: set[GroupPartition] = set()
         since_ms: int | None = None
         try:
-            for chunk in self._uncommitted.read({place: OffsetRange(reach.stable, reach.high)}, _SILENCE_S):
+            for chunk in self._uncommitted.read({place: OffsetRange(reach.stable, reach.high)}):
                 for _, record in chunk:
                     since_ms = record.timestamp_ms if since_ms is None else since_ms
                     with suppress(DecodeError):  # which sync_offsets puts into quarantine
@@ -77,7 +77,7 @@ class HeldCommitsReader:
         """Return the transactions that are open in *place*, the oldest first; none where that cannot be told."""
         states: dict[str, TransactionState | None] = {}
         try:
-            for chunk in self._committed.read(self._log_since(since_ms - _MARGIN_MS), _SILENCE_S):
+            for chunk in self._committed.read(self._log_since(since_ms - _MARGIN_MS)):
                 for _, record in chunk:
                     if record.key is not None:
                         state = decode_transaction(record.key, record.value) if record.value is not None else None

@@ -159,9 +159,9 @@ class NamedRangeReader(RangeReader):
         super().__init__(alias, options, PATIENCE_S)
         self._door = _Door(alias, names)
 
-    def read(self, ranges: Mapping[TopicPartition, OffsetRange], patience: float | None = None) -> Iterator[Chunk]:
+    def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
         """Yield every record of the *ranges*, under the cluster's own names; see :meth:`RangeReader.read`."""
-        return super().read(self._door.outs(ranges), patience)
+        return super().read(self._door.outs(ranges))
 
 
 class NamedLeaderEpochs(LeaderEpochs):

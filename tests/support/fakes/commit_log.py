@@ -13,9 +13,10 @@ from builders.offset_records import commit_key, commit_value
 from builders.record_schemas import CONSUMER_OFFSETS
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.ingest import WRITTEN_MS, IngestingJob, Raw
-from fakes.tables import MemoryFrame, MemoryTables
+from fakes.tables import MemoryTables
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.ingest.commit_log_check import CommitLogCheck
+from offset_sync.ingest.decode_commits import decode_batches, unread_rows
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.kafka.range_reader import OffsetRange
@@ -67,6 +68,8 @@ class CommitLogJob(IngestingJob):
     read_again: list[dict[TopicPartition, OffsetRange]] = field(default_factory=list)
     is_silent: bool = False
     is_leader_silent: bool = False
+    is_first: bool = True
+    unread: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,7 +78,7 @@ class CommitLogJob(IngestingJob):
         checkpoint: Any = self
         self.incarnations = IncarnationCheck(tables, {"X": self}, self.reaches, of_commits=True)
         logs = CommitLogCheck("X", checkpoint, self, self.incarnations)
-        ingester = CommitIngester("X", tables, checkpoint, 2, Reading(self, logs, self.lives))
+        ingester = CommitIngester("X", tables, checkpoint, self, Reading(logs, self.lives))
         self.batch = SyncBatch(ingester, self.state, self, self.metrics, self.is_ready)
         restore(self.tables, self.state, self.lives)
 
@@ -100,10 +103,11 @@ class CommitLogJob(IngestingJob):
         self.topic_id, self.cuts, self.log[:] = "second", [], list(records)
 
     def take_in(self, *, read: list[Raw] | None = None) -> None:
-        """Take in the next micro-batch, or once more the one that failed; *read* is what Spark has read of it."""
+        """Take in the next micro-batch, or once more the one that failed; *read* is what was read of it."""
         if len(self.ends_by_batch) == self.done:
             self.ends_by_batch.append(len(self.log))
         start, end = self.start_offsets(self.done)[LOG], self.ends_by_batch[self.done]
+        self.is_first = True
         self.ingest(self.done, *(self.log[start:end] if read is None else read), first=start)
         self.done += 1
 
@@ -138,19 +142,21 @@ class CommitLogJob(IngestingJob):
         standing = rows.filter(pa.array(self.lives.gone_ms(rows) < 0)).column("log_offset").to_pylist()
         return {ClusterPartition("X", *LOG): max(standing, default=-1) + 1}
 
-    def map(self, by_spark: Any, *_more: Any) -> pa.Table:
-        """Let Spark read."""
-        return by_spark()
-
-    def rows(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[pa.RecordBatch]:
-        """Yield what stands there now."""
+    def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[pa.RecordBatch]:
+        """Yield what was read of the micro-batch; asked again, what stands there now."""
+        if self.is_first:
+            self.is_first = False
+            yield from self.rows.read(ranges)
+            if self.unread:
+                yield unread_rows({LOG: self.unread})
+            return
         self.read_again.append(dict(ranges))
         rows = [
             {"key": key, "value": value, "partition": 3, "offset": first + number, "timestamp": WRITTEN_MS * 1000}
             for first, end in ranges.values()
             for number, (key, value) in enumerate(self.log[first:end])
         ]
-        yield from MemoryFrame(pa.Table.from_pylist(rows, CONSUMER_OFFSETS)).rows.to_batches()
+        yield from decode_batches(pa.Table.from_pylist(rows, CONSUMER_OFFSETS).to_batches())
 
     def reasons(self) -> list[tuple[Any, ...]]:
         """Return what was written down of the log's lives, in order: leader epoch, from where on, and why."""

@@ -7,19 +7,19 @@ import threading
 from datetime import datetime, timezone
 from typing import Any
 
-import pyarrow as pa
-
 from builders.logs import log
 from builders.offset_records import commit_key, commit_value
-from builders.record_schemas import CONSUMER_OFFSETS
 from fakes.clusters import CommitRecord
+from fakes.commit_rows import CommitRowsInMemory
+from fakes.ingest import NO_FRAME
 from fakes.reconciler_site import ORDERS, Site, config_of
-from fakes.tables import MemoryFrame, MemoryTables
+from fakes.tables import MemoryTables
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.ingest.commit_log_check import UncheckedLogs
 from offset_sync.ingest.looked import Looked
 from offset_sync.jobs.metrics.sync_collector import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
+from offset_sync.model.values import TopicPartition
 from offset_sync.sync.translation_history import TranslationHistory
 
 GROUPS = [f"g{number}" for number in range(60)]
@@ -40,6 +40,12 @@ class Query:
     def record_limit(self, batch_id: int) -> int:
         """Return how many records a batch may have: few."""
         return 10
+
+    def start_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
+        """Return nothing: which records they are is told to who reads them."""
+        return {}
+
+    end_offsets = start_offsets
 
 
 class LookedAt(UncheckedLogs):
@@ -62,6 +68,7 @@ class Driver(Site):
         self.reconciliations = self  # type: ignore[assignment]
         self.restart()
         self.metrics = SyncMetrics(self.config)
+        self.rows = {alias: CommitRowsInMemory() for alias in self.clusters}
         self.sync_batches = {alias: self._sync_batch(alias) for alias in self.clusters}
         self.history = TranslationHistory(written, self.offsets.keys, self.config)
 
@@ -73,7 +80,7 @@ class Driver(Site):
         checkpoint: Any = Query(alias)
         tables: Any = self.written
         reading = Reading(logs=LookedAt(self.clock_ms))
-        ingester = CommitIngester(alias, tables, checkpoint, len(self.clusters), reading)
+        ingester = CommitIngester(alias, tables, checkpoint, self.rows[alias], reading)
         return SyncBatch(ingester, self.state, self.reconciler, self.metrics, self.is_ready)
 
     def ingest(self, alias: str, at_most: int) -> None:
@@ -86,10 +93,10 @@ class Driver(Site):
             | encoded(each)
             for n, each in enumerate(records)
         ]
-        frame: Any = MemoryFrame(pa.Table.from_pylist(rows, CONSUMER_OFFSETS))
+        self.rows[alias].put(rows)
         self.batches[alias] += 1
         self.position[alias] = first + len(records)
-        self.sync_batches[alias](frame, self.batches[alias])
+        self.sync_batches[alias](NO_FRAME, self.batches[alias])
 
 
 def encoded(record: CommitRecord) -> dict[str, Any]:

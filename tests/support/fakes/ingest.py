@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from builders.record_schemas import CONSUMER_OFFSETS
 from fakes.clusters import MemoryIndex
+from fakes.commit_rows import CommitRowsInMemory
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryFrame, MemoryTables
 from offset_sync.ingest.commit_ingester import CommitIngester
+from offset_sync.ingest.decode_commits import DECODED_SCHEMA
 from offset_sync.jobs.metrics.sync_collector import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
-from offset_sync.model.values import GroupPartition
+from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS
@@ -24,6 +25,8 @@ from offset_sync.tables.catalog import OFFSET_COMMITS
 WRITTEN_MS = 1_700_000_009_000
 Raw = tuple[bytes | None, bytes | None]
 """Key and value of a record."""
+NO_FRAME: Any = None
+"""Few records are not asked of Spark."""
 
 
 @dataclass
@@ -35,6 +38,7 @@ class IngestingJob:
     reconcile_errors: list[Exception] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     most_records: int = 10
+    position_before: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         config = config_of(["X", "Y"])
@@ -42,7 +46,8 @@ class IngestingJob:
         self.offsets = self.state.offsets
         self.is_ready = threading.Event()
         self.is_ready.set()
-        ingester = CommitIngester("X", self.tables, self, 2)  # type: ignore[arg-type]
+        self.rows = CommitRowsInMemory()
+        ingester = CommitIngester("X", self.tables, self, self.rows)  # type: ignore[arg-type]
         self.batch = SyncBatch(ingester, self.state, self, self.metrics, self.is_ready)
 
     def query_id(self) -> str:
@@ -52,6 +57,18 @@ class IngestingJob:
     def record_limit(self, batch_id: int) -> int:
         """As a checkpoint says it."""
         return self.most_records
+
+    def start_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
+        """As a checkpoint says it."""
+        return {}
+
+    def end_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
+        """As a checkpoint says it."""
+        return {}
+
+    def position(self) -> dict[int, int]:
+        """As a checkpoint says it."""
+        return self.position_before
 
     def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> list[str]:
         """Note which groups are to be reconciled."""
@@ -74,8 +91,9 @@ class IngestingJob:
             {"key": key, "value": value, "partition": 3, "offset": first + n, "timestamp": written_ms * 1000}
             for n, (key, value) in enumerate(records)
         ]
-        frame = MemoryFrame(pa.Table.from_pylist(rows[::-1] if reverse else rows, CONSUMER_OFFSETS), batch_rows=2)
-        self.batch(frame, batch_id)  # type: ignore[arg-type]
+        self.rows.put(rows[::-1] if reverse else rows, batch_rows=2)
+        by_tasks: Any = MemoryFrame(pa.Table.from_batches(list(self.rows.read({})), DECODED_SCHEMA))
+        self.batch(by_tasks, batch_id)
 
     def commits(self, *names: str) -> list[tuple[Any, ...]]:
         """Return these columns of the commits written down."""

@@ -15,9 +15,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from builders.record_schemas import CONSUMER_OFFSETS, MIRRORED_RECORDS
+from builders.record_schemas import MIRRORED_RECORDS
 from fakes.clusters import MemoryCluster, MemoryEnds, MemoryTopic
+from fakes.commit_rows import CommitRowsInMemory
 from fakes.driver import Query, encoded
+from fakes.ingest import NO_FRAME
 from fakes.named_doors import NamedTables
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryFrame
@@ -80,6 +82,7 @@ class NamedWorld:
         self.batches = dict.fromkeys(ALIASES, 0)
         self.position = dict.fromkeys(ALIASES, 0)
         self.commit_batches = dict.fromkeys(ALIASES, 0)
+        self.commit_rows = {alias: CommitRowsInMemory() for alias in ALIASES}
         self.start()
 
     def start(self) -> None:
@@ -109,7 +112,7 @@ class NamedWorld:
         self.sync_batches = {}
         for alias in ALIASES:
             query: Any = Query(alias)
-            ingester = CommitIngester(alias, store, query, len(ALIASES), Reading(names=names))
+            ingester = CommitIngester(alias, store, query, self.commit_rows[alias], Reading(names=names))
             self.sync_batches[alias] = SyncBatch(ingester, self.state, self.reconciler, metrics, self.is_ready)
 
     # Producers, mirrors and groups, who know Kafka's names
@@ -195,10 +198,10 @@ class NamedWorld:
             {"partition": 0, "offset": first + n, "timestamp": each.at_ms * 1000} | encoded(each)
             for n, each in enumerate(log[first:])
         ]
-        frame: Any = MemoryFrame(pa.Table.from_pylist(rows, CONSUMER_OFFSETS))
+        self.commit_rows[alias].put(rows)
         self.commit_batches[alias] += 1
         self.position[alias] = len(log)
-        self.sync_batches[alias](frame, self.commit_batches[alias])
+        self.sync_batches[alias](NO_FRAME, self.commit_batches[alias])
 
     def rows(self, table: Table) -> list[dict[str, Any]]:
         """Return the rows as they are stored."""

@@ -1,17 +1,15 @@
-"""What a micro-batch says of when the next one should come."""
+"""When a log is read, and when its commits were made."""
 
 from __future__ import annotations
 
 import pytest
 
-from builders.offset_records import commit_key, commit_value, group_key
+from builders.offset_records import commit_key, commit_value
 from fakes.ingest import IngestingJob, Raw
 from offset_sync.ingest.commit_ingester import Reading
 from offset_sync.model.values import ABSENT
 from offset_sync.state.cluster_clock import Read
 from offset_sync.translate.index.runs import Int64s
-
-CLASSIC_EMPTY = bytes.fromhex("00030008636f6e73756d657200000005ffffffff0000018bcfe5680000000000")
 
 
 def commit(offset: int) -> Raw:
@@ -23,27 +21,29 @@ def job() -> IngestingJob:
     return IngestingJob()
 
 
-def test_commits_of_groups_make_the_next_one_urgent(job: IngestingJob) -> None:
-    for offset in (5, 6):
-        job.write_as_we_do("g", offset)
+def test_a_log_is_read_where_what_is_done_reaches_its_ends(job: IngestingJob) -> None:
+    job.position_before = {3: 7}
+    job.batch.note_start({3: 7, 4: 0})
+    assert job.batch.is_read
+    job.batch.note_start({3: 8})
+    assert not job.batch.is_read
+
+
+@pytest.mark.parametrize(("most", "is_read"), [(10, False), (11, True)], ids=["leaves some", "reads all"])
+def test_else_once_a_micro_batch_has_read_all_that_there_was(job: IngestingJob, most: int, is_read: bool) -> None:
+    job.batch._ingester._reading = Reading(most=most)
+    job.batch.note_start({3: 1})
     job.ingest(0, commit(5))
-    job.ingest(1, commit(6), commit(7), first=1)
-    assert job.batch.is_urgent
+    assert job.batch.is_read == is_read
 
 
-@pytest.mark.parametrize("record", [commit(7), (group_key("g"), CLASSIC_EMPTY)], ids=["ours", "of members"])
-def test_what_no_target_waits_for_does_not(job: IngestingJob, record: Raw) -> None:
-    job.ingest(0, commit(5))
-    job.write_as_we_do("g", 7)
-    job.ingest(1, record, first=1)
-    assert not job.batch.is_urgent
-
-
-def test_nor_does_it_wait_while_its_log_is_on_the_way_to_being_read(job: IngestingJob) -> None:
-    job.is_ready.clear()
-    job.write_as_we_do("g", 5)
-    job.ingest(0, commit(5))
-    assert job.batch.is_urgent
+def test_one_that_fails_has_read_nothing(job: IngestingJob) -> None:
+    job.batch._ingester._reading = Reading(most=11)
+    job.batch.note_start({3: 1})
+    job.reconcile_errors = [RuntimeError("once")]
+    with pytest.raises(RuntimeError):
+        job.ingest(0, commit(5))
+    assert not job.batch.is_read
 
 
 # When commits were made, by our clock
@@ -94,7 +94,7 @@ def test_after_the_query_was_started_anew_the_first_micro_batch_may_be_as_old_as
     dated = Dated(ALL)
     for _ in range(3):
         dated.made(dated.now_ms)
-    dated.job.batch.note_start()
+    dated.job.batch.note_start({})
     written_ms = dated.now_ms - HOUR_MS
     assert abs(dated.made(written_ms) - written_ms) <= 20_000
 

@@ -10,14 +10,9 @@ import pytest
 
 from builders.record_schemas import CONSUMER_OFFSETS, MIRRORED_RECORDS
 from offset_sync.config import Mirror
-from offset_sync.ingest.second_reader import (
-    LAST_MS,
-    MirroredRecords,
-    SecondReader,
-    is_for_a_time,
-    offset_records,
-    ranges_of,
-)
+from offset_sync.ingest.commit_source import offset_records
+from offset_sync.ingest.log_rows import LAST_MS, ranges_of
+from offset_sync.ingest.second_reader import MirroredRecords, SecondReader, is_for_a_time
 from offset_sync.kafka.range_reader import Chunk, OffsetRange
 from offset_sync.kafka.record_reader import UNREADABLE_HEADERS
 from offset_sync.model.values import RecordContent, TopicPartition
@@ -33,7 +28,7 @@ class Log:
     def __init__(self, *chunks: Chunk) -> None:
         self.chunks, self.asked = chunks, list[Mapping[TopicPartition, OffsetRange]]()
 
-    def read(self, ranges: Mapping[TopicPartition, OffsetRange], patience: float | None = None) -> Iterator[Chunk]:
+    def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
         self.asked.append(ranges)
         yield from self.chunks
 
