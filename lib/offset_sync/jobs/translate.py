@@ -7,45 +7,60 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from rich.console import Console
 
-from offset_sync.config import Config
+from offset_sync.config import Config, load_config
 from offset_sync.jobs.directions import check_direction
 from offset_sync.jobs.open_tables import open_tables
-from offset_sync.jobs.translation.answers import summary, to_answer_table
-from offset_sync.jobs.translation.csv_offsets import read_csv
-from offset_sync.jobs.translation.offset_table import REQUIRED, OffsetTable, parse_time, to_offsets
-from offset_sync.jobs.translation.print_answers import print_csv, print_json, print_spark
-from offset_sync.jobs.translation.progress import told_progress
-from offset_sync.jobs.translation.show_answers import show_answers
+from offset_sync.jobs.translation.answers import (
+    print_csv,
+    print_json,
+    print_spark,
+    show_answers,
+    summary,
+    to_answer_table,
+)
+from offset_sync.jobs.translation.offsets import (
+    OPTIONAL,
+    REQUIRED,
+    OffsetTable,
+    check_columns,
+    parse_time,
+    read_csv,
+    to_offsets,
+)
 from offset_sync.jobs.translation.spark_checkpoint import read_checkpoint
-from offset_sync.model.errors import ConfigError
+from offset_sync.model.errors import ConfigError, OffsetSyncError
 from offset_sync.model.text import escaped, visible
 from offset_sync.state.clock_offset import system_now_ms
+from offset_sync.status.format import to_count
 from offset_sync.status.index_catch_up import IndexCatchUp
-from offset_sync.status.kept_offsets import KeptAnswers
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.offset_translation import OffsetTranslation
 
 logger = logging.getLogger(__name__)
 SPARK = "spark"
+LINE_EVERY_S = 10.0
+_SCHEMA = pa.schema([("topic", pa.string()), ("partition", pa.int64()), ("offset", pa.int64())])
+ByTopic = Mapping[str, Mapping[Any, int]]
 
 
 def translate_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add what the command takes, and return *parser*."""
     parser.add_argument("--from", dest="source", required=True, metavar="CLUSTER", help="where the offsets are from")
     parser.add_argument("--to", dest="target", required=True, metavar="CLUSTER", help="where to go on")
-    for name, metavar, says in zip(
-        REQUIRED, ("T", "P", "O"), ("its topic", "its partition", "next to read"), strict=True
-    ):
-        parser.add_argument(f"--{name}", metavar=metavar, help=f"one offset: {says}")
+    parser.add_argument("--topic", metavar="T", help="one offset: its topic")
+    parser.add_argument("--partition", metavar="P", help="one offset: its partition")
+    parser.add_argument("--offset", metavar="O", help="one offset: next to read")
     parser.add_argument("--file", metavar="CSV", help="topic,partition,offset and a line each; -: standard input")
     parser.add_argument("--spark-checkpoint", metavar="DIR", help="the checkpoint folder of a streaming query")
     parser.add_argument(
@@ -68,48 +83,103 @@ def translate(config: Config, arguments: argparse.Namespace, stop: threading.Eve
     logger.info("read %s offsets", f"{len(table.offsets):,}")
     for remark in remarks:
         print(escaped(remark), file=sys.stderr, flush=True)
-    answers = translate_table(config, pair, table, is_source_lost=arguments.disaster, stop=stop)
-    found = to_answer_table(table, answers, target_names(config, pair, table))
-    _print(found, arguments.format or (SPARK if arguments.spark_checkpoint else "table"), pair)
+    answers = translate_table(config, pair, table, arguments.disaster, _telling(len(table.offsets), stop))
+    _print(answers, arguments.format or (SPARK if arguments.spark_checkpoint else "table"), pair)
     return summary(answers)
 
 
-def target_names(config: Config, pair: tuple[str, str], table: OffsetTable) -> list[str | None] | None:
-    """Return what the topics of *table*, as the source calls them, are called at the target; None: the same."""
-    names = config.names
-    if names.is_same:
-        return None
-    return [names.topic(pair[1], names.inside(pair[0], topic)) for topic in table.offsets.topics]
+def translate_offsets(
+    conf: str | Path | Config,
+    pair: tuple[str, str],
+    offsets: ByTopic | Iterable[Mapping[str, object]] | Any,
+    *,
+    taken_at: datetime | None = None,
+    disaster: bool = False,
+) -> pa.Table:
+    """Translate offsets that no group has committed from source to target, the aliases in *pair*.
+
+    *conf* is the configuration or its file. *offsets* are each the next to read: ``{"orders": {0: 7}}`` as Spark writes
+    them, or rows as mappings, or anything that gives itself to Arrow (a table, a DataFrame of pandas) with the columns
+    ``topic``, ``partition``, ``offset`` and, if they are known, ``taken_at`` (with its zone) and ``leader_epoch``.
+    *taken_at*: those without a time of their own were read off the log then or later. *disaster*: the source is lost.
+
+    Returns the same columns and ``target_offset``, ``state``, ``duplicates``, ``duplicates_at_most``, ``lost`` and
+    ``reason``, a row per offset in their order; where copies have other names also ``target_topic``. Where an answer is
+    withheld ``target_offset`` is null, ``state`` and ``reason`` say why: such a row must not be skipped over. Raises
+    ConfigError for what is no offset (rows are counted from 1), TableError and PlatformError where the tables cannot be
+    read. Errs to earlier answers and to withholding.
+    """
+    config = conf if isinstance(conf, Config) else load_config(str(conf))
+    check_direction(config, *pair)
+    given, now_ms = _to_table(offsets), system_now_ms()
+    check_columns(given.column_names)
+    known = [name for name in (*REQUIRED, *OPTIONAL) if name in given.column_names]
+    texts = pa.table({name: given.column(name).cast(pa.string()).fill_null("") for name in known})
+    rows = to_offsets(texts, range(1, given.num_rows + 1), now_ms)
+    if taken_at is not None:
+        try:
+            rows = rows.taken_at(parse_time(taken_at.isoformat(), now_ms))
+        except ValueError as error:
+            raise ConfigError([f"taken_at {taken_at} {error}"]) from None
+    return translate_table(config, pair, replace(rows, given=given), disaster)
+
+
+def _to_table(offsets: Any) -> pa.Table:
+    if isinstance(offsets, Mapping):
+        rows = [(topic, int(number), offset) for topic, by in offsets.items() for number, offset in by.items()]
+        return pa.Table.from_pylist([dict(zip(REQUIRED, row, strict=True)) for row in rows], _SCHEMA)
+    if hasattr(offsets, "__arrow_c_stream__"):
+        return pa.table(offsets)
+    rows = list(offsets)
+    return pa.Table.from_pylist(rows) if rows else _SCHEMA.empty_table()
 
 
 def translate_table(
-    config: Config, pair: tuple[str, str], table: OffsetTable, *, is_source_lost: bool, stop: threading.Event
-) -> KeptAnswers:
-    """Return the answers to *table* from source to target (*pair*), by the tables and by what the clusters say now."""
-    with (
-        _live_state(config, [pair[0]] if is_source_lost else []) as live,
-        told_progress(len(table.offsets), stop) as told,
-    ):
-        translation = OffsetTranslation(config, live.state, live.clusters, IndexCatchUp(live.state))
-        streams = [config.names.inside(pair[0], topic) for topic in table.offsets.topics]
-        offsets = replace(table.offsets, topics=streams)
-        return translation.translate(pair, offsets, is_source_lost=is_source_lost, tell=told.add)
+    config: Config,
+    pair: tuple[str, str],
+    table: OffsetTable,
+    is_source_lost: bool,
+    tell: Callable[[int], None] = lambda done: None,
+) -> pa.Table:
+    """Return the answers to *table* from source to target (*pair*), by the tables and by what the clusters say now.
 
-
-@contextmanager
-def _live_state(config: Config, given_up: Sequence[str]) -> Iterator[LiveState]:
-    """Yield what the tables and the clusters say."""
+    *tell* hears how many more there are each time.
+    """
+    source, target = pair
+    names = config.names
+    streams = [names.inside(source, topic) for topic in table.offsets.topics]
+    given_up = [source] if is_source_lost else []
     with open_tables(config, "offset-sync translate") as tables:
-        yield LiveState(config, tables, given_up)
+        live = LiveState(config, tables, given_up)
+        translation = OffsetTranslation(config, live.state, live.clusters, IndexCatchUp(live.state))
+        offsets = replace(table.offsets, topics=streams)
+        answers = translation.translate(pair, offsets, is_source_lost=is_source_lost, tell=tell)
+    called = None if names.is_same else [names.topic(target, stream) for stream in streams]
+    return to_answer_table(table, answers, called)
+
+
+def _telling(total: int, stop: threading.Event) -> Callable[[int], None]:
+    """Return what logs how many of *total* are answered now and then; it raises OffsetSyncError once *stop* is set."""
+    done, told_at = 0, time.monotonic()
+
+    def tell(more: int) -> None:
+        nonlocal done, told_at
+        if stop.is_set():
+            raise OffsetSyncError("stopped; nothing was printed")
+        done += more
+        if time.monotonic() - told_at >= LINE_EVERY_S:
+            told_at = time.monotonic()
+            logger.info("translated %s of %s offsets", to_count(done), to_count(total))
+
+    return tell
 
 
 def _read(arguments: argparse.Namespace, now_ms: int) -> tuple[OffsetTable, list[str]]:
     """Return the offsets that *arguments* name, and what there is to say about them; raises ConfigError."""
-    one = [getattr(arguments, name) for name in REQUIRED]
-    is_one = any(each is not None for each in one)
-    if sum((is_one, arguments.file is not None, arguments.spark_checkpoint is not None)) != 1 or (
-        is_one and None in one
-    ):
+    one = {name: getattr(arguments, name) for name in REQUIRED}
+    is_one = any(each is not None for each in one.values())
+    ways = is_one + (arguments.file is not None) + (arguments.spark_checkpoint is not None)
+    if ways != 1 or (is_one and None in one.values()):
         raise ConfigError(["name the offsets: --topic, --partition and --offset, or --file, or --spark-checkpoint"])
     if arguments.format == SPARK and arguments.spark_checkpoint is None:
         raise ConfigError(["--format spark goes with --spark-checkpoint only"])
@@ -118,23 +188,18 @@ def _read(arguments: argparse.Namespace, now_ms: int) -> tuple[OffsetTable, list
     except ValueError as error:
         raise ConfigError([f"--taken-at {arguments.taken_at!a} {error}"]) from None
     if arguments.spark_checkpoint is not None:
-        found = read_checkpoint(arguments.spark_checkpoint, now_ms)
-        return found.table.all_taken_at(taken_at_ms), found.remarks
+        return read_checkpoint(arguments.spark_checkpoint, taken_at_ms, now_ms)
     if arguments.file is not None:
         return read_csv(arguments.file, now_ms).taken_at(taken_at_ms), []
-    return _one_offset(one, now_ms).taken_at(taken_at_ms), []
-
-
-def _one_offset(values: Sequence[str], now_ms: int) -> OffsetTable:
-    columns = pa.table({name: pa.array([value], pa.string()) for name, value in zip(REQUIRED, values, strict=True)})
     try:
-        return to_offsets(columns, np.zeros(1, np.int64), now_ms)
+        table = to_offsets(pa.table({name: [each] for name, each in one.items()}), [0], now_ms)
     except ConfigError as error:
         raise ConfigError([problem.replace("line 0: ", "--", 1) for problem in error.problems]) from None
+    return table.taken_at(taken_at_ms), []
 
 
 def _print(answers: pa.Table, wanted: str, pair: tuple[str, str]) -> None:
-    """Print to standard output; whoever reads it may have had enough."""
+    """Print to standard output; its reader may have had enough."""
     try:
         if wanted == "table":
             show_answers(answers, f"{visible(pair[0])} → {visible(pair[1])}", Console())

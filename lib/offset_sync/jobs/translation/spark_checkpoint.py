@@ -10,36 +10,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from offset_sync.jobs.translation.offset_table import OffsetTable, to_offsets
+from offset_sync.jobs.translation.offsets import OffsetTable, to_offsets
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.values import ABSENT
 from offset_sync.tables.delta.requirements import CHECKPOINT_FORMAT
 
-_INITIAL = "sources/{}/0"
 SOURCE = "source"
 """The column that says which source of the query an offset is of, counted from 0."""
 
 
-@dataclass(frozen=True)
-class SparkCheckpoint:
-    """The offsets of every Kafka source, and what was left out of it, as sentences."""
+def read_checkpoint(path: str, taken_at_ms: int | None, now_ms: int) -> tuple[OffsetTable, list[str]]:
+    """Return the offsets of every Kafka source in the checkpoint folder at *path*, and remarks, as sentences.
 
-    table: OffsetTable
-    remarks: list[str]
-
-
-def read_checkpoint(path: str, now_ms: int) -> SparkCheckpoint:
-    """Return the offsets in the checkpoint folder at *path*; raises ConfigError where it is none, or cannot be read.
-
-    Each has the time at which the micro-batch *before* was planned: they were read off the log after that. A query of
-    which no micro-batch is done stands where it began.
+    Each has the time *taken_at_ms*, by default that at which the micro-batch *before* was planned: they were read off
+    the log after that. A query of which no micro-batch is done stands where it began. Raises ConfigError where the
+    folder is no checkpoint, or cannot be read.
     """
     folder = Path(path)
     planned, done = (_last(folder / name) for name in ("offsets", "commits"))
@@ -65,8 +55,10 @@ def read_checkpoint(path: str, now_ms: int) -> SparkCheckpoint:
         raise ConfigError([f"--spark-checkpoint {path}: none of its sources is Kafka's"])
     names = (SOURCE, "topic", "partition", "offset")
     given = pa.table({n: pa.array(list(c), pa.string()) for n, c in zip(names, zip(*rows, strict=True), strict=True)})
-    table = to_offsets(given, np.arange(1, len(rows) + 1), now_ms)
-    return SparkCheckpoint(table.taken_at(at_ms if at_ms > 0 else None), remarks)
+    table = to_offsets(given, range(1, len(rows) + 1), now_ms)
+    if taken_at_ms is not None:
+        at_ms = taken_at_ms
+    return table.taken_at(at_ms if at_ms > 0 else None), remarks
 
 
 def _last(folder: Path) -> int | None:
@@ -96,8 +88,8 @@ def _plan(file: Path) -> tuple[int, dict[int, str]]:
 
 def _initial(folder: Path) -> dict[int, str]:
     """Return where each source of a query began; Spark wrote it down before the first plan."""
-    numbers = sorted(int(each.name) for each in (folder / "sources").iterdir()) if (folder / "sources").is_dir() else []
-    return {n: _lines(folder / _INITIAL.format(n))[1] for n in numbers if (folder / _INITIAL.format(n)).is_file()}
+    files = {int(each.parent.name): each for each in (folder / "sources").glob("*/0")}
+    return {number: _lines(files[number])[1] for number in sorted(files)}
 
 
 def _kafka_offsets(text: str) -> list[tuple[str, str, str]] | None:

@@ -25,7 +25,7 @@ def checkpoint(folder: Path, plans: dict[int, str], done: list[int]) -> Path:
 
 
 def offsets(folder: Path) -> list[dict[str, str]]:
-    return read_checkpoint(str(folder), NOW_MS).table.given.to_pylist()
+    return read_checkpoint(str(folder), None, NOW_MS)[0].given.to_pylist()
 
 
 def row(source: int, topic: str, partition: int, offset: int) -> dict[str, str]:
@@ -35,18 +35,23 @@ def row(source: int, topic: str, partition: int, offset: int) -> dict[str, str]:
 def test_the_last_micro_batch_that_is_done_says_what_is_read_and_not_one_that_is_only_planned(tmp_path: Path) -> None:
     plans = {8: '{"orders":{"0":5}}', 9: '{"orders":{"0":7,"1":2}}', 10: '{"orders":{"0":9,"1":4}}'}
     folder = checkpoint(tmp_path, plans, [8, 9])
-    found = read_checkpoint(str(folder), NOW_MS)
-    assert found.table.given.to_pylist() == [row(0, "orders", 0, 7), row(0, "orders", 1, 2)]
-    assert found.remarks == [
+    table, remarks = read_checkpoint(str(folder), None, NOW_MS)
+    assert table.given.to_pylist() == [row(0, "orders", 0, 7), row(0, "orders", 1, 2)]
+    assert remarks == [
         "micro-batch 9 is the last one that is done; 10 is planned and not done, so its records count as unread"
     ]
 
 
 def test_offsets_have_the_time_before_which_they_cannot_have_been_read(tmp_path: Path) -> None:
     folder = checkpoint(tmp_path, {8: '{"orders":{"0":5}}', 9: '{"orders":{"0":7}}'}, [8, 9])
-    assert read_checkpoint(str(folder), NOW_MS).table.offsets.taken_at_ms.tolist() == [1008]
+
+    def taken_at_ms(given_ms: int | None) -> list[int]:
+        times: list[int] = read_checkpoint(str(folder), given_ms, NOW_MS)[0].offsets.taken_at_ms.tolist()
+        return times
+
+    assert (taken_at_ms(None), taken_at_ms(5000)) == ([1008], [5000])
     (folder / "offsets" / "8").unlink()
-    assert read_checkpoint(str(folder), NOW_MS).table.offsets.taken_at_ms.tolist() == [-1]
+    assert (taken_at_ms(None), taken_at_ms(5000)) == ([-1], [5000])
 
 
 def test_a_query_of_which_nothing_is_done_stands_where_it_began(tmp_path: Path) -> None:
@@ -59,9 +64,9 @@ def test_a_query_of_which_nothing_is_done_stands_where_it_began(tmp_path: Path) 
 
 def test_sources_that_are_not_kafkas_are_left_out_by_name(tmp_path: Path) -> None:
     lines = '5\n{"orders":{"0":7}}\n{"logOffset":3}\n-\n{"sourceVersion":1,"index":{"a":2}}'
-    found = read_checkpoint(str(checkpoint(tmp_path, {0: lines}, [0])), NOW_MS)
-    assert found.table.given.to_pylist() == [row(1, "orders", 0, 7)]
-    assert [each for each in found.remarks if "left out" in each] == [
+    table, remarks = read_checkpoint(str(checkpoint(tmp_path, {0: lines}, [0])), None, NOW_MS)
+    assert table.given.to_pylist() == [row(1, "orders", 0, 7)]
+    assert [each for each in remarks if "left out" in each] == [
         f"source {number} is left out: it has no offsets of Kafka" for number in (0, 2, 3, 4)
     ]
 
@@ -80,9 +85,9 @@ def test_what_is_no_checkpoint_of_kafka_is_told(tmp_path: Path, text: str, said:
     folder = checkpoint(tmp_path, {0: "5"}, [0])
     (folder / "offsets" / "0").write_text(text)
     with pytest.raises(ConfigError, match=said):
-        read_checkpoint(str(folder), NOW_MS)
+        read_checkpoint(str(folder), None, NOW_MS)
 
 
 def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no checkpoint of a query"):
-        read_checkpoint(str(tmp_path / "nowhere"), NOW_MS)
+        read_checkpoint(str(tmp_path / "nowhere"), None, NOW_MS)

@@ -12,11 +12,17 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from offset_sync.jobs.translation.answers import summary, to_answer_table
-from offset_sync.jobs.translation.csv_offsets import parse_csv
-from offset_sync.jobs.translation.offset_table import ANSWER_COLUMNS
-from offset_sync.jobs.translation.print_answers import print_csv, print_json, print_spark, starting_offsets
-from offset_sync.jobs.translation.show_answers import MOST, show_answers
+from offset_sync.jobs.translation.answers import (
+    MOST,
+    print_csv,
+    print_json,
+    print_spark,
+    show_answers,
+    starting_offsets,
+    summary,
+    to_answer_table,
+)
+from offset_sync.jobs.translation.offsets import ANSWER_COLUMNS, parse_csv
 from offset_sync.model.values import State
 from offset_sync.status.kept_offsets import KeptAnswers
 
@@ -25,7 +31,7 @@ LINES = b'topic,sink,partition,offset\norders,"a, ""b""",0,007\norders,=x,1,9\np
 REASON = 'orders-1 ends at 3 at dc1: "another" topic, or cluster'
 
 
-def answers() -> tuple[pa.Table, KeptAnswers]:
+def answers() -> pa.Table:
     table = parse_csv(LINES, NOW_MS)
     found = KeptAnswers(3)
     found.target_offset = np.array([5, -1, 1_000_017])
@@ -33,12 +39,12 @@ def answers() -> tuple[pa.Table, KeptAnswers]:
     found.duplicates, found.duplicates_at_most = np.array([0, 0, 12]), np.array([0, 0, 30])
     found.lost = np.array([0, 0, 4])
     found.explain(np.array([1]), REASON)
-    return to_answer_table(table, found), found
+    return to_answer_table(table, found)
 
 
 def printed(how: Any) -> str:
     out = io.StringIO()
-    how(answers()[0], out)
+    how(answers(), out)
     return out.getvalue()
 
 
@@ -54,7 +60,7 @@ def test_csv_has_what_was_given_and_the_answer() -> None:
 
 
 def test_csv_goes_out_in_parts_and_none_is_lost() -> None:
-    table = pa.concat_tables([answers()[0]] * 50_000).combine_chunks()
+    table = pa.concat_tables([answers()] * 50_000).combine_chunks()
     out = io.StringIO()
     print_csv(table, out)
     assert out.getvalue().count("\n") == 150_001
@@ -83,19 +89,19 @@ def test_sparks_form_leaves_out_what_is_withheld() -> None:
 
 
 def test_sparks_form_has_a_line_per_source() -> None:
-    table = answers()[0].append_column("source", pa.array(["0", "1", "0"]))
+    table = answers().append_column("source", pa.array(["0", "1", "0"]))
     assert list(starting_offsets(table)) == [{"orders": {"0": 5}, "pay-in": {"12": 1_000_017}}, {}]
 
 
 def test_the_summary_counts_by_reason() -> None:
-    assert summary(answers()[1]) == ["1 of 3 offsets are withheld: COMMIT_BEYOND_END 1"]
-    assert summary(KeptAnswers(3)) == []
+    assert summary(answers()) == ["1 of 3 offsets are withheld: COMMIT_BEYOND_END 1"]
+    assert summary(answers().slice(2)) == []
 
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_table_fits_and_says_why(width: int) -> None:
     out = io.StringIO()
-    show_answers(answers()[0], "dc1 → dc2", Console(file=out, width=width))
+    show_answers(answers(), "dc1 → dc2", Console(file=out, width=width))
     text = out.getvalue()
     assert max(map(len, text.splitlines())) <= width
     for word in ("COMMIT_BEYOND_END", "1000017", "12 to 30", "INDEX_BEHIND", "pay-in-12"):
@@ -104,7 +110,7 @@ def test_the_table_fits_and_says_why(width: int) -> None:
 
 
 def test_of_very_many_the_withheld_ones_stand_first() -> None:
-    table, _ = answers()
+    table = answers()
     many = pa.concat_tables([table.slice(0, 1)] * 200 + [table.slice(1, 1)])
     out = io.StringIO()
     show_answers(many, "dc1 → dc2", Console(file=out, width=100))

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from offset_sync.jobs.translation.csv_offsets import parse_csv, read_csv
-from offset_sync.jobs.translation.offset_table import OffsetTable, parse_time
+from offset_sync.jobs.translation.offsets import OffsetTable, parse_csv, parse_time, read_csv
 from offset_sync.model.errors import ConfigError
 
 NOW_MS = 1_795_000_000_000
@@ -94,7 +93,7 @@ def test_a_header_that_will_not_do_is_told(text: bytes, said: str) -> None:
 
 
 def test_a_body_that_is_no_text_is_told() -> None:
-    assert "UTF8" in problems(HEADER + b"orders\xff,0,1\n")[0]
+    assert problems(HEADER + b"orders,0,1\norders\xff,0,1\n") == ["line 3: not UTF-8"]
 
 
 def test_times_and_epochs_may_be_there_and_may_be_empty() -> None:
