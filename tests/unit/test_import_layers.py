@@ -51,7 +51,7 @@ ALL_ROOMS = {**ROOMS, **INNER_ROOMS}
 PURE = ("model", "decode", "translate", "contents.alignment")
 # Who imports what of the room of copies without headers: one module each.
 DOORS_OF_CONTENTS = {
-    "jobs.checks.mirrors": "contents.check",
+    "jobs.checks.copies": "contents.check",
     "jobs.index_records": "contents.index_contents",
     "jobs.maintain_tables": "contents.known_logs",
 }

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 from offset_sync.config import Config
 from offset_sync.config.presets import PRESETS
 from offset_sync.kafka.range_reader import OffsetRange
-from offset_sync.kafka.tail_reader import AskedLogs, SeenLogs, TailRecord
+from offset_sync.kafka.tail_reader import SeenLogs, TailRecord
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level, Lines
 from offset_sync.model.values import TopicPartition
@@ -89,11 +89,9 @@ _Found = Mapping[TopicPartition, Alike]
 _Topics = Mapping[str, Sequence[Alike]]
 
 
-def judge_contents(
-    config: Config, clusters: Mapping[str, AskedLogs], seen: Mapping[str, SeenLogs], alias: str
-) -> list[Finding]:
-    """Return what the newest copies at *alias* show, beside the originals that *clusters* have; these are asked."""
-    return list(_judged(config, alias, *_compared_logs(config, clusters, seen, alias)))
+def judge_contents(config: Config, seen: Mapping[str, SeenLogs], alias: str) -> list[Finding]:
+    """Return what the newest copies at *alias* show, beside the originals at other clusters, which are asked."""
+    return list(_judged(config, alias, *_compared_logs(config, seen, alias)))
 
 
 def _judged(config: Config, alias: str, found: _Found, silent: Mapping[str, str]) -> Iterator[Finding]:
@@ -111,12 +109,12 @@ def _judged(config: Config, alias: str, found: _Found, silent: Mapping[str, str]
     none = {name: each for name, each in topics.items() if not _matches(each)}
     yield from _nothing_found(none, lines)
     for reason in sorted(set(silent.values())):
-        yield lines.of(Level.SKIP, [name for name, why in silent.items() if why == reason], reason)
+        yield lines.of(Level.SKIP, reason, [name for name, why in silent.items() if why == reason])
     wrong = {name for each in findings for name in each.topics}
     if right := topics.keys() - none.keys() - wrong:
         count = sum(len(_matches(topics[name])) for name in right)
         says = " and ".join(("order", *config.mirror.keeps)) if config.mirror.order == "kept" else "keeps"
-        yield lines.of(Level.OK, right, f"{count} copies have originals, and {says} hold as the file says")
+        yield lines.of(Level.OK, f"{count} copies have originals, and {says} hold as the file says", right)
 
 
 def _keeps(config: Config, topics: _Topics, lines: Lines) -> Iterator[Finding]:
@@ -126,12 +124,12 @@ def _keeps(config: Config, topics: _Topics, lines: Lines) -> Iterator[Finding]:
         others = _TIMES if is_appended else "have other times than their originals"
         text = f"{_share(bad, topics)} {others}, so none is told by contents; leave timestamps out of mirror.keeps"
         remedy = ", or set it to CreateTime, and begin" if is_appended else " and begin"
-        yield lines.of(Level.FAIL, bad, f"{text}{remedy} with new tables")
+        yield lines.of(Level.FAIL, f"{text}{remedy} with new tables", bad)
     if "headers" in keeps and (bad := _where(topics, lambda one: (m for m in one.matches if not m.keeps_headers))):
         added = _added_headers([each for some in bad.values() for each in some])
         names = f" ({', '.join(added)} added)" if added else ""
         text = f"{_share(bad, topics)} have other headers than their originals{names}; leave headers out of"
-        yield lines.of(Level.FAIL, bad, f"{text} mirror.keeps and begin with new tables{_of_preset(added)}")
+        yield lines.of(Level.FAIL, f"{text} mirror.keeps and begin with new tables{_of_preset(added)}", bad)
 
 
 def _of_preset(added: Sequence[str]) -> str:
@@ -149,14 +147,14 @@ def _more(config: Config, topics: _Topics, lines: Lines) -> Iterator[Finding]:
     }
     for name in (name for name, is_kept in kept.items() if is_kept and name not in config.mirror.keeps):
         text = f"all {len(matches)} copies looked at have {name} of their originals, which mirror.keeps leaves out; add"
-        yield lines.of(Level.WARN, topics, f"{text} them, with new tables, and more answers are exact")
+        yield lines.of(Level.WARN, f"{text} them, with new tables, and more answers are exact", topics)
 
 
 def _order(config: Config, topics: _Topics, lines: Lines) -> Iterator[Finding]:
     if config.mirror.order == "kept" and (bad := _where(topics, lambda one: one.disordered)):
         first = next(iter(bad.values()))[0].copy.content.offset
         text = f"{_share(bad, topics)} come behind later ones, first at offset {first}; set mirror.order: any, or have"
-        yield lines.of(Level.WARN, bad, f"{text} the mirror keep the order (one request in flight, or idempotence)")
+        yield lines.of(Level.WARN, f"{text} the mirror keep the order (one request in flight, or idempotence)", bad)
 
 
 def _aliens(topics: _Topics, lines: Lines) -> Iterator[Finding]:
@@ -164,19 +162,19 @@ def _aliens(topics: _Topics, lines: Lines) -> Iterator[Finding]:
         count, of_all = sum(map(len, bad.values())), sum(one.copies for name in bad for one in topics[name])
         first = next(iter(bad.values()))[0].content.offset
         text = f"{count} of {of_all} have key and value of no original, first at offset {first}: unread by everyone"
-        yield lines.of(Level.WARN, bad, f"{text}; find out what changes records, or who writes to the copy")
+        yield lines.of(Level.WARN, f"{text}; find out what changes records, or who writes to the copy", bad)
 
 
 def _nothing_found(none: _Topics, lines: Lines) -> Iterator[Finding]:
     alike = {name for name, some in none.items() if any(each.are_alike for each in some)}
     if alike:
         text = "hardly any has a key and value of its own, so nothing shows of order and keeps, and answers are early"
-        yield lines.of(Level.WARN, alike, f"{text} or withheld as AMBIGUOUS; have the mirror stamp headers")
+        yield lines.of(Level.WARN, f"{text} or withheld as AMBIGUOUS; have the mirror stamp headers", alike)
     if other := none.keys() - alike:
         copies = sum(each.copies for name in other for each in none[name])
         originals = sum(each.originals for name in other for each in none[name])
         text = f"none of {copies} copies has key and value of one of {originals} originals of that time"
-        yield lines.of(Level.WARN, other, f"{text}; find out whether this is a copy, and what changes its records")
+        yield lines.of(Level.WARN, f"{text}; find out whether this is a copy, and what changes its records", other)
 
 
 def _where(topics: _Topics, found_in: Callable[[Alike], Iterable[_Each]]) -> dict[str, list[_Each]]:
@@ -193,7 +191,7 @@ def _matches(some: Sequence[Alike]) -> list[Match]:
 
 
 def _compared_logs(
-    config: Config, clusters: Mapping[str, AskedLogs], seen: Mapping[str, SeenLogs], alias: str
+    config: Config, seen: Mapping[str, SeenLogs], alias: str
 ) -> tuple[dict[TopicPartition, Alike], dict[str, str]]:
     """Return how the copies at *alias* compare with originals, log by log; of other topics, by name, why not."""
     mine = seen[alias]
@@ -201,13 +199,13 @@ def _compared_logs(
     found, lagging = dict[TopicPartition, Alike](), dict[str, list[TopicPartition]]()
     for stream, origin in origins.items():
         for place, copies in mine.logs_of(stream).items():
-            there = seen.get(str(origin), SeenLogs(str(origin)))
-            if not there.error and place in there.ends:
+            there = seen.get(str(origin))
+            if there is not None and place in there.ends:
                 found[place] = _compared(copies, there.records.get(place, ()))
                 if not found[place].matches:
                     lagging.setdefault(str(origin), []).append(place)
     for origin, places in lagging.items():
-        for place, originals in _around(clusters[origin], seen[origin], mine, places).items():
+        for place, originals in _around(seen[origin], mine, places).items():
             found[place] = _compared(mine.records[place], originals) if originals else found[place]
     found = {place: each for place, each in found.items() if each.originals}
     compared_streams = {place.topic for place in found}
@@ -219,17 +217,17 @@ def _compared_logs(
 
 
 def _around(
-    origin: AskedLogs, there: SeenLogs, mine: SeenLogs, places: list[TopicPartition]
+    there: SeenLogs, mine: SeenLogs, places: list[TopicPartition]
 ) -> Mapping[TopicPartition, Sequence[TailRecord]]:
     """Return originals around the time of the oldest copies that were read, each log in its order."""
     times = {place: mine.records[place][0].content.timestamp_ms for place in places}
     try:
-        near = origin.offsets_at(times)
+        near = there.reader.offsets_at(times)
         ranges = {}
         for place, offset in near.items():
             ends = there.ends[place]
             ranges[place] = OffsetRange(max(ends.log_start, offset - _AROUND), min(ends.log_end, offset + 2 * _AROUND))
-        return origin.tails(ranges, is_committed=False).records
+        return there.reader.read(ranges, is_committed=False).records
     except ClusterError:
         return {}
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.log_consumer import log_consumer, next_messages
-from offset_sync.kafka.partition_answer import Committed
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.kafka.record_reader import to_content
 from offset_sync.kafka.topic_metadata import LogEnds
@@ -45,41 +45,6 @@ class Tails:
 
 
 Ends = Mapping[TopicPartition, LogEnds]
-
-
-class AskedLogs(Protocol):
-    """One cluster, which is asked about streams; each answer ends in bounded time. Raises ClusterError where none."""
-
-    def ends(self, places: Iterable[TopicPartition]) -> Ends:
-        """Return the ends of the logs of which somebody says them."""
-
-    def tails(self, ranges: Mapping[TopicPartition, OffsetRange], *, is_committed: bool = True) -> Tails:
-        """Return the records of ranges, as far as they come in time."""
-
-    def offsets_at(self, times: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """Return where the first record of each log stands that is not older than a time (ms)."""
-
-    def group_offsets(self, groups: Sequence[str]) -> Mapping[str, Mapping[TopicPartition, Committed]]:
-        """Return what groups have committed, of those of which somebody says it."""
-
-
-@dataclass(frozen=True)
-class SeenLogs:
-    """What a cluster has of streams: how many partitions each has, and the newest records of some of these.
-
-    *unread* are the streams of which not all that was wanted could be read in time. *error*: nothing could be.
-    """
-
-    alias: str
-    partitions: Mapping[str, int] = field(default_factory=dict)
-    ends: Ends = field(default_factory=dict)
-    records: Mapping[TopicPartition, Sequence[TailRecord]] = field(default_factory=dict)
-    unread: frozenset[str] = frozenset()
-    error: str = ""
-
-    def logs_of(self, stream: str) -> dict[TopicPartition, Sequence[TailRecord]]:
-        """Return what was read of a stream, log by log."""
-        return {place: each for place, each in self.records.items() if place.topic == stream and each}
 
 
 class TailReader:
@@ -133,6 +98,27 @@ class TailReader:
             for each in answers
             if each.error is None and each.offset >= 0
         }
+
+
+@dataclass(frozen=True)
+class SeenLogs:
+    """What a cluster has of streams: how many partitions each has, and the newest records of some of these.
+
+    *admin* and *reader* are whom to ask for more. *unread* are the streams of which not all that was wanted could be
+    read in time. *error*: nothing could be.
+    """
+
+    admin: ClusterAdmin
+    reader: TailReader
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    ends: Ends = field(default_factory=dict)
+    records: Mapping[TopicPartition, Sequence[TailRecord]] = field(default_factory=dict)
+    unread: frozenset[str] = frozenset()
+    error: str = ""
+
+    def logs_of(self, stream: str) -> dict[TopicPartition, Sequence[TailRecord]]:
+        """Return what was read of a stream, log by log."""
+        return {place: each for place, each in self.records.items() if place.topic == stream and each}
 
 
 def _read(

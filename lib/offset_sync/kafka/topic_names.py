@@ -16,6 +16,7 @@ from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.kafka.partition_answer import Committed, ManyGroups
 from offset_sync.kafka.range_reader import PATIENCE_S, Chunk, OffsetRange, RangeReader
 from offset_sync.kafka.record_reader import RecordReader
+from offset_sync.kafka.tail_reader import TailReader, Tails
 from offset_sync.kafka.topic_metadata import LogEnds, Reach, TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import EpochChange, OffsetWrite, RecordContent, ToldEnd, TopicPartition
@@ -164,6 +165,25 @@ class NamedRangeReader(RangeReader):
         return super().read(self._door.outs(ranges))
 
 
+class NamedTailReader(TailReader):
+    """A :class:`TailReader` that is asked about streams, and answers so."""
+
+    def __init__(self, alias: str, options: Mapping[str, str], names: TopicNames) -> None:
+        super().__init__(alias, options)
+        self._door = _Door(alias, names)
+
+    def read(
+        self, ranges: Mapping[TopicPartition, OffsetRange], deadline: float = 10.0, *, is_committed: bool = True
+    ) -> Tails:
+        """Return the records of the *ranges* that come in time; see :meth:`TailReader.read`."""
+        found = super().read(self._door.outs(ranges), deadline, is_committed=is_committed)
+        return Tails(self._door.ins(found.records), frozenset(self._door.ins(dict.fromkeys(found.unread))))
+
+    def offsets_at(self, times: Mapping[TopicPartition, int], deadline: float = 10.0) -> dict[TopicPartition, int]:
+        """Return where the first record stands that is not older than a time; see :meth:`TailReader.offsets_at`."""
+        return self._door.ins(super().offsets_at(self._door.outs(times), deadline))
+
+
 class NamedLeaderEpochs(LeaderEpochs):
     """:class:`LeaderEpochs` that are asked about streams, and answer so."""
 
@@ -205,3 +225,8 @@ def open_reader(alias: str, options: Mapping[str, str], names: TopicNames) -> Re
 def open_ranges(alias: str, options: Mapping[str, str], names: TopicNames) -> RangeReader:
     """Return who reads stretches of streams."""
     return RangeReader(alias, options) if names.is_same else NamedRangeReader(alias, options, names)
+
+
+def open_tails(alias: str, options: Mapping[str, str], names: TopicNames) -> TailReader:
+    """Return who reads the newest records of streams."""
+    return TailReader(alias, options) if names.is_same else NamedTailReader(alias, options, names)

@@ -38,21 +38,22 @@ class Finding:
 
 @dataclass(frozen=True)
 class Lines:
-    """Makes the findings of one check at one place that are about topics."""
+    """Makes the findings of one check at one place."""
 
     place: str
     check: str
 
-    def of(self, level: Level, topics: Iterable[str], text: str) -> Finding:
-        """Return what *text* says of *topics*, which are named in front of it."""
+    def of(self, level: Level, text: str, topics: Iterable[str] = ()) -> Finding:
+        """Return what *text* says; the *topics* that it is about are named in front of it."""
         named = tuple(sorted(topics))
         return Finding(level, self.place, self.check, f"{some(named)}: {text}" if named else text, named)
 
 
-def check_by_check(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings of each check together, in the order in which checks come up."""
+def in_order(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings of each place together, and there those of each check, in the order in which these come."""
+    places = list(dict.fromkeys(each.place for each in findings))
     checks = list(dict.fromkeys(each.check for each in findings))
-    return sorted(findings, key=lambda each: checks.index(each.check))
+    return sorted(findings, key=lambda each: (places.index(each.place), checks.index(each.check)))
 
 
 def some(names: Iterable[str], most: int = 3) -> str:

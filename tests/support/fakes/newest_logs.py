@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from offset_sync.config import Config, parse_config
-from offset_sync.jobs.checks.mirrors import AskedCluster, check_mirrors
+from offset_sync.jobs.check import judge_mirrors
+from offset_sync.jobs.checks.cluster import Cluster
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.partition_answer import Committed
 from offset_sync.kafka.range_reader import OffsetRange
-from offset_sync.kafka.tail_reader import TailRecord, Tails
+from offset_sync.kafka.tail_reader import TailReader, TailRecord, Tails
 from offset_sync.kafka.topic_metadata import LogEnds
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.finding import Finding
+from offset_sync.model.finding import Finding, in_order
 from offset_sync.model.values import RecordContent, TopicPartition
 
 Headers = Mapping[str, bytes]
@@ -57,7 +59,7 @@ def stamped(originals: Sequence[TailRecord], origin: bytes = b"dc1", first: int 
 
 
 @dataclass
-class MemoryLogs:
+class MemoryLogs(ClusterAdmin, TailReader):
     """One cluster by streams. It notes the *ranges* that it was asked for.
 
     *late* are logs that do not come in time.
@@ -65,22 +67,22 @@ class MemoryLogs:
 
     alias: str
     logs: Mapping[TopicPartition, Sequence[TailRecord]]
-    committed: Mapping[str, Mapping[TopicPartition, Committed]] = field(default_factory=dict)
-    starts: Mapping[TopicPartition, int] = field(default_factory=dict)
+    committed: Mapping[str, dict[TopicPartition, Committed]] = field(default_factory=dict)
     late: frozenset[TopicPartition] = frozenset()
     is_silent: bool = False
     ranges: list[tuple[TopicPartition, OffsetRange, bool]] = field(default_factory=list)
 
-    def ends(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, LogEnds]:
+    def ends(self, partitions: Iterable[TopicPartition], deadline: float = 0.0) -> dict[TopicPartition, LogEnds]:
         self._answer()
         found = {}
-        for place in {*places} & self.logs.keys():
-            records = self.logs[place]
-            end = records[-1].content.offset + 1 if records else 0
-            found[place] = LogEnds(self.starts.get(place, records[0].content.offset if records else 0), end)
+        for place in {*partitions} & self.logs.keys():
+            offsets = [each.content.offset for each in self.logs[place]]
+            found[place] = LogEnds(offsets[0], offsets[-1] + 1) if offsets else LogEnds(0, 0)
         return found
 
-    def tails(self, ranges: Mapping[TopicPartition, OffsetRange], *, is_committed: bool = True) -> Tails:
+    def read(
+        self, ranges: Mapping[TopicPartition, OffsetRange], deadline: float = 0.0, *, is_committed: bool = True
+    ) -> Tails:
         self._answer()
         self.ranges += [(place, each, is_committed) for place, each in ranges.items()]
         found = {
@@ -90,12 +92,14 @@ class MemoryLogs:
         }
         return Tails(found, self.late & ranges.keys())
 
-    def offsets_at(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    def offsets_at(self, times: Mapping[TopicPartition, int], deadline: float = 0.0) -> dict[TopicPartition, int]:
         self._answer()
         at = {p: [r.content.offset for r in self.logs[p] if r.content.timestamp_ms >= t] for p, t in times.items()}
         return {place: offsets[0] for place, offsets in at.items() if offsets}
 
-    def group_offsets(self, groups: Sequence[str]) -> dict[str, Mapping[TopicPartition, Committed]]:
+    def committed_offsets(
+        self, groups: Sequence[str], deadline: float = 0.0
+    ) -> dict[str, dict[TopicPartition, Committed] | ClusterError]:
         self._answer()
         return {group: self.committed[group] for group in groups if group in self.committed}
 
@@ -112,10 +116,10 @@ def known_config(aliases: Sequence[str] = ("dc1", "dc2"), **sections: Any) -> Co
 
 def asked(
     config: Config, logs: Mapping[str, Mapping[str, Sequence[TailRecord]]], **more: Mapping[str, Any]
-) -> dict[str, AskedCluster]:
+) -> dict[str, Cluster]:
     """Return clusters with *logs*: by cluster and by what it calls a log, ``orders`` (partition 0) or ``orders/1``.
 
-    *more* are other fields of :class:`MemoryLogs`, by cluster.
+    We may read all of them. *more* are other fields of :class:`MemoryLogs`, by cluster.
     """
     clusters = {}
     for alias, named in logs.items():
@@ -124,8 +128,24 @@ def asked(
         for place in streams:
             counts[place.topic] = max(counts.get(place.topic, 0), place.partition + 1)
         source = MemoryLogs(alias, streams, **{name: each[alias] for name, each in more.items() if alias in each})
-        clusters[alias] = AskedCluster(source, counts, list(counts))
+        rights = {config.names.outside(alias, each): frozenset({"READ"}) for each in counts}
+        clusters[alias] = Cluster(alias, source, source, topics=rights, partitions=counts)
     return clusters
+
+
+def silent_cluster(**answers: Any) -> Cluster:
+    """Return dc2, which has given these *answers* and is asked for no more."""
+    source = MemoryLogs("dc2", {}, is_silent=True)
+    return Cluster("dc2", source, source, **answers)
+
+
+def wrong(findings: Iterable[Finding]) -> dict[str, str]:
+    """Return what is not OK, "LEVEL check" to text; all of it is about dc2."""
+    found = list(findings)
+    assert {each.place for each in found} == {"clusters.dc2"}
+    lines = [(f"{each.level.value} {each.check}", each.text) for each in found if each.level.value != "OK"]
+    assert len(dict(lines)) == len(lines)
+    return dict(lines)
 
 
 def place_of(config: Config, alias: str, name: str) -> TopicPartition:
@@ -134,21 +154,22 @@ def place_of(config: Config, alias: str, name: str) -> TopicPartition:
     return TopicPartition(config.names.inside(alias, topic), int(partition or 0))
 
 
-def found_at(findings: Mapping[str, Sequence[Finding]] | Sequence[Finding], alias: str = "") -> list[str]:
-    """Return the findings at a cluster, or all, as ``LEVEL check: text``."""
-    chosen = findings if not isinstance(findings, Mapping) else findings[alias]
-    return [f"{each.level.value} {each.check}: {each.text}" for each in chosen]
+def told(config: Config, clusters: Mapping[str, Cluster]) -> dict[str, list[str]]:
+    """Return what is found, ``LEVEL check: text`` by place."""
+    found: dict[str, list[str]] = {f"clusters.{alias}": [] for alias in clusters}
+    for each in in_order([*judge_mirrors(config, clusters)]):
+        found.setdefault(each.place, []).append(f"{each.level.value} {each.check}: {each.text}")
+    return found
 
 
 def said_at(
     alias: str, config: Config, logs: Mapping[str, Mapping[str, Sequence[TailRecord]]], **more: Mapping[str, Any]
 ) -> list[str]:
     """Return what is found at a cluster with these *logs*."""
-    return found_at(check_mirrors(config, asked(config, logs, **more)).clusters, alias)
+    return told(config, asked(config, logs, **more))[f"clusters.{alias}"]
 
 
-def said_between(
-    config: Config, logs: Mapping[str, Mapping[str, Sequence[TailRecord]]], **more: Mapping[str, Any]
-) -> list[str]:
+def said_between(config: Config, logs: Mapping[str, Mapping[str, Sequence[TailRecord]]]) -> list[str]:
     """Return what is found between clusters with these *logs*."""
-    return found_at(check_mirrors(config, asked(config, logs, **more)).between)
+    found = told(config, asked(config, logs))
+    return [*found.get("topics", ()), *found.get("mirror", ())]

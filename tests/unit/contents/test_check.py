@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from fakes.newest_logs import asked, copied, found_at, known_config, natives, record, said_at
-from offset_sync.jobs.checks.mirrors import check_mirrors
+from fakes.newest_logs import asked, copied, known_config, natives, record, said_at, told
 from offset_sync.kafka.tail_reader import TailRecord
 
 CHECK = "copies: "
@@ -45,8 +44,8 @@ def test_flows_of_the_same_names_are_looked_at_too_and_each_cluster_for_itself()
     flows = [["dc1", "dc2"], ["dc1", "dc3"]]
     config = known_config(("dc1", "dc2", "dc3"), mirror={"identity": "fingerprint", "flows": flows, "exclusive": True})
     logs = {"dc1": {"orders": ORIGINALS}, "dc2": {"orders": copied(ORIGINALS)}, "dc3": {"orders": moved(ORIGINALS)}}
-    found = check_mirrors(config, asked(config, logs)).clusters
-    levels = {alias: [each[:4] for each in found_at(found, alias) if CHECK in each] for alias in found}
+    found = told(config, asked(config, logs))
+    levels = {alias: [each[:4] for each in found[f"clusters.{alias}"] if CHECK in each] for alias in logs}
     assert levels == {"dc1": [], "dc2": ["OK c"], "dc3": ["FAIL"]}
 
 
@@ -118,9 +117,8 @@ def test_where_nothing_can_be_compared_the_reason_is_told() -> None:
     ]
 
 
-def test_originals_are_read_as_the_mirror_copies_them_and_copies_as_consumers_do() -> None:
+def test_records_are_read_as_the_mirror_copies_them_those_of_aborted_transactions_too() -> None:
     config = known_config(mirror={"identity": "fingerprint", "names": "mm2"})
     clusters = asked(config, {"dc1": {"orders": ORIGINALS}, "dc2": {"dc1.orders": copied(ORIGINALS)}})
-    check_mirrors(config, clusters)
-    committed = {a: {c for _, _, c in each.logs.ranges} for a, each in clusters.items()}  # type: ignore[attr-defined]
-    assert committed == {"dc1": {False}, "dc2": {True}}
+    told(config, clusters)
+    assert {each for _, _, each in clusters["dc1"].reader.ranges} == {False}  # type: ignore[attr-defined]

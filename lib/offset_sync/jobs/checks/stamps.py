@@ -1,10 +1,12 @@
-"""What the headers of the newest records say, log by log. Pure."""
+"""What the headers of the newest records say, one by one. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+import base64
+import json
+import re
+from collections.abc import Collection, Iterator, Sequence
+from enum import Enum, auto
 from typing import NamedTuple
 
 import numpy as np
@@ -12,126 +14,150 @@ import pyarrow as pa
 
 from offset_sync.config import Config, Mirror
 from offset_sync.config.presets import PRESETS
-from offset_sync.decode.stamps import OFFSET_HEADER, ORIGIN_HEADER
+from offset_sync.decode.one_origin import OTHER_ORIGIN
+from offset_sync.decode.place_header import NO_PLACE
 from offset_sync.ingest.stream_identities import identities_at
-from offset_sync.jobs.checks.wrapped_headers import wrapped_offset, wrapped_origin
 from offset_sync.kafka.tail_reader import SeenLogs, TailRecord
-from offset_sync.model.values import RecordContent, TopicPartition
+from offset_sync.model.values import TopicPartition
+
+_CONVERTER = "set the connector's header.converter to org.apache.kafka.connect.converters.ByteArrayConverter"
+_ARRAY_OF_JAVA = re.compile(r'"?\[B@[0-9a-f]{1,8}"?')
+_LONGEST, _MOST_SHOWN = 1_000, 40
+
+
+class Kind(Enum):
+    """NATIVE: no stamp. STAMPED: a copy from another cluster. The others are wrong, or of nobody's concern here."""
+
+    WRAPPED = auto()
+    UNREADABLE = auto()
+    OTHER_PRESET = auto()
+    ELSEWHERE = auto()
+    UNKNOWN = auto()
+    FROM_HERE = auto()
+    STAMPED = auto()
+    NATIVE = auto()
 
 
 class Stamp(NamedTuple):
-    """What the headers of a record say: *origin* and *offset*, or the *reason* why nobody can tell; else it is native.
+    """What the headers of a record say; *said* is what to show of them.
 
-    *wrapped* says what a wrong converter has made of them. *is_elsewhere*: they are of a record of another place.
-    *preset* is one whose headers the record bears, and nobody looks at.
+    Of a STAMPED one *origin* is the alias of the cluster, and *offset* where the record is there.
     """
 
+    kind: Kind
+    said: str = ""
+    remedy: str = ""
     origin: str = ""
     offset: int = 0
-    reason: str = ""
-    wrapped: str = ""
-    is_elsewhere: bool = False
-    preset: str = ""
 
     @property
     def is_native(self) -> bool:
-        """Whether it counts as produced where it stands, and nothing tells otherwise."""
-        return not (self.origin or self.reason or self.wrapped or self.preset)
+        """Whether the record counts as produced where it is."""
+        return self.kind in (Kind.NATIVE, Kind.ELSEWHERE)
 
 
-@dataclass(frozen=True)
-class StampedLog:
-    """The newest records of one log, in its order, and their stamps."""
+class Stamped(NamedTuple):
+    """A record of the log *place*, with its stamp."""
 
     place: TopicPartition
-    records: Sequence[TailRecord]
-    stamps: Sequence[Stamp]
-
-    @property
-    def new_natives(self) -> list[TailRecord]:
-        """The native records above the last one that bears a stamp: what the mirror does now shows by them."""
-        last = max((row for row, each in enumerate(self.stamps) if not each.is_native), default=-1)
-        return list(self.records[last + 1 :])
+    record: TailRecord
+    stamp: Stamp
 
 
-@dataclass(frozen=True)
-class StampedTopic:
-    """What was seen of a stream at a cluster, of which *name* is the one there; *logs* are those with records."""
-
-    stream: str
-    name: str
-    logs: Sequence[StampedLog]
-
-    @cached_property
-    def stamps(self) -> list[Stamp]:
-        """Those of all records."""
-        return [stamp for log in self.logs for stamp in log.stamps]
-
-    @cached_property
-    def origins(self) -> frozenset[str]:
-        """What origin headers say that can be read."""
-        return frozenset(each.origin for each in self.stamps if each.origin)
-
-    @property
-    def has_natives(self) -> bool:
-        """Whether any record counts as produced here."""
-        return any(each.is_native for each in self.stamps)
+def stamped_records(config: Config, alias: str, seen: SeenLogs) -> list[Stamped]:
+    """Return the records of the streams whose headers count at a cluster, log by log, each in its order."""
+    return [
+        Stamped(place, record, stamp)
+        for place, records in seen.records.items()
+        if has_stamps(config, alias, place.topic)
+        for record, stamp in zip(records, stamps_of(config, alias, place, records), strict=True)
+    ]
 
 
-def stamped_topics(config: Config, seen: SeenLogs) -> dict[str, StampedTopic]:
-    """Return the streams of a cluster whose headers count there, and are looked at; those without records too."""
-    found = {}
-    for stream in seen.partitions:
-        if config.original_of(stream) is None and config.names.home(stream) != seen.alias:
-            logs = [
-                StampedLog(place, records, stamps_of(config, seen.alias, place, [each.content for each in records]))
-                for place, records in seen.logs_of(stream).items()
-            ]
-            found[stream] = StampedTopic(stream, config.names.outside(seen.alias, stream), logs)
-    return found
+def has_stamps(config: Config, alias: str, stream: str) -> bool:
+    """Whether copies of *stream* at the cluster *alias* are told by headers."""
+    return not config.is_by_contents and config.original_of(stream) is None and config.names.home(stream) != alias
 
 
-def stamps_of(config: Config, alias: str, where: TopicPartition, records: Sequence[RecordContent]) -> list[Stamp]:
-    """Return what the headers say of *records* of the log *where* at the cluster *alias*."""
-    mirror, identities = config.mirror, identities_at(config, alias)
-    raw = {column: [last_header(each, name) for each in records] for column, name in mirror.header_columns().items()}
-    headers = {column: pa.array(values, pa.binary()) for column, values in raw.items()}
-    at_ms = np.array([each.timestamp_ms for each in records], np.int64)
-    found, places = identities.of(headers, where, at_ms), identities.places(headers, where, at_ms)
-    stamps = []
-    for row, (record, *both) in enumerate(zip(records, raw[ORIGIN_HEADER], raw[OFFSET_HEADER], strict=True)):
-        is_elsewhere = None not in both and places is not None and bool(places.is_elsewhere[row])
-        preset, wrapped = _other_preset(mirror, record), _wrapped(mirror, config.origins(), *both)
-        if wrapped and not is_elsewhere:
-            stamps.append(Stamp(wrapped=wrapped, preset=preset))
+def stamps_of(config: Config, alias: str, place: TopicPartition, records: Sequence[TailRecord]) -> Iterator[Stamp]:
+    """Yield what the headers of *records* of the log *place* say."""
+    mirror, identities, origins = config.mirror, identities_at(config, alias), config.origins()
+    headers = [dict(each.content.headers) for each in records]  # of several of one name the last one counts
+    columns = {
+        column: pa.array([each.get(name) for each in headers], pa.binary())
+        for column, name in mirror.header_columns().items()
+    }
+    at_ms = np.array([each.content.timestamp_ms for each in records], np.int64)
+    found, places = identities.of(columns, place, at_ms), identities.places(columns, place, at_ms)
+    for row, mine in enumerate(headers):
+        origin, offset = mine.get(mirror.origin_header), mine.get(mirror.offset_header)
+        has_both = origin is not None and offset is not None
+        if has_both and places is not None and places.is_elsewhere[row]:
+            yield Stamp(Kind.ELSEWHERE)
+        elif has_both and (said := wrapped_origin(origin or b"", origins)):
+            remedy = f"{_CONVERTER} (docs/mirrors.md), and let these expire"
+            yield Stamp(Kind.WRAPPED, f"{mirror.origin_header} is {said}", remedy)
         elif found.is_mirrored[row]:
-            code = int(found.origin_code[row])
-            stamps.append(Stamp(found.origins[code], int(found.origin_offset[row]), preset=preset))
+            name = found.origins[found.origin_code[row]]
+            known = origins.get(name, "")
+            kind = Kind.STAMPED if known not in ("", alias) else Kind.FROM_HERE if known else Kind.UNKNOWN
+            yield Stamp(kind, name, origin=known, offset=int(found.origin_offset[row]))
+        elif row in found.reasons:
+            yield Stamp(Kind.UNREADABLE, found.reasons[row], _remedy(found.reasons[row]))
         else:
-            reason = found.reasons.get(row, "")
-            stamps.append(Stamp(reason=reason, is_elsewhere=is_elsewhere, preset=preset))
-    return stamps
+            yield _without_stamp(mirror, mine)
 
 
-def last_header(record: RecordContent, name: str) -> bytes | None:
-    """Return the value that counts of a header."""
-    return next((value for header, value in reversed(record.headers) if header == name), None)
+def _remedy(reason: str) -> str:
+    if reason == NO_PLACE:
+        return "wait until they have expired, or leave mirror.place_header empty"
+    if reason == OTHER_ORIGIN:
+        return "set clusters.….origin to what the mirror writes, and mirror.names to what it calls copies"
+    if reason.startswith("origin header"):
+        return "set clusters.….origin to what the mirror writes"
+    return "set mirror.offset_encoding and the headers' names right"
 
 
-def _other_preset(mirror: Mirror, record: RecordContent) -> str:
-    """Return the preset whose headers the record has, unless these are the ones that are looked at."""
+def _without_stamp(mirror: Mirror, headers: Collection[str]) -> Stamp:
+    """Return which preset has the headers that the record bears, if these are not the ones that are looked at."""
     for name, preset in PRESETS.items():
-        names = (preset.origin_header, preset.offset_header)
-        is_looked_at = {*names} & {mirror.origin_header, mirror.offset_header}
-        if not is_looked_at and None not in [last_header(record, each) for each in names]:
-            return name
-    return ""
+        names = {preset.origin_header, preset.offset_header}
+        if names <= set(headers) and names.isdisjoint({mirror.origin_header, mirror.offset_header}):
+            said = f"{preset.origin_header} and {preset.offset_header}, the headers of mirror.preset {name}"
+            return Stamp(Kind.OTHER_PRESET, said, "set it if that mirror makes the copies")
+    return Stamp(Kind.NATIVE)
 
 
-def _wrapped(mirror: Mirror, known: Mapping[str, str], origin: bytes | None, offset: bytes | None) -> str:
-    if origin is None or offset is None:
+def wrapped_origin(value: bytes, known: Collection[str]) -> str:
+    """Return what a wrong converter of Kafka Connect has made of an origin; empty where it is *known*, or unlike one.
+
+    MirrorMaker's connectors hand header values on as bytes, and only ByteArrayConverter writes these as they are. The
+    default of Connect writes ``dc1`` as ``ZGMx``, JsonConverter as ``"ZGMx"`` or ``{"schema": …, "payload": "ZGMx"}``,
+    and StringConverter as ``[B@1b2c3d``. All headers of a connector are converted alike.
+    """
+    text = value.decode("utf-8", "replace")
+    if text in known or len(text) > _LONGEST:
         return ""
-    if found := wrapped_origin(origin, known):
-        return f"{mirror.origin_header} is {found}"
-    found = wrapped_offset(offset, mirror.offset_encoding)
-    return f"{mirror.offset_header} is {found}" if found else ""
+    if _ARRAY_OF_JAVA.fullmatch(text):
+        return "[B@…, Java's name of an array and not what is in it"
+    shown = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+    return next((f"{shown}, {form} of {inner}" for form, inner in _unwrapped(text) if inner in known), "")
+
+
+def _unwrapped(text: str) -> Iterator[tuple[str, str]]:
+    """Yield how the text may have been wrapped, and what was in it."""
+    yield "base64", _from_base64(text)
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    payload = str(found.get("payload") if isinstance(found, dict) else found)
+    yield "JSON", payload
+    yield "JSON with base64", _from_base64(payload)
+
+
+def _from_base64(text: str) -> str:
+    try:
+        return base64.b64decode(text, validate=True).decode()
+    except ValueError:
+        return ""

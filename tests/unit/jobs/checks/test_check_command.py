@@ -1,4 +1,4 @@
-"""The command check: exit codes, table and JSON, places; no broker answers here and no JVM is started."""
+"""The command check: exit codes, table and JSON; no broker answers here and no JVM is started."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ import pytest
 import yaml
 from rich.console import Console
 
-from offset_sync.config import parse_config
-from offset_sync.jobs.checks.places import check_places
-from offset_sync.jobs.checks.show import print_json, show_findings
-from offset_sync.model.finding import Finding, Level, check_by_check
-from offset_sync.tables.files import Files
+from offset_sync.jobs.check import print_json, show_findings
+from offset_sync.model.finding import Finding, Level, in_order
 
 REPO = Path(__file__).resolve().parents[4]
 FINDINGS = [
@@ -43,9 +40,11 @@ def test_findings_are_shown_place_by_place_and_cannot_move_the_cursor() -> None:
     assert max(map(len, lines)) <= 80
 
 
-def test_the_lines_of_a_check_stand_together() -> None:
-    of_checks = [Finding(Level.OK, "clusters.dc1", name, "") for name in ("topics", "commits", "topics", "copies")]
-    assert [each.check for each in check_by_check(of_checks)] == ["topics", "topics", "commits", "copies"]
+def test_the_lines_of_a_place_stand_together_and_there_those_of_a_check() -> None:
+    names = ["dc1 topics", "dc1 commits", "dc2 topics", "dc1 topics", "dc2 copies", "dc1 copies"]
+    findings = [Finding(Level.OK, *name.split(), "") for name in names]
+    told = [f"{each.place} {each.check}" for each in in_order(findings)]
+    assert told == ["dc1 topics", "dc1 topics", "dc1 commits", "dc1 copies", "dc2 topics", "dc2 copies"]
 
 
 def test_json_says_whether_anything_fails() -> None:
@@ -59,50 +58,6 @@ def test_json_says_whether_anything_fails() -> None:
         "check": "connection",
         "text": "1 broker",
     }
-
-
-def test_a_place_that_can_be_written_to_is_left_as_it_was(tmp_path: Path) -> None:
-    found = list(check_places(parse_config(tree(tmp_path), {})))
-    assert [(each.level, each.place, each.check) for each in found] == [
-        (Level.OK, "tables", "root"),
-        (Level.OK, "tables", "checkpoints"),
-    ]
-    assert "will be made in" in found[0].text
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_place_that_cannot_be_written_to_fails(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    content = tree(tmp_path)
-    content["tables"] = {"root": f"{tmp_path}/file/tables", "checkpoints": str(tmp_path)}
-    root, checkpoints = check_places(parse_config(content, {}))
-    assert (root.level, checkpoints.level) == (Level.FAIL, Level.OK)
-    assert "Not a directory" in root.text
-
-
-@pytest.mark.parametrize(
-    ("root", "reason"),
-    [("hdfs://127.0.0.1:1/tables", "Connection refused"), ("gopher://name/tables", "Unknown scheme: gopher")],
-)
-def test_a_place_elsewhere_that_cannot_be_written_to_fails_with_the_reason(
-    root: str, reason: str, tmp_path: Path
-) -> None:
-    places = {"root": root, "checkpoints": f"{root}-checkpoints"}
-    found = check_places(parse_config({**tree(tmp_path), "tables": places}, {}))
-    told = [(each.level, each.check, " cannot be written to (" in each.text, reason in each.text) for each in found]
-    assert told == [(Level.FAIL, check, True, True) for check in ("root", "checkpoints")]
-
-
-def test_a_place_elsewhere_that_can_be_written_to_is_left_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Elsewhere than on this disk, though below it: as Hadoop's settings may say of a path without a scheme."""
-    files = Files(default=f"file://{tmp_path}")
-    monkeypatch.setattr("offset_sync.jobs.checks.places.files_of", lambda _config: files)
-    content = {**tree(tmp_path), "tables": {"root": "/tables", "checkpoints": "/checkpoints"}}
-    found = check_places(parse_config(content, {}))
-    assert [(each.level, each.text) for each in found] == [(Level.OK, "/tables"), (Level.OK, "/checkpoints")]
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 @pytest.fixture

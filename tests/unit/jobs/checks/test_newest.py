@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fakes.newest_logs import MemoryLogs, asked, found_at, known_config, natives, stamped
-from offset_sync.jobs.checks.mirrors import check_mirrors
+from dataclasses import replace
+
+from fakes.newest_logs import MemoryLogs, asked, known_config, natives, stamped, told
 from offset_sync.jobs.checks.newest import chosen_ranges
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.kafka.topic_metadata import LogEnds
@@ -37,18 +38,11 @@ def test_partitions_that_more_clusters_have_records_of_are_read_first_and_everyw
     assert ranges["dc2"][TopicPartition("t", 0)] == OffsetRange(0, 0)
 
 
-def test_copies_byte_for_byte_are_read_at_the_same_offsets() -> None:
-    linked = known_config(topics={"include": ["t"], "strategy": "identity", "origin": "dc1"})
-    place = TopicPartition("t", 0)
-    found = chosen_ranges(linked, {"dc1": {place: LogEnds(990, 1_000)}, "dc2": {place: LogEnds(0, 995)}})
-    assert found == {"dc1": {place: OffsetRange(990, 995)}, "dc2": {place: OffsetRange(945, 995)}}
-
-
 def test_what_does_not_come_in_time_is_named_and_the_rest_is_judged() -> None:
     config = known_config()
     late = {"dc2": frozenset({TopicPartition("pay", 0)})}
     logs = {"dc1": {"orders": LONG, "pay": LONG}, "dc2": {"orders": stamped(LONG), "pay": LONG}}
-    found = found_at(check_mirrors(config, asked(config, logs, late=late)).clusters, "dc2")
+    found = told(config, asked(config, logs, late=late))["clusters.dc2"]
     assert "SKIP mirror headers: pay: not looked at: its records did not come in time; ask again" in found
     assert "OK mirror headers: orders: stamped, from dc1; 50 of 50 records looked at" in found
 
@@ -56,26 +50,26 @@ def test_what_does_not_come_in_time_is_named_and_the_rest_is_judged() -> None:
 def test_a_topic_of_which_nobody_says_the_end_is_named() -> None:
     config = known_config()
     clusters = asked(config, {"dc1": {}, "dc2": {"orders": stamped(LONG), "pay": LONG}})
-    logs = clusters["dc2"].logs
+    logs = clusters["dc2"].reader
     assert isinstance(logs, MemoryLogs)
     logs.logs = {place: each for place, each in logs.logs.items() if place.topic != "pay"}
-    found = found_at(check_mirrors(config, clusters).clusters, "dc2")
+    found = told(config, clusters)["clusters.dc2"]
     assert "SKIP mirror headers: pay: not looked at: its records did not come in time; ask again" in found
 
 
 def test_a_silent_cluster_is_one_line_and_the_others_are_judged() -> None:
     config = known_config()
     logs = {"dc1": {"orders": LONG}, "dc2": {"orders": stamped(LONG)}}
-    found = check_mirrors(config, asked(config, logs, is_silent={"dc1": True})).clusters
-    assert found_at(found, "dc1") == ["FAIL mirror headers: no answer"]
-    assert "OK mirror headers: orders: stamped, from dc1; 50 of 50 records looked at" in found_at(found, "dc2")
+    found = told(config, asked(config, logs, is_silent={"dc1": True}))
+    assert found["clusters.dc1"] == ["FAIL mirror headers: no answer"]
+    assert "OK mirror headers: orders: stamped, from dc1; 50 of 50 records looked at" in found["clusters.dc2"]
 
 
 def test_what_may_not_be_read_is_not_asked_for() -> None:
     config = known_config()
     clusters = asked(config, {"dc1": {}, "dc2": {"orders": stamped(LONG)}})
-    closed = {**clusters, "dc2": clusters["dc2"].__class__(clusters["dc2"].logs, clusters["dc2"].partitions, [])}
-    assert found_at(check_mirrors(config, closed).clusters, "dc2") == [
+    closed = {**clusters, "dc2": replace(clusters["dc2"], topics={"orders": frozenset({"DESCRIBE"})})}
+    assert told(config, closed)["clusters.dc2"] == [
         "SKIP mirror headers: no topic here whose copies are told by headers"
     ]
-    assert closed["dc2"].logs.ranges == []  # type: ignore[attr-defined]
+    assert closed["dc2"].reader.ranges == []  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""MirrorMaker shows by its own topics; whether it writes offsets of groups by its checkpoints."""
+"""Topics whose partitions differ between clusters, those that a cluster lacks, and those of MirrorMaker's own."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from fakes.newest_logs import asked, found_at, known_config, natives, record, said_at
-from offset_sync.jobs.checks.mirror_maker import is_own_topic
-from offset_sync.jobs.checks.mirrors import check_mirrors
+from fakes.newest_logs import asked, known_config, natives, record, said_at, said_between, told
+from offset_sync.jobs.checks.topics import own_topics
+from offset_sync.kafka.error_codes import NotAuthorizedError
 from offset_sync.kafka.partition_answer import Committed
 from offset_sync.kafka.tail_reader import TailRecord
 from offset_sync.model.values import RecordContent, TopicPartition
@@ -19,6 +19,61 @@ from offset_sync.model.values import RecordContent, TopicPartition
 CHECK = "MirrorMaker: "
 NAMED: dict[str, Any] = {"topics": {"include": ["orders"]}}
 PLACE = TopicPartition("orders", 0)
+
+
+def between(logs: dict[str, Any], aliases: tuple[str, ...] = ("dc1", "dc2"), **sections: Any) -> list[str]:
+    found = said_between(known_config(aliases, **sections), {a: dict.fromkeys(each, ()) for a, each in logs.items()})
+    return [each for each in found if "partitions: " in each]
+
+
+def test_partitions_that_differ_are_told_with_their_numbers_and_the_rest_as_alike() -> None:
+    assert between({"dc1": ["orders/2", "pay"], "dc2": ["orders/3", "pay"]}) == [
+        "FAIL partitions: orders: 3 at dc1, 4 at dc2; what only one has is withheld as PARTITIONS_DIFFER: add "
+        "partitions where there are less, and have the mirror keep each record's partition",
+        "OK partitions: pay: as many at all clusters",
+    ]
+
+
+def test_only_clusters_between_which_offsets_are_synced_have_to_agree() -> None:
+    logs = {"dc1": ["orders"], "dc2": ["orders"], "dc3": ["orders/1"]}
+    aliases = ("dc1", "dc2", "dc3")
+    assert [each[:4] for each in between(logs, aliases)] == ["FAIL"]
+    assert [each[:4] for each in between(logs, aliases, directions=[["dc1", "dc2"]])] == ["OK p"]
+
+
+def test_copies_of_other_names_are_compared_with_their_originals() -> None:
+    (found,) = between({"dc1": ["orders"], "dc2": ["dc1.orders/1"]}, mirror={"names": "mm2"})
+    assert found.startswith("FAIL partitions: orders: 1 at dc1, 2 at dc2")
+
+
+def test_a_topic_that_a_cluster_lacks_is_told_there() -> None:
+    logs: dict[str, Any] = {"dc1": {"orders": (), "pay": ()}, "dc2": {"orders": ()}}
+    absent = "WARN topics: pay: not there; nothing of it is synced before it is created and mirrored"
+    for include in ([".*"], ["orders", "pay"]):
+        assert absent in said_at("dc2", known_config(topics={"include": include}), logs)
+    assert [each for each in said_at("dc1", known_config(), logs) if "topics: " in each] == []
+    assert [each for each in said_at("dc2", known_config(topics={"include": ["orders"]}), logs) if "pay" in each] == []
+
+
+def test_a_topic_that_the_file_names_is_told_where_no_cluster_has_it() -> None:
+    nowhere: dict[str, Any] = {"dc1": {}, "dc2": {}}
+    for sections in (NAMED, {**NAMED, "mirror": {"names": "mm2"}}):
+        assert said_at("dc2", known_config(**sections), nowhere)[0].startswith("WARN topics: orders: not there")
+    assert "none that is included may be seen; grant Describe" in said_at("dc2", known_config(), nowhere)[0]
+
+
+def test_with_prefixes_a_topic_that_is_produced_elsewhere_need_not_be_here() -> None:
+    logs: dict[str, Any] = {"dc1": {"orders": ()}, "dc2": {"dc1.orders": ()}}
+    found = said_at("dc2", known_config(**NAMED, mirror={"names": "mm2"}), logs)
+    assert [each for each in found if "topics: " in each] == []
+
+
+def test_a_copy_that_lacks_is_told_by_the_name_that_it_would_have() -> None:
+    logs: dict[str, Any] = {"dc1": {"orders": ()}, "dc2": {"pay": ()}}
+    for include in (["orders", "pay"], [".*"]):
+        config = known_config(topics={"include": include}, mirror={"names": "mm2"})
+        assert "WARN topics: dc1.orders" in "".join(said_at("dc2", config, logs))
+        assert "WARN topics: dc2.pay" in "".join(said_at("dc1", config, logs))
 
 
 def text(value: str) -> bytes:
@@ -60,7 +115,8 @@ def at_dc2(
     ],
 )
 def test_its_own_topics_are_known_by_their_names(name: str, is_own: bool) -> None:
-    assert is_own_topic(name, ["dc1", "dc2"]) is is_own
+    config = known_config()
+    assert [*own_topics(config, asked(config, {"dc2": {name: []}})["dc2"])] == [name] * is_own
 
 
 def test_nothing_is_said_where_it_is_not() -> None:
@@ -99,8 +155,8 @@ def test_other_offsets_are_none_of_its_own(committed: Any) -> None:
 def test_checkpoints_that_may_not_be_read_are_skipped_and_records_that_are_none_left_out() -> None:
     config = known_config(**NAMED)
     clusters = asked(config, {"dc1": {}, "dc2": {"dc1.checkpoints.internal": CHECKPOINTS}})
-    closed = {**clusters, "dc2": replace(clusters["dc2"], readable=[])}
-    (found,) = [each for each in found_at(check_mirrors(config, closed).clusters, "dc2") if CHECK in each]
+    closed = {**clusters, "dc2": replace(clusters["dc2"], topics={"dc1.checkpoints.internal": frozenset({"DESCRIBE"})})}
+    (found,) = [each for each in told(config, closed)["clusters.dc2"] if CHECK in each]
     assert found.startswith("SKIP MirrorMaker: dc1.checkpoints.internal: may not be read; if its group sync writes")
     odd = [record(0), TailRecord(RecordContent(1, 0, None, None)), *CHECKPOINTS[2:]]
     assert at_dc2({"dc1.checkpoints.internal": odd})[0].startswith("OK")
@@ -110,8 +166,9 @@ def test_checkpoints_that_may_be_there_are_told_with_the_right_that_is_missing()
     """Without it MirrorMaker's commits would pass for those of the groups."""
     config = known_config(**NAMED)
     clusters = asked(config, {"dc1": {}, "dc2": {"heartbeats": natives(3)}})
-    hidden = {**clusters, "dc2": replace(clusters["dc2"], hidden=["dc1.checkpoints.internal"])}
-    (found,) = [each for each in found_at(check_mirrors(config, hidden).clusters, "dc2") if CHECK in each]
+    refused = {"dc1.checkpoints.internal": NotAuthorizedError("dc2", "dc1.checkpoints.internal")}
+    hidden = {**clusters, "dc2": replace(clusters["dc2"], topics=refused)}
+    (found,) = [each for each in told(config, hidden)["clusters.dc2"] if CHECK in each]
     assert found.startswith("SKIP MirrorMaker: dc1.checkpoints.internal: may not be read; if its group sync writes")
     assert "grant Read" in found
 

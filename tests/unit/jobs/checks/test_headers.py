@@ -1,21 +1,25 @@
-"""What the command check makes of the headers of the newest records, topic by topic, and of the clusters' own ids."""
+"""What the command check makes of the headers of the newest records, topic by topic."""
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from fakes.newest_logs import asked, copied, known_config, natives, record, said_at, said_between, stamped
-from offset_sync.jobs.checks.cluster_ids import judge_id
-from offset_sync.jobs.checks.mirrors import check_mirrors
+from offset_sync.jobs.check import judge_mirrors
+from offset_sync.jobs.checks.stamps import wrapped_origin
 from offset_sync.kafka.tail_reader import TailRecord
-from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Level
 
 CHECK = "mirror headers: "
 ORDERS = natives(20)
 MIRRORED = {"IDC": b"dc1", "Offset": b"7"}
 REDPANDA = {"redpanda-migrator-provenance": b"id-1", "redpanda-migrator-offset": (7).to_bytes(8, "big")}
+KNOWN = {"dc1", "abcd"}  # the second one could be base64 itself
 PLACED: dict[str, Any] = {"mirror": {"place_header": "Place"}}
 RULES = [{"from": "dc1", "to": "dc2", "topics": "orders", "name": "{topic}.copy"}]
 
@@ -78,10 +82,6 @@ def test_records_that_are_alike_by_chance_are_no_copies() -> None:
     for here, there in ((alike, alike), (ORDERS, counted)):
         logs = {"dc1": {"orders": here}, "dc2": {"orders": there}}
         assert [each for each in said_between(known_config(), logs) if CHECK in each] == []
-    # With times of the log's own contents have to do.
-    appended = [each._replace(is_appended=True) for each in counted]
-    logs = {"dc1": {"orders": ORDERS}, "dc2": {"orders": appended}}
-    assert [each for each in said_between(known_config(), logs) if CHECK in each] != []
 
 
 def test_copies_from_before_the_mirror_stamped_are_forgiven() -> None:
@@ -118,8 +118,7 @@ def test_what_a_wrong_converter_writes_is_told_as_such_and_as_nothing_else() -> 
         (b"ZGMx", b"Nw==", "IDC is ZGMx, base64 of dc1, in 1 of 1"),
         (b'"ZGMx"', b'"Nw=="', 'IDC is "ZGMx", JSON with base64 of dc1, in 1 of 1'),
         (b'"dc1"', b'"7"', 'IDC is "dc1", JSON of dc1, in 1 of 1'),
-        (b"[B@1b2c3d", b"[B@4f", "IDC is [B@1b2c3d, Java's name of an array"),
-        (b"dc1", b"Nw==", "Offset is Nw==, base64 of 7, in 1 of 1"),
+        (b"[B@1b2c3d", b"[B@4f", "IDC is [B@…, Java's name of an array"),
     ):
         (found,) = at_dc2(of({"IDC": origin, "Offset": offset}))
         assert found.startswith(f"FAIL orders: {words}"), found
@@ -166,21 +165,6 @@ def test_what_redpanda_migrator_brought_from_elsewhere_fails_with_the_remedy() -
         assert words in found[0]
 
 
-def of_ids(said: str | ClusterError, preset: str = "redpanda-migrator", **origins: str) -> dict[str, str]:
-    known = known_config(mirror={"preset": preset}).with_origins(origins)
-    return {f"{each.level.value} {each.check}": each.text for each in judge_id(known, "dc2", {"dc2": said})}
-
-
-def test_a_clusters_own_id_is_told_beside_what_the_configuration_has() -> None:
-    assert of_ids("id-2") == {"OK cluster id": "id-2, as redpanda-migrator-provenance has to name it"}
-    assert of_ids("id-2", dc2="id-2") == of_ids("id-2")
-    assert "clusters.dc2.origin is id-9" in of_ids("id-2", dc2="id-9")["WARN cluster id"]
-    silent = ClusterError("dc2", "no answer")
-    assert of_ids(silent)["FAIL cluster id"].startswith("no answer; or set clusters.dc2.origin to what redpanda-")
-    assert list(of_ids(silent, dc2="id-2")) == ["SKIP cluster id"]
-    assert list(judge_id(known_config(), "dc1", {})) == []
-
-
 def test_where_topics_have_other_names_headers_have_those_of_the_origin_and_lines_those_of_the_cluster() -> None:
     placed = {"mirror": {"place_header": "Place", "names": RULES}}
     here = {**MIRRORED, "Place": b"orders-0"}
@@ -215,8 +199,8 @@ def test_in_a_topic_that_is_named_for_another_cluster_all_records_have_to_be_sta
 def test_a_line_about_many_topics_names_the_first_ones_and_json_has_them_all() -> None:
     config = known_config()
     topics = {f"topic-{number}": natives(2) for number in range(8)}
-    found = check_mirrors(config, asked(config, {"dc1": {}, "dc2": topics})).clusters["dc2"]
-    (line,) = [each for each in found if each.level is Level.WARN]
+    found = judge_mirrors(config, asked(config, {"dc1": {}, "dc2": topics}))
+    (line,) = [each for each in found if each.check == "mirror headers" and each.level is Level.WARN]
     assert line.text.startswith("topic-0, topic-1, topic-2 and 5 more: none of 16")
     assert line.to_json()["topics"] == sorted(topics)
 
@@ -228,3 +212,29 @@ def test_copies_that_say_they_were_produced_where_they_stand_are_not_right() -> 
     assert [each for each in found if "orders" in each and each.startswith("OK") and "as many" not in each] == []
     (told,) = [each for each in found if CHECK in each]
     assert told.startswith("WARN mirror headers: orders: 20 of 20 say that they were produced here, dc2, which")
+
+
+@pytest.mark.parametrize(
+    ("wrap", "words"),
+    [
+        (base64.b64encode, "base64"),
+        (lambda value: json.dumps(value.decode()).encode(), "JSON"),
+        (lambda value: json.dumps(base64.b64encode(value).decode()).encode(), "JSON with base64"),
+        (lambda value: json.dumps({"schema": {}, "payload": value.decode()}).encode(), "JSON"),
+        (lambda value: json.dumps({"schema": {}, "payload": base64.b64encode(value).decode()}).encode(), "JSON with"),
+    ],
+)
+def test_what_a_wrong_converter_has_wrapped_is_named(wrap, words: str) -> None:  # type: ignore[no-untyped-def]
+    assert f", {words}" in wrapped_origin(wrap(b"dc1"), KNOWN)
+    assert wrapped_origin(wrap(b"dc1"), KNOWN).endswith("of dc1")
+
+
+def test_what_is_right_or_of_nobody_is_not_wrapped() -> None:
+    for value in (b"dc1", b"abcd", b"", b"dc9", b"\xff\xfe", b'{"payload": null}', b'{"payload": true}', b"[" * 900):
+        assert wrapped_origin(value, KNOWN) == ""
+
+
+def test_a_long_value_is_neither_parsed_nor_shown_whole() -> None:
+    assert wrapped_origin(base64.b64encode(b"dc1" * 1000), KNOWN) == ""
+    assert wrapped_origin(json.dumps({"schema": "x" * 1_000, "payload": "dc1"}).encode(), KNOWN) == ""
+    assert len(wrapped_origin(json.dumps({"schema": "x" * 500, "payload": "dc1"}).encode(), KNOWN)) < 100

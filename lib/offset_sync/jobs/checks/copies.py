@@ -1,0 +1,184 @@
+"""Whether copies are what their stamps, strategy ``identity`` or ``mirror.keeps`` take them for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from offset_sync.config import Config
+from offset_sync.contents.check import judge_contents
+from offset_sync.jobs.checks.cluster import DEADLINE_S
+from offset_sync.jobs.checks.stamps import Kind, Stamped
+from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.tail_reader import Ends, SeenLogs, TailRecord
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.finding import Finding, Level, Lines
+from offset_sync.model.values import TopicPartition
+
+_APPENDED = "have times of their own (message.timestamp.type=LogAppendTime)"
+_WITHHELD = "it is withheld as COPY_WRITTEN"
+
+
+class Copy(NamedTuple):
+    """A record of the log *place*, which should be the one at *offset* of the same log at *origin*.
+
+    *topic* is the name here.
+    """
+
+    topic: str
+    place: TopicPartition
+    record: TailRecord
+    origin: str
+    offset: int
+
+
+class Pair(NamedTuple):
+    """A copy and what its origin has there."""
+
+    copy: Copy
+    original: TailRecord
+
+    @property
+    def is_same(self) -> bool:
+        """Whether key and value are the same."""
+        copy, original = self.copy.record.content, self.original.content
+        return (copy.key, copy.value) == (original.key, original.value)
+
+    @property
+    def has_same_headers(self) -> bool:
+        """Whether the headers are the same."""
+        return self.copy.record.content.headers == self.original.content.headers
+
+    @property
+    def has_same_time(self) -> bool:
+        """Whether the times are the same."""
+        return self.copy.record.content.timestamp_ms == self.original.content.timestamp_ms
+
+
+def check_copies(config: Config, seen: Mapping[str, SeenLogs], stamped: Sequence[Stamped], alias: str) -> list[Finding]:
+    """Return what some of the newest copies at *alias* show beside their originals, which are asked for now.
+
+    *stamped* are the records there whose headers count: the last copy of each log is compared. An original that is not
+    there any more, or does not come in time, is not.
+    """
+    if config.is_by_contents:
+        return judge_contents(config, seen, alias)
+    mine, outside = seen[alias], config.names.outside
+    linked = {s: origin for s in mine.partitions if (origin := config.original_of(s)) not in (None, alias)}
+    copies = [
+        Copy(outside(alias, place.topic), place, each, str(linked[place.topic]), each.content.offset)
+        for place, records in mine.records.items()
+        if place.topic in linked
+        for each in records
+    ]
+    for place, record, stamp in {each.place: each for each in stamped if each.stamp.kind is Kind.STAMPED}.values():
+        copies.append(Copy(outside(alias, place.topic), place, record, stamp.origin, stamp.offset))
+    pairs, written = list[Pair](), dict[TopicPartition, int]()
+    for origin, there in seen.items():
+        if not there.error:
+            places = {place for place in mine.ends if linked.get(place.topic) == origin}
+            ends, found = _originals(there, places, [each for each in copies if each.origin == origin])
+            pairs += found
+            for place in places & ends.keys():
+                if (count := mine.ends[place].log_end - ends[place].log_end) > 0:
+                    written[TopicPartition(outside(alias, place.topic), place.partition)] = count
+    lines = Lines(f"clusters.{alias}", "copies")
+    by_stamp = [each for each in pairs if each.copy.place.topic not in linked]
+    by_offset = [each for each in pairs if each.copy.place.topic in linked]
+    topics = {outside(alias, each) for each in linked}
+    return [*_judge_stamped(config, by_stamp, lines), *_judge_linked(by_offset, topics, written, lines)]
+
+
+def _originals(there: SeenLogs, places: set[TopicPartition], copies: Sequence[Copy]) -> tuple[Ends, list[Pair]]:
+    """Return where logs end by now, those of *places* and *copies*, and the copies whose originals are there."""
+    offsets: dict[TopicPartition, list[int]] = {}
+    for each in copies:
+        offsets.setdefault(each.place, []).append(each.offset)
+    try:
+        ends = there.admin.ends(places | offsets.keys(), DEADLINE_S)
+        ranges = {
+            place: OffsetRange(max(min(offsets[place]), each.log_start), min(max(offsets[place]) + 1, each.log_end))
+            for place, each in ends.items()
+            if place in offsets
+        }
+        records = there.reader.read(ranges, DEADLINE_S).records
+    except ClusterError:
+        return {}, []
+    originals = {(place, each.content.offset): each for place, some in records.items() for each in some}
+    found = ((each, originals.get((each.place, each.offset))) for each in copies)
+    return ends, [Pair(copy, original) for copy, original in found if original is not None]
+
+
+def _judge_stamped(config: Config, pairs: Sequence[Pair], lines: Lines) -> Iterator[Finding]:
+    """Yield how copies compare with the records that their stamps name; nothing where none could be compared."""
+    others = [each for each in pairs if not each.is_same]
+    times = [each for each in pairs if each.is_same and not each.has_same_time]
+    if others:
+        text = f"{_count(others, pairs)} have another key or value than the record that their stamp names, first"
+        remedy = "right only if the mirror changes records; else who stamps them, and was the topic made anew?"
+        yield lines.of(Level.WARN, f"{text} {_first(others)}; {remedy}", _topics(others))
+    if appended := [each for each in times if each.copy.record.is_appended]:
+        text = f"copies {_APPENDED}: {_harm(config, appended)}; set it to CreateTime there"
+        yield lines.of(Level.WARN, text, _topics(appended))
+    if produced := [each for each in times if not each.copy.record.is_appended]:
+        text = f"{_count(produced, pairs)} have another time than their originals, first {_first(produced)}:"
+        text = f"{text} {_harm(config, produced)}; have the mirror keep the time"
+        yield lines.of(Level.WARN, text, _topics(produced))
+    if same := _topics(pairs) - _topics([*others, *times]):
+        yield lines.of(Level.OK, "copies have time, key and value of the records that their stamps name", same)
+
+
+def _judge_linked(
+    pairs: Sequence[Pair], topics: set[str], written: Mapping[TopicPartition, int], lines: Lines
+) -> Iterator[Finding]:
+    """Yield whether the *topics* of strategy ``identity`` are copies byte for byte.
+
+    *written* are logs that reach so many offsets behind the end of their originals, which was asked later.
+    """
+    wrong = {each.topic for each in written}
+    if written:
+        place, count = next(iter(written.items()))
+        text = (
+            f"{place.topic}-{place.partition} ends {count} offsets behind its original, so somebody else writes there;"
+        )
+        yield lines.of(Level.FAIL, f"{text} {_WITHHELD}: take away who writes, or choose strategy exact", wrong)
+    others = [each for each in pairs if not (each.is_same and each.has_same_headers) and each.copy.topic not in wrong]
+    if others:
+        text = f"another record than the original's at the same offset, first {_first(others)}, so this is no copy byte"
+        text = f"{text} for byte; {_WITHHELD}: choose strategy exact, with a mirror that stamps"
+        yield lines.of(Level.FAIL, text, _topics(others))
+        wrong |= _topics(others)
+    times = [each for each in pairs if not each.has_same_time and each.copy.topic not in wrong]
+    if times:
+        is_appended = any(each.copy.record.is_appended for each in times)
+        text = f"copies {_APPENDED if is_appended else 'have other times than their originals'}, first {_first(times)};"
+        text = f"{text} {_WITHHELD}: keep the times, or choose strategy exact"
+        yield lines.of(Level.FAIL, text, _topics(times))
+        wrong |= _topics(times)
+    right = [each for each in pairs if each.copy.topic not in wrong]
+    if right:
+        yield lines.of(Level.OK, f"byte for byte the same at the {len(right)} offsets looked at", _topics(right))
+    if none := topics - wrong - _topics(right):
+        text = "nothing stands at the same offsets of copy and original yet, or one of them did not answer in time"
+        yield lines.of(Level.SKIP, text, none)
+
+
+def _topics(pairs: Sequence[Pair]) -> set[str]:
+    return {each.copy.topic for each in pairs}
+
+
+def _count(chosen: Sequence[Pair], pairs: Sequence[Pair]) -> str:
+    topics = _topics(chosen)
+    return f"{len(chosen)} of {sum(each.copy.topic in topics for each in pairs)}"
+
+
+def _first(pairs: Sequence[Pair]) -> str:
+    copy = pairs[0].copy
+    here = f"{copy.topic}-{copy.place.partition} at offset {copy.record.content.offset}"
+    return f"{here}, of {copy.origin} at {copy.offset}"
+
+
+def _harm(config: Config, pairs: Sequence[Pair]) -> str:
+    if any(config.strategy_of(each.copy.place.topic) == "timestamp" for each in pairs):
+        return "strategy timestamp goes by them, and answers early or not at all"
+    return "offsets are exact all the same, but report_status compares times and calls no group InSync before its end"

@@ -1,0 +1,172 @@
+"""Whether the mirror stamps the copies of each topic, and whether what it stamps can be read. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, takewhile
+
+from offset_sync.config import Config
+from offset_sync.jobs.checks.stamps import Kind, Stamped, has_stamps
+from offset_sync.kafka.tail_reader import SeenLogs
+from offset_sync.model.finding import Finding, Level, Lines, some
+from offset_sync.model.values import TopicPartition
+
+CHECK = "mirror headers"
+_WRONG = (Kind.WRAPPED, Kind.UNREADABLE)
+_STAMP_THEM = "have the mirror stamp them (docs/mirrors.md), or tell them by contents (docs/mirrors-contents.md)"
+_Content = tuple[int, bytes | None, bytes | None]
+"""Time, key and value."""
+_Records = Mapping[str, Sequence[Stamped]]
+"""By cluster, or by stream."""
+_Unstamped = Mapping[str, tuple[str, str]]
+"""By stream: two clusters that have the same records without headers."""
+
+
+def judge_headers(config: Config, seen: Mapping[str, SeenLogs], records: _Records) -> Iterator[Finding]:
+    """Yield what the headers at each cluster say; *records* are those of *seen*."""
+    topics = {alias: _by_stream(each) for alias, each in records.items()}
+    unstamped = _unstamped_copies(config, records)
+    for alias, mine in seen.items():
+        lines = Lines(f"clusters.{alias}", CHECK)
+        if mine.error:
+            yield lines.of(Level.FAIL, mine.error.removeprefix(f"{lines.place}: "))
+        elif config.is_by_contents:
+            yield lines.of(Level.SKIP, "not looked at: contents tell what a copy is (mirror.identity)")
+        else:
+            yield from _with_headers(config, alias, topics[alias], lines)
+            yield from _without_headers(config, alias, topics, unstamped, lines)
+            yield from _without_records(config, alias, mine, topics[alias], lines)
+    yield from _told_unstamped(config, unstamped)
+
+
+def _by_stream(records: Sequence[Stamped]) -> dict[str, list[Stamped]]:
+    found: dict[str, list[Stamped]] = {}
+    for each in records:
+        found.setdefault(each.place.topic, []).append(each)
+    return found
+
+
+def _with_headers(config: Config, alias: str, topics: _Records, lines: Lines) -> Iterator[Finding]:
+    """Yield a line for each kind of stamp and remedy."""
+    found: dict[tuple[Kind, str], list[Stamped]] = {}
+    for each in (each for records in topics.values() for each in records if each.stamp.kind is not Kind.NATIVE):
+        found.setdefault((each.stamp.kind, each.stamp.remedy), []).append(each)
+    for (kind, _), stamped in sorted(found.items(), key=lambda item: item[0][0].value):
+        streams = {each.place.topic for each in stamped}
+        count = f"{len(stamped)} of {sum(len(topics[each]) for each in streams)}"
+        level = Level.OK if kind is Kind.STAMPED else Level.FAIL if kind in _WRONG else Level.WARN
+        names = {config.names.outside(alias, each) for each in streams}
+        yield lines.of(level, _text(kind, stamped, count, config.names.outside(alias, stamped[0].place.topic)), names)
+
+
+def _text(kind: Kind, stamped: Sequence[Stamped], count: str, topic: str) -> str:
+    """Return what *stamped*, all of one kind and remedy, say; the first is of *topic*."""
+    first, said = stamped[0], some({each.stamp.said for each in stamped})
+    remedy = first.stamp.remedy
+    match kind:
+        case Kind.WRAPPED:
+            return f"{said}, in {count}: a wrong header converter; {remedy}"
+        case Kind.UNREADABLE:
+            where = f"{topic}-{first.place.partition} at offset {first.record.content.offset}"
+            return f"{count} cannot be read, first {where}: {said}; {remedy}"
+        case Kind.OTHER_PRESET:
+            return f"{count} have {said}; {remedy}"
+        case Kind.ELSEWHERE:
+            text = f"{count} have headers of a record of another place, handed on by whoever wrote them; they count as"
+            return f"{text} produced here"
+        case Kind.UNKNOWN:
+            return f"the origin {said}: no cluster has this origin; set clusters.….origin to what the mirror writes"
+        case Kind.FROM_HERE:
+            text = f"{count} say that they were produced here, {said}, which only a copy of elsewhere would say: have"
+            return f"{text} each flow stamp the origin that it reads from"
+        case _:
+            return f"stamped, from {said}; {count} records looked at"
+
+
+def _without_headers(
+    config: Config, alias: str, topics: Mapping[str, _Records], unstamped: _Unstamped, lines: Lines
+) -> Iterator[Finding]:
+    """Yield what is to be said of records without any header: in most cases that depends on other clusters."""
+    by_verdict: dict[tuple[Level, str], list[str]] = {}
+    natives = {stream: sum(each.stamp.kind is Kind.NATIVE for each in mine) for stream, mine in topics[alias].items()}
+    for stream, mine in topics[alias].items():
+        is_bare = natives[stream] == len(mine)
+        if is_bare and stream not in unstamped:
+            by_verdict.setdefault(_verdict_of_bare(config, alias, stream, topics), []).append(stream)
+        elif natives[stream] and not is_bare and config.names.home(stream) is not None:
+            # Only the mirror writes into a topic that is named for another cluster.
+            text = "{count} have no headers, so they are unread by everyone: written by somebody else than the mirror,"
+            by_verdict.setdefault((Level.WARN, f"{text} or before it stamped"), []).append(stream)
+    headers = f"{config.mirror.origin_header} and {config.mirror.offset_header}"
+    for (level, text), streams in by_verdict.items():
+        of_all = sum(len(topics[alias][each]) for each in streams)
+        count = f"{sum(natives[each] for each in streams)} of {of_all}"
+        told = text.format(count=count, none=f"none of {of_all} records looked at has {headers}")
+        yield lines.of(level, told, {config.names.outside(alias, each) for each in streams})
+
+
+def _verdict_of_bare(config: Config, alias: str, stream: str, topics: Mapping[str, _Records]) -> tuple[Level, str]:
+    if config.strategy_of(stream) == "timestamp":
+        return Level.SKIP, "none has headers, and strategy timestamp does without"
+    if config.names.home(stream) is not None:
+        return Level.FAIL, f"{{none}}, and by their name they are copies, so they are unread by everyone; {_STAMP_THEM}"
+    others = [each.stamp for at, there in topics.items() if at != alias for each in there.get(stream, ())]
+    if not any(each.is_native for each in others):
+        if any(each.origin == alias for each in others):
+            return Level.OK, "produced here; the copies elsewhere are stamped"
+        if others:
+            return Level.SKIP, "produced here, it seems; what is wrong with the copies is told where they are"
+    return Level.WARN, "{none}; right only if nothing is mirrored to this cluster yet, else set mirror right"
+
+
+def _without_records(config: Config, alias: str, seen: SeenLogs, topics: _Records, lines: Lines) -> Iterator[Finding]:
+    told = {stream for stream in seen.partitions if has_stamps(config, alias, stream)}
+    late = (told - topics.keys()) & seen.unread
+    if late:
+        names = {config.names.outside(alias, each) for each in late}
+        yield lines.of(Level.SKIP, "not looked at: its records did not come in time; ask again", names)
+    if not told:
+        yield lines.of(Level.SKIP, "no topic here whose copies are told by headers")
+    elif empty := told - topics.keys() - late:
+        yield lines.of(Level.SKIP, "no record there yet", {config.names.outside(alias, each) for each in empty})
+
+
+def _unstamped_copies(config: Config, records: _Records) -> dict[str, tuple[str, str]]:
+    """Return of each stream the first two clusters that both have records without headers which are the same.
+
+    Strategy ``timestamp`` does without headers, so its topics are not looked at.
+    """
+    natives = {alias: _new_natives(each) for alias, each in records.items()}
+    found: dict[str, tuple[str, str]] = {}
+    for one, other in combinations(natives, 2):
+        for place, contents in natives[one].items():
+            if contents & natives[other].get(place, set()) and config.strategy_of(place.topic) != "timestamp":
+                found.setdefault(place.topic, (one, other))
+    return found
+
+
+def _new_natives(records: Sequence[Stamped]) -> dict[TopicPartition, set[_Content]]:
+    """Return time, key and value of the records above the last one with a stamp: what the mirror does now.
+
+    Errs to fewer: contents that come again, as heartbeats do, say nothing.
+    """
+    logs: dict[TopicPartition, list[Stamped]] = {}
+    for each in records:
+        logs.setdefault(each.place, []).append(each)
+    found = {}
+    for place, log in logs.items():
+        new = [each.record.content for each in takewhile(lambda each: each.stamp.is_native, reversed(log))]
+        counted = Counter((each.key, each.value) for each in new)
+        unique = (each for each in new if counted[each.key, each.value] == 1)
+        found[place] = {(each.timestamp_ms, each.key, each.value) for each in unique}
+    return found
+
+
+def _told_unstamped(config: Config, found: _Unstamped) -> Iterator[Finding]:
+    """Yield a line for each two clusters between which copies bear no headers."""
+    headers = f"{config.mirror.origin_header} and {config.mirror.offset_header}"
+    for one, other in sorted({*found.values()}):
+        names = {config.names.origin_topic(each) or each for each, pair in found.items() if pair == (one, other)}
+        text = f"{one} and {other} have the same records without {headers}, so copies count as produced where"
+        yield Lines("mirror", CHECK).of(Level.FAIL, f"{text} they stand; {_STAMP_THEM}", names)

@@ -1,0 +1,144 @@
+"""Which topics the clusters have, with how many partitions, and which of them MirrorMaker 2 has made for itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+
+from offset_sync.config import Config
+from offset_sync.config.name_rules import mirror_aliases
+from offset_sync.decode.cursor import DecodeError
+from offset_sync.decode.mirror_checkpoints import decode_checkpoint
+from offset_sync.jobs.checks.cluster import DEADLINE_S, Cluster, answers, may_read
+from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.finding import Finding, Level, Lines, some
+from offset_sync.model.values import TopicPartition
+
+_CHECKPOINTS = re.compile(r".+[._-]checkpoints[._-]internal")
+_OWN = re.compile(
+    rf"mm2-offset-syncs[._-].+[._-]internal|mm2-(configs|offsets|status)[._-].+[._-]internal|{_CHECKPOINTS.pattern}"
+)
+_GUIDE = "docs/mirrors.md, Moving over from MirrorMaker's group sync"
+_MOST_CHECKPOINTS = 500
+_MOST_GROUPS = 100
+_Partitions = Mapping[str, Mapping[str, int]]
+"""How many partitions each stream has, by cluster."""
+
+
+def own_topics(config: Config, cluster: Cluster) -> dict[str, str]:
+    """Return MirrorMaker's own topics at a cluster, names by stream."""
+    aliases = mirror_aliases({alias: dict(known) for alias, known in config.clusters.items()}).values()
+    heartbeats = re.compile(rf"(({'|'.join(map(re.escape, aliases))})[._-])?heartbeats")
+    named = {stream: config.names.outside(cluster.alias, stream) for stream in cluster.partitions}
+    return {s: name for s, name in named.items() if _OWN.fullmatch(name) or heartbeats.fullmatch(name)}
+
+
+def mirrored_topics(config: Config, cluster: Cluster) -> dict[str, int]:
+    """Return the included streams with their partitions, without those of MirrorMaker's own."""
+    own = own_topics(config, cluster)
+    return {s: count for s, count in cluster.partitions.items() if config.is_topic_included(s) and s not in own}
+
+
+def judge_topics(config: Config, clusters: Mapping[str, Cluster]) -> Iterator[Finding]:
+    """Yield which topics a cluster has not, and those whose partitions differ between two clusters."""
+    partitions = {alias: mirrored_topics(config, each) for alias, each in clusters.items()}
+    for alias, cluster in clusters.items():
+        lines = Lines(cluster.place, "topics")
+        if absent := _absent(config, cluster, partitions):
+            yield lines.of(Level.WARN, "not there; nothing of it is synced before it is created and mirrored", absent)
+        elif not partitions[alias]:
+            yield lines.of(Level.WARN, "none that is included may be seen; grant Describe, or create them")
+    yield from _partitions(config, partitions)
+
+
+def _absent(config: Config, cluster: Cluster, partitions: _Partitions) -> set[str]:
+    """Return the topics that the file names in full, or another cluster has, and that are not at this one."""
+    names, alias = config.names, cluster.alias
+    others = {each for pair in config.pairs() if alias in pair for each in pair} - {alias}
+    elsewhere = {stream for each in others for stream in partitions.get(each, ())}
+    known = config.named_topics()
+    # With prefixes a topic of that name may be produced at another cluster only, and its copy is here.
+    copied = {names.origin_topic(each) for each in known if names.outside(alias, each) in cluster.topics}
+    own = {each for each in known if names.home(each) in (None, alias) and names.origin_topic(each) not in copied}
+    return {names.outside(alias, each) for each in elsewhere | own} - cluster.topics.keys()
+
+
+def _partitions(config: Config, partitions: _Partitions) -> Iterator[Finding]:
+    lines = Lines("topics", "partitions")
+    same, differing = set[str](), dict[str, set[str]]()
+    for stream in sorted({stream for each in partitions.values() for stream in each}):
+        pairs = [pair for pair in config.pairs() if all(stream in partitions.get(each, ()) for each in pair)]
+        counts = {alias: partitions[alias][stream] for pair in pairs for alias in pair}
+        name = config.names.origin_topic(stream) or stream
+        if any(counts[source] != counts[target] for source, target in pairs):
+            told = ", ".join(f"{number} at {alias}" for alias, number in counts.items())
+            differing.setdefault(told, set()).add(name)
+        elif counts:
+            same.add(name)
+    for told, names in differing.items():
+        text = f"{told}; what only one has is withheld as PARTITIONS_DIFFER: add partitions where there are less, and"
+        yield lines.of(Level.FAIL, f"{text} have the mirror keep each record's partition", names)
+    if same:
+        yield lines.of(Level.OK, "as many at all clusters", same)
+
+
+def check_mirror_maker(config: Config, cluster: Cluster) -> Iterator[Finding]:
+    """Yield what MirrorMaker's own topics at a cluster show; nothing where there is none."""
+    lines, own = Lines(cluster.place, "MirrorMaker"), own_topics(config, cluster)
+    closed = [name for name, each in cluster.topics.items() if _CHECKPOINTS.fullmatch(name) and not may_read(each)]
+    if closed:
+        text = "may not be read; if its group sync writes here, grant Read, or its commits pass for a group's own"
+        yield lines.of(Level.SKIP, f"{text}: {_GUIDE}", closed)
+    if included := [name for stream, name in own.items() if config.is_topic_included(stream)]:
+        text = "MirrorMaker's own, and included: nothing of it is ever mirrored; add it to topics.exclude"
+        yield lines.of(Level.WARN, text, included)
+    readable = {s: name for s, name in own.items() if _CHECKPOINTS.fullmatch(name) and cluster.may_read(name)}
+    try:
+        checkpoints = _checkpoints(config, cluster, readable)
+        synced = _synced(cluster, checkpoints)
+    except ClusterError as error:
+        yield lines.of(Level.SKIP, str(error).removeprefix(f"{cluster.place}: "), readable.values())
+        return
+    if synced:
+        text = f"the offsets of {some({group for group, _ in synced})} are those of its checkpoints"
+        text = f"{text} ({len(synced)} of {len(checkpoints)}): it writes offsets of groups, unless they have read up to"
+        text = f"{text} there here too; set sync.group.offsets.enabled=false before we write: {_GUIDE}"
+        yield lines.of(Level.WARN, text, readable.values())
+    elif checkpoints:
+        text = "it makes checkpoints, and no offset of a group is one of them: no sync of groups of its own shows"
+        yield lines.of(Level.OK, text, readable.values())
+    elif own and not closed:
+        yield lines.of(Level.OK, "no checkpoint of a group here, so it has no sync of groups of its own", own.values())
+
+
+def _checkpoints(config: Config, cluster: Cluster, streams: Collection[str]) -> dict[tuple[str, TopicPartition], int]:
+    """Return the newest checkpoints in logs of *streams*, by group and by what the group reads here."""
+    ends = cluster.admin.ends([TopicPartition(stream, 0) for stream in streams], DEADLINE_S)
+    ranges = {
+        place: OffsetRange(max(each.log_start, each.log_end - _MOST_CHECKPOINTS), each.log_end)
+        for place, each in ends.items()
+    }
+    newest = {}
+    for record in (each.content for records in cluster.reader.read(ranges).records.values() for each in records):
+        try:
+            found = decode_checkpoint(record.key or b"", record.value or b"")
+        except DecodeError:
+            continue
+        stream = config.names.inside(cluster.alias, found.topic)
+        newest[found.group_id, TopicPartition(stream, found.partition)] = found.offset
+    return newest
+
+
+def _synced(
+    cluster: Cluster, checkpoints: Mapping[tuple[str, TopicPartition], int]
+) -> list[tuple[str, TopicPartition]]:
+    """Return the checkpoints that are committed as offsets of groups, by a tool: it names no leader epoch, as we do."""
+    groups = sorted({group for group, _ in checkpoints})[:_MOST_GROUPS]
+    held = answers(cluster.admin.committed_offsets(groups, DEADLINE_S))
+    commits = {(group, place): each for group, places in held.items() for place, each in places.items()}
+    return [
+        key
+        for key, offset in checkpoints.items()
+        if offset > 0 and key in commits and (commits[key].offset, commits[key].leader_epoch) == (offset, None)
+    ]

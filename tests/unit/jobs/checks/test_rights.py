@@ -1,0 +1,103 @@
+"""What the command check makes of the rights that a cluster tells of. No cluster is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fakes.newest_logs import known_config, silent_cluster, wrong
+from offset_sync.jobs.checks.rights import OWN_GROUP, judge_rights
+from offset_sync.kafka.error_codes import NotAuthorizedError
+from offset_sync.model.finding import some
+from offset_sync.model.values import CONSUMER_OFFSETS as COMMITS
+
+READ = frozenset({"READ", "DESCRIBE", "DESCRIBE_CONFIGS"})
+DESCRIBE = frozenset({"DESCRIBE"})
+ALL = READ | {"WRITE", "CREATE", "DELETE", "ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "IDEMPOTENT_WRITE"}
+REFUSED = NotAuthorizedError("dc2", "orders")
+NAMED: dict[str, Any] = {"topics": {"include": ["orders"]}}
+MINIMAL: dict[str, Any] = {
+    "topics": {"orders": READ, COMMITS: READ},
+    "group_rights": {"billing": READ, OWN_GROUP: DESCRIBE},
+}
+
+
+def rights(told: dict[str, Any] | None = None, **sections: Any) -> dict[str, str]:
+    return wrong(judge_rights(known_config(**{**NAMED, **sections}), silent_cluster(**{**MINIMAL, **(told or {})})))
+
+
+@pytest.mark.parametrize("error", ["NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"])
+def test_a_cluster_where_nobody_has_committed_yet_refuses_nothing(error: str) -> None:
+    found = rights({"topics": {"orders": READ}, "group_rights": {"billing": error, OWN_GROUP: error}})
+    assert {name.split()[0] for name in found} == {"WARN", "SKIP"}
+    assert "no coordinator yet" in found["SKIP own groups"]
+    assert "no group is known" in found["SKIP groups"]
+
+
+def test_the_minimal_rights_are_all_right() -> None:
+    found = list(judge_rights(known_config(**NAMED), silent_cluster(**MINIMAL)))
+    assert [(each.level.value, each.check) for each in found] == [
+        ("OK", "topics"),
+        ("OK", "commits"),
+        ("OK", "own groups"),
+        ("OK", "groups"),
+        ("OK", "no other right"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("told", "check", "words"),
+    [
+        ({"topics": {"orders": REFUSED, COMMITS: READ}}, "topics", ["topic orders", "Describe", "grant Read"]),
+        ({"topics": {"orders": DESCRIBE, COMMITS: READ}}, "topics", ["orders: the operation Read", "grant Read"]),
+        ({"topics": {"orders": READ, COMMITS: DESCRIBE}}, "commits", [COMMITS, "Read", "grant Read"]),
+        ({"topics": {"orders": READ, COMMITS: NotAuthorizedError("dc2", COMMITS)}}, "commits", [COMMITS, "grant Read"]),
+        (
+            {"group_rights": {"billing": READ, OWN_GROUP: "GROUP_AUTHORIZATION_FAILED"}},
+            "own groups",
+            ["grant Describe"],
+        ),
+        ({"group_rights": {"billing": DESCRIBE, OWN_GROUP: DESCRIBE}}, "groups", ["billing", "grant Read"]),
+        (
+            {"group_rights": {"billing": "GROUP_AUTHORIZATION_FAILED", OWN_GROUP: DESCRIBE}},
+            "groups",
+            ["billing: GROUP_AUTHORIZATION_FAILED", "grant Read"],
+        ),
+    ],
+)
+def test_a_right_that_is_missing_fails_with_what_to_grant(told: dict[str, Any], check: str, words: list[str]) -> None:
+    found = rights(told)
+    assert list(found) == [f"FAIL {check}"]
+    text = found[f"FAIL {check}"]
+    assert [word for word in [*words, "Minimal ACLs"] if word not in text] == [], text
+
+
+def test_a_source_needs_less_of_groups() -> None:
+    described = {"group_rights": {"billing": DESCRIBE, OWN_GROUP: DESCRIBE}}
+    assert rights(described, directions=[["dc2", "dc1"]]) == {}
+
+
+def test_what_is_never_needed_is_a_warning_that_names_it() -> None:
+    found = rights({"own_rights": frozenset({"DESCRIBE", "ALTER"})})
+    assert found == {"WARN no other right": "Alter on the cluster is never needed; take it back"}
+    found = rights({"topics": {"orders": READ | {"WRITE", "ALTER_CONFIGS"}, COMMITS: READ}})
+    assert found == {"WARN no other right": "AlterConfigs, Write on orders is never needed; take it back"}
+    found = rights({"group_rights": {"billing": READ | {"DELETE"}, OWN_GROUP: DESCRIBE}})
+    assert found == {"WARN no other right": "Delete on group billing is never needed; take it back"}
+
+
+def test_a_cluster_without_an_authorizer_is_one_warning() -> None:
+    everything = {"orders": ALL, COMMITS: ALL}
+    found = rights({"own_rights": ALL, "topics": everything, "group_rights": {"billing": ALL, OWN_GROUP: ALL}})
+    assert list(found) == ["WARN no other right"]
+    assert "no authorizer" in found["WARN no other right"]
+
+
+def test_what_is_not_there_yet_is_no_failure() -> None:
+    found = rights({"topics": {}, "group_rights": {OWN_GROUP: DESCRIBE}})
+    assert list(found) == ["WARN commits", "SKIP groups"]
+
+
+def test_names_are_not_listed_without_end() -> None:
+    assert some(["d", "c", "b", "a", "e"]) == "a, b, c and 2 more"
