@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
+import tempfile
 import threading
+import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, groupby
+from pathlib import Path
 from typing import TextIO
 
 from rich.console import Console
@@ -20,20 +24,20 @@ from rich.text import Text
 from offset_sync.config import Config
 from offset_sync.config.cautions import cautions
 from offset_sync.config.problem import path_text
-from offset_sync.jobs.checks.cluster import Cluster, answers, ask_cluster, side_by_side
+from offset_sync.jobs.checks.asking import Cluster, answers, ask_cluster, look_at_logs, side_by_side
 from offset_sync.jobs.checks.copies import check_copies
+from offset_sync.jobs.checks.facts import OWN_GROUP, judge_clock, judge_id, judge_rights, judge_settings
 from offset_sync.jobs.checks.headers import judge_headers
-from offset_sync.jobs.checks.newest import look_at_logs
-from offset_sync.jobs.checks.rights import OWN_GROUP, judge_rights
-from offset_sync.jobs.checks.settings import check_places, judge_clock, judge_id, judge_settings
 from offset_sync.jobs.checks.stamps import stamped_records
 from offset_sync.jobs.checks.topics import check_mirror_maker, judge_topics
 from offset_sync.kafka.librdkafka import check_client
 from offset_sync.kafka.own_rights import OwnRights
-from offset_sync.model.errors import ClusterError
-from offset_sync.model.finding import Finding, Level, in_order
-from offset_sync.model.text import escaped
+from offset_sync.model.errors import ClusterError, PlatformError
+from offset_sync.model.finding import Finding, Level, Lines, in_order
+from offset_sync.model.text import escaped, told
 from offset_sync.state.clock_offset import system_now_ms
+from offset_sync.tables.files import Files, files_of
+from offset_sync.tables.storage_check import check_storage
 
 _MOST_GROUPS = 100
 _STYLES = {Level.OK: "green", Level.SKIP: "dim", Level.WARN: "yellow", Level.FAIL: "bold red"}
@@ -109,6 +113,39 @@ def judge_mirrors(config: Config, clusters: Mapping[str, Cluster]) -> Iterator[F
     yield from chain.from_iterable((*answers(copies).values(), *answers(makers).values()))
 
 
+def check_places(config: Config) -> Iterator[Finding]:
+    """Yield whether tables and checkpoints can be written to: a file is written at each place and deleted again."""
+    files = files_of(config)
+    for key, path in (("root", config.tables.root), ("checkpoints", config.tables.checkpoints)):
+        lines, own = Lines("tables", key), files.local(path)
+        try:
+            text = _tried_storage(path, files, key == "root") if own is None else _tried_folder(own)
+            yield lines.of(Level.OK, text)
+        except PlatformError as error:
+            yield lines.of(Level.FAIL, str(error))
+        except OSError as error:
+            remedy = "see tables.storage in conf/reference.yaml" if own is None else f"let uid {os.getuid()} do it"
+            yield lines.of(Level.FAIL, f"{path} cannot be written to ({told(error)[:300]}); {remedy}")
+
+
+def _tried_folder(folder: Path) -> str:
+    # What is not there yet is not made: the jobs do that. It has to be possible where it would be made.
+    there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
+    with tempfile.NamedTemporaryFile(dir=there, prefix=".offset-sync-check-") as file:
+        file.write(b"check")
+        file.flush()
+    return str(folder) if there == folder.absolute() else f"{folder}, which will be made in {there}"
+
+
+def _tried_storage(path: str, files: Files, is_root: bool) -> str:
+    name = f"{path.rstrip('/')}/.offset-sync-check-{uuid.uuid4()}"
+    files.write_text(name, "check")
+    files.delete(name)
+    if is_root:
+        check_storage(path, files)
+    return path
+
+
 def show_findings(findings: Sequence[Finding], console: Console) -> None:
     """Print a line for each, place by place, and how many there are of each kind."""
     width = max((len(each.check) for each in findings), default=0)
@@ -123,8 +160,8 @@ def show_findings(findings: Sequence[Finding], console: Console) -> None:
         console.print(Text(escaped(place), "bold"))
         console.print(Padding(table, (0, 0, 1, 2)))
     counts = Counter(each.level for each in findings)
-    told = [Text(f"{counts[level]} {level.value}", _STYLES[level]) for level in Level if counts[level]]
-    console.print(Text(", ").join(told))
+    sums = [Text(f"{counts[level]} {level.value}", _STYLES[level]) for level in Level if counts[level]]
+    console.print(Text(", ").join(sums))
 
 
 def print_json(findings: Sequence[Finding], out: TextIO) -> None:

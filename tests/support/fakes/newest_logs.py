@@ -8,7 +8,7 @@ from typing import Any
 
 from offset_sync.config import Config, parse_config
 from offset_sync.jobs.check import judge_mirrors
-from offset_sync.jobs.checks.cluster import Cluster
+from offset_sync.jobs.checks.asking import Cluster
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.partition_answer import Committed
 from offset_sync.kafka.range_reader import OffsetRange

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from offset_sync.config import Config
 from offset_sync.contents.check import judge_contents
-from offset_sync.jobs.checks.cluster import DEADLINE_S
+from offset_sync.jobs.checks.asking import DEADLINE_S
 from offset_sync.jobs.checks.stamps import Kind, Stamped
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.kafka.tail_reader import Ends, SeenLogs, TailRecord
@@ -71,8 +71,8 @@ def check_copies(config: Config, seen: Mapping[str, SeenLogs], stamped: Sequence
         if place.topic in linked
         for each in records
     ]
-    for place, record, stamp in {each.place: each for each in stamped if each.stamp.kind is Kind.STAMPED}.values():
-        copies.append(Copy(outside(alias, place.topic), place, record, stamp.origin, stamp.offset))
+    newest = {each.place: each for each in stamped if each.stamp.kind is Kind.STAMPED}
+    copies += [Copy(*each[:3], each.stamp.origin, each.stamp.offset) for each in newest.values()]
     pairs, written = list[Pair](), dict[TopicPartition, int]()
     for origin, there in seen.items():
         if not there.error:

@@ -34,7 +34,7 @@ def judge_headers(config: Config, seen: Mapping[str, SeenLogs], records: _Record
         elif config.is_by_contents:
             yield lines.of(Level.SKIP, "not looked at: contents tell what a copy is (mirror.identity)")
         else:
-            yield from _with_headers(config, alias, topics[alias], lines)
+            yield from _with_headers(topics[alias], lines)
             yield from _without_headers(config, alias, topics, unstamped, lines)
             yield from _without_records(config, alias, mine, topics[alias], lines)
     yield from _told_unstamped(config, unstamped)
@@ -47,7 +47,7 @@ def _by_stream(records: Sequence[Stamped]) -> dict[str, list[Stamped]]:
     return found
 
 
-def _with_headers(config: Config, alias: str, topics: _Records, lines: Lines) -> Iterator[Finding]:
+def _with_headers(topics: _Records, lines: Lines) -> Iterator[Finding]:
     """Yield a line for each kind of stamp and remedy."""
     found: dict[tuple[Kind, str], list[Stamped]] = {}
     for each in (each for records in topics.values() for each in records if each.stamp.kind is not Kind.NATIVE):
@@ -56,19 +56,18 @@ def _with_headers(config: Config, alias: str, topics: _Records, lines: Lines) ->
         streams = {each.place.topic for each in stamped}
         count = f"{len(stamped)} of {sum(len(topics[each]) for each in streams)}"
         level = Level.OK if kind is Kind.STAMPED else Level.FAIL if kind in _WRONG else Level.WARN
-        names = {config.names.outside(alias, each) for each in streams}
-        yield lines.of(level, _text(kind, stamped, count, config.names.outside(alias, stamped[0].place.topic)), names)
+        yield lines.of(level, _text(kind, stamped, count), {each.topic for each in stamped})
 
 
-def _text(kind: Kind, stamped: Sequence[Stamped], count: str, topic: str) -> str:
-    """Return what *stamped*, all of one kind and remedy, say; the first is of *topic*."""
+def _text(kind: Kind, stamped: Sequence[Stamped], count: str) -> str:
+    """Return what *stamped*, all of one kind and remedy, say."""
     first, said = stamped[0], some({each.stamp.said for each in stamped})
     remedy = first.stamp.remedy
     match kind:
         case Kind.WRAPPED:
             return f"{said}, in {count}: a wrong header converter; {remedy}"
         case Kind.UNREADABLE:
-            where = f"{topic}-{first.place.partition} at offset {first.record.content.offset}"
+            where = f"{first.topic}-{first.place.partition} at offset {first.record.content.offset}"
             return f"{count} cannot be read, first {where}: {said}; {remedy}"
         case Kind.OTHER_PRESET:
             return f"{count} have {said}; {remedy}"
@@ -103,7 +102,7 @@ def _without_headers(
         of_all = sum(len(topics[alias][each]) for each in streams)
         count = f"{sum(natives[each] for each in streams)} of {of_all}"
         told = text.format(count=count, none=f"none of {of_all} records looked at has {headers}")
-        yield lines.of(level, told, {config.names.outside(alias, each) for each in streams})
+        yield lines.of(level, told, {topics[alias][each][0].topic for each in streams})
 
 
 def _verdict_of_bare(config: Config, alias: str, stream: str, topics: Mapping[str, _Records]) -> tuple[Level, str]:

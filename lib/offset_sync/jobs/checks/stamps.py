@@ -57,8 +57,9 @@ class Stamp(NamedTuple):
 
 
 class Stamped(NamedTuple):
-    """A record of the log *place*, with its stamp."""
+    """A record of the log *place*, with its stamp; *topic* is the name at the cluster."""
 
+    topic: str
     place: TopicPartition
     record: TailRecord
     stamp: Stamp
@@ -67,7 +68,7 @@ class Stamped(NamedTuple):
 def stamped_records(config: Config, alias: str, seen: SeenLogs) -> list[Stamped]:
     """Return the records of the streams whose headers count at a cluster, log by log, each in its order."""
     return [
-        Stamped(place, record, stamp)
+        Stamped(config.names.outside(alias, place.topic), place, record, stamp)
         for place, records in seen.records.items()
         if has_stamps(config, alias, place.topic)
         for record, stamp in zip(records, stamps_of(config, alias, place, records), strict=True)

@@ -1,43 +1,31 @@
-"""Which topics the clusters have, with how many partitions, and which of them MirrorMaker 2 has made for itself."""
+"""Whether the clusters have the same topics, with as many partitions, and what MirrorMaker 2's own topics show."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 
 from offset_sync.config import Config
-from offset_sync.config.name_rules import mirror_aliases
 from offset_sync.decode.cursor import DecodeError
 from offset_sync.decode.mirror_checkpoints import decode_checkpoint
-from offset_sync.jobs.checks.cluster import DEADLINE_S, Cluster, answers, may_read
+from offset_sync.jobs.checks.asking import (
+    CHECKPOINTS,
+    DEADLINE_S,
+    Cluster,
+    answers,
+    may_read,
+    mirrored_topics,
+    own_topics,
+)
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level, Lines, some
 from offset_sync.model.values import TopicPartition
 
-_CHECKPOINTS = re.compile(r".+[._-]checkpoints[._-]internal")
-_OWN = re.compile(
-    rf"mm2-offset-syncs[._-].+[._-]internal|mm2-(configs|offsets|status)[._-].+[._-]internal|{_CHECKPOINTS.pattern}"
-)
 _GUIDE = "docs/mirrors.md, Moving over from MirrorMaker's group sync"
 _MOST_CHECKPOINTS = 500
 _MOST_GROUPS = 100
 _Partitions = Mapping[str, Mapping[str, int]]
 """How many partitions each stream has, by cluster."""
-
-
-def own_topics(config: Config, cluster: Cluster) -> dict[str, str]:
-    """Return MirrorMaker's own topics at a cluster, names by stream."""
-    aliases = mirror_aliases({alias: dict(known) for alias, known in config.clusters.items()}).values()
-    heartbeats = re.compile(rf"(({'|'.join(map(re.escape, aliases))})[._-])?heartbeats")
-    named = {stream: config.names.outside(cluster.alias, stream) for stream in cluster.partitions}
-    return {s: name for s, name in named.items() if _OWN.fullmatch(name) or heartbeats.fullmatch(name)}
-
-
-def mirrored_topics(config: Config, cluster: Cluster) -> dict[str, int]:
-    """Return the included streams with their partitions, without those of MirrorMaker's own."""
-    own = own_topics(config, cluster)
-    return {s: count for s, count in cluster.partitions.items() if config.is_topic_included(s) and s not in own}
 
 
 def judge_topics(config: Config, clusters: Mapping[str, Cluster]) -> Iterator[Finding]:
@@ -86,14 +74,14 @@ def _partitions(config: Config, partitions: _Partitions) -> Iterator[Finding]:
 def check_mirror_maker(config: Config, cluster: Cluster) -> Iterator[Finding]:
     """Yield what MirrorMaker's own topics at a cluster show; nothing where there is none."""
     lines, own = Lines(cluster.place, "MirrorMaker"), own_topics(config, cluster)
-    closed = [name for name, each in cluster.topics.items() if _CHECKPOINTS.fullmatch(name) and not may_read(each)]
+    closed = [name for name, each in cluster.topics.items() if CHECKPOINTS.fullmatch(name) and not may_read(each)]
     if closed:
         text = "may not be read; if its group sync writes here, grant Read, or its commits pass for a group's own"
         yield lines.of(Level.SKIP, f"{text}: {_GUIDE}", closed)
     if included := [name for stream, name in own.items() if config.is_topic_included(stream)]:
         text = "MirrorMaker's own, and included: nothing of it is ever mirrored; add it to topics.exclude"
         yield lines.of(Level.WARN, text, included)
-    readable = {s: name for s, name in own.items() if _CHECKPOINTS.fullmatch(name) and cluster.may_read(name)}
+    readable = {s: name for s, name in own.items() if CHECKPOINTS.fullmatch(name) and cluster.may_read(name)}
     try:
         checkpoints = _checkpoints(config, cluster, readable)
         synced = _synced(cluster, checkpoints)

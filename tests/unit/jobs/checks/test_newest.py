@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fakes.newest_logs import MemoryLogs, asked, known_config, natives, stamped, told
-from offset_sync.jobs.checks.newest import chosen_ranges
+from offset_sync.jobs.checks.asking import chosen_ranges
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.kafka.topic_metadata import LogEnds
 from offset_sync.model.values import TopicPartition

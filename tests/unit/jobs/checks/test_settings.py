@@ -9,7 +9,8 @@ import pytest
 
 from fakes.newest_logs import known_config, silent_cluster, wrong
 from offset_sync.config import Config
-from offset_sync.jobs.checks.settings import check_places, judge_clock, judge_id, judge_settings
+from offset_sync.jobs.check import check_places
+from offset_sync.jobs.checks.facts import judge_clock, judge_id, judge_settings
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Level
 from offset_sync.tables.files import Files
@@ -125,7 +126,7 @@ def test_a_place_elsewhere_that_can_be_written_to_is_left_as_it_was(
 ) -> None:
     """Elsewhere than on this disk, though below it: as Hadoop's settings may say of a path without a scheme."""
     files = Files(default=f"file://{tmp_path}")
-    monkeypatch.setattr("offset_sync.jobs.checks.settings.files_of", lambda _config: files)
+    monkeypatch.setattr("offset_sync.jobs.check.files_of", lambda _config: files)
     found = check_places(at("/tables", "/checkpoints"))
     assert [(each.level, each.text) for each in found] == [(Level.OK, "/tables"), (Level.OK, "/checkpoints")]
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

@@ -1,15 +1,19 @@
-"""Which rights are missing at a cluster, and which are more than is needed. Pure."""
+"""What a cluster tells of itself: our rights there, its brokers' settings and clock, and its id. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 
 from offset_sync.config import Config
-from offset_sync.jobs.checks.cluster import Cluster, may_read
+from offset_sync.config.duration import format_duration
+from offset_sync.jobs.checks.asking import Cluster, may_read
 from offset_sync.kafka.own_rights import Operations
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level, Lines, some
 from offset_sync.model.values import CONSUMER_OFFSETS
+from offset_sync.state.cluster_clock import WRONG_MS
+from offset_sync.status.format import to_duration
 
 OWN_GROUP = "offset-sync-check"
 """One of the prefix that Spark's reader makes up its groups with."""
@@ -19,6 +23,8 @@ _TOO_MUCH_OF_CLUSTER = {"CREATE", "ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "I
 _NO_COORDINATOR = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
 """A cluster where nobody has committed yet has no coordinators: that says nothing of rights."""
 _Topics = Mapping[str, Operations | ClusterError]
+RETENTION, UNCLEAN = "offsets.retention.minutes", "unclean.leader.election.enable"
+TIMESTAMPS, COPIES = "log.message.timestamp.type", "offsets.topic.replication.factor"
 
 
 def judge_rights(config: Config, cluster: Cluster) -> Iterator[Finding]:
@@ -106,3 +112,67 @@ def _too_much(cluster: Cluster, included: _Topics) -> Iterator[Finding]:
         yield lines.of(Level.WARN, f"{words} on {some(names)} is never needed; take it back")
     if not found:
         yield lines.of(Level.OK, "no right to change topics or the cluster, as far as it tells")
+
+
+def judge_settings(config: Config, cluster: Cluster) -> Iterator[Finding]:
+    """Yield which settings of the brokers are not as they should be."""
+    lines, settings = Lines(cluster.place, "broker settings"), cluster.settings
+    if isinstance(settings, str):
+        text = f"{settings}: it would take DescribeConfigs on the cluster, which no job needs; have {RETENTION} be more"
+        twice = format_duration(2 * config.sync.refresh_interval)
+        yield lines.of(Level.SKIP, f"{text} than {twice}, and {UNCLEAN} false")
+        return
+    wrong = list(_wrong(config, settings, cluster.brokers))
+    yield from (lines.of(level, text) for level, text in wrong)
+    if not wrong:
+        yield lines.of(
+            Level.OK, ", ".join(f"{name}={settings[name]}" for name in (RETENTION, UNCLEAN) if name in settings)
+        )
+
+
+def _wrong(config: Config, settings: Mapping[str, str], brokers: int) -> Iterator[tuple[Level, str]]:
+    refresh, minutes = config.sync.refresh_interval, settings.get(RETENTION, "")
+    if minutes.isdigit() and timedelta(minutes=int(minutes)) < 2 * refresh:
+        level = Level.FAIL if timedelta(minutes=int(minutes)) <= refresh else Level.WARN
+        says = f"{RETENTION}={minutes}: offsets of idle groups may expire before they are written again"
+        yield level, f"{says}; set it to more than twice sync.refresh_interval ({format_duration(refresh)})"
+    if settings.get(UNCLEAN) == "true":
+        yield Level.WARN, f"{UNCLEAN}=true: a log may be cut, and its offsets are withheld then; set it to false"
+    if "timestamp" in config.topics.strategies and settings.get(TIMESTAMPS) == "LogAppendTime":
+        says = f"{TIMESTAMPS}=LogAppendTime: a copy has another time than its origin, by which strategy timestamp goes"
+        yield Level.WARN, f"{says}; set CreateTime, or choose another strategy"
+    if settings.get(COPIES) == "1" and brokers > 1:
+        yield Level.WARN, f"{COPIES}=1: with one broker all its groups' offsets are lost; set it to 3"
+
+
+def judge_clock(cluster: Cluster, now_ms: int) -> Finding:
+    """Return what the time of the newest commit says.
+
+    A clock that is ahead shows at once, as a commit of a time that is still to come. One that is behind looks like a
+    cluster without commits: ``sync_offsets`` measures it while it reads.
+    """
+    lines = Lines(cluster.place, "clock")
+    if cluster.newest_commit_ms is None:
+        return lines.of(Level.SKIP, "no commit to tell it by; sync_offsets measures it while it reads")
+    ahead_ms = cluster.newest_commit_ms - now_ms
+    if ahead_ms > WRONG_MS:
+        says = f"its newest commit is of {to_duration(ahead_ms)} from now: a clock is wrong"
+        return lines.of(Level.WARN, f"{says}; set the brokers' clocks, or this machine's (NTP)")
+    return lines.of(
+        Level.OK, f"its newest commit is {to_duration(max(0, -ahead_ms))} old, so its clock is not ahead of ours"
+    )
+
+
+def judge_id(config: Config, cluster: Cluster) -> Iterator[Finding]:
+    """Yield whether the cluster's id is what *config* has; nothing where the mirror does not name it."""
+    lines, header = Lines(cluster.place, "cluster id"), config.mirror.origin_header
+    said, given = cluster.cluster_id, config.clusters[cluster.alias].origin
+    if isinstance(said, ClusterError):
+        text = str(said).removeprefix(f"{cluster.place}: ")
+        level = Level.SKIP if given else Level.FAIL
+        yield lines.of(level, f"{text}; or set {cluster.place}.origin to what {header} says of its records")
+    elif given not in ("", said) and said:
+        text = f"it is {said}, and {cluster.place}.origin is {given}: what {header} calls {said} is unread by everyone"
+        yield lines.of(Level.WARN, f"{text}; remove origin, unless this is another way to the cluster")
+    elif said:
+        yield lines.of(Level.OK, f"{said}, as {header} has to name it")

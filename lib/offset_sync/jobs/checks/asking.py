@@ -1,0 +1,217 @@
+"""Asks the clusters: what each tells of itself, and some of the newest records of its topics.
+
+Clusters are asked side by side and every answer ends in bounded time, so a silent one keeps no other waiting.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from offset_sync.config import Config
+from offset_sync.config.checkpoint_topics import checkpoint_topics
+from offset_sync.config.name_rules import mirror_aliases
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.own_rights import Operations, OwnRights
+from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.tail_reader import Ends, SeenLogs, TailReader
+from offset_sync.kafka.topic_names import open_admin, open_tails
+from offset_sync.model.errors import ClusterError, ConfigError
+from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
+from offset_sync.state.known_names import learn_names
+
+DEADLINE_S = 10.0
+_CLUSTERS_AT_ONCE = 8
+_MOST_LOGS = 2_000
+"""So many logs of a cluster are asked for their ends, the first partitions of all topics first."""
+_LOGS_OF_A_TOPIC = 3
+_RECORDS_OF_A_LOG = (5, 50)
+_RECORDS_OF_A_CLUSTER = 20_000
+_BY_CONTENTS = 200
+"""Copies that are told by contents are compared: of each log so many records, and so are originals."""
+Ranges = Mapping[TopicPartition, OffsetRange]
+CHECKPOINTS = re.compile(r".+[._-]checkpoints[._-]internal")
+_OWN = re.compile(
+    rf"mm2-offset-syncs[._-].+[._-]internal|mm2-(configs|offsets|status)[._-].+[._-]internal|{CHECKPOINTS.pattern}"
+)
+_Answer = TypeVar("_Answer")
+
+
+def side_by_side(ask: Callable[[str], _Answer], aliases: Collection[str]) -> dict[str, _Answer | ClusterError]:
+    """Return what *ask* answers for each cluster, or its ClusterError; a silent one keeps no other waiting."""
+
+    def asked(alias: str) -> _Answer | ClusterError:
+        try:
+            return ask(alias)
+        except ClusterError as error:
+            return error
+
+    with ThreadPoolExecutor(_CLUSTERS_AT_ONCE) as pool:
+        return dict(zip(aliases, pool.map(asked, aliases), strict=True))
+
+
+def answers(found: Mapping[str, _Answer | ClusterError]) -> dict[str, _Answer]:
+    """Return what :func:`side_by_side` has *found* without the errors."""
+    return {alias: each for alias, each in found.items() if not isinstance(each, ClusterError)}
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster that answers: *admin* and *reader* ask it for more.
+
+    *topics* has our rights by the cluster's own names, *partitions* has counts by stream; neither has topics that are
+    not there. An error stands in the place of what we may not see: its name for a group and for the *settings* of a
+    broker. *clashes* are what is wrong with the names of topics.
+    """
+
+    alias: str
+    admin: ClusterAdmin
+    reader: TailReader
+    brokers: int = 1
+    cluster_id: str | ClusterError = ""
+    own_rights: Operations = frozenset()
+    topics: Mapping[str, Operations | ClusterError] = field(default_factory=dict)
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    groups: Sequence[str] = ()
+    group_rights: Mapping[str, Operations | str] = field(default_factory=dict)
+    settings: Mapping[str, str] | str = field(default_factory=dict)
+    newest_commit_ms: int | None = None
+    clashes: Sequence[str] = ()
+
+    @property
+    def place(self) -> str:
+        """The path of the cluster in the configuration."""
+        return f"clusters.{self.alias}"
+
+    def may_read(self, topic: str) -> bool:
+        """Whether Read is allowed on the topic of this name."""
+        return may_read(self.topics.get(topic))
+
+
+def may_read(rights: Operations | ClusterError | None) -> bool:
+    """Whether Read is among *rights*."""
+    return isinstance(rights, frozenset) and "READ" in rights
+
+
+def ask_cluster(config: Config, rights: OwnRights) -> Cluster:
+    """Return what a cluster tells, but for our rights on groups; raises ClusterError where it does not answer."""
+    alias, names = rights.alias, config.names
+    try:
+        config.spark_options(alias)  # a key that Java cannot take shows here
+    except ConfigError as error:
+        raise ClusterError(alias, str(error).removeprefix(f"clusters.{alias}: ")) from error
+    brokers = rights.brokers(DEADLINE_S)
+    options = config.admin_options(alias)
+    admin = open_admin(alias, options, names)
+    partitions = {stream: each.partitions for stream, each in admin.topics().items()}
+    clashes = _clashes(config, admin)
+    called = (names.called(alias, each) for each in (*partitions, *config.named_topics()))
+    checkpoints = (name for each in config.clusters if each != alias for name in checkpoint_topics(config, each))
+    topics = rights.of_topics([*filter(None, called), *checkpoints, CONSUMER_OFFSETS])
+    is_readable = may_read(topics.get(CONSUMER_OFFSETS))
+    return Cluster(
+        alias,
+        admin,
+        open_tails(alias, options, names),
+        brokers=len(brokers),
+        cluster_id=_cluster_id(rights) if config.mirror.known.asks_ids else "",
+        own_rights=rights.of_cluster(),
+        topics=topics,
+        partitions=partitions,
+        groups=rights.groups(),
+        settings=rights.settings(brokers[0]),
+        newest_commit_ms=rights.newest_ms(CONSUMER_OFFSETS, admin.partition_count(CONSUMER_OFFSETS) or 0)
+        if is_readable
+        else None,
+        clashes=clashes,
+    )
+
+
+def _cluster_id(rights: OwnRights) -> str | ClusterError:
+    try:
+        return rights.cluster_id()
+    except ClusterError as error:
+        return error
+
+
+def _clashes(config: Config, admin: ClusterAdmin) -> list[str]:
+    try:
+        learn_names(config, {admin.alias: admin})
+    except ConfigError as error:
+        return error.problems
+    return []
+
+
+def own_topics(config: Config, cluster: Cluster) -> dict[str, str]:
+    """Return MirrorMaker's own topics at a cluster, names by stream."""
+    aliases = mirror_aliases({alias: dict(known) for alias, known in config.clusters.items()}).values()
+    heartbeats = re.compile(rf"(({'|'.join(map(re.escape, aliases))})[._-])?heartbeats")
+    named = {stream: config.names.outside(cluster.alias, stream) for stream in cluster.partitions}
+    return {s: name for s, name in named.items() if _OWN.fullmatch(name) or heartbeats.fullmatch(name)}
+
+
+def mirrored_topics(config: Config, cluster: Cluster) -> dict[str, int]:
+    """Return the included streams with their partitions, without those of MirrorMaker's own."""
+    own = own_topics(config, cluster)
+    return {s: count for s, count in cluster.partitions.items() if config.is_topic_included(s) and s not in own}
+
+
+def look_at_logs(config: Config, clusters: Mapping[str, Cluster]) -> dict[str, SeenLogs]:
+    """Return what each of *clusters* has of the mirrored topics that we may read; they are asked side by side."""
+    topics = {alias: _readable(config, each) for alias, each in clusters.items()}
+    ends = side_by_side(lambda alias: clusters[alias].admin.ends(_first_logs(topics[alias]), DEADLINE_S), clusters)
+    ranges = chosen_ranges(config, answers(ends))
+
+    def read(alias: str) -> SeenLogs:
+        cluster, found = clusters[alias], ends[alias]
+        if isinstance(found, ClusterError):
+            raise found
+        # Most mirrors copy records of transactions too that come to nothing.
+        tails = cluster.reader.read(ranges[alias], DEADLINE_S, is_committed=not config.is_by_contents)
+        unread = {place.topic for place in tails.unread} | topics[alias].keys() - {place.topic for place in found}
+        return SeenLogs(cluster.admin, cluster.reader, topics[alias], found, tails.records, frozenset(unread))
+
+    return {
+        alias: SeenLogs(clusters[alias].admin, clusters[alias].reader, topics[alias], error=str(each))
+        if isinstance(each, ClusterError)
+        else each
+        for alias, each in side_by_side(read, clusters).items()
+    }
+
+
+def _readable(config: Config, cluster: Cluster) -> dict[str, int]:
+    outside = config.names.outside
+    topics = mirrored_topics(config, cluster)
+    return {stream: count for stream, count in topics.items() if cluster.may_read(outside(cluster.alias, stream))}
+
+
+def _first_logs(partitions: Mapping[str, int]) -> list[TopicPartition]:
+    places = (TopicPartition(stream, number) for stream, count in partitions.items() for number in range(count))
+    return sorted(places, key=_by_number)[:_MOST_LOGS]
+
+
+def chosen_ranges(config: Config, ends: Mapping[str, Ends]) -> dict[str, Ranges]:
+    """Return what to read of each cluster: of a stream the same partitions everywhere, first those with most copies."""
+    copies = Counter(place for found in ends.values() for place, each in found.items() if each.log_end > each.log_start)
+    logs: dict[str, list[TopicPartition]] = {}
+    for place in sorted(copies, key=lambda place: (-copies[place], place.partition)):
+        logs.setdefault(place.topic, []).append(place)
+    chosen = {place for of_stream in logs.values() for place in of_stream[:_LOGS_OF_A_TOPIC]}
+    least, most = _RECORDS_OF_A_LOG
+    share = _RECORDS_OF_A_CLUSTER // max(1, len(chosen))
+    count = _BY_CONTENTS if config.is_by_contents else min(most, max(least, share))
+    return {
+        alias: {
+            place: OffsetRange(max(found[place].log_start, found[place].log_end - count), found[place].log_end)
+            for place in sorted(chosen & found.keys(), key=_by_number)
+        }
+        for alias, found in ends.items()
+    }
+
+
+def _by_number(place: TopicPartition) -> tuple[int, str]:
+    return place.partition, place.topic
