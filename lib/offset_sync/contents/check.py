@@ -10,12 +10,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from offset_sync.config import Config
 from offset_sync.config.presets import PRESETS
 from offset_sync.kafka.range_reader import OffsetRange
-from offset_sync.kafka.tail_reader import SeenLogs, TailRecord
+from offset_sync.kafka.tail_reader import Pair, SeenLogs, TailRecord
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level, Lines
 from offset_sync.model.values import TopicPartition
@@ -31,28 +31,6 @@ _Each = TypeVar("_Each")
 _Content = tuple[bytes | None, bytes | None]
 
 
-class Match(NamedTuple):
-    """A copy and the only original with its key and value, or with these and its time."""
-
-    copy: TailRecord
-    original: TailRecord
-
-    @property
-    def keeps_time(self) -> bool:
-        """Whether the copy has the time of its original."""
-        return self.copy.content.timestamp_ms == self.original.content.timestamp_ms
-
-    @property
-    def keeps_headers(self) -> bool:
-        """Whether the copy has the headers of its original, and no others."""
-        return self.copy.content.headers == self.original.content.headers
-
-    @property
-    def added(self) -> set[str]:
-        """Names of headers that the copy has and its original lacks."""
-        return {name for name, _ in self.copy.content.headers} - {name for name, _ in self.original.content.headers}
-
-
 @dataclass(frozen=True)
 class Alike:
     """What was found of one log of copies; *aliens* stand between matches and have no original among those around.
@@ -62,12 +40,12 @@ class Alike:
 
     copies: int
     originals: int
-    matches: Sequence[Match]
+    matches: Sequence[Pair]
     aliens: Sequence[TailRecord]
     are_alike: bool
 
     @property
-    def disordered(self) -> Iterator[Match]:
+    def disordered(self) -> Iterator[Pair]:
         """Yield the copies that come behind one of a later original, and for the first time.
 
         A mirror that goes back sends what it has sent before. What it sent before the first copy here nobody can tell,
@@ -182,11 +160,11 @@ def _where(topics: _Topics, found_in: Callable[[Alike], Iterable[_Each]]) -> dic
     return {name: each for name, each in found.items() if each}
 
 
-def _share(bad: Mapping[str, Sequence[Match]], topics: _Topics) -> str:
+def _share(bad: Mapping[str, Sequence[Pair]], topics: _Topics) -> str:
     return f"{sum(map(len, bad.values()))} of {sum(len(_matches(topics[name])) for name in bad)}"
 
 
-def _matches(some: Sequence[Alike]) -> list[Match]:
+def _matches(some: Sequence[Alike]) -> list[Pair]:
     return [each for one in some for each in one.matches]
 
 
@@ -241,14 +219,14 @@ def _compared(copies: Sequence[TailRecord], originals: Sequence[TailRecord]) -> 
     by_content: dict[_Content, list[TailRecord]] = defaultdict(list)
     for each in originals:
         by_content[each.content.key, each.content.value].append(each)
-    matches, rows, is_any = list[Match](), list[int](), False
+    matches, rows, is_any = list[Pair](), list[int](), False
     for row, copy in enumerate(copies):
         found = by_content.get((copy.content.key, copy.content.value), [])
         is_any = is_any or bool(found)
         if len(found) > 1:
             found = [each for each in found if each.content.timestamp_ms == copy.content.timestamp_ms]
         if len(found) == 1:
-            matches.append(Match(copy, found[0]))
+            matches.append(Pair(copy, found[0]))
             rows.append(row)
     aliens = [
         each
@@ -261,7 +239,11 @@ def _compared(copies: Sequence[TailRecord], originals: Sequence[TailRecord]) -> 
     return Alike(len(copies), len(originals), matches, aliens, is_any and not matches)
 
 
-def _added_headers(matches: Sequence[Match]) -> list[str]:
+def _added_headers(matches: Sequence[Pair]) -> list[str]:
     """Return the names of headers that most copies have and their originals lack."""
-    counted = Counter(name for each in matches for name in each.added)
+    counted = Counter(
+        name
+        for copy, original in matches
+        for name in {name for name, _ in copy.content.headers} - {name for name, _ in original.content.headers}
+    )
     return sorted(name for name, count in counted.items() if 2 * count > len(matches))

@@ -77,8 +77,7 @@ def find_all(config: Config) -> list[Finding]:
     findings = []
     for alias, each in asked.items():
         if isinstance(each, ClusterError):
-            place = f"clusters.{alias}"
-            findings.append(Finding(Level.FAIL, place, "connection", str(each).removeprefix(f"{place}: ")))
+            findings.append(Finding(Level.FAIL, f"clusters.{alias}", "connection", each.message))
         else:
             findings += _judged(known, replace(each, group_rights=of_groups.get(alias, {})))
     findings += judge_mirrors(known, clusters)

@@ -36,6 +36,29 @@ class TailRecord(NamedTuple):
     is_appended: bool = False
 
 
+class Pair(NamedTuple):
+    """A copy and the record that it is a copy of, or should be."""
+
+    copy: TailRecord
+    original: TailRecord
+
+    @property
+    def is_same(self) -> bool:
+        """Whether key and value are the same."""
+        copy, original = self.copy.content, self.original.content
+        return (copy.key, copy.value) == (original.key, original.value)
+
+    @property
+    def keeps_time(self) -> bool:
+        """Whether the copy has the time of its original."""
+        return self.copy.content.timestamp_ms == self.original.content.timestamp_ms
+
+    @property
+    def keeps_headers(self) -> bool:
+        """Whether the copy has the headers of its original, and no others."""
+        return self.copy.content.headers == self.original.content.headers
+
+
 @dataclass(frozen=True)
 class Tails:
     """What was read of each log, in its order, and the logs that were not read to the end in time."""

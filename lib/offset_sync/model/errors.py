@@ -20,7 +20,7 @@ class ClusterError(OffsetSyncError):
 
     def __init__(self, cluster: str, message: str) -> None:
         super().__init__(f"clusters.{cluster}: {message}")
-        self.cluster = cluster
+        self.cluster, self.message = cluster, message
 
 
 class TableError(OffsetSyncError):

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from offset_sync.config import Config
@@ -18,7 +18,8 @@ from offset_sync.config.name_rules import mirror_aliases
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.own_rights import Operations, OwnRights
 from offset_sync.kafka.range_reader import OffsetRange
-from offset_sync.kafka.tail_reader import Ends, SeenLogs, TailReader
+from offset_sync.kafka.tail_reader import Ends, SeenLogs, TailReader, Tails
+from offset_sync.kafka.topic_metadata import LogEnds
 from offset_sync.kafka.topic_names import open_admin, open_tails
 from offset_sync.model.errors import ClusterError, ConfigError
 from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
@@ -32,8 +33,7 @@ _LOGS_OF_A_TOPIC = 3
 _RECORDS_OF_A_LOG = (5, 50)
 _RECORDS_OF_A_CLUSTER = 20_000
 _BY_CONTENTS = 200
-"""Copies that are told by contents are compared: of each log so many records, and so are originals."""
-Ranges = Mapping[TopicPartition, OffsetRange]
+"""So many records of a log where contents tell: these are compared."""
 CHECKPOINTS = re.compile(r".+[._-]checkpoints[._-]internal")
 _OWN = re.compile(
     rf"mm2-offset-syncs[._-].+[._-]internal|mm2-(configs|offsets|status)[._-].+[._-]internal|{CHECKPOINTS.pattern}"
@@ -112,7 +112,7 @@ def ask_cluster(config: Config, rights: OwnRights) -> Cluster:
     called = (names.called(alias, each) for each in (*partitions, *config.named_topics()))
     checkpoints = (name for each in config.clusters if each != alias for name in checkpoint_topics(config, each))
     topics = rights.of_topics([*filter(None, called), *checkpoints, CONSUMER_OFFSETS])
-    is_readable = may_read(topics.get(CONSUMER_OFFSETS))
+    commit_logs = admin.partition_count(CONSUMER_OFFSETS) if may_read(topics.get(CONSUMER_OFFSETS)) else None
     return Cluster(
         alias,
         admin,
@@ -124,9 +124,7 @@ def ask_cluster(config: Config, rights: OwnRights) -> Cluster:
         partitions=partitions,
         groups=rights.groups(),
         settings=rights.settings(brokers[0]),
-        newest_commit_ms=rights.newest_ms(CONSUMER_OFFSETS, admin.partition_count(CONSUMER_OFFSETS) or 0)
-        if is_readable
-        else None,
+        newest_commit_ms=rights.newest_ms(CONSUMER_OFFSETS, commit_logs) if commit_logs else None,
         clashes=clashes,
     )
 
@@ -161,26 +159,27 @@ def mirrored_topics(config: Config, cluster: Cluster) -> dict[str, int]:
 
 
 def look_at_logs(config: Config, clusters: Mapping[str, Cluster]) -> dict[str, SeenLogs]:
-    """Return what each of *clusters* has of the mirrored topics that we may read; they are asked side by side."""
+    """Return what each of *clusters* has of the mirrored topics that we may read."""
     topics = {alias: _readable(config, each) for alias, each in clusters.items()}
     ends = side_by_side(lambda alias: clusters[alias].admin.ends(_first_logs(topics[alias]), DEADLINE_S), clusters)
-    ranges = chosen_ranges(config, answers(ends))
+    known = answers(ends)
+    ranges = chosen_ranges(config, known)
 
-    def read(alias: str) -> SeenLogs:
-        cluster, found = clusters[alias], ends[alias]
-        if isinstance(found, ClusterError):
-            raise found
-        # Most mirrors copy records of transactions too that come to nothing.
-        tails = cluster.reader.read(ranges[alias], DEADLINE_S, is_committed=not config.is_by_contents)
-        unread = {place.topic for place in tails.unread} | topics[alias].keys() - {place.topic for place in found}
-        return SeenLogs(cluster.admin, cluster.reader, topics[alias], found, tails.records, frozenset(unread))
+    def read(alias: str) -> Tails:
+        # Most mirrors without headers copy records of aborted transactions too.
+        return clusters[alias].reader.read(ranges[alias], DEADLINE_S, is_committed=not config.is_by_contents)
 
-    return {
-        alias: SeenLogs(clusters[alias].admin, clusters[alias].reader, topics[alias], error=str(each))
-        if isinstance(each, ClusterError)
-        else each
-        for alias, each in side_by_side(read, clusters).items()
-    }
+    tails, seen = side_by_side(read, known), dict[str, SeenLogs]()
+    for alias, cluster in clusters.items():
+        found = tails.get(alias, ends[alias])
+        seen[alias] = SeenLogs(cluster.admin, cluster.reader, topics[alias])
+        if isinstance(found, Tails):
+            silent = topics[alias].keys() - {place.topic for place in known[alias]}
+            unread = silent | {place.topic for place in found.unread}
+            seen[alias] = replace(seen[alias], ends=known[alias], records=found.records, unread=frozenset(unread))
+        elif isinstance(found, ClusterError):
+            seen[alias] = replace(seen[alias], error=found.message)
+    return seen
 
 
 def _readable(config: Config, cluster: Cluster) -> dict[str, int]:
@@ -194,7 +193,7 @@ def _first_logs(partitions: Mapping[str, int]) -> list[TopicPartition]:
     return sorted(places, key=_by_number)[:_MOST_LOGS]
 
 
-def chosen_ranges(config: Config, ends: Mapping[str, Ends]) -> dict[str, Ranges]:
+def chosen_ranges(config: Config, ends: Mapping[str, Ends]) -> dict[str, dict[TopicPartition, OffsetRange]]:
     """Return what to read of each cluster: of a stream the same partitions everywhere, first those with most copies."""
     copies = Counter(place for found in ends.values() for place, each in found.items() if each.log_end > each.log_start)
     logs: dict[str, list[TopicPartition]] = {}
@@ -202,15 +201,17 @@ def chosen_ranges(config: Config, ends: Mapping[str, Ends]) -> dict[str, Ranges]
         logs.setdefault(place.topic, []).append(place)
     chosen = {place for of_stream in logs.values() for place in of_stream[:_LOGS_OF_A_TOPIC]}
     least, most = _RECORDS_OF_A_LOG
-    share = _RECORDS_OF_A_CLUSTER // max(1, len(chosen))
-    count = _BY_CONTENTS if config.is_by_contents else min(most, max(least, share))
+    count = min(most, max(least, _RECORDS_OF_A_CLUSTER // max(1, len(chosen))))
+    count = _BY_CONTENTS if config.is_by_contents else count
     return {
-        alias: {
-            place: OffsetRange(max(found[place].log_start, found[place].log_end - count), found[place].log_end)
-            for place in sorted(chosen & found.keys(), key=_by_number)
-        }
+        alias: {place: newest(found[place], count) for place in sorted(chosen & found.keys(), key=_by_number)}
         for alias, found in ends.items()
     }
+
+
+def newest(ends: LogEnds, count: int) -> OffsetRange:
+    """Return the last *count* offsets of a log."""
+    return OffsetRange(max(ends.log_start, ends.log_end - count), ends.log_end)
 
 
 def _by_number(place: TopicPartition) -> tuple[int, str]:

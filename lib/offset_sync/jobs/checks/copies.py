@@ -10,7 +10,7 @@ from offset_sync.contents.check import judge_contents
 from offset_sync.jobs.checks.asking import DEADLINE_S
 from offset_sync.jobs.checks.stamps import Kind, Stamped
 from offset_sync.kafka.range_reader import OffsetRange
-from offset_sync.kafka.tail_reader import Ends, SeenLogs, TailRecord
+from offset_sync.kafka.tail_reader import Ends, Pair, SeenLogs, TailRecord
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level, Lines
 from offset_sync.model.values import TopicPartition
@@ -32,27 +32,11 @@ class Copy(NamedTuple):
     offset: int
 
 
-class Pair(NamedTuple):
-    """A copy and what its origin has there."""
+class Compared(NamedTuple):
+    """A copy whose original was there."""
 
     copy: Copy
-    original: TailRecord
-
-    @property
-    def is_same(self) -> bool:
-        """Whether key and value are the same."""
-        copy, original = self.copy.record.content, self.original.content
-        return (copy.key, copy.value) == (original.key, original.value)
-
-    @property
-    def has_same_headers(self) -> bool:
-        """Whether the headers are the same."""
-        return self.copy.record.content.headers == self.original.content.headers
-
-    @property
-    def has_same_time(self) -> bool:
-        """Whether the times are the same."""
-        return self.copy.record.content.timestamp_ms == self.original.content.timestamp_ms
+    pair: Pair
 
 
 def check_copies(config: Config, seen: Mapping[str, SeenLogs], stamped: Sequence[Stamped], alias: str) -> list[Finding]:
@@ -73,7 +57,7 @@ def check_copies(config: Config, seen: Mapping[str, SeenLogs], stamped: Sequence
     ]
     newest = {each.place: each for each in stamped if each.stamp.kind is Kind.STAMPED}
     copies += [Copy(*each[:3], each.stamp.origin, each.stamp.offset) for each in newest.values()]
-    pairs, written = list[Pair](), dict[TopicPartition, int]()
+    pairs, written = list[Compared](), dict[TopicPartition, int]()
     for origin, there in seen.items():
         if not there.error:
             places = {place for place in mine.ends if linked.get(place.topic) == origin}
@@ -89,7 +73,7 @@ def check_copies(config: Config, seen: Mapping[str, SeenLogs], stamped: Sequence
     return [*_judge_stamped(config, by_stamp, lines), *_judge_linked(by_offset, topics, written, lines)]
 
 
-def _originals(there: SeenLogs, places: set[TopicPartition], copies: Sequence[Copy]) -> tuple[Ends, list[Pair]]:
+def _originals(there: SeenLogs, places: set[TopicPartition], copies: Sequence[Copy]) -> tuple[Ends, list[Compared]]:
     """Return where logs end by now, those of *places* and *copies*, and the copies whose originals are there."""
     offsets: dict[TopicPartition, list[int]] = {}
     for each in copies:
@@ -106,13 +90,13 @@ def _originals(there: SeenLogs, places: set[TopicPartition], copies: Sequence[Co
         return {}, []
     originals = {(place, each.content.offset): each for place, some in records.items() for each in some}
     found = ((each, originals.get((each.place, each.offset))) for each in copies)
-    return ends, [Pair(copy, original) for copy, original in found if original is not None]
+    return ends, [Compared(copy, Pair(copy.record, original)) for copy, original in found if original is not None]
 
 
-def _judge_stamped(config: Config, pairs: Sequence[Pair], lines: Lines) -> Iterator[Finding]:
+def _judge_stamped(config: Config, pairs: Sequence[Compared], lines: Lines) -> Iterator[Finding]:
     """Yield how copies compare with the records that their stamps name; nothing where none could be compared."""
-    others = [each for each in pairs if not each.is_same]
-    times = [each for each in pairs if each.is_same and not each.has_same_time]
+    others = [each for each in pairs if not each.pair.is_same]
+    times = [each for each in pairs if each.pair.is_same and not each.pair.keeps_time]
     if others:
         text = f"{_count(others, pairs)} have another key or value than the record that their stamp names, first"
         remedy = "right only if the mirror changes records; else who stamps them, and was the topic made anew?"
@@ -129,7 +113,7 @@ def _judge_stamped(config: Config, pairs: Sequence[Pair], lines: Lines) -> Itera
 
 
 def _judge_linked(
-    pairs: Sequence[Pair], topics: set[str], written: Mapping[TopicPartition, int], lines: Lines
+    pairs: Sequence[Compared], topics: set[str], written: Mapping[TopicPartition, int], lines: Lines
 ) -> Iterator[Finding]:
     """Yield whether the *topics* of strategy ``identity`` are copies byte for byte.
 
@@ -142,13 +126,15 @@ def _judge_linked(
             f"{place.topic}-{place.partition} ends {count} offsets behind its original, so somebody else writes there;"
         )
         yield lines.of(Level.FAIL, f"{text} {_WITHHELD}: take away who writes, or choose strategy exact", wrong)
-    others = [each for each in pairs if not (each.is_same and each.has_same_headers) and each.copy.topic not in wrong]
+    others = [
+        each for each in pairs if not (each.pair.is_same and each.pair.keeps_headers) and each.copy.topic not in wrong
+    ]
     if others:
         text = f"another record than the original's at the same offset, first {_first(others)}, so this is no copy byte"
         text = f"{text} for byte; {_WITHHELD}: choose strategy exact, with a mirror that stamps"
         yield lines.of(Level.FAIL, text, _topics(others))
         wrong |= _topics(others)
-    times = [each for each in pairs if not each.has_same_time and each.copy.topic not in wrong]
+    times = [each for each in pairs if not each.pair.keeps_time and each.copy.topic not in wrong]
     if times:
         is_appended = any(each.copy.record.is_appended for each in times)
         text = f"copies {_APPENDED if is_appended else 'have other times than their originals'}, first {_first(times)};"
@@ -163,22 +149,22 @@ def _judge_linked(
         yield lines.of(Level.SKIP, text, none)
 
 
-def _topics(pairs: Sequence[Pair]) -> set[str]:
+def _topics(pairs: Sequence[Compared]) -> set[str]:
     return {each.copy.topic for each in pairs}
 
 
-def _count(chosen: Sequence[Pair], pairs: Sequence[Pair]) -> str:
+def _count(chosen: Sequence[Compared], pairs: Sequence[Compared]) -> str:
     topics = _topics(chosen)
     return f"{len(chosen)} of {sum(each.copy.topic in topics for each in pairs)}"
 
 
-def _first(pairs: Sequence[Pair]) -> str:
+def _first(pairs: Sequence[Compared]) -> str:
     copy = pairs[0].copy
     here = f"{copy.topic}-{copy.place.partition} at offset {copy.record.content.offset}"
     return f"{here}, of {copy.origin} at {copy.offset}"
 
 
-def _harm(config: Config, pairs: Sequence[Pair]) -> str:
+def _harm(config: Config, pairs: Sequence[Compared]) -> str:
     if any(config.strategy_of(each.copy.place.topic) == "timestamp" for each in pairs):
         return "strategy timestamp goes by them, and answers early or not at all"
     return "offsets are exact all the same, but report_status compares times and calls no group InSync before its end"

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from offset_sync.config import Config
 from offset_sync.config.duration import format_duration
-from offset_sync.jobs.checks.asking import Cluster, may_read
+from offset_sync.jobs.checks.asking import Cluster
 from offset_sync.kafka.own_rights import Operations
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level, Lines, some
@@ -22,9 +22,10 @@ _TOO_MUCH = {"WRITE", "CREATE", "DELETE", "ALTER", "ALTER_CONFIGS"}
 _TOO_MUCH_OF_CLUSTER = {"CREATE", "ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "IDEMPOTENT_WRITE"}
 _NO_COORDINATOR = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
 """A cluster where nobody has committed yet has no coordinators: that says nothing of rights."""
-_Topics = Mapping[str, Operations | ClusterError]
 RETENTION, UNCLEAN = "offsets.retention.minutes", "unclean.leader.election.enable"
 TIMESTAMPS, COPIES = "log.message.timestamp.type", "offsets.topic.replication.factor"
+_Rights = Mapping[str, Operations | ClusterError | str]
+"""By the names of topics or groups; an error, or its name, where they may not be seen."""
 
 
 def judge_rights(config: Config, cluster: Cluster) -> Iterator[Finding]:
@@ -32,77 +33,52 @@ def judge_rights(config: Config, cluster: Cluster) -> Iterator[Finding]:
     streams = {*filter(config.is_topic_included, cluster.partitions), *config.named_topics()}
     names = {config.names.outside(cluster.alias, each) for each in streams}
     included = {name: each for name, each in cluster.topics.items() if name in names}
-    yield from _topics(cluster, included)
-    yield _commits(cluster)
-    yield _own_groups(cluster)
-    yield _groups(config, cluster)
-    yield from _too_much(cluster, included)
-
-
-def _topics(cluster: Cluster, included: _Topics) -> Iterator[Finding]:
-    lines = Lines(cluster.place, "topics")
-    for error in (each for each in included.values() if isinstance(each, ClusterError)):
-        yield lines.of(Level.FAIL, str(error).removeprefix(f"{cluster.place}: "))
-    readable = {name for name, each in included.items() if may_read(each)}
-    if unread := {name for name, each in included.items() if not isinstance(each, ClusterError)} - readable:
-        yield lines.of(
-            Level.FAIL, f"the operation Read is not allowed; grant Read on it {_MANUAL}, or exclude it", unread
-        )
-    if readable:
-        yield lines.of(Level.OK, f"Read on {some(readable)}")
-
-
-def _commits(cluster: Cluster) -> Finding:
-    lines, rights = Lines(cluster.place, "commits"), cluster.topics.get(CONSUMER_OFFSETS)
-    if rights is None:
-        return lines.of(Level.WARN, f"{CONSUMER_OFFSETS} is not there: nobody has committed at this cluster yet")
-    if isinstance(rights, ClusterError):
-        return lines.of(Level.FAIL, str(rights).removeprefix(f"{cluster.place}: "))
-    if not may_read(rights):
-        text = f"topic {CONSUMER_OFFSETS}: the operation Read is not allowed; grant Read on it {_MANUAL}"
-        return lines.of(Level.FAIL, text)
-    return lines.of(Level.OK, f"Read on {CONSUMER_OFFSETS}")
-
-
-def _own_groups(cluster: Cluster) -> Finding:
-    lines, own = Lines(cluster.place, "own groups"), cluster.group_rights.get(OWN_GROUP)
-    if not isinstance(own, str):
-        return lines.of(Level.OK, "Describe on groups with the prefix offset-sync")
-    if own in _NO_COORDINATOR:
-        return lines.of(Level.SKIP, f"{own}: no coordinator yet; ask again when one has committed")
-    text = f"groups with the prefix offset-sync: {own}: the operation Describe is not allowed; grant Describe on them"
-    return lines.of(Level.FAIL, f"{text} {_MANUAL}")
-
-
-def _groups(config: Config, cluster: Cluster) -> Finding:
-    lines = Lines(cluster.place, "groups")
-    is_target = any(target == cluster.alias for _, target in config.pairs())
-    needed = "Read" if is_target else "Describe"
-    groups = {name: each for name, each in cluster.group_rights.items() if name != OWN_GROUP}
-    groups = {name: each for name, each in groups.items() if each not in _NO_COORDINATOR}
+    commits = {name: each for name, each in cluster.topics.items() if name == CONSUMER_OFFSETS}
+    groups = {name: each for name, each in cluster.group_rights.items() if each not in _NO_COORDINATOR}
+    own = {"groups with the prefix offset-sync": groups.pop(OWN_GROUP)} if OWN_GROUP in groups else {}
+    of_groups = "Read" if any(target == cluster.alias for _, target in config.pairs()) else "Describe"
+    yield from _needed(cluster, "topics", "Read", included, ", or exclude it")
+    yield from _needed(cluster, "commits", "Read", commits)
+    yield from _needed(cluster, "own groups", "Describe", own)
+    yield from _needed(cluster, "groups", of_groups, groups, ", or exclude it")
+    if not commits:
+        text = f"{CONSUMER_OFFSETS} is not there: nobody has committed at this cluster yet"
+        yield Finding(Level.WARN, cluster.place, "commits", text)
+    if not own:
+        text = "no coordinator yet; ask again when a group has committed"
+        yield Finding(Level.SKIP, cluster.place, "own groups", text)
     if not groups:
-        text = f"no group is known by which to find out about {needed}; ask again when one has committed"
-        return lines.of(Level.SKIP, text)
-    lacking = [name for name, each in groups.items() if isinstance(each, str) or needed.upper() not in each]
-    if lacking:
-        errors = {each for each in groups.values() if isinstance(each, str)} or {"GROUP_AUTHORIZATION_FAILED"}
-        text = f"{some(errors)}: the operation {needed} is not allowed; grant {needed} on it {_MANUAL}, or exclude it"
-        return lines.of(Level.FAIL, f"{some(lacking)}: {text}")
-    return lines.of(Level.OK, f"{needed} on {some(groups)}")
+        text = f"no group is known by which to find out about {of_groups}; ask again when one has committed"
+        yield Finding(Level.SKIP, cluster.place, "groups", text)
+    yield from _too_much(cluster, included | commits, groups)
 
 
-def _too_much(cluster: Cluster, included: _Topics) -> Iterator[Finding]:
+def _needed(cluster: Cluster, check: str, operation: str, rights: _Rights, or_else: str = "") -> Iterator[Finding]:
+    """Yield of which *rights* the operation is allowed, and of which it is not."""
+    lines = Lines(cluster.place, check)
+    allowed = {name for name, each in rights.items() if isinstance(each, frozenset) and operation.upper() in each}
+    hidden = {name: each for name, each in rights.items() if isinstance(each, ClusterError)}
+    for error in hidden.values():
+        yield lines.of(Level.FAIL, error.message)
+    if lacking := rights.keys() - allowed - hidden.keys():
+        errors = {each for name in lacking if isinstance(each := rights[name], str)}
+        named = f"{some(lacking)}: {some(errors)}" if errors else some(lacking)
+        text = f"the operation {operation} is not allowed; grant {operation} on it {_MANUAL}{or_else}"
+        yield lines.of(Level.FAIL, f"{named}: {text}")
+    if allowed:
+        yield lines.of(Level.OK, f"{operation} on {some(allowed)}")
+
+
+def _too_much(cluster: Cluster, of_topics: _Rights, of_groups: _Rights) -> Iterator[Finding]:
     lines = Lines(cluster.place, "no other right")
-    own = {CONSUMER_OFFSETS: cluster.topics.get(CONSUMER_OFFSETS)}
-    topics = {name: each for name, each in {**included, **own}.items() if isinstance(each, frozenset)}
+    topics = {name: each for name, each in of_topics.items() if isinstance(each, frozenset)}
     if cluster.own_rights >= _TOO_MUCH_OF_CLUSTER and all(each >= _TOO_MUCH - {"CREATE"} for each in topics.values()):
         text = "every right: the cluster has no authorizer, or we are super user; give this program a user of its own"
         yield lines.of(Level.WARN, text)
         return
-    groups = {f"group {name}": each for name, each in cluster.group_rights.items() if isinstance(each, frozenset)}
     unwanted = {"the cluster": cluster.own_rights & _TOO_MUCH_OF_CLUSTER}
     unwanted |= {name: each & _TOO_MUCH for name, each in topics.items()}
-    unwanted |= {name: each & {"DELETE"} for name, each in groups.items()}
+    unwanted |= {f"group {name}": each & {"DELETE"} for name, each in of_groups.items() if isinstance(each, frozenset)}
     found: dict[str, list[str]] = {}
     for name, rights in unwanted.items():
         words = ", ".join(each.replace("_", " ").title().replace(" ", "") for each in sorted(rights))
@@ -125,9 +101,8 @@ def judge_settings(config: Config, cluster: Cluster) -> Iterator[Finding]:
     wrong = list(_wrong(config, settings, cluster.brokers))
     yield from (lines.of(level, text) for level, text in wrong)
     if not wrong:
-        yield lines.of(
-            Level.OK, ", ".join(f"{name}={settings[name]}" for name in (RETENTION, UNCLEAN) if name in settings)
-        )
+        told = ", ".join(f"{name}={settings[name]}" for name in (RETENTION, UNCLEAN) if name in settings)
+        yield lines.of(Level.OK, told)
 
 
 def _wrong(config: Config, settings: Mapping[str, str], brokers: int) -> Iterator[tuple[Level, str]]:
@@ -168,9 +143,8 @@ def judge_id(config: Config, cluster: Cluster) -> Iterator[Finding]:
     lines, header = Lines(cluster.place, "cluster id"), config.mirror.origin_header
     said, given = cluster.cluster_id, config.clusters[cluster.alias].origin
     if isinstance(said, ClusterError):
-        text = str(said).removeprefix(f"{cluster.place}: ")
         level = Level.SKIP if given else Level.FAIL
-        yield lines.of(level, f"{text}; or set {cluster.place}.origin to what {header} says of its records")
+        yield lines.of(level, f"{said.message}; or set {cluster.place}.origin to what {header} says of its records")
     elif given not in ("", said) and said:
         text = f"it is {said}, and {cluster.place}.origin is {given}: what {header} calls {said} is unread by everyone"
         yield lines.of(Level.WARN, f"{text}; remove origin, unless this is another way to the cluster")

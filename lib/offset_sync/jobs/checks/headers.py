@@ -30,7 +30,7 @@ def judge_headers(config: Config, seen: Mapping[str, SeenLogs], records: _Record
     for alias, mine in seen.items():
         lines = Lines(f"clusters.{alias}", CHECK)
         if mine.error:
-            yield lines.of(Level.FAIL, mine.error.removeprefix(f"{lines.place}: "))
+            yield lines.of(Level.FAIL, mine.error)
         elif config.is_by_contents:
             yield lines.of(Level.SKIP, "not looked at: contents tell what a copy is (mirror.identity)")
         else:
@@ -86,29 +86,31 @@ def _text(kind: Kind, stamped: Sequence[Stamped], count: str) -> str:
 def _without_headers(
     config: Config, alias: str, topics: Mapping[str, _Records], unstamped: _Unstamped, lines: Lines
 ) -> Iterator[Finding]:
-    """Yield what is to be said of records without any header: in most cases that depends on other clusters."""
-    by_verdict: dict[tuple[Level, str], list[str]] = {}
-    natives = {stream: sum(each.stamp.kind is Kind.NATIVE for each in mine) for stream, mine in topics[alias].items()}
-    for stream, mine in topics[alias].items():
-        is_bare = natives[stream] == len(mine)
-        if is_bare and stream not in unstamped:
-            by_verdict.setdefault(_verdict_of_bare(config, alias, stream, topics), []).append(stream)
-        elif natives[stream] and not is_bare and config.names.home(stream) is not None:
-            # Only the mirror writes into a topic that is named for another cluster.
-            text = "{count} have no headers, so they are unread by everyone: written by somebody else than the mirror,"
-            by_verdict.setdefault((Level.WARN, f"{text} or before it stamped"), []).append(stream)
+    """Yield what there is to say of records without any header; *unstamped* streams are told elsewhere."""
+    mine, found = topics[alias], dict[tuple[Level, str], list[str]]()
+    for stream in mine:
+        verdict = None if stream in unstamped else _verdict(config, alias, stream, topics)
+        if verdict is not None:
+            found.setdefault(verdict, []).append(stream)
     headers = f"{config.mirror.origin_header} and {config.mirror.offset_header}"
-    for (level, text), streams in by_verdict.items():
-        of_all = sum(len(topics[alias][each]) for each in streams)
-        count = f"{sum(natives[each] for each in streams)} of {of_all}"
-        told = text.format(count=count, none=f"none of {of_all} records looked at has {headers}")
-        yield lines.of(level, told, {topics[alias][each][0].topic for each in streams})
+    for (level, text), streams in found.items():
+        records = [each for stream in streams for each in mine[stream]]
+        natives = sum(each.stamp.kind is Kind.NATIVE for each in records)
+        none = f"none of {len(records)} records looked at has {headers}"
+        yield lines.of(level, text.format(none=none, count=f"{natives} of {len(records)}"), {r.topic for r in records})
 
 
-def _verdict_of_bare(config: Config, alias: str, stream: str, topics: Mapping[str, _Records]) -> tuple[Level, str]:
+def _verdict(config: Config, alias: str, stream: str, topics: Mapping[str, _Records]) -> tuple[Level, str] | None:
+    """Return what to say of records without headers of a stream: in most cases that depends on other clusters."""
+    # Only the mirror writes into a topic that is named for another cluster.
+    is_named = config.names.home(stream) is not None
+    are_native = {each.stamp.kind is Kind.NATIVE for each in topics[alias][stream]}
+    if are_native != {True}:
+        text = "{count} have no headers, so they are unread by everyone: written by somebody else than the mirror, or"
+        return (Level.WARN, f"{text} before it stamped") if is_named and True in are_native else None
     if config.strategy_of(stream) == "timestamp":
         return Level.SKIP, "none has headers, and strategy timestamp does without"
-    if config.names.home(stream) is not None:
+    if is_named:
         return Level.FAIL, f"{{none}}, and by their name they are copies, so they are unread by everyone; {_STAMP_THEM}"
     others = [each.stamp for at, there in topics.items() if at != alias for each in there.get(stream, ())]
     if not any(each.is_native for each in others):

@@ -26,7 +26,7 @@ _LONGEST, _MOST_SHOWN = 1_000, 40
 
 
 class Kind(Enum):
-    """NATIVE: no stamp. STAMPED: a copy from another cluster. The others are wrong, or of nobody's concern here."""
+    """What a stamp is, in the order in which it is told; NATIVE: there is none."""
 
     WRAPPED = auto()
     UNREADABLE = auto()
@@ -120,7 +120,7 @@ def _remedy(reason: str) -> str:
 
 
 def _without_stamp(mirror: Mirror, headers: Collection[str]) -> Stamp:
-    """Return which preset has the headers that the record bears, if these are not the ones that are looked at."""
+    """Return whether the record has the headers of another preset than the one that is looked at."""
     for name, preset in PRESETS.items():
         names = {preset.origin_header, preset.offset_header}
         if names <= set(headers) and names.isdisjoint({mirror.origin_header, mirror.offset_header}):

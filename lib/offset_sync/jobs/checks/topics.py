@@ -14,9 +14,9 @@ from offset_sync.jobs.checks.asking import (
     answers,
     may_read,
     mirrored_topics,
+    newest,
     own_topics,
 )
-from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level, Lines, some
 from offset_sync.model.values import TopicPartition
@@ -24,6 +24,8 @@ from offset_sync.model.values import TopicPartition
 _GUIDE = "docs/mirrors.md, Moving over from MirrorMaker's group sync"
 _MOST_CHECKPOINTS = 500
 _MOST_GROUPS = 100
+_Offsets = Mapping[tuple[str, TopicPartition], int]
+"""Offsets of groups at a cluster, by group and stream."""
 _Partitions = Mapping[str, Mapping[str, int]]
 """How many partitions each stream has, by cluster."""
 
@@ -86,7 +88,7 @@ def check_mirror_maker(config: Config, cluster: Cluster) -> Iterator[Finding]:
         checkpoints = _checkpoints(config, cluster, readable)
         synced = _synced(cluster, checkpoints)
     except ClusterError as error:
-        yield lines.of(Level.SKIP, str(error).removeprefix(f"{cluster.place}: "), readable.values())
+        yield lines.of(Level.SKIP, error.message, readable.values())
         return
     if synced:
         text = f"the offsets of {some({group for group, _ in synced})} are those of its checkpoints"
@@ -100,28 +102,23 @@ def check_mirror_maker(config: Config, cluster: Cluster) -> Iterator[Finding]:
         yield lines.of(Level.OK, "no checkpoint of a group here, so it has no sync of groups of its own", own.values())
 
 
-def _checkpoints(config: Config, cluster: Cluster, streams: Collection[str]) -> dict[tuple[str, TopicPartition], int]:
+def _checkpoints(config: Config, cluster: Cluster, streams: Collection[str]) -> _Offsets:
     """Return the newest checkpoints in logs of *streams*, by group and by what the group reads here."""
     ends = cluster.admin.ends([TopicPartition(stream, 0) for stream in streams], DEADLINE_S)
-    ranges = {
-        place: OffsetRange(max(each.log_start, each.log_end - _MOST_CHECKPOINTS), each.log_end)
-        for place, each in ends.items()
-    }
-    newest = {}
-    for record in (each.content for records in cluster.reader.read(ranges).records.values() for each in records):
+    tails = cluster.reader.read({place: newest(each, _MOST_CHECKPOINTS) for place, each in ends.items()}, DEADLINE_S)
+    checkpoints = {}
+    for record in (each.content for records in tails.records.values() for each in records):
         try:
             found = decode_checkpoint(record.key or b"", record.value or b"")
         except DecodeError:
             continue
         stream = config.names.inside(cluster.alias, found.topic)
-        newest[found.group_id, TopicPartition(stream, found.partition)] = found.offset
-    return newest
+        checkpoints[found.group_id, TopicPartition(stream, found.partition)] = found.offset
+    return checkpoints
 
 
-def _synced(
-    cluster: Cluster, checkpoints: Mapping[tuple[str, TopicPartition], int]
-) -> list[tuple[str, TopicPartition]]:
-    """Return the checkpoints that are committed as offsets of groups, by a tool: it names no leader epoch, as we do."""
+def _synced(cluster: Cluster, checkpoints: _Offsets) -> list[tuple[str, TopicPartition]]:
+    """Return the checkpoints that groups have as offsets, without a leader epoch: our own commits name one."""
     groups = sorted({group for group, _ in checkpoints})[:_MOST_GROUPS]
     held = answers(cluster.admin.committed_offsets(groups, DEADLINE_S))
     commits = {(group, place): each for group, places in held.items() for place, each in places.items()}
