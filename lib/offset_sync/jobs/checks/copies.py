@@ -49,23 +49,19 @@ def check_copies(config: Config, seen: Mapping[str, SeenLogs], stamped: Sequence
         return judge_contents(config, seen, alias)
     mine, outside = seen[alias], config.names.outside
     linked = {s: origin for s in mine.partitions if (origin := config.original_of(s)) not in (None, alias)}
-    copies = [
-        Copy(outside(alias, place.topic), place, each, str(linked[place.topic]), each.content.offset)
-        for place, records in mine.records.items()
-        if place.topic in linked
-        for each in records
-    ]
     newest = {each.place: each for each in stamped if each.stamp.kind is Kind.STAMPED}
-    copies += [Copy(*each[:3], each.stamp.origin, each.stamp.offset) for each in newest.values()]
+    copies = [Copy(*each[:3], each.stamp.origin, each.stamp.offset) for each in newest.values()]
+    for place, records in mine.records.items():
+        if (origin := linked.get(place.topic)) is not None:
+            copies += [Copy(outside(alias, place.topic), place, each, origin, each.content.offset) for each in records]
     pairs, written = list[Compared](), dict[TopicPartition, int]()
     for origin, there in seen.items():
-        if not there.error:
-            places = {place for place in mine.ends if linked.get(place.topic) == origin}
-            ends, found = _originals(there, places, [each for each in copies if each.origin == origin])
-            pairs += found
-            for place in places & ends.keys():
-                if (count := mine.ends[place].log_end - ends[place].log_end) > 0:
-                    written[TopicPartition(outside(alias, place.topic), place.partition)] = count
+        places = {place for place in mine.ends if linked.get(place.topic) == origin}
+        ends, found = _originals(there, places, [each for each in copies if each.origin == origin])
+        pairs += found
+        for place in places & ends.keys():
+            if (count := mine.ends[place].log_end - ends[place].log_end) > 0:
+                written[TopicPartition(outside(alias, place.topic), place.partition)] = count
     lines = Lines(f"clusters.{alias}", "copies")
     by_stamp = [each for each in pairs if each.copy.place.topic not in linked]
     by_offset = [each for each in pairs if each.copy.place.topic in linked]
@@ -75,6 +71,8 @@ def check_copies(config: Config, seen: Mapping[str, SeenLogs], stamped: Sequence
 
 def _originals(there: SeenLogs, places: set[TopicPartition], copies: Sequence[Copy]) -> tuple[Ends, list[Compared]]:
     """Return where logs end by now, those of *places* and *copies*, and the copies whose originals are there."""
+    if there.error or not (places or copies):
+        return {}, []
     offsets: dict[TopicPartition, list[int]] = {}
     for each in copies:
         offsets.setdefault(each.place, []).append(each.offset)

@@ -7,13 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, takewhile
 
 from offset_sync.config import Config
-from offset_sync.jobs.checks.stamps import Kind, Stamped, has_stamps
+from offset_sync.decode.one_origin import OTHER_ORIGIN
+from offset_sync.decode.place_header import NO_PLACE
+from offset_sync.jobs.checks.stamps import Kind, Stamp, Stamped, has_stamps
 from offset_sync.kafka.tail_reader import SeenLogs
 from offset_sync.model.finding import Finding, Level, Lines, some
 from offset_sync.model.values import TopicPartition
 
 CHECK = "mirror headers"
 _WRONG = (Kind.WRAPPED, Kind.UNREADABLE)
+_CONVERTER = "set the connector's header.converter to org.apache.kafka.connect.converters.ByteArrayConverter"
 _STAMP_THEM = "have the mirror stamp them (docs/mirrors.md), or tell them by contents (docs/mirrors-contents.md)"
 _Content = tuple[int, bytes | None, bytes | None]
 """Time, key and value."""
@@ -51,26 +54,38 @@ def _with_headers(topics: _Records, lines: Lines) -> Iterator[Finding]:
     """Yield a line for each kind of stamp and remedy."""
     found: dict[tuple[Kind, str], list[Stamped]] = {}
     for each in (each for records in topics.values() for each in records if each.stamp.kind is not Kind.NATIVE):
-        found.setdefault((each.stamp.kind, each.stamp.remedy), []).append(each)
-    for (kind, _), stamped in sorted(found.items(), key=lambda item: item[0][0].value):
+        found.setdefault((each.stamp.kind, _remedy(each.stamp)), []).append(each)
+    for (kind, remedy), stamped in sorted(found.items(), key=lambda item: item[0][0].value):
         streams = {each.place.topic for each in stamped}
         count = f"{len(stamped)} of {sum(len(topics[each]) for each in streams)}"
         level = Level.OK if kind is Kind.STAMPED else Level.FAIL if kind in _WRONG else Level.WARN
-        yield lines.of(level, _text(kind, stamped, count), {each.topic for each in stamped})
+        yield lines.of(level, _text(stamped, remedy, count), {each.topic for each in stamped})
 
 
-def _text(kind: Kind, stamped: Sequence[Stamped], count: str) -> str:
+def _remedy(stamp: Stamp) -> str:
+    """Return what to do about a stamp that cannot be read; empty for the others, which need no more than their kind."""
+    if stamp.kind is not Kind.UNREADABLE:
+        return ""
+    if stamp.said == NO_PLACE:
+        return "wait until they have expired, or leave mirror.place_header empty"
+    if stamp.said == OTHER_ORIGIN:
+        return "set clusters.….origin to what the mirror writes, and mirror.names to what it calls copies"
+    if stamp.said.startswith("origin header"):
+        return "set clusters.….origin to what the mirror writes"
+    return "set mirror.offset_encoding and the headers' names right"
+
+
+def _text(stamped: Sequence[Stamped], remedy: str, count: str) -> str:
     """Return what *stamped*, all of one kind and remedy, say."""
     first, said = stamped[0], some({each.stamp.said for each in stamped})
-    remedy = first.stamp.remedy
-    match kind:
+    match first.stamp.kind:
         case Kind.WRAPPED:
-            return f"{said}, in {count}: a wrong header converter; {remedy}"
+            return f"{said}, in {count}: a wrong header converter; {_CONVERTER} (docs/mirrors.md), and let these expire"
         case Kind.UNREADABLE:
             where = f"{first.topic}-{first.place.partition} at offset {first.record.content.offset}"
             return f"{count} cannot be read, first {where}: {said}; {remedy}"
         case Kind.OTHER_PRESET:
-            return f"{count} have {said}; {remedy}"
+            return f"{count} have {said}; set it if that mirror makes the copies"
         case Kind.ELSEWHERE:
             text = f"{count} have headers of a record of another place, handed on by whoever wrote them; they count as"
             return f"{text} produced here"

@@ -14,13 +14,10 @@ import pyarrow as pa
 
 from offset_sync.config import Config, Mirror
 from offset_sync.config.presets import PRESETS
-from offset_sync.decode.one_origin import OTHER_ORIGIN
-from offset_sync.decode.place_header import NO_PLACE
 from offset_sync.ingest.stream_identities import identities_at
 from offset_sync.kafka.tail_reader import SeenLogs, TailRecord
 from offset_sync.model.values import TopicPartition
 
-_CONVERTER = "set the connector's header.converter to org.apache.kafka.connect.converters.ByteArrayConverter"
 _ARRAY_OF_JAVA = re.compile(r'"?\[B@[0-9a-f]{1,8}"?')
 _LONGEST, _MOST_SHOWN = 1_000, 40
 
@@ -46,7 +43,6 @@ class Stamp(NamedTuple):
 
     kind: Kind
     said: str = ""
-    remedy: str = ""
     origin: str = ""
     offset: int = 0
 
@@ -96,27 +92,16 @@ def stamps_of(config: Config, alias: str, place: TopicPartition, records: Sequen
         if has_both and places is not None and places.is_elsewhere[row]:
             yield Stamp(Kind.ELSEWHERE)
         elif has_both and (said := wrapped_origin(origin or b"", origins)):
-            remedy = f"{_CONVERTER} (docs/mirrors.md), and let these expire"
-            yield Stamp(Kind.WRAPPED, f"{mirror.origin_header} is {said}", remedy)
+            yield Stamp(Kind.WRAPPED, f"{mirror.origin_header} is {said}")
         elif found.is_mirrored[row]:
             name = found.origins[found.origin_code[row]]
             known = origins.get(name, "")
             kind = Kind.STAMPED if known not in ("", alias) else Kind.FROM_HERE if known else Kind.UNKNOWN
-            yield Stamp(kind, name, origin=known, offset=int(found.origin_offset[row]))
+            yield Stamp(kind, name, known, int(found.origin_offset[row]))
         elif row in found.reasons:
-            yield Stamp(Kind.UNREADABLE, found.reasons[row], _remedy(found.reasons[row]))
+            yield Stamp(Kind.UNREADABLE, found.reasons[row])
         else:
             yield _without_stamp(mirror, mine)
-
-
-def _remedy(reason: str) -> str:
-    if reason == NO_PLACE:
-        return "wait until they have expired, or leave mirror.place_header empty"
-    if reason == OTHER_ORIGIN:
-        return "set clusters.….origin to what the mirror writes, and mirror.names to what it calls copies"
-    if reason.startswith("origin header"):
-        return "set clusters.….origin to what the mirror writes"
-    return "set mirror.offset_encoding and the headers' names right"
 
 
 def _without_stamp(mirror: Mirror, headers: Collection[str]) -> Stamp:
@@ -125,7 +110,7 @@ def _without_stamp(mirror: Mirror, headers: Collection[str]) -> Stamp:
         names = {preset.origin_header, preset.offset_header}
         if names <= set(headers) and names.isdisjoint({mirror.origin_header, mirror.offset_header}):
             said = f"{preset.origin_header} and {preset.offset_header}, the headers of mirror.preset {name}"
-            return Stamp(Kind.OTHER_PRESET, said, "set it if that mirror makes the copies")
+            return Stamp(Kind.OTHER_PRESET, said)
     return Stamp(Kind.NATIVE)
 
 
