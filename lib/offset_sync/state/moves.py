@@ -20,7 +20,8 @@ HOME = "home"
 
 
 NOTICED = "noticed"
-"""Its result in the row that a driver adds where the clock of the machine on which ``cutover`` ran is wrong."""
+"""Its result in the row that a driver adds where it noticed moves at another time than the rows say: the clock of the
+machine on which ``cutover`` ran is wrong, or the driver could not look for a while."""
 
 
 class Moves:
@@ -29,7 +30,7 @@ class Moves:
     def __init__(self, tables: TableStore, *, dates: bool = False) -> None:
         self._tables, self._dates = tables, dates
         self._version: int | None = None
-        self._seen: set[_Row] = set()
+        self._seen: set[tuple[str, str, str, str]] = set()
 
     def follow(self, state: SyncState) -> bool:
         """Bring *state* up to date; return whether any group was moved since the last call.
@@ -44,9 +45,9 @@ class Moves:
         rows = self._tables.rows_since(CUTOVERS, self._version, version)
         is_live, self._version = self._version is not None, version
         now_ms = state.now_ms()
-        # Rows may come again: they did not happen now.
-        fresh = [row for row in _home_rows(rows) if row not in self._seen]
-        self._seen.update(fresh)
+        # Rows may come again, and when they were noticed comes after them: they did not happen now.
+        fresh = [row for row in _home_rows(rows) if row[:-1] not in self._seen]
+        self._seen.update(row[:-1] for row in fresh)
         # A millisecond apart, so that their order is kept with them.
         dated = [
             row._replace(at_ms=now_ms - later if is_live else min(row.at_ms, now_ms - later))
@@ -54,10 +55,10 @@ class Moves:
         ]
         with state.lock:
             state.homes.note_moves(Move(row.group_id, row.stream, row.cluster, row.at_ms) for row in dated)
-        wrong = [new for old, new in zip(fresh, dated, strict=True) if abs(new.at_ms - old.at_ms) > WRONG_MS]
-        if wrong and self._dates:
-            self._seen.update(wrong)
-            self._tables.append(CUTOVERS, _to_table(wrong))
+        anew = [(old, new) for old, new in zip(fresh, dated, strict=True) if new != old]
+        if self._dates and any(abs(new.at_ms - old.at_ms) > WRONG_MS for old, new in anew):
+            # All of them: what keeps its own time would come before what was dated anew, and was before it.
+            self._tables.append(CUTOVERS, _to_table([new for _, new in anew]))
         return bool(fresh)
 
 
@@ -90,7 +91,7 @@ def _to_table(rows: Sequence[_Row]) -> pa.Table:
         "at": [datetime.fromtimestamp(row.at_ms / 1000, timezone.utc) for row in rows],
         "step": [HOME] * len(rows),
         "result": [NOTICED] * len(rows),
-        "detail": ["the clock of the machine on which cutover ran is wrong"] * len(rows),
+        "detail": ["when sync_offsets noticed it, by its clock"] * len(rows),
     }
     absent = {name: [None] * len(rows) for name in CUTOVERS.arrow_schema.names if name not in columns}
     return pa.table({**columns, **absent}).select(CUTOVERS.arrow_schema.names).cast(CUTOVERS.arrow_schema)

@@ -93,7 +93,7 @@ CUTOVERS = Table(
         "step | string | plan, check, wait, translate, commit, read_back, home (from now on the group reads this "
         "stream at the target) or verify",
         "result | string | done, refused or failed; of a step home also noticed: sync_offsets adds that row by its own "
-        "clock, where that of the machine on which the command ran is wrong",
+        "clock, where it has noticed moves at another time than the command ended them",
         "source_cluster | string | where the group is moved from",
         "target_cluster | string | where it is moved to",
         "group_id | string | consumer group",

@@ -170,3 +170,29 @@ def test_moves_that_are_noticed_together_keep_their_order(site: Site) -> None:
     site.tables.versions["cutovers"].reverse()  # a table has no order
     site.moves.follow(site.state)
     assert site.home() == "X"
+
+
+def test_moves_that_are_noticed_late_keep_their_order(site: Site) -> None:
+    """Only the first of them was long ago, so the second one's own time is good enough by itself."""
+    site.moves.follow(site.state)
+    site.move("Y")
+    site.now_ms += 20_000
+    site.move("X", at_ms=site.now_ms - 1_000)
+    site.moves.follow(site.state)
+    site.start()
+    site.moves.follow(site.state)
+    assert site.home() == "X"
+
+
+def test_what_a_driver_notices_later_is_no_news_to_who_has_seen_it(site: Site) -> None:
+    reader, driver = Moves(site.tables), SyncState(site.config, MemoryIndex(), lambda: site.now_ms)
+    reader.follow(site.state)
+    site.moves.follow(driver)
+    site.move("Y")
+    reader.follow(site.state)
+    site.now_ms += 20_000
+    site.moves.follow(driver)
+    site.commit("X", site.now_ms)
+    site.now_ms += HOUR_MS
+    assert not reader.follow(site.state)
+    assert site.home() == "X", "it went back by itself"
