@@ -15,7 +15,7 @@ from simulation.oracle import Oracle
 from simulation.readers import Twin
 from simulation.shape import Shape
 from simulation.sync_driver import SyncDriver
-from simulation.world import Position, World
+from simulation.world import MadeMove, Position, World
 
 _SKEWS_MS = (0, 3_600_000, -3_600_000, 500, -86_400_000)
 _MOST_PARTITIONS = 4
@@ -99,8 +99,10 @@ class HomeActions:
             self.world.commit(where, max(wanted, stands.offset if stands is not None else 0), "", 0)
 
     def _write_down(self, name: str, topic: str, source: str, alias: str) -> None:
-        at = datetime.fromtimestamp(self.driver.now_ms() / 1000, timezone.utc)
-        row = dict.fromkeys(CUTOVERS.names) | {"at": at, "step": HOME, "result": "done", "group_id": name}
-        row |= {"source_cluster": source, "target_cluster": alias, "topic": topic, "stream": topic}
+        moves, now_ms = self.world.moves, self.driver.now_ms()
+        at, number = datetime.fromtimestamp(now_ms / 1000, timezone.utc), str(len(moves))
+        moves.append(MadeMove((name, topic), alias, now_ms))
+        row = dict.fromkeys(CUTOVERS.names) | {"cutover_id": number, "at": at, "step": HOME, "result": "done"}
+        row |= {"group_id": name, "source_cluster": source, "target_cluster": alias, "topic": topic, "stream": topic}
         self.tables.append(CUTOVERS, pa.Table.from_pylist([row], CUTOVERS.arrow_schema))
         self.world.note_home(alias, name, topic)

@@ -11,7 +11,6 @@ from offset_sync.kafka.topic_metadata import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.moves import Moves
-from offset_sync.tables.report_tables import CUTOVERS
 from simulation.index_driver import PatchedTime
 from simulation.knowledge import Moved
 from simulation.world import SimCluster
@@ -41,10 +40,9 @@ class Watch:
         tables: Any = driver.tables
         admins: Any = {alias: _Admin(cluster) for alias, cluster in self._clusters.items()}
         members: Any = self
-        self._homes = HomeWatch(driver.state, members, Moves(tables, dates=True), self._note_moves)
-        told = self._note_moves, self._note_growth
-        self._partitions = PartitionWatch(driver.state, admins, driver.lives, *told)
-        self._is_live, self._noticed = False, dict[tuple[str, str, int], int]()
+        self._homes = HomeWatch(driver.state, members, Moves(tables, dates=True), lambda: None)
+        self._partitions = PartitionWatch(driver.state, admins, driver.lives, lambda: None, self._note_growth)
+        self._is_live, self._moves = False, 0  # so many moves were noticed
         self._members_ms = self._moves_ms = 0
         self._read: dict[str, int] = {}  # so many partitions the query of a cluster reads
 
@@ -61,7 +59,7 @@ class Watch:
 
     def begin(self) -> None:
         """Look at what decides from the start."""
-        self._homes.follow_moves()
+        self._follow_moves()
         self._is_live = True
         self._homes.ask_members()
 
@@ -70,7 +68,7 @@ class Watch:
         now_ms = self._driver.world.clock_ms[0]
         if now_ms - self._moves_ms >= _MOVES_MS:
             self._moves_ms = now_ms
-            self._homes.follow_moves()
+            self._follow_moves()
         if now_ms - self._members_ms >= _MEMBERS_MS:
             self._members_ms = now_ms
             self._homes.ask_members()
@@ -98,12 +96,21 @@ class Watch:
     def _note_growth(self, alias: str) -> None:
         self._start(alias)
 
+    def _follow_moves(self) -> None:
+        self._homes.follow_moves()
+        self._note_moves()
+
     def _note_moves(self) -> None:
-        """Note when moves were noticed: what was there at the start has the time of whoever moved the group."""
-        driver = self._driver
-        rows, now_ms = driver.tables.rows_since(CUTOVERS, None, driver.tables.version(CUTOVERS)), driver.now_ms()
-        for row in sorted(rows.to_pylist(), key=lambda row: row["at"]):
-            at_ms, stream = int(row["at"].timestamp() * 1000), (row["group_id"], row["stream"])
-            noticed_ms = now_ms if self._is_live else min(at_ms, now_ms)
-            noticed_ms = self._noticed.setdefault((*stream, at_ms), noticed_ms)
-            driver.knowledge.moved[stream] = [Moved(row["target_cluster"], noticed_ms)]
+        """Note when moves were noticed, in the order in which they were made, whatever the table says of it.
+
+        What was there at the start has the time of whoever moved the group, or that at which a driver before noticed
+        it: that one has written it down where the two differ by much.
+        """
+        driver, now_ms = self._driver, self._driver.now_ms()
+        moves = driver.world.moves
+        for move in moves[self._moves :]:
+            if self._is_live:
+                move.noticed_ms.append(now_ms)
+            at_ms = [now_ms] if self._is_live else [min(each, now_ms) for each in (move.at_ms, *move.noticed_ms)]
+            driver.knowledge.moved[move.stream] = [Moved(move.cluster, each) for each in at_ms]
+        self._moves = len(moves)

@@ -70,6 +70,16 @@ class Stood(NamedTuple):
     true_ms: int
 
 
+@dataclass
+class MadeMove:
+    """A move of a group and topic by ``cutover``, and when drivers noticed it while they looked on."""
+
+    stream: tuple[str, str]
+    cluster: str
+    at_ms: int
+    noticed_ms: list[int] = field(default_factory=list)
+
+
 class SimCluster(MemoryCluster):
     """A cluster of a world: its coordinator is the fakes', its logs are the world's."""
 
@@ -254,6 +264,7 @@ class World:
         self.placed: dict[Position, int] = {}  # what was committed last, whoever did
         self.passed: dict[Position, int] = {}  # what any commit there has claimed
         self.made: dict[tuple[Position, int, int], int] = {}  # when commits were made
+        self.moves: list[MadeMove] = []  # in their order
         self.tried: Counter[tuple[Position, int | None]] = Counter()  # what the sync tried to write
         self.swapped: dict[Position, Counter[int | None]] = {}  # commits of groups that were taken for ours
         self.hidden: dict[Position, Value] = {}  # what the coordinator before held, and the present one lacks
