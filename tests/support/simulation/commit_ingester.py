@@ -18,7 +18,7 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.translate.index.runs import Int64s
 from simulation.index_driver import PatchedTime
-from simulation.judge import Judge, genuine
+from simulation.judge import Judge, begin_anew, genuine
 
 if TYPE_CHECKING:
     from simulation.sync_driver import SyncDriver
@@ -85,6 +85,7 @@ class Ingester:
         driver, before = self.driver, self.taken_in
         rows = driver.persisted.restore_between(state, self.alias, driver.lives, before, batch_id)
         for batch, is_own in driver.persisted.between(self.alias, before, batch_id):
+            begin_anew(batch, self.judge.reach)
             driver.knowledge.note(self.alias, genuine(batch, is_own, self.judge.reach))
             self.judge.note_read(batch)
         return rows
@@ -124,6 +125,7 @@ class Ingester:
 
     def write(self, batch: Read, is_own: np.ndarray[Any, Any]) -> dict[str, int]:
         self.judge.look(batch, is_own.tolist())
+        begin_anew(batch, self.told)
         told = {} if batch.looked.again else self.told
         self.driver.knowledge.note(self.alias, genuine(batch, is_own.tolist(), told))
         self.driver.pause()

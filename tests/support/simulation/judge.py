@@ -29,6 +29,12 @@ def genuine(
             yield key, made_ms
 
 
+def begin_anew(batch: Any, reach: dict[int, int]) -> None:
+    """Forget the *reach* of partitions that *batch* has found in another life: offsets of before are given again."""
+    for place in batch.looked.begun:
+        reach.pop(place.partition, None)
+
+
 class Judge:
     """Judges the micro-batches of one cluster."""
 
@@ -45,6 +51,7 @@ class Judge:
 
     def note_read(self, batch: Any) -> None:
         """Note how far another driver has read."""
+        begin_anew(batch, self.reach)
         records = batch.commit_records
         for number, offset in zip(records.log_partition.tolist(), records.log_offset.tolist(), strict=True):
             self.reach[number] = max(offset + 1, self.reach.get(number, 0))
@@ -55,6 +62,7 @@ class Judge:
         since_ms = self._ended_ms[0] if self.was_whole and not batch.looked.again else None
         self.was_whole = plan.is_whole
         cluster = self._driver.world.clusters[self._alias]
+        begin_anew(batch, self.reach)
         records = batch.commit_records
         for row, (number, offset) in enumerate(
             zip(records.log_partition.tolist(), records.log_offset.tolist(), strict=True)

@@ -20,7 +20,7 @@ from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from oracles.commit_lives import replay
-from simulation.judge import genuine
+from simulation.judge import begin_anew, genuine
 from simulation.knowledge import Knowledge
 
 NO_ANSWERS = OFFSET_TRANSLATIONS.arrow_schema.empty_table()
@@ -145,9 +145,10 @@ class Persisted:
         return int(max(found, default=0))
 
     def reaches(self, alias: str) -> Offsets:
-        """Return :meth:`reach` of every partition that has any."""
+        """Return up to where the commits of every partition were written down in its present life."""
         found: Offsets = {}
-        for batch, _ in self._commits[alias].values():
+        for _, (batch, _) in sorted(self._commits[alias].items()):
+            begin_anew(batch, found)
             records = batch.commit_records
             for number, offset in zip(records.log_partition.tolist(), records.log_offset.tolist(), strict=True):
                 found[number] = max(found.get(number, 0), offset + 1)
