@@ -51,7 +51,7 @@ class Watch:
         active = self._driver.world.active
         here = {a: frozenset(group for group, at in active.items() if at == a) for a in self._clusters}
         told = {a: here[a] for a, cluster in self._clusters.items() if not cluster.is_down}
-        self._driver.knowledge.note_members(told, self._driver.world.clock_ms[0])
+        self._driver.knowledge.note_members(told, self._driver.now_ms())
 
     def of(self, alias: str) -> frozenset[str] | None:
         """Return the groups that had members at a cluster."""
