@@ -19,6 +19,7 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.translate.index.runs import Int64s
 from simulation.index_driver import PatchedTime
 from simulation.judge import Judge, begin_anew, genuine
+from simulation.world import SimRecord
 
 if TYPE_CHECKING:
     from simulation.sync_driver import SyncDriver
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Read:
-    """A micro-batch of commits, as ``SyncBatch`` takes it from its ingester."""
+    """A micro-batch of commits, as ``SyncBatch`` takes it from its ingester; *records* are what was read."""
 
     batch_id: int
     looked: Looked
     keys: list[GroupPartition]
     commit_records: CommitRecords
+    records: list[SimRecord]
 
     @property
     def timestamp_ms(self) -> Int64s:
@@ -106,7 +108,7 @@ class Ingester:
         records = [record for record, _ in rows]
         keys = [GroupPartition(each.group_id, *each.place) for each in records]
         log_offset = np.array([offset for _, offset in rows], np.int64)
-        return Read(batch_id, looked, keys, replace(to_records(records, [], 0), log_offset=log_offset))
+        return Read(batch_id, looked, keys, replace(to_records(records, [], 0), log_offset=log_offset), records)
 
     def _read(self, ranges: dict[int, tuple[int, ...]]) -> list[tuple[Any, int]]:
         parts = self.driver.world.clusters[self.alias].parts

@@ -61,14 +61,11 @@ class Judge:
         plan, now_ms = self._driver.persisted.planned(self._alias), self._driver.now_ms()
         since_ms = self._ended_ms[0] if self.was_whole and not batch.looked.again else None
         self.was_whole = plan.is_whole
-        cluster = self._driver.world.clusters[self._alias]
         begin_anew(batch, self.reach)
         records = batch.commit_records
-        for row, (number, offset) in enumerate(
-            zip(records.log_partition.tolist(), records.log_offset.tolist(), strict=True)
+        for row, (record, number, offset) in enumerate(
+            zip(batch.records, records.log_partition.tolist(), records.log_offset.tolist(), strict=True)
         ):
-            record = cluster.parts[number][offset]
-            assert isinstance(record, SimRecord)
             self.reach[number] = max(offset + 1, self.reach.get(number, 0))
             error_ms = self._look_at_time(record, int(records.made_ms[row]), since_ms, now_ms)
             errors, at = self._driver.world.made_error, (self._alias, number, offset)
