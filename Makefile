@@ -92,7 +92,7 @@ bench-scale: install ## The jobs with an index of 1, 10 and 100 million runs, in
 
 bench: bench-accuracy bench-mm2 bench-speed ## All benchmarks, half an hour
 
-docs: install ## Write anew what docs/tables.md and docs/metrics.md say of the code
+docs: install ## Write anew what docs/tables.md says of the code
 	@PYTHONPATH=lib $(BIN)/python scripts/write_docs.py
 
 check: install ## Lint, format, types, that the locks hold what setup.cfg pins, and how large the code is

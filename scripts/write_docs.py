@@ -1,7 +1,6 @@
 """Write what documents say of the code: ``make docs``.
 
-The parts of ``docs/tables.md`` about tables and views, from where they are defined, and the whole of
-``docs/metrics.md``, from the catalog. What stands between the parts is written by hand.
+The parts of ``docs/tables.md`` about tables and views, from where they are defined. The rest is written by hand.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
-from metrics_page import to_markdown as metrics_page
 from offset_sync.tables.definition import Column, Table
 from offset_sync.tables.report_tables import ALL_TABLES
 from offset_sync.tables.views import QUESTIONS, VIEWS, View, failover_cost
@@ -68,9 +66,8 @@ def _cell(text: str) -> str:
 
 
 def main() -> None:
-    """Write both pages anew."""
+    """Write the page anew."""
     PAGE.write_text(with_written_parts(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-    (DOCS / "metrics.md").write_text(metrics_page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

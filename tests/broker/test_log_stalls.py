@@ -12,7 +12,7 @@ from broker.installation import until
 from builders.logs import log
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
-from offset_sync.jobs.metrics.log_collector import LogWatch
+from offset_sync.jobs.metrics.logs import LogWatch
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.topic_metadata import Reach
 from offset_sync.model.errors import ClusterError

@@ -91,7 +91,7 @@ def _metrics(config: Config) -> Iterator[ReportOutput]:
     """Open the endpoint that shows reports as metrics."""
     # Imported here: who is in a hurry for one report has no endpoint.
     from offset_sync.jobs.metrics.endpoint import open_endpoint
-    from offset_sync.jobs.metrics.report_collector import ReportMetrics
+    from offset_sync.jobs.metrics.report import ReportMetrics
 
     metrics = ReportMetrics(config)
     endpoint = open_endpoint("report_status", config.metrics, [metrics])

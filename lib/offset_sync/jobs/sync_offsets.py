@@ -20,9 +20,9 @@ from offset_sync.ingest.query_supervisor import STOPPED, BatchFunction, QuerySup
 from offset_sync.jobs.commit_reading import CommitReading
 from offset_sync.jobs.home_watch import HomeWatch
 from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
-from offset_sync.jobs.metrics.group_collector import Positions
-from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
-from offset_sync.jobs.metrics.sync_collector import CountedHistory, SyncMetrics
+from offset_sync.jobs.metrics.logs import IndexSizes, LogWatch
+from offset_sync.jobs.metrics.positions import Positions
+from offset_sync.jobs.metrics.sync import CountedHistory, JobHealth, SyncMetrics
 from offset_sync.jobs.partition_watch import PartitionWatch
 from offset_sync.jobs.renewal import Renewal
 from offset_sync.jobs.spark_session import open_session
@@ -173,21 +173,6 @@ class SyncJob:
             endpoint.close()
         return []
 
-    @property
-    def is_ready(self) -> bool:
-        """True once every log has been read to its end, so that translations are made."""
-        return self._is_ready.is_set()
-
-    @property
-    def query_errors(self) -> dict[str, str]:
-        """The error of every query that is not running, by cluster."""
-        return self._queries.errors()
-
-    @property
-    def history_error(self) -> str | None:
-        """Why rows of the history are not written yet, None where all are."""
-        return self._history.error
-
     def start_query(self, alias: str) -> StreamingQuery | None:
         """Start to read the commits of a cluster; None where nobody has ever committed."""
         self._lease.renew()
@@ -245,11 +230,12 @@ class SyncJob:
             logger.warning("clusters.%s: not read since the start: what others hold waits", ", clusters.".join(unread))
 
     def _open_endpoint(self) -> Endpoint | None:
-        config, metrics = self._config, self._metrics
-        metrics.watch(self)
+        config, queries, history = self._config, self._queries, self._history
+        health = JobHealth(config.clusters, self._is_ready.is_set, queries.errors, lambda: history.error)
         logs = LogWatch(config, self._admins, self._state.index)
-        sizes = IndexSizes(self._state.index, list(config.clusters))
-        endpoint = open_endpoint("sync_offsets", config.metrics, [metrics, self._positions, sizes, logs])
+        sizes = IndexSizes(self._state.index, config.clusters)
+        collectors = [health, self._metrics, self._positions, sizes, logs]
+        endpoint = open_endpoint("sync_offsets", config.metrics, collectors)
         if endpoint is not None:
             logs.start(self._over, config.sync.reconcile_interval.total_seconds())
         return endpoint

@@ -7,8 +7,8 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 
-from offset_sync.jobs.metrics.group_collector import Positions
-from offset_sync.jobs.metrics.sync_collector import SyncMetrics
+from offset_sync.jobs.metrics.positions import Positions
+from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.model.values import Outcome
 from offset_sync.state.sync_state import SyncState
 from offset_sync.status.format import to_count, to_duration
@@ -58,12 +58,11 @@ class SyncSummary:
     def _withheld(self) -> str:
         reasons: Counter[str] = Counter()
         for pair in self._positions.by_pair():
-            reasons.update(pair.withheld())
+            reasons.update({state.name: count for state, count in pair.states().items() if state.is_withheld and count})
         return f"withheld: {_list(reasons) or 'none'}"
 
     def _staleness(self) -> str:
-        now_ms = self._state.now_ms()
-        stale = {pair.pair: pair.worst_staleness_ms(now_ms) for pair in self._positions.by_pair()}
+        stale = {pair.pair: int(pair.stale_ms.max(initial=0)) for pair in self._positions.by_pair()}
         worst = [f"{source} to {target} {to_duration(ms)}" for (source, target), ms in stale.items()]
         return f"worst staleness: {', '.join(worst) or 'nothing to sync'}"
 

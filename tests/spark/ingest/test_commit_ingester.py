@@ -15,7 +15,7 @@ from builders.record_schemas import CONSUMER_OFFSETS
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
 from offset_sync.ingest.commit_ingester import CommitIngester
-from offset_sync.jobs.metrics.sync_collector import SyncMetrics
+from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE

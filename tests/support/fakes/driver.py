@@ -17,7 +17,7 @@ from fakes.tables import MemoryTables
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.ingest.commit_log_check import UncheckedLogs
 from offset_sync.ingest.looked import Looked
-from offset_sync.jobs.metrics.sync_collector import SyncMetrics
+from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.model.values import TopicPartition
 from offset_sync.sync.translation_history import TranslationHistory

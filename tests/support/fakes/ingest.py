@@ -15,7 +15,7 @@ from fakes.reconciler_site import config_of
 from fakes.tables import MemoryFrame, MemoryTables
 from offset_sync.ingest.commit_ingester import CommitIngester
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA
-from offset_sync.jobs.metrics.sync_collector import SyncMetrics
+from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.key_index import KeyRows

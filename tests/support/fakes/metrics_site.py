@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fakes.reconciler_site import Site
-from offset_sync.jobs.metrics.group_collector import Positions
-from offset_sync.jobs.metrics.sync_collector import SyncMetrics
+from offset_sync.jobs.metrics.positions import Positions
+from offset_sync.jobs.metrics.sync import SyncMetrics
 from tools.prometheus_scrape import Scrape, read
 
 XY = {"source": "X", "target": "Y"}

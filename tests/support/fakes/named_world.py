@@ -32,7 +32,7 @@ from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import Copies, RunBuilder
-from offset_sync.jobs.metrics.sync_collector import SyncMetrics
+from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.kafka.topic_names import open_admin
 from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome

@@ -7,11 +7,14 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from offset_sync.jobs.metrics.catalog import CATALOGUE, Metric
-
+PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
+_ROW = re.compile(r"\| `(offset_sync_\w+)` \| (\w+) \| (.*?) \| (.*) \|")
+_BUCKETS = re.compile(r" \(buckets up to ([\d., ]+)\)$")
 _ADDED_BY_PROMETHEUS = {"job", "instance"}
 _TEXT_OR_RANGE = re.compile(r'"[^"]*"|\[[^\]]*\]')
 _GROUPING = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)")
@@ -19,10 +22,33 @@ _SELECTOR = re.compile(r"\b([a-z]+_\w+)\b(?!\s*\()(?:\{([^}]*)\})?")
 """Every name with an underscore that is not called: functions have a bracket behind them."""
 
 
-def series(metrics: Iterable[Metric] = CATALOGUE) -> dict[str, set[str]]:
-    """Return the labels of every series that *metrics* expose, without those that Prometheus adds."""
+class Described(NamedTuple):
+    """A metric as docs/metrics.md describes it; *buckets* of a histogram only."""
+
+    name: str
+    kind: str
+    labels: frozenset[str]
+    text: str
+    buckets: tuple[float, ...]
+
+
+def described(*parts: str) -> list[Described]:
+    """Return what docs/metrics.md says of the metrics of *parts*, the names of jobs."""
+    found = []
+    for section in re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE):
+        if section.partition("\n")[0].strip("`") in parts:
+            for name, kind, labels, text in _ROW.findall(section):
+                buckets = _BUCKETS.search(text)
+                bounds = tuple(map(float, buckets[1].split(", "))) if buckets else ()
+                said = Described(name, kind, frozenset(re.findall(r"\w+", labels)), _BUCKETS.sub("", text), bounds)
+                found.append(said)
+    return found
+
+
+def series(metrics: Iterable[Described] | None = None) -> dict[str, set[str]]:
+    """Return the labels of every series that *metrics*, or all, expose, without those that Prometheus adds."""
     found: dict[str, set[str]] = {}
-    for metric in metrics:
+    for metric in described("sync_offsets", "report_status") if metrics is None else metrics:
         labels = set(metric.labels)
         if metric.kind == "histogram":
             found |= {f"{metric.name}_bucket": labels | {"le"}}

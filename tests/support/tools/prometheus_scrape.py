@@ -7,8 +7,9 @@ from urllib.request import urlopen
 
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
 
-from offset_sync.jobs.metrics.endpoint import Collector, registry_of
+from offset_sync.jobs.metrics.endpoint import registry_of
 
 Labels = frozenset[tuple[str, str]]
 
@@ -19,7 +20,12 @@ class Scrape:
     def __init__(self, text: str) -> None:
         self.text = text
         self._values: dict[tuple[str, Labels], float] = {}
+        self.kinds: dict[str, tuple[str, str]] = {}
+        """Kind and help of each metric of ours."""
         for family in text_string_to_metric_families(text):
+            if family.name.startswith("offset_sync_"):
+                name = f"{family.name}_total" if family.type == "counter" else family.name
+                self.kinds[name] = family.type, family.documentation
             for sample in family.samples:
                 where = sample.name, frozenset(sample.labels.items())
                 assert where not in self._values, where

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from metrics_page import to_markdown
-from tools.prometheus_expressions import needs_promtool, problems, run_promtool
+from tools.prometheus_expressions import PAGE, needs_promtool, problems, run_promtool
 
 REPO = Path(__file__).parents[3]
 FOLDER = REPO / "conf" / "prometheus"
@@ -59,7 +58,7 @@ def test_rules_of_one_alert_can_be_told_apart() -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=title)
 def test_what_a_description_names_as_a_metric_exists(rule: dict[str, Any]) -> None:
-    page = to_markdown()
+    page = PAGE.read_text()
     for name in re.findall(r"offset_sync_\w+", " ".join(rule["annotations"].values())):
         assert f"`{name}`" in page, name
 
@@ -68,7 +67,7 @@ def test_the_example_scrapes_the_ports_of_the_page_and_loads_the_rules() -> None
     config = yaml.safe_load((FOLDER / "prometheus.yaml").read_text())
     assert [(FOLDER / name).is_file() for name in config["rule_files"]] == [True]
     ports = [target.rpartition(":")[2] for target in config["scrape_configs"][0]["static_configs"][0]["targets"]]
-    assert ports == re.findall(r"_port: (\d+)", to_markdown())
+    assert ports == re.findall(r"_port: (\d+)", PAGE.read_text())
 
 
 def test_every_rule_is_tried_out() -> None:

@@ -1,28 +1,31 @@
-"""The HTTP endpoint that Prometheus scrapes. Whatever goes wrong here is logged, and never stops a job."""
+"""The HTTP endpoint that Prometheus scrapes, and labels that are safe to show there.
+
+What goes wrong here is logged and never stops a job. Labels are bounded: aliases of clusters, words of
+``model.values``, and the ``metrics.worst`` worst groups and topics. docs/metrics.md names every metric.
+"""
 
 from __future__ import annotations
 
+import heapq
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, Protocol
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Literal
 
-from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
-from prometheus_client.metrics_core import Metric as Family
+from prometheus_client import CollectorRegistry, Info, ProcessCollector, start_http_server
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 from offset_sync import __version__
 from offset_sync.config import Metrics
-from offset_sync.jobs.metrics.catalog import BUILD_INFO
-from offset_sync.jobs.metrics.samples import Samples
 
 logger = logging.getLogger(__name__)
 Part = Literal["sync_offsets", "report_status"]
-
-
-class Collector(Protocol):
-    """Says at each scrape what is to be told; called by the threads of the endpoint."""
-
-    def collect(self) -> Iterable[Family]:
-        """Return the families with their samples of now."""
+LONGEST_LABEL = 200
+"""Characters of a group or topic that a label shows; Kafka allows 32,767."""
+_BREAKING = ("Cc", "Cs")  # control characters and halves of surrogate pairs
 
 
 class Endpoint:
@@ -65,33 +68,48 @@ def open_endpoint(part: Part, config: Metrics, collectors: Sequence[Collector]) 
 
 def registry_of(part: Part, collectors: Sequence[Collector]) -> CollectorRegistry:
     """Return a registry of *collectors*, of the process and of what it runs; one that fails leaves the others alone."""
-    registry = CollectorRegistry(auto_describe=False)
-    for collector in (_Build(part), *collectors):
+    registry = CollectorRegistry()
+    Info("offset_sync_build", "1; which job answers here, and its version", registry=registry).info(
+        {"part": part, "version": __version__}
+    )
+    for collector in collectors:
         registry.register(_Careful(collector))
     ProcessCollector(registry=registry)
     return registry
 
 
-class _Build:
-    def __init__(self, part: Part) -> None:
-        self._part = part
-
-    def collect(self) -> Iterable[Family]:
-        samples = Samples([BUILD_INFO])
-        samples.add(BUILD_INFO, 1, self._part, __version__)
-        return samples
-
-
-class _Careful:
+class _Careful(Collector):
     """Answers nothing where *collector* fails: one that raises would void the whole scrape."""
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
 
-    def collect(self) -> Iterator[Family]:
+    def collect(self) -> Iterator[Metric]:
         try:
             found = list(self._collector.collect())
         except Exception:
             logger.exception("metrics: %s failed at a scrape; its metrics are missing", type(self._collector).__name__)
             return
         yield from found
+
+
+def add_worst(family: GaugeMetricFamily, values: Mapping[tuple[str, ...], float], worst: int) -> None:
+    """Add at most *worst* samples, the largest *values* above 0; keys are labels, the last one a name of a user's.
+
+    Of names that become the same label the larger value is shown: a second sample would void the scrape.
+    """
+    shown: dict[tuple[str, ...], float] = {}
+    for labels, value in heapq.nlargest(worst, values.items(), key=itemgetter(1)):
+        shown.setdefault((*labels[:-1], to_label(labels[-1])), value)
+    for labels, value in shown.items():
+        if value > 0:
+            family.add_metric(labels, value)
+
+
+def to_label(name: str) -> str:
+    """Return *name* as a label's value: not too long, and without what would break the text format.
+
+    Quotes, backslashes and line ends are escaped by the client library. Two names may become one.
+    """
+    shown = name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
+    return "".join("\ufffd" if unicodedata.category(each) in _BREAKING and each != "\n" else each for each in shown)

@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from urllib.error import URLError
 
 import pytest
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from offset_sync import __version__
 from offset_sync.config import Metrics
-from offset_sync.jobs.metrics.catalog import GROUP_DUPLICATES, READY
-from offset_sync.jobs.metrics.endpoint import Collector, open_endpoint
-from offset_sync.jobs.metrics.samples import Distribution, Family, Samples, to_label
+from offset_sync.jobs.metrics.endpoint import add_worst, open_endpoint
 from tools.prometheus_scrape import fetch, read
 
 HOSTILE = 'a"} 1\nfake{x="\\" 🐘 \x00\x1b[31m\r\ud800end'
@@ -26,15 +27,15 @@ class Groups:
     def __init__(self, *names: str) -> None:
         self.names = names
 
-    def collect(self) -> Iterable[Family]:
-        samples = Samples([GROUP_DUPLICATES])
-        for number, name in enumerate(self.names):
-            samples.add(GROUP_DUPLICATES, number, "dc1", "dc2", to_label(name))
-        return samples
+    def collect(self) -> Iterable[Metric]:
+        labels = ["source", "target", "group_id"]
+        family = GaugeMetricFamily("offset_sync_group_duplicates", "of the worst", labels=labels)
+        add_worst(family, {("dc1", "dc2", name): len(name) for name in self.names}, 3)
+        return [family]
 
 
 class Failing:
-    def collect(self) -> Iterable[Family]:
+    def collect(self) -> Iterable[Metric]:
         raise RuntimeError("a bug")
 
 
@@ -48,12 +49,12 @@ def test_a_scrape_brings_what_the_collectors_say_now() -> None:
     assert endpoint is not None
     try:
         scraped = fetch(endpoint.port)
-        assert scraped.values("group_duplicates", "group_id", source="dc1", target="dc2") == {"billing": 0}
+        assert scraped.values("group_duplicates", "group_id", source="dc1", target="dc2") == {"billing": 7}
         assert scraped.value("build_info", part="sync_offsets", version=__version__) == 1
         assert "process_resident_memory_bytes" in scraped.text
         assert "_created" not in scraped.text
         groups.names = ("billing", "shipping")
-        assert fetch(endpoint.port).values("group_duplicates", "group_id") == {"billing": 0, "shipping": 1}
+        assert fetch(endpoint.port).values("group_duplicates", "group_id") == {"billing": 7, "shipping": 8}
     finally:
         endpoint.close()
     with pytest.raises(URLError):
@@ -66,15 +67,21 @@ def test_a_hostile_group_name_is_one_label_and_nothing_else() -> None:
     scraped = fetch(endpoint.port)
     endpoint.close()
     assert scraped.values("group_duplicates", "group_id") == {
-        'a"} 1\nfake{x="\\" 🐘 \ufffd\ufffd[31m\ufffd\ufffdend': 0
+        'a"} 1\nfake{x="\\" 🐘 \ufffd\ufffd[31m\ufffd\ufffdend': len(HOSTILE)
     }
     assert not any(line.startswith("fake") for line in scraped.text.splitlines())
     assert "\x1b" not in scraped.text
 
 
 def test_a_long_name_is_shortened_and_two_that_become_one_are_one_sample() -> None:
-    scraped = read([Groups("x" * 300 + "1", "x" * 300 + "2", "y" * 200)])
-    assert scraped.values("group_duplicates", "group_id") == {"x" * 199 + "…": 0, "y" * 200: 2}
+    scraped = read([Groups("x" * 300 + "1", "x" * 300 + "2…", "y" * 200)])
+    assert scraped.values("group_duplicates", "group_id") == {"x" * 199 + "…": 302, "y" * 200: 200}
+
+
+def test_only_the_worst_are_named_and_none_that_is_0() -> None:
+    names = {"": 0, "aaaa": 4, "bbb": 3, "cc": 2, "d": 1}
+    assert read([Groups(*names)]).values("group_duplicates", "group_id") == {"aaaa": 4, "bbb": 3, "cc": 2}
+    assert read([Groups("", "d")]).values("group_duplicates", "group_id") == {"d": 1}
 
 
 def test_a_port_that_is_taken_is_an_error_in_the_log_with_the_remedy_and_nothing_more(
@@ -105,18 +112,5 @@ def test_without_a_port_nothing_is_opened() -> None:
 
 def test_a_collector_that_fails_is_left_out_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     collectors: list[Collector] = [Failing(), Groups("billing")]
-    assert read(collectors).values("group_duplicates", "group_id") == {"billing": 0}
+    assert read(collectors).values("group_duplicates", "group_id") == {"billing": 7}
     assert "Failing failed at a scrape" in caplog.text
-
-
-def test_labels_that_are_not_those_of_the_catalogue_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"offset_sync_ready: \('x',\) are not the labels \(\)"):
-        Samples([READY]).add(READY, 1, "x")
-
-
-def test_a_distribution_counts_a_value_on_a_bound_below_it() -> None:
-    distribution = Distribution((1.0, 2.0))
-    distribution.add([0.5, 1.0, 1.5])
-    distribution.add(2.5)
-    distribution.add([])
-    assert distribution.cumulative() == ([("1.0", 2.0), ("2.0", 3.0), ("+Inf", 4.0)], 5.5)

@@ -12,20 +12,14 @@ import pytest
 from builders.logs import log
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
-from offset_sync.jobs.metrics.log_collector import IndexSizes, LogWatch
-from offset_sync.jobs.metrics.log_stalls import Backlog, Stalls
+from offset_sync.jobs.metrics.logs import IndexSizes, LogProgress, LogWatch
+from offset_sync.kafka.topic_metadata import Reach as At
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from tools.prometheus_scrape import Scrape, read
 
-ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 1)
+ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 0)
 OFFSETS = TopicPartition("__consumer_offsets", 7)
-
-
-@dataclass(frozen=True)
-class At:
-    stable: int
-    high: int
 
 
 @dataclass
@@ -57,60 +51,58 @@ class Looking:
         return read([self.watch])
 
 
+def looks(*looks: Mapping[TopicPartition, At], **indexed: list[int]) -> list[LogProgress]:
+    """Return what looks have found that are 30 s apart; *indexed* are frontiers at each look."""
+    found = [LogProgress()]
+    for number, reaches in enumerate(looks):
+        frontiers = {TopicPartition(topic, 0): ends[number] for topic, ends in indexed.items()}
+        found.append(found[-1].after(30.0 * number, frontiers, reaches))
+    return found[1:]
+
+
+def stalls(*reaches: Mapping[TopicPartition, At]) -> list[dict[TopicPartition, float]]:
+    return [each.stalled for each in looks(*reaches)]
+
+
 def test_a_log_that_moves_or_is_complete_never_stalls() -> None:
-    stalls = Stalls()
-    assert stalls.update(0, {ORDERS: At(5, 5), PAY: At(5, 9)}) == {}
-    assert stalls.update(30, {ORDERS: At(5, 5), PAY: At(6, 12)}) == {}
-    assert stalls.update(60, {ORDERS: At(5, 5), PAY: At(12, 12)}) == {}
+    moving = [{ORDERS: At(5, 5), PAY: pay} for pay in (At(5, 9), At(6, 12), At(12, 12))]
+    assert stalls(*moving) == [{}, {}, {}]
 
 
 def test_an_open_transaction_behind_which_nothing_comes_is_no_stall() -> None:
-    stalls = Stalls()
-    assert [stalls.update(now, {ORDERS: At(5, 9)}) for now in (0, 30, 60)] == [{}, {}, {}]
+    assert stalls(*[{ORDERS: At(5, 9)}] * 3) == [{}, {}, {}]
 
 
 def test_a_log_that_grows_behind_an_open_transaction_stalls_since_it_was_first_seen() -> None:
-    stalls = Stalls()
-    stalls.update(0, {ORDERS: At(5, 9)})
-    assert stalls.update(30, {ORDERS: At(5, 10)}) == {ORDERS: 30}
-    assert stalls.update(60, {ORDERS: At(5, 10)}) == {ORDERS: 60}
-    assert stalls.update(90, {ORDERS: At(10, 11)}) == {}
-    assert stalls.update(120, {ORDERS: At(10, 12)}) == {ORDERS: 30}
+    growing = [{ORDERS: at} for at in (At(5, 9), At(5, 10), At(5, 10), At(10, 11), At(10, 12))]
+    assert stalls(*growing) == [{}, {ORDERS: 30}, {ORDERS: 60}, {}, {ORDERS: 30}]
 
 
 def test_a_complete_log_begins_to_stall_no_earlier_than_when_it_was_last_seen_complete() -> None:
-    stalls = Stalls()
-    for now in (0, 30, 60):
-        assert stalls.update(now, {ORDERS: At(5, 5)}) == {}
-    assert stalls.update(90, {ORDERS: At(5, 9)}) == {ORDERS: 30}
+    assert stalls(*[{ORDERS: At(5, 5)}] * 3, {ORDERS: At(5, 9)})[-1] == {ORDERS: 30}
 
 
 def test_a_partition_that_is_gone_is_forgotten() -> None:
-    stalls = Stalls()
-    stalls.update(0, {ORDERS: At(5, 9)})
-    stalls.update(30, {})
-    assert stalls.update(60, {ORDERS: At(5, 20)}) == {}
+    assert stalls({ORDERS: At(5, 9)}, {}, {ORDERS: At(5, 20)}) == [{}, {}, {}]
 
 
 def test_a_backlog_is_as_old_as_the_offset_that_has_waited_longest() -> None:
-    backlog = Backlog()
-    assert backlog.update(0, {ORDERS: 4}, {ORDERS: At(10, 12)}) == (6, 0)
-    assert backlog.update(30, {ORDERS: 9}, {ORDERS: At(20, 20)}) == (11, 30)
-    assert backlog.update(60, {ORDERS: 10}, {ORDERS: At(30, 30)}) == (20, 0)
-    assert backlog.update(90, {ORDERS: 10, PAY: 0}, {ORDERS: At(30, 30), PAY: At(5, 5)}) == (25, 30)
-    assert backlog.update(120, {ORDERS: 30, PAY: 5}, {ORDERS: At(30, 30), PAY: At(5, 5)}) == (0, 0)
+    orders = (At(10, 12), At(20, 20), At(30, 30), At(30, 30), At(30, 30))
+    pay = ({}, {}, {}, {PAY: At(5, 5)}, {PAY: At(5, 5)})
+    found = looks(*({ORDERS: at} | more for at, more in zip(orders, pay)), orders=[4, 9, 10, 10, 30], pay=[0] * 4 + [5])
+    assert [(each.behind, each.behind_seconds) for each in found] == [(6, 0), (11, 30), (20, 0), (25, 30), (0, 0)]
 
 
 def test_an_index_that_keeps_up_is_never_old_however_much_is_produced() -> None:
-    backlog = Backlog()
-    ages = [
-        backlog.update(30 * n, {ORDERS: 1000 * n}, {ORDERS: At(1000 * n + 900, 1000 * n + 900)})[1] for n in range(5)
-    ]
-    assert ages == [0] * 5
+    found = looks(
+        *({ORDERS: At(1000 * n + 900, 1000 * n + 900)} for n in range(5)), orders=[1000 * n for n in range(5)]
+    )
+    assert [each.behind_seconds for each in found] == [0] * 5
 
 
 def test_a_partition_of_which_nothing_is_indexed_is_behind_as_a_whole() -> None:
-    assert Backlog().update(0, {}, {ORDERS: At(7, 9)}) == (7, 0)
+    (found,) = looks({ORDERS: At(7, 9)})
+    assert (found.behind, found.behind_seconds) == (7, 0)
 
 
 def test_the_index_is_compared_with_what_can_be_read_of_indexed_topics_only() -> None:

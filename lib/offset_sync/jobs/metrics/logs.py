@@ -1,0 +1,175 @@
+"""The logs of every cluster beside their index: what is indexed, what is not yet, and where a transaction is open.
+
+The clusters are asked in a thread of their own, once per reconcile interval, so that neither a micro-batch nor a
+scrape ever waits for them.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+import numpy as np
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from offset_sync.config import Config
+from offset_sync.jobs.metrics.endpoint import add_worst
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.topic_metadata import Reach
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition
+from offset_sync.state.snapshot import Index
+
+logger = logging.getLogger(__name__)
+_DEADLINE_S = 10.0
+_INDEX_GAUGES = {
+    "offset_sync_index_partitions": "partitions in the record index",
+    "offset_sync_index_offsets": "offsets that the record index covers; its rate is that of indexing",
+    "offset_sync_index_runs": "runs in the record index, in memory and in sealed files of the table",
+    "offset_sync_index_unknown_records": "records of unknown origin in the index, unread by everyone: unreadable "
+    "headers, or left out by a new checkpoint",
+}
+
+
+class IndexSizes(Collector):
+    """Collects what the index holds."""
+
+    def __init__(self, index: Index, aliases: Collection[str]) -> None:
+        self._index, self._aliases = index, aliases
+
+    def collect(self) -> Iterator[Metric]:
+        """Return the sizes of now; nothing before there is an index."""
+        with self._index.lock:
+            # Before the table is read nothing is known: a jump from 0 would look like growth.
+            has_been_read = bool(self._index.all_logs())
+            sizes = {alias: np.zeros(4, np.int64) for alias in self._aliases if has_been_read}
+            for (alias, _, _), log in self._index.all_logs().items():
+                if alias in sizes:  # a cluster may have left the configuration, its rows stay in the table
+                    sizes[alias] += (1, log.frontier - log.begin, log.run_count, int(log.unknown_ranges[1].sum()))
+        for number, (name, documentation) in enumerate(_INDEX_GAUGES.items()):
+            family = GaugeMetricFamily(name, documentation, labels=["cluster"])
+            for alias, numbers in sizes.items():
+                family.add_metric([alias], int(numbers[number]))
+            yield family
+
+
+class LogWatch(Collector):
+    """Checks every cluster's logs from time to time and collects what it found last.
+
+    Of a cluster that does not answer nothing is said but that.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        clusters: Mapping[str, ClusterAdmin],
+        index: Index,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clusters, self._is_indexed, self._index = clusters, config.is_topic_included, index
+        self._worst, self._clock, self._names = config.metrics.worst, clock, config.names
+        self._progress: dict[str, LogProgress | None] = {}
+
+    def start(self, stop: threading.Event, interval_seconds: float) -> threading.Thread:
+        """Check in a thread until *stop* is set."""
+
+        def run() -> None:
+            while not stop.is_set():
+                try:
+                    self.check()
+                except Exception:
+                    logger.exception("metrics: the logs could not be checked; trying again")
+                stop.wait(interval_seconds)
+
+        thread = threading.Thread(target=run, name="log watch", daemon=True)
+        thread.start()
+        return thread
+
+    def check(self) -> None:
+        """Ask every cluster once."""
+        for alias, cluster in self._clusters.items():
+            try:
+                reaches = cluster.reaches(lambda name: name == CONSUMER_OFFSETS or self._is_indexed(name), _DEADLINE_S)
+            except ClusterError as problem:
+                logger.debug("%s", problem)  # whoever fetches metadata says it aloud
+                self._progress[alias] = None
+                continue
+            with self._index.lock:
+                logs = self._index.all_logs()
+                found = {partition: logs.get(ClusterPartition(alias, *partition)) for partition in reaches}
+                frontiers = {partition: log.frontier for partition, log in found.items() if log is not None}
+            before = self._progress.get(alias) or LogProgress()
+            self._progress[alias] = before.after(self._clock(), frontiers, reaches)
+
+    def collect(self) -> Iterator[Metric]:
+        """Return what was seen last."""
+        up = _by_cluster("cluster_up", "1 if the cluster said how far its logs reach when it was asked last")
+        behind = _by_cluster("index_behind_records", "offsets that can be read and are not in the index yet")
+        behind_s = _by_cluster("index_behind_seconds", "for how long at least the oldest offset not in the index waits")
+        stalled = _by_cluster(
+            "log_stalled_partitions",
+            "partitions whose last stable offset stands still while they grow: an open transaction",
+        )
+        stalled_s = _by_cluster(
+            "log_stalled_seconds",
+            "for how long the last stable offset of a topic stands still, of the worst; __consumer_offsets too",
+            "topic",
+        )
+        for alias, progress in list(self._progress.items()):
+            up.add_metric([alias], progress is not None)
+            if progress is not None:
+                behind.add_metric([alias], progress.behind)
+                behind_s.add_metric([alias], progress.behind_seconds)
+                stalled.add_metric([alias], len(progress.stalled))
+                by_topic: dict[tuple[str, ...], float] = {}
+                for partition, seconds in progress.stalled.items():
+                    labels = (alias, self._names.outside(alias, partition.topic))
+                    by_topic[labels] = max(by_topic.get(labels, 0.0), seconds)
+                add_worst(stalled_s, by_topic, self._worst)
+        yield from (up, behind, behind_s, stalled, stalled_s)
+
+
+def _by_cluster(name: str, documentation: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"offset_sync_{name}", documentation, labels=["cluster", *labels])
+
+
+class LogProgress:
+    """What one look at the logs of a cluster has found, beside the looks before it. Times are seconds of one clock.
+
+    A log *stalls* while its last stable offset is the same and its high watermark moves: a transaction is open there.
+    Seconds of *stalled* err to the large side, by the time between two looks at most. *behind* are offsets that can be
+    indexed and are not; the oldest has waited for *behind_seconds* at least, 0 where this look was the first to see it.
+    """
+
+    def __init__(self) -> None:
+        self._marks: dict[TopicPartition, tuple[Reach, float]] = {}
+        self._goals: dict[TopicPartition, tuple[int, float]] = {}
+        self.stalled: dict[TopicPartition, float] = {}
+        self.behind, self.behind_seconds = 0, 0.0
+
+    def after(
+        self, now_s: float, frontiers: Mapping[TopicPartition, int], reaches: Mapping[TopicPartition, Reach]
+    ) -> LogProgress:
+        """Return what the next look finds: how far each log reaches, and to which frontier it is indexed.
+
+        What is below a log's start counts as behind where nothing of the log is indexed.
+        """
+        found = LogProgress()
+        for partition, reach in reaches.items():
+            first, since_s = self._marks.get(partition, (reach, now_s))
+            if reach.stable != first.stable or reach.stable == reach.high:
+                first, since_s = reach, now_s
+            found._marks[partition] = first, since_s
+            if reach.high > first.high:
+                found.stalled[partition] = now_s - since_s
+            frontier = frontiers.get(partition, 0)
+            if partition.topic != CONSUMER_OFFSETS and frontier < reach.stable:
+                goal = self._goals.get(partition)
+                found._goals[partition] = goal if goal is not None and frontier < goal[0] else (reach.stable, now_s)
+                found.behind += reach.stable - frontier
+        found.behind_seconds = max((now_s - since_s for _, since_s in found._goals.values()), default=0.0)
+        return found

@@ -1,0 +1,175 @@
+"""How far the group partitions of every pair are synced, worked out at each scrape."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from offset_sync.jobs.metrics.endpoint import add_worst
+from offset_sync.jobs.metrics.sync import HAS_IT, PAIR, CommitLatency
+from offset_sync.model.values import GroupPartition, Outcome, State
+from offset_sync.state.key_index import KeyRows
+from offset_sync.state.sync_state import SyncState
+from offset_sync.translate.index.runs import Int64s
+
+PENDING = len(Outcome)
+OUTCOME_NAMES = (*(outcome.name for outcome in Outcome), "PENDING")
+"""Outcomes by code, and what a commit is before it has one."""
+_LACKS = np.append(~HAS_IT, True)
+
+
+@dataclass(frozen=True)
+class PairPositions:
+    """The group partitions of one pair, shape (rows,); *stale_ms* is 0 where the target lacks nothing.
+
+    *state* holds where *is_answered*: the newest commit has an answer; the counts are 0 elsewhere. *key* are rows of
+    *keys*.
+    """
+
+    pair: tuple[str, str]
+    key: KeyRows
+    keys: Sequence[GroupPartition]
+    outcome: NDArray[np.intp]
+    stale_ms: Int64s
+    is_answered: NDArray[np.bool_]
+    state: NDArray[np.intp]
+    duplicates: Int64s
+    duplicates_at_most: Int64s
+    lost: Int64s
+
+    def states(self) -> dict[State, int]:
+        """Return how many answers have each state."""
+        counts = np.bincount(self.state[self.is_answered], minlength=len(State)).tolist()
+        return {state: counts[state] for state in State}
+
+    def group_id(self, row: int) -> str:
+        """Return the group of *row*."""
+        return self.keys[int(self.key[row])].group_id
+
+
+class Positions(Collector):
+    """Collects the metrics of positions; the lock of *state* is held for a copy only."""
+
+    def __init__(self, state: SyncState, latency: Mapping[tuple[str, str], CommitLatency], worst: int) -> None:
+        self._state, self._latency, self._worst = state, latency, worst
+
+    def collect(self) -> Iterator[Metric]:
+        """Return where everything is now."""
+        pairs = self.by_pair()
+        yield from _counts(pairs)
+        yield from _staleness(pairs, self._worst)
+        yield from _costs(pairs)
+        yield _group_duplicates(pairs, self._worst)
+        ahead = GaugeMetricFamily(
+            "offset_sync_cluster_clock_ahead_seconds",
+            "how far the clock of the cluster's brokers is ahead of ours, negative: behind; measured while its commits "
+            "are read live",
+            labels=["cluster"],
+        )
+        for alias, ahead_ms in self._state.clocks_ahead_ms().items():
+            ahead.add_metric([alias], ahead_ms / 1000)
+        yield ahead
+
+    def by_pair(self) -> list[PairPositions]:
+        """Return the group partitions of every pair as they are now."""
+        with self._state.lock:
+            return [self._pair(source, target, key) for source, target, key in self._state.owned()]
+
+    def _pair(self, source: str, target: str, key: KeyRows) -> PairPositions:
+        pair, commits = self._state.last(source, target).columns, self._state.commits(source, key)
+        is_answered = (pair["source_offset"][key] == commits.offset) & (pair["outcome"][key] >= 0)
+        is_answered &= pair["source_at_ms"][key] == commits.at_ms
+        outcome = np.where(is_answered, pair["outcome"][key], PENDING)
+        since_ms = self._latency[source, target].since_ms(key)
+        # No pass of this driver has looked at it yet.
+        since_ms = np.where(since_ms < 0, commits.at_ms, since_ms)
+        stale_ms = np.where(_LACKS[outcome], np.maximum(self._state.now_ms() - since_ms, 0), 0)
+        costs = (np.where(is_answered, pair[name][key], 0) for name in ("duplicates", "duplicates_at_most", "lost"))
+        keys = self._state.offsets.keys
+        return PairPositions((source, target), key, keys, outcome, stale_ms, is_answered, pair["state"][key], *costs)
+
+
+def _counts(pairs: Iterable[PairPositions]) -> Iterable[Metric]:
+    positions = GaugeMetricFamily(
+        "offset_sync_positions",
+        "group partitions by what became of their newest commit; PENDING: not answered yet",
+        labels=[*PAIR, "outcome"],
+    )
+    answers = GaugeMetricFamily(
+        "offset_sync_answers", "group partitions that have an answer, by how good it is", labels=[*PAIR, "state"]
+    )
+    withheld = GaugeMetricFamily(
+        "offset_sync_withheld", "group partitions that have none, by reason", labels=[*PAIR, "reason"]
+    )
+    for each in pairs:
+        outcomes = np.bincount(each.outcome, minlength=len(OUTCOME_NAMES)).tolist()
+        for name, count in zip(OUTCOME_NAMES, outcomes, strict=True):
+            positions.add_metric([*each.pair, name], count)
+        for state, count in each.states().items():
+            (withheld if state.is_withheld else answers).add_metric([*each.pair, state.name], count)
+    return positions, answers, withheld
+
+
+def _staleness(pairs: Iterable[PairPositions], worst: int) -> Iterable[Metric]:
+    oldest = GaugeMetricFamily(
+        "offset_sync_staleness_seconds",
+        "age of the oldest commit that the target does not have, by why; 0: it has all",
+        labels=[*PAIR, "outcome"],
+    )
+    groups = GaugeMetricFamily(
+        "offset_sync_group_staleness_seconds",
+        "age of the oldest commit that the target does not have, of the worst groups",
+        labels=[*PAIR, "outcome", "group_id"],
+    )
+    for each in pairs:
+        for code in np.flatnonzero(_LACKS).tolist():
+            age_ms = int(each.stale_ms[each.outcome == code].max(initial=0))
+            oldest.add_metric([*each.pair, OUTCOME_NAMES[code]], age_ms / 1000)
+        ages: dict[tuple[str, ...], float] = {}
+        for row in np.flatnonzero(each.stale_ms).tolist():
+            labels = (*each.pair, OUTCOME_NAMES[each.outcome[row]], each.group_id(row))
+            ages[labels] = max(ages.get(labels, 0.0), int(each.stale_ms[row]) / 1000)
+        add_worst(groups, ages, worst)
+    return oldest, groups
+
+
+def _costs(pairs: Iterable[PairPositions]) -> Iterable[Metric]:
+    duplicates = GaugeMetricFamily(
+        "offset_sync_duplicates", "records that all groups together would read again if moved now", labels=PAIR
+    )
+    at_most = GaugeMetricFamily(
+        "offset_sync_duplicates_at_most", "duplicates, counting what may have been read", labels=PAIR
+    )
+    most = GaugeMetricFamily(
+        "offset_sync_duplicates_worst", "duplicates of the group partition with the most", labels=PAIR
+    )
+    lost = GaugeMetricFamily(
+        "offset_sync_lost", "unread records that the target has deleted and the source has not", labels=PAIR
+    )
+    for each in pairs:
+        duplicates.add_metric(each.pair, int(each.duplicates.sum()))
+        at_most.add_metric(each.pair, int(each.duplicates_at_most.sum()))
+        most.add_metric(each.pair, int(each.duplicates.max(initial=0)))
+        lost.add_metric(each.pair, int(each.lost.sum()))
+    return duplicates, at_most, most, lost
+
+
+def _group_duplicates(pairs: Iterable[PairPositions], worst: int) -> Metric:
+    groups = GaugeMetricFamily(
+        "offset_sync_group_duplicates",
+        "records that a group would read again if moved now, of the worst",
+        labels=[*PAIR, "group_id"],
+    )
+    for each in pairs:
+        totals: Counter[tuple[str, ...]] = Counter()
+        for row in np.flatnonzero(each.duplicates).tolist():
+            totals[(*each.pair, each.group_id(row))] += int(each.duplicates[row])
+        add_worst(groups, totals, worst)
+    return groups

@@ -1,0 +1,262 @@
+"""What happens in sync_offsets, counted where its parts are put together; none of them knows of it."""
+
+from __future__ import annotations
+
+import collections
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from offset_sync.config import Config
+from offset_sync.model.values import ABSENT, Outcome
+from offset_sync.state.column_store import ColumnStore
+from offset_sync.state.key_index import KeyRows
+from offset_sync.state.last_translations import LastTranslations
+from offset_sync.status.staleness import StalenessTracker
+from offset_sync.sync.reconciliation import Reconciliation, ReconciliationLog
+from offset_sync.translate.index.runs import Int64s
+
+logger = logging.getLogger(__name__)
+PAIR = ("source", "target")
+RECORD_KINDS = ("genuine", "own", "malformed")
+HAS_IT = np.array([each in (Outcome.COMMITTED, Outcome.UNCHANGED, Outcome.NOT_FORWARD) for each in Outcome])
+"""True for outcomes after which the target lacks nothing: it holds the translation, or a genuine commit further on."""
+_LATENCIES = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
+_DURATIONS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more for each counter, which no rule needs
+
+
+class SyncMetrics(Collector):
+    """Counts and times; *clock* gives monotonic seconds. Threads may share it."""
+
+    def __init__(self, config: Config, clock: Callable[[], float] = time.monotonic) -> None:
+        self._aliases, self._clock, self._counted = list(config.clusters), clock, CollectorRegistry()
+        self.waiting = {pair: CommitLatency() for pair in config.pairs()}
+        self._batch_began: dict[str, float] = {}
+        self._reconciled = clock()
+        self._starts = self._counter(
+            "query_starts", "times the reading of the cluster's commits was started", "cluster"
+        )
+        self._records = self._counter(
+            "records",
+            "records of __consumer_offsets read: genuine or own commits, or malformed, which are in quarantine",
+            "cluster",
+            "kind",
+        )
+        self._outcomes = self._counter(
+            "outcomes", "what became of answers; one that is given again counts again", *PAIR, "outcome"
+        )
+        self._disordered = self._counter(
+            "timestamp_disordered", "answers by timestamp with a larger timestamp in front of the commit", *PAIR
+        )
+        self._batches = self._histogram(
+            "batch_seconds", "duration of micro-batches of commits, written history included", _DURATIONS, "cluster"
+        )
+        self._passes = self._histogram("reconcile_seconds", "duration of reconcile passes that ended", _DURATIONS)
+        self._latencies = self._histogram(
+            "commit_latency_seconds",
+            "from a commit at the source until the target acknowledged its translation; a commit that came before this "
+            "could be heard is not counted",
+            _LATENCIES,
+            *PAIR,
+        )
+        self._begin_at_zero()
+
+    def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
+        return Counter(f"offset_sync_{name}", documentation, labels, registry=self._counted)
+
+    def _histogram(self, name: str, documentation: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+        return Histogram(f"offset_sync_{name}", documentation, labels, registry=self._counted, buckets=buckets)
+
+    def _begin_at_zero(self) -> None:
+        """Make all known labels: to Prometheus, a counter that appears at 1 has not grown."""
+        for alias in self._aliases:
+            self._starts.labels(alias)
+            self._batches.labels(alias)
+            for kind in RECORD_KINDS:
+                self._records.labels(alias, kind)
+        for pair in self.waiting:
+            self._disordered.labels(*pair)
+            self._latencies.labels(*pair)
+            for outcome in Outcome:
+                self._outcomes.labels(*pair, outcome.name)
+
+    def count(self, reconciliation: Reconciliation) -> None:
+        """Count what became of translations; a mistake in counting is logged and stops nothing."""
+        try:
+            self._count(reconciliation)
+        except Exception:
+            logger.exception("metrics: a reconciliation was not counted")
+
+    def _count(self, reconciliation: Reconciliation) -> None:
+        translated = reconciliation.translated
+        pair = (translated.source, translated.target)
+        counts = np.bincount(reconciliation.outcome, minlength=len(Outcome)).tolist()
+        for outcome, count in zip(Outcome, counts, strict=True):
+            self._outcomes.labels(*pair, outcome.name).inc(count)
+        is_disordered = translated.answers.is_disordered & reconciliation.is_news
+        self._disordered.labels(*pair).inc(int(is_disordered.sum()))
+        latency = self._latencies.labels(*pair)
+        for took_ms in self.waiting[pair].note(reconciliation).tolist():
+            latency.observe(took_ms / 1000)
+
+    @contextmanager
+    def batch(self, alias: str) -> Iterator[None]:
+        """Time a micro-batch of *alias*; one that fails is no duration."""
+        began = self._batch_began[alias] = self._clock()
+        try:
+            yield
+            self._batches.labels(alias).observe(self._clock() - began)
+        finally:
+            self._batch_began.pop(alias, None)
+
+    def count_records(self, alias: str, counts: Mapping[str, int]) -> None:
+        """Count the records that a micro-batch of *alias* has brought, by kind."""
+        for kind, count in counts.items():
+            self._records.labels(alias, kind).inc(count)
+
+    def count_start(self, alias: str) -> None:
+        """Count that a query of *alias* was started."""
+        self._starts.labels(alias).inc()
+
+    def totals(self) -> collections.Counter[str]:
+        """Return how many records of each kind have come and how many translations had each outcome, in all."""
+        found: collections.Counter[str] = collections.Counter()
+        for counter, label in ((self._records, "kind"), (self._outcomes, "outcome")):
+            for family in counter.collect():
+                for sample in family.samples:
+                    found[sample.labels[label]] += int(sample.value)
+        return found
+
+    @contextmanager
+    def reconciling(self) -> Iterator[None]:
+        """Time a reconcile pass; one that raises has not ended."""
+        began = self._clock()
+        yield
+        self._reconciled = self._clock()
+        self._passes.observe(self._reconciled - began)
+
+    def collect(self) -> Iterator[Metric]:
+        """Return the counts, and how old the last pass and the micro-batches in hand are."""
+        yield from self._counted.collect()
+        now = self._clock()
+        yield GaugeMetricFamily(
+            "offset_sync_reconcile_age_seconds",
+            "since the last reconcile pass that ended, or since the start",
+            now - self._reconciled,
+        )
+        running = GaugeMetricFamily(
+            "offset_sync_batch_running_seconds",
+            "for how long the micro-batch in hand has run; 0: none does",
+            labels=["cluster"],
+        )
+        for alias in self._aliases:
+            running.add_metric([alias], now - self._batch_began.get(alias, now))
+        yield running
+
+
+class CountedHistory:
+    """Tells *history*, then counts for *metrics*."""
+
+    def __init__(self, history: ReconciliationLog, metrics: SyncMetrics) -> None:
+        self._history = history
+        self._metrics = metrics
+
+    def append(self, reconciliation: Reconciliation) -> None:
+        """Take in what became of translations."""
+        self._history.append(reconciliation)
+        self._metrics.count(reconciliation)
+
+
+class JobHealth(Collector):
+    """Whether sync_offsets does its work: translates, reads the commits of each cluster, and writes its history.
+
+    *query_errors* are of the queries that do not run, by cluster; *history_error* is None where all rows are written.
+    """
+
+    def __init__(
+        self,
+        aliases: Collection[str],
+        is_ready: Callable[[], bool],
+        query_errors: Callable[[], Mapping[str, str]],
+        history_error: Callable[[], str | None],
+    ) -> None:
+        self._aliases, self._is_ready = aliases, is_ready
+        self._query_errors, self._history_error = query_errors, history_error
+
+    def collect(self) -> Iterator[Metric]:
+        """Return how the job is now."""
+        yield GaugeMetricFamily(
+            "offset_sync_ready",
+            "1 once every cluster's commits have been read to their end; before, nothing is synced",
+            self._is_ready(),
+        )
+        yield GaugeMetricFamily(
+            "offset_sync_history_up",
+            "1 unless rows wait that offset_translations could not take",
+            self._history_error() is None,
+        )
+        queries = GaugeMetricFamily(
+            "offset_sync_query_up",
+            "1 while the cluster's commits are read; 0: reading failed and will be restarted",
+            labels=["cluster"],
+        )
+        errors = self._query_errors()
+        for alias in self._aliases:
+            queries.add_metric([alias], alias not in errors)
+        yield queries
+
+
+class CommitLatency:
+    """How long commits of one pair take to the target, and since when it has lacked one. Threads may share it.
+
+    Errs to the large side: a commit that no reconciliation has answered yet counts as lacking since it was made.
+    """
+
+    def __init__(self) -> None:
+        self._tracker = StalenessTracker()
+        self._held = ColumnStore({"committed_at_ms": ABSENT})  # the newest commit that the target is known to have had
+        self._lock = threading.Lock()
+
+    def restore(self, pair: LastTranslations) -> None:
+        """Take over what the last driver has answered; what it has seen at the target is not lacking."""
+        answered = pair.columns
+        with self._lock:
+            self._held.fit(len(answered["outcome"]))
+            keys = np.flatnonzero((answered["outcome"] >= 0) & HAS_IT[answered["outcome"]])
+            self._held["committed_at_ms"][keys] = answered["source_at_ms"][keys]
+
+    def note(self, reconciliation: Reconciliation) -> Int64s:
+        """Take in what became of commits; return how many milliseconds each that has arrived just now took.
+
+        A commit that the target had before and has no more, or may not have, is lacking since that was found.
+        """
+        translated = reconciliation.translated
+        key, at_ms = translated.commits.key, translated.commits.at_ms
+        has_it = HAS_IT[reconciliation.outcome]
+        with self._lock:
+            self._held.fit(int(key.max(initial=-1)) + 1)
+            held_at_ms = self._held["committed_at_ms"]
+            is_new = held_at_ms[key] != at_ms
+            self._tracker.observe(key, ~has_it, np.where(is_new, at_ms, translated.translated_at_ms))
+            held_at_ms[key[has_it]] = at_ms[has_it]
+        arrived = at_ms[has_it & is_new & (reconciliation.outcome == Outcome.COMMITTED)]
+        took: Int64s = np.maximum(reconciliation.committed_at_ms - arrived, 0)
+        return took
+
+    def since_ms(self, key: KeyRows) -> Int64s:
+        """Return since when each of *key* is lacking, :data:`ABSENT` where none is; forget it of all other keys.
+
+        They have another owner now: if they come back, their next commit counts anew.
+        """
+        with self._lock:
+            self._tracker.keep_only(key)
+            return self._tracker.since_ms(key)
