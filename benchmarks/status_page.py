@@ -12,9 +12,8 @@ import pyarrow as pa
 from PIL import Image
 
 from generators.reports import REPORTED_AT, random_drift, random_status
-from offset_sync.status.render.page import PageOptions, render_page, write_page
-from offset_sync.status.report import Report
-from offset_sync.status.rollup import GROUP, roll_up
+from offset_sync.status.page import render_page, write_page
+from offset_sync.status.report import GROUP, Report, roll_up
 from tools.chromium import find_browser, running_browser
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "status-page.png"
@@ -50,9 +49,8 @@ def main() -> None:
         random_drift(chance, [stuck], PAIRS[:1], broken=[None, stuck]),
         random_drift(chance, [], PAIRS[1:]),
     ]
-    jobs = {"sync_offsets": REPORTED_AT + moved, "index_records": REPORTED_AT + moved + timedelta(seconds=1)}
     status, drift = now(pa.concat_tables(parts), moved), now(pa.concat_tables(drifts), moved)
-    html = render_page(Report(status, drift, REPORTED_AT + moved), PageOptions(jobs=jobs))
+    html = render_page(Report(status, drift, REPORTED_AT + moved))
     path = find_browser()
     if path is None:
         raise SystemExit("no Chromium; apt-get install chromium")

@@ -19,7 +19,7 @@ from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
 from offset_sync.jobs.report_status import report_status
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.model.errors import ConfigError
-from offset_sync.status.render.outputs import status_arguments
+from offset_sync.status.outputs import status_arguments
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
 

@@ -27,7 +27,7 @@ from offset_sync.jobs.report_status import report_status
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.jobs.translate import translate, translate_arguments
 from offset_sync.model.finding import Level
-from offset_sync.status.render.outputs import status_arguments
+from offset_sync.status.outputs import status_arguments
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from offset_sync.status.render.page import render_page, write_page
+from offset_sync.status.page import render_page, write_page
 from offset_sync.status.report import Report
 from offset_sync.tables.report_tables import SYNC_STATUS
 from tools.chromium import Tab

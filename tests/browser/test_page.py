@@ -17,9 +17,8 @@ from playwright.sync_api import Page
 
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.model.text import visible
-from offset_sync.status.render.page import PageOptions, render_page, write_page
-from offset_sync.status.report import Report
-from offset_sync.status.rollup import GROUP, roll_up
+from offset_sync.status.page import render_page, write_page
+from offset_sync.status.report import GROUP, Report, roll_up
 from tools.chromium import Tab
 
 CHANCE = random.Random(21)
@@ -35,7 +34,7 @@ PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True}
 @pytest.fixture(scope="module")
 def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "status.html"
-    write_page(path, render_page(Report(STATUS, DRIFT, REPORTED_AT), PageOptions(jobs={"<i>x</i>": None})))
+    write_page(path, render_page(Report(STATUS, DRIFT, REPORTED_AT)))
     return path
 
 
@@ -171,13 +170,11 @@ def test_a_first_report_is_shown_in_minutes_and_whole_records(tab: Tab, tmp_path
 def test_an_old_page_says_so_and_a_new_one_does_not(tab: Tab, tmp_path: Path) -> None:
     now = datetime.now(timezone.utc)
     for age, is_old in ((timedelta(), False), (timedelta(hours=2), True), (timedelta(hours=-2), True)):
-        jobs = {"sync_offsets": now - timedelta(seconds=65)}
-        write_page(tmp_path / "status.html", render_page(Report(STATUS, DRIFT, now - age), PageOptions(jobs=jobs)))
+        write_page(tmp_path / "status.html", render_page(Report(STATUS, DRIFT, now - age)))
         page = tab.open(tmp_path / "status.html")
         assert page.is_visible("#old") == is_old
     said = page.locator("#old").text_content()
     assert re.match(r"The clock of this computer is (2 h|1 h 59 min) behind", said)
-    assert "1 min" in page.locator("#jobs").text_content()
 
 
 def test_a_script_that_does_not_belong_to_the_page_is_not_run(tab: Tab, html: Path, tmp_path: Path) -> None:

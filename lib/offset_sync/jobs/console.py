@@ -69,7 +69,7 @@ def _cutover(parser: argparse.ArgumentParser) -> JobFunction:
 
 def _report_status(parser: argparse.ArgumentParser) -> JobFunction:
     from offset_sync.jobs.report_status import report_status
-    from offset_sync.status.render.outputs import status_arguments
+    from offset_sync.status.outputs import status_arguments
 
     status_arguments(parser)
     return report_status

@@ -22,8 +22,8 @@ from offset_sync.state.cluster_clock import WRONG_MS
 from offset_sync.status.drift import Drift, DriftWindow, Offsets, PairPartition
 from offset_sync.status.format import to_duration
 from offset_sync.status.live_state import LiveState
-from offset_sync.status.render.outputs import open_outputs, unhealthy
-from offset_sync.status.report import Report, ReportOutput
+from offset_sync.status.outputs import ReportOutput, open_outputs, unhealthy
+from offset_sync.status.report import Report
 from offset_sync.status.rows import Rows
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 
@@ -58,7 +58,7 @@ class StatusJob:
         notes += clock_notes(self._state.state.clocks_ahead_ms())
         report = Report(status, self._series, now, notes)
         for output in self._outputs:
-            output.show(report)
+            output(report)
         return report
 
     def run_until_stopped(self) -> None:
@@ -81,8 +81,8 @@ def report_status(config: Config, arguments: argparse.Namespace, stop: threading
         if arguments.once:
             job = StatusJob(config, LiveState(config, tables), stop, outputs)
             return unhealthy(config, job.run_once(), arguments)
-        with _metrics(config) as metrics:
-            StatusJob(config, LiveState(config, tables), stop, [metrics, *outputs]).run_until_stopped()
+        with _metrics(config) as show_metrics:
+            StatusJob(config, LiveState(config, tables), stop, [show_metrics, *outputs]).run_until_stopped()
         return []
 
 
@@ -96,7 +96,7 @@ def _metrics(config: Config) -> Iterator[ReportOutput]:
     metrics = ReportMetrics(config)
     endpoint = open_endpoint("report_status", config.metrics, [metrics])
     try:
-        yield metrics
+        yield metrics.show
     finally:
         if endpoint is not None:
             endpoint.close()

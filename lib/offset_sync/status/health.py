@@ -15,7 +15,7 @@ from offset_sync.config.duration import to_ms
 from offset_sync.model.text import visible
 from offset_sync.model.values import Status
 from offset_sync.status.format import to_duration
-from offset_sync.status.rollup import GROUP, PAIR, newest_drift, rank_statuses
+from offset_sync.status.report import GROUP, PAIR, newest_drift, rank_statuses
 from offset_sync.status.verdict import DEFAULT_LIMITS, Limits, RowFacts, Trouble, troubles
 
 _STATUSES = {Trouble.WITHHELD: Status.WITHHELD, Trouble.STALLED: Status.STALLED, Trouble.BEHIND: Status.BEHIND}
@@ -27,6 +27,11 @@ class Problem:
 
     text: str
     status: Status | None = None
+
+    @property
+    def word(self) -> str | None:
+        """The word of its status."""
+        return self.status.word if self.status is not None else None
 
 
 def is_healthy(status: pa.Table, drift: pa.Table, limits: Limits = DEFAULT_LIMITS) -> bool:

@@ -1,13 +1,45 @@
-"""A finished report: what the terminal, the page, JSON and the metrics are given."""
+"""A finished report, its roll-ups, and the rows of it that are asked for. Tables in, tables out.
+
+How bad a row is, worst first:
+
+1. *skipped* above 0, whatever the status: unread records that the target holds, below the group's position. That is
+   the one unforgivable thing, and always 0. (``lost`` less ``not_mirrored``: what the mirror has yet to bring is lost
+   only if the source never comes back, and a mirror at work always has some of it under way.)
+2. The status, in the order of :class:`Status`. *Withheld* first: nothing is written, and the cost is unknown, until a
+   person acts. *Stalled*: the sync does not do its work. *Behind*: it does, late. *TargetActive*: nothing to do, but
+   the group runs at the target, so it cannot be moved there. *Mirroring*: the sync is done, the mirror is not.
+3. More lost, more duplicates, staler; then by name, so that equal reports are ordered alike.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+
+from offset_sync.model.errors import OffsetSyncError
+from offset_sync.model.text import visible
+from offset_sync.model.values import Status
+from offset_sync.status.verdict import STATUS_WORDS, RowFacts, Verdict, verdicts
+
+Row = dict[str, Any]
+PAIR = ("source_cluster", "target_cluster")
+GROUP = (*PAIR, "group_id")
+TOPIC = (*PAIR, "topic")
+NOW, AT_COST, NO = "now", "at_cost", "no"
+"""May a group be moved: at no cost; at the cost that is shown; not, or the cost is unknown."""
+_MOVES = {Verdict.BLOCKED: NO, Verdict.UNKNOWN: NO, Verdict.AT_COST: AT_COST, Verdict.NOW: NOW}
+SUMS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "source_lag", "target_lag")
+"""Added up over partitions; what is null counts as 0 here and in ``unknown``."""
+PER_LOG = ("mirror_lag", "mirror_gaps")
+"""The same for all groups of a partition, so they are added up once per partition, not once per group."""
+_ORDER = ("is_skipping", "rank", "lost", "duplicates", "staleness_ms")
 
 
 @dataclass(frozen=True)
@@ -22,9 +54,200 @@ class Report:
     reported_at: datetime
     notes: Sequence[str] = ()
 
+    def select(self, groups: Sequence[str], topics: Sequence[str], statuses: Sequence[str]) -> Report:
+        """Return the report with the rows that are asked for, and the drift of their pairs and groups.
 
-class ReportOutput(Protocol):
-    """Where reports go."""
+        *groups* and *topics* are regular expressions for whole names, of which one has to match, of topics that of the
+        source or that of the target; *statuses* are words of Status, in any case. An empty sequence asks for all.
+        Raise OffsetSyncError for one that is neither.
+        """
+        status, drift = self.status, self.drift
+        if groups:
+            status = status.filter(_matches(status["group_id"], groups, "group_id"))
+            drift = drift.filter(pc.or_(pc.is_null(drift["group_id"]), _matches(drift["group_id"], groups, "group_id")))
+        if topics:
+            is_asked = (_matches(status[name], topics, "topic") for name in ("topic", "target_topic"))
+            status = status.filter(pc.or_(*is_asked))
+        if statuses:
+            status = status.filter(pc.is_in(status["status"], pa.array([_word(each) for each in statuses])))
+        drift = drift.join(status.group_by(list(PAIR)).aggregate([]), list(PAIR), join_type="left semi")
+        return replace(self, status=status, drift=drift)
 
-    def show(self, report: Report) -> None:
-        """Show one report."""
+
+def rank_statuses(status: pa.Table) -> pa.Table:
+    """Return the rows of *status*, worst first, with ``rank`` (the code of Status), ``skipped`` and ``is_skipping``.
+
+    Raise OffsetSyncError for a status that is not one of ours: an unknown word must not pass for a good one.
+    """
+    rank = pc.index_in(status["status"], pa.array(STATUS_WORDS))
+    if rank.null_count:
+        wrong = pc.unique(status["status"].filter(pc.is_null(rank))).to_pylist()
+        raise OffsetSyncError(
+            f"sync_status.status: {wrong} is none of {', '.join(STATUS_WORDS)}; report and reader differ"
+        )
+    facts = RowFacts.of_table(status)
+    ranked = status.append_column("rank", rank).append_column("skipped", pa.array(facts.skipped))
+    ranked = ranked.append_column("is_skipping", pa.array(facts.skipped > 0))
+    return _worst_first(ranked, (*GROUP, "topic", "partition"))
+
+
+def roll_up(status: pa.Table, by: Sequence[str]) -> pa.Table:
+    """Return one row per *by* (GROUP, PAIR or TOPIC), worst first.
+
+    Columns: *by*; ``status`` and ``reason`` of the worst partition; a count for each of STATUS_WORDS; ``partitions``,
+    ``topics``, ``groups`` (how many); ``unknown`` (partitions whose duplicates are not known); SUMS and PER_LOG;
+    ``staleness_ms`` and ``mirror_lag_ms`` (the greatest); ``move``: NOW, AT_COST or NO, by the least
+    :class:`Verdict` of its rows.
+    """
+    ranked = _with_counts(rank_statuses(status), by)
+    sums = [*STATUS_WORDS, "unknown", *SUMS, *PER_LOG]
+    worst = pc.ScalarAggregateOptions(skip_nulls=False, min_count=0)
+    found = ranked.group_by(list(by), use_threads=False).aggregate(
+        [
+            ("rank", "min"),
+            ("verdict", "min"),
+            ("reason", "first", worst),
+            ("rank", "count"),
+            *((name, "count_distinct") for name in ("topic", "group_id") if name not in by),
+            *((name, "sum") for name in sums),
+            *((name, "max") for name in ("is_skipping", "staleness_ms", "mirror_lag_ms")),
+        ]
+    )
+    names = {"rank_min": "rank", "verdict_min": "verdict", "rank_count": "partitions", "reason_first": "reason"} | {
+        f"{name}_{how}": name
+        for how, columns in (("sum", sums), ("max", ("is_skipping", "staleness_ms", "mirror_lag_ms")))
+        for name in columns
+    }
+    names |= {"topic_count_distinct": "topics", "group_id_count_distinct": "groups"}
+    found = found.rename_columns([names.get(name, name) for name in found.column_names])
+    words = pa.array(STATUS_WORDS).take(found["rank"].combine_chunks())
+    moves = pa.array([_MOVES[Verdict(each)] for each in found["verdict"].to_pylist()], pa.string())
+    found = found.append_column("status", words).append_column("move", moves)
+    return _worst_first(found, by).drop_columns(["verdict"])
+
+
+def newest_drift(drift: pa.Table) -> pa.Table:
+    """Return the rows of *drift* that each pair's newest report wrote: one per group, and the pair's own (null).
+
+    Rows of one report share their ``at``. A group that is not reported on any more has none.
+    """
+    newest = drift.group_by(list(PAIR)).aggregate([("at", "max")])
+    joined = drift.join(newest, list(PAIR)).filter(pc.field("at") == pc.field("at_max"))
+    order = [(name, "ascending") for name in GROUP]
+    return joined.select(drift.column_names).sort_by(order)
+
+
+def with_drift(rolled: pa.Table, drift: pa.Table) -> list[Row]:
+    """Return the rows of *rolled*, by GROUP or PAIR, each with its newest row of sync_drift as ``drift``, or None."""
+    newest = {tuple(row[name] for name in GROUP): row for row in newest_drift(drift).to_pylist()}
+    keys = ((row["source_cluster"], row["target_cluster"], row.get("group_id")) for row in rolled.to_pylist())
+    return [row | {"drift": newest.get(key)} for row, key in zip(rolled.to_pylist(), keys, strict=True)]
+
+
+def mirror_maker_rows(status: pa.Table) -> list[Row]:
+    """Return what MirrorMaker has said of groups, or where their commits may be its own; most lost, furthest behind.
+
+    Columns: GROUP; counts of ``partitions``, ``checkpoints``, and ``unknown`` ones, of which nobody can tell what they
+    cost; sums of records ``behind`` and ``lost``; ``stands``, whose offsets the target holds: where both are the same,
+    it is ours.
+    """
+    its, ours, held = (status[name] for name in ("mirror_maker_offset", "wanted_offset", "target_offset"))
+    is_its, is_ours = (pc.fill_null(pc.equal(held, offset), False) for offset in (its, ours))
+    is_said, is_held = pc.is_valid(its), pc.is_valid(pc.add(its, held))
+    counts = {
+        "checkpoints": is_said,
+        "doubts": pc.is_valid(status["mirror_maker_doubt"]),
+        "unknown": pc.and_(is_said, pc.is_null(pc.add(status["mirror_maker_behind"], status["mirror_maker_lost"]))),
+        "its": pc.and_not(is_its, is_ours),
+        "ours": pc.and_(is_said, is_ours),
+        "others": pc.and_not(is_held, pc.or_(is_its, is_ours)),
+    }
+    counted = status.select([*GROUP, "mirror_maker_behind", "mirror_maker_lost"])
+    for name, values in counts.items():
+        counted = counted.append_column(name, pc.cast(values, pa.int64()))
+    sums = [(name, "sum") for name in ("mirror_maker_behind", "mirror_maker_lost", *counts)]
+    found = counted.group_by(list(GROUP), use_threads=False).aggregate([*sums, ([], "count_all")])
+    names = [*GROUP, "behind", "lost", *counts, "partitions"]
+    rows = [row for row in found.rename_columns(names).to_pylist() if row["checkpoints"] or row["doubts"]]
+    for row in rows:
+        row["behind"], row["lost"] = row["behind"] or 0, row["lost"] or 0
+        row["stands"] = _stands(row)
+    return sorted(rows, key=lambda row: (-row["lost"], -row["behind"], *(row[name] for name in GROUP)))
+
+
+def _stands(row: Row) -> str:
+    named = (("its", "its"), ("ours", "ours"), ("others", "other"))
+    return ", ".join(f"{row[name]:,} {word}" for name, word in named if row[name]) or "nothing"
+
+
+def mirror_maker_doubts(status: pa.Table) -> list[str]:
+    """Return a line for each reason why commits may be MirrorMaker's, with the first of its groups by name."""
+    doubted = status.filter(pc.is_valid(status["mirror_maker_doubt"]))
+    by_reason = doubted.group_by(["source_cluster", "mirror_maker_doubt"])
+    found = by_reason.aggregate([("group_id", "min"), ([], "count_all")])
+    return [
+        f"{visible(row['source_cluster'])}: {row['count_all']:,} commits, as of group {visible(row['group_id_min'])}: "
+        f"{row['mirror_maker_doubt']}"
+        for row in found.sort_by([("source_cluster", "ascending"), ("mirror_maker_doubt", "ascending")]).to_pylist()
+    ]
+
+
+def _with_counts(ranked: pa.Table, by: Sequence[str]) -> pa.Table:
+    rank = ranked["rank"].to_numpy()
+    for status in Status:
+        ranked = ranked.append_column(status.word, pa.array((rank == status).astype(np.int64)))
+    ranked = ranked.append_column("verdict", pa.array(verdicts(RowFacts.of_table(ranked))))
+    ranked = ranked.append_column("unknown", pc.cast(pc.is_null(ranked["duplicates"]), pa.int64()))
+    ranked = ranked.set_column(ranked.schema.get_field_index("reason"), "reason", _reasons(ranked))
+    for name in SUMS:
+        column = ranked.schema.get_field_index(name)
+        ranked = ranked.set_column(column, name, pc.fill_null(ranked[name], 0))
+    is_first = _is_first(ranked, (*PAIR, *(name for name in by if name not in PAIR), "topic", "partition"))
+    for name in PER_LOG:
+        once = pc.if_else(is_first, pc.fill_null(ranked[name], 0), 0)
+        ranked = ranked.set_column(ranked.schema.get_field_index(name), name, once)
+    return ranked
+
+
+def _reasons(rows: pa.Table) -> pa.ChunkedArray:
+    """Return why each row is not in sync, and where its group has other homes."""
+    others = pc.binary_join_element_wise("some of the group's newest commits are at ", rows["elsewhere"], "")
+    both = pc.binary_join_element_wise(rows["reason"], others, "; ")
+    return pc.coalesce(both, rows["reason"], others)
+
+
+def _is_first(rows: pa.Table, by: Sequence[str]) -> pa.Array:
+    """Return True for the first row of each distinct *by*."""
+    number = pa.array(np.arange(rows.num_rows))
+    keys = list(dict.fromkeys(by))
+    first = rows.select(keys).append_column("row", number).group_by(keys).aggregate([("row", "min")])
+    return pc.is_in(number, first["row_min"])
+
+
+def _worst_first(rows: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Sort by badness. The greatest comes first but for the rank and the names; null counts as 0."""
+    keys = {name: pc.fill_null(pc.cast(rows[name], pa.int64()), 0) for name in _ORDER}
+    order = [(name, "ascending" if name == "rank" else "descending") for name in _ORDER]
+    sortable = pa.table(keys | {f"name {name}": rows[name] for name in names})
+    return rows.take(pc.sort_indices(sortable, [*order, *((f"name {name}", "ascending") for name in names)]))
+
+
+def _matches(names: pa.ChunkedArray, patterns: Sequence[str], column: str) -> pa.Array:
+    compiled = [_compile(pattern, column) for pattern in patterns]
+    distinct = [name for name in pc.unique(names).to_pylist() if name is not None]
+    wanted = [name for name in distinct if any(each.fullmatch(name) for each in compiled)]
+    return pc.is_in(names, pa.array(wanted, pa.string()))
+
+
+def _compile(pattern: str, column: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern, re.DOTALL)
+    except re.error as error:
+        raise OffsetSyncError(f"{column}: {pattern!r} is no regular expression ({error}); mend it") from error
+
+
+def _word(text: str) -> str:
+    words = {status.word.lower(): status.word for status in Status}
+    if text.lower() not in words:
+        raise OffsetSyncError(f"status: {text!r} is none; use one of {', '.join(words.values())}")
+    return words[text.lower()]

@@ -30,7 +30,7 @@ from offset_sync.jobs.maintain_tables import maintain_tables
 from offset_sync.jobs.report_status import report_status
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.jobs.sync_offsets import sync_offsets
-from offset_sync.status.render.outputs import status_arguments
+from offset_sync.status.outputs import status_arguments
 from offset_sync.tables.store import TableStore
 
 REPO = Path(__file__).resolve().parents[3]

@@ -26,7 +26,7 @@ from offset_sync.jobs.report_status import report_status
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.kafka.partition_answer import Committed
 from offset_sync.model.errors import ConfigError
-from offset_sync.status.render.outputs import status_arguments
+from offset_sync.status.outputs import status_arguments
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, client_options
 

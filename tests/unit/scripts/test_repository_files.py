@@ -15,7 +15,7 @@ import offset_sync
 from bundle import build_zip
 
 REPO = Path(__file__).resolve().parents[3]
-PLOTLY = "lib/offset_sync/status/render/page/files/plotly-basic"
+PLOTLY = "lib/offset_sync/status/page_files/plotly-basic"
 
 
 def text_of(name: str) -> str:

@@ -18,7 +18,7 @@ from offset_sync.cutover.plan import GroupPlan, Mode
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import State, Status
 from offset_sync.status.health import find_notes, find_problems, is_healthy
-from offset_sync.status.rollup import GROUP, NO, NOW, roll_up
+from offset_sync.status.report import GROUP, NO, NOW, roll_up
 from offset_sync.status.verdict import RowFacts, Trouble, Verdict, troubles, verdicts
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 

@@ -17,8 +17,7 @@ from prometheus_client.registry import Collector
 from offset_sync.config import Config
 from offset_sync.jobs.metrics.endpoint import add_worst
 from offset_sync.model.values import State, Status
-from offset_sync.status.report import Report
-from offset_sync.status.rollup import GROUP, PAIR, newest_drift, roll_up
+from offset_sync.status.report import GROUP, PAIR, Report, newest_drift, roll_up
 from offset_sync.status.verdict import STATUS_WORDS
 
 REASONS = tuple(state.name for state in State if state.is_withheld)

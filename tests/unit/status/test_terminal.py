@@ -15,9 +15,8 @@ from rich.console import Console
 
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.model.text import visible
-from offset_sync.status.render.terminal import render_table
-from offset_sync.status.report import Report
-from offset_sync.status.rollup import GROUP, roll_up
+from offset_sync.status.report import GROUP, Report, roll_up
+from offset_sync.status.terminal import render_table
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 
 CHANCE = random.Random(11)

@@ -1,4 +1,13 @@
-// Elements, numbers and times. Text reaches the page as text only: nothing here, or after it, takes HTML.
+// What is shown, elements, numbers and times. Text reaches the page as text only: nothing here, or after it, takes HTML.
+
+// A table is its columns by name, each a list; row n of all of them is one row.
+const content = JSON.parse(document.getElementById("content").textContent);
+const { pairs, groups, topics, partitions } = content;
+const size = (table) => table.source_cluster.length;
+
+// The rows of each group in the table of partitions.
+const rowsOf = groups.group_id.map(() => []);
+partitions.group.forEach((group, row) => rowsOf[group].push(row));
 
 const byId = (id) => document.getElementById(id);
 
@@ -19,16 +28,13 @@ const nameOf = (text, kind = "name") => make("bdi", { class: kind }, text);
 
 const whole = new Intl.NumberFormat("en");
 
-function count(number) {
-  if (number === null) return "?";
-  return whole.format(typeof number === "string" ? BigInt(number) : number);
-}
+const count = (number) => (number === null ? "?" : whole.format(number));
 
 function range(least, most) {
   return least === most || most === null ? count(least) : `${count(least)} to ${count(most)}`;
 }
 
-const plural = (number, noun) => `${count(number)} ${noun}${Number(number) === 1 ? "" : "s"}`;
+const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 
 function duration(ms) {
   const seconds = Math.max(Math.round(ms / 1000), 0);

@@ -1,9 +1,10 @@
-"""Roll-ups against a plain-Python oracle, and the order of badness."""
+"""Roll-ups against a plain-Python oracle, the order of badness, and which rows are asked for."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pytest
 
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.model.errors import OffsetSyncError
-from offset_sync.status.rollup import (
+from offset_sync.status.report import (
     AT_COST,
     GROUP,
     NO,
@@ -20,6 +21,7 @@ from offset_sync.status.rollup import (
     PER_LOG,
     SUMS,
     TOPIC,
+    Report,
     newest_drift,
     rank_statuses,
     roll_up,
@@ -29,6 +31,9 @@ from offset_sync.tables.report_tables import SYNC_STATUS
 
 PAIRS = (("dc1", "dc2"), ("dc1", "dc3"), ("dc2", "dc3"))
 Row = dict[str, Any]
+STATUS = random_status(random.Random(5), ["pay", "pay-eu", "audit", *HOSTILE_NAMES], pairs=[("a", "b"), ("b", "a")])
+DRIFT = random_drift(random.Random(1), ["pay", "audit"], [("a", "b"), ("b", "a"), ("a", "c")], reports=2)
+REPORT = Report(STATUS, DRIFT, REPORTED_AT)
 
 
 def report(seed: int) -> pa.Table:
@@ -195,3 +200,51 @@ def test_the_newest_drift_is_that_of_each_pairs_last_report() -> None:
         (*pair, group) for pair in PAIRS for group in ("a", None)
     ]
     assert {row["at"] for row in found} == {REPORTED_AT}
+
+
+@pytest.mark.parametrize(
+    ("groups", "topics", "statuses"),
+    [
+        ((), (), ()),
+        (["pay"], (), ()),
+        (["pay.*", "audit"], ["orders"], ()),
+        ((), ["orders", "audit.*"], ["behind", "InSync"]),
+        ([".*\\n.*"], (), ["WITHHELD", "mirroring", "insync"]),
+        (["nobody"], (), ()),
+    ],
+)
+def test_a_row_is_selected_by_its_whole_names_and_its_status(
+    groups: Sequence[str], topics: Sequence[str], statuses: Sequence[str]
+) -> None:
+    names = {
+        "": None,
+        "pay": {"pay"},
+        "pay.*": {"pay", "pay-eu", "audit"},
+        ".*\\n.*": {"a\nb\r\tc"},
+        "nobody": set(),
+    }[groups[0] if groups else ""]
+    words = {each.lower() for each in statuses}
+    expected = [
+        row
+        for row in STATUS.to_pylist()
+        if (names is None or row["group_id"] in names)
+        and (not topics or row["topic"] == "orders" or ("audit.*" in topics and row["topic"] == "audit.log"))
+        and (not words or row["status"].lower() in words)
+    ]
+    assert REPORT.select(groups, topics, statuses).status.to_pylist() == expected
+
+
+def test_what_is_neither_pattern_nor_status_is_an_error_with_its_place() -> None:
+    with pytest.raises(OffsetSyncError, match=r"group_id: '\(' is no regular expression"):
+        REPORT.select(["("], (), ())
+    with pytest.raises(OffsetSyncError, match=r"status: 'Fine' is none; use one of Withheld, Stalled"):
+        REPORT.select((), (), ["Fine"])
+
+
+def test_drift_follows_the_pairs_and_groups_that_are_asked_for() -> None:
+    def keys(groups: Sequence[str]) -> set[tuple[str, ...]]:
+        rows = REPORT.select(groups, (), ()).drift.to_pylist()
+        return {(row["source_cluster"], row["target_cluster"], row["group_id"]) for row in rows}
+
+    assert keys(["pay"]) == {(*pair, group) for pair in (("a", "b"), ("b", "a")) for group in (None, "pay")}
+    assert len(keys(())) == 6

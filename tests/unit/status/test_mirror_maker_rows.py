@@ -1,4 +1,4 @@
-"""MirrorMaker's offsets beside ours, in the terminal."""
+"""MirrorMaker's offsets beside ours, in the terminal and on the page."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from generators.reports import HOSTILE_NAMES, REPORTED_AT
-from offset_sync.status.render.mirror_maker import doubts, mirror_maker_rows
-from offset_sync.status.render.terminal import render_table
-from offset_sync.status.report import Report
+from offset_sync.status.page import MIRROR_MAKER_GROUPS, PageOptions, page_content
+from offset_sync.status.report import Report, mirror_maker_doubts, mirror_maker_rows
+from offset_sync.status.terminal import render_table
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 
 DOUBT = "may be written by MirrorMaker's group sync from dc1, and not by the group"
@@ -60,7 +60,7 @@ def test_where_it_has_said_nothing_nothing_is_shown() -> None:
 def test_partitions_of_a_group_are_added_up() -> None:
     status = table(row(0, **said(90, 10, 0)), row(1, **said(130, 0, 30)), row(2), row(3, **said(95, 5, 0)))
     (found,) = mirror_maker_rows(status)
-    assert (found.partitions, found.checkpoints, found.behind, found.lost, found.unknown) == (4, 3, 15, 30, 0)
+    assert [found[name] for name in ("partitions", "checkpoints", "behind", "lost", "unknown")] == [4, 3, 15, 30, 0]
 
 
 def test_whose_offsets_stand_at_the_target_is_counted_and_the_same_one_is_ours() -> None:
@@ -72,24 +72,25 @@ def test_whose_offsets_stand_at_the_target_is_counted_and_the_same_one_is_ours()
         row(4, **said(90, 10, 0), target_offset=None),
     )
     (found,) = mirror_maker_rows(status)
-    assert found.stands == "1 its, 2 ours, 1 other"
+    assert found["stands"] == "1 its, 2 ours, 1 other"
 
 
 def test_what_nobody_can_tell_is_not_added_and_shown() -> None:
     status = table(row(0, **said(90, None, None), wanted_offset=None), row(1, **said(90, 10, 3)))
     (found,) = mirror_maker_rows(status)
-    assert (found.behind, found.lost, found.unknown) == (10, 3, 1)
+    assert (found["behind"], found["lost"], found["unknown"]) == (10, 3, 1)
     assert "3+" in printed(status)
 
 
 def test_the_group_that_would_lose_most_comes_first() -> None:
     rows = [row(group="a", **said(0, 500, 0)), row(group="b", **said(0, 0, 2)), row(group="c", **said(0, 900, 0))]
-    assert [each.group_id for each in mirror_maker_rows(table(*rows))] == ["b", "c", "a"]
+    assert [each["group_id"] for each in mirror_maker_rows(table(*rows))] == ["b", "c", "a"]
 
 
 def test_a_doubt_is_named_with_its_cluster_and_the_first_group() -> None:
-    rows = mirror_maker_rows(table(row(0, mirror_maker_doubt=DOUBT), row(1, mirror_maker_doubt=DOUBT)))
-    assert doubts(rows) == [f"dc1: 2 commits, as of group g: {DOUBT}"]
+    doubted = table(row(0, mirror_maker_doubt=DOUBT), row(1, mirror_maker_doubt=DOUBT))
+    assert [each["checkpoints"] for each in mirror_maker_rows(doubted)] == [0]
+    assert mirror_maker_doubts(doubted) == [f"dc1: 2 commits, as of group g: {DOUBT}"]
 
 
 @pytest.mark.parametrize("width", [80, 120, 160])
@@ -110,3 +111,11 @@ def test_details_have_its_offsets_where_there_is_room() -> None:
     status = table(row(0, **said(90, 10, 0)), row(1))
     (partitions,) = printed(status, 160, details=True).split("g, dc1 → dc2\n")[1:]
     assert re.search(r"source +target +wanted .*MirrorMaker's\n", partitions)
+
+
+def test_the_page_has_the_worst_groups_and_counts_the_others() -> None:
+    rows = [row(group=f"g{lost}", **said(90, 0, lost)) for lost in range(MIRROR_MAKER_GROUPS + 3)]
+    report = Report(table(*rows, row(1, mirror_maker_doubt=DOUBT)), SYNC_DRIFT.arrow_schema.empty_table(), REPORTED_AT)
+    found = page_content(report, [], PageOptions())["mirror_maker"]
+    assert (found["rows"]["group_id"][0], len(found["rows"]["stands"])) == (f"g{MIRROR_MAKER_GROUPS + 2}", 100)
+    assert (found["more"], found["doubts"]) == (4, [f"dc1: 1 commits, as of group g: {DOUBT}"])

@@ -1,8 +1,7 @@
-// The first screen: how old the page is, what the jobs do, how many groups may be moved, the pairs of clusters.
+// The first screen: how old the page is, how many groups may be moved, the pairs of clusters.
 
 function showAges() {
-  const now = Date.now();
-  const age = now - content.reported_at;
+  const age = Date.now() - content.reported_at;
   const reported = byId("reported");
   reported.textContent = `${clock.format(content.reported_at)}, ${ago(age)}`;
   reported.title = utc(content.reported_at);
@@ -11,9 +10,6 @@ function showAges() {
   old.textContent = age < 0
     ? `The clock of this computer is ${duration(-age)} behind the report's: ages are not to be trusted.`
     : `This page is ${duration(age)} old. It shows what was, not what is: look whether report_status runs, or reload.`;
-  byId("jobs").replaceChildren(...content.jobs.map(([name, at]) => make(
-    "span", { title: at === null ? "" : utc(at) }, `${name}: `, make("b", {}, at === null ? "never" : ago(now - at)),
-  )));
 }
 
 const ago = (ms) => (ms < 0 ? `in ${duration(-ms)}` : `${duration(ms)} ago`);
@@ -21,7 +17,7 @@ const ago = (ms) => (ms < 0 ? `in ${duration(-ms)}` : `${duration(ms)} ago`);
 function showProblems() {
   // The texts stand in the page already, notes after the problems; a problem of one status also leads to its groups.
   [...byId("problems").children].forEach((item, n) => {
-    const word = content.problems[n]?.[1];
+    const word = content.problems[n];
     if (word) item.append(" ", make("button", { class: "link", onclick: () => go({ view: "groups", status: word, move: "", q: "" }) }, "show"));
   });
 }
@@ -50,7 +46,7 @@ const totalOf = (word) => groups.status.reduce((sum, _, n) => sum + (hasStatus(g
 
 function showPairs() {
   const cards = [];
-  for (let n = 0; n < pairs.rows; n += 1) cards.push(pairCard(n));
+  for (let n = 0; n < size(pairs); n += 1) cards.push(pairCard(n));
   byId("pairs").replaceChildren(...cards);
 }
 
@@ -58,12 +54,11 @@ function pairCard(n) {
   const key = pairKey(pairs, n);
   const drift = pairs.windowed_change[n];
   const driftText = drift === null ? "not known" : `${drift > 0 ? "+" : ""}${count(drift)}`;
-  const waiting = Number(pairs.mirror_lag[n]);
   const facts = [
     ["groups", count(pairs.groups[n])],
     ["in sync", `${count(pairs.InSync[n])} of ${plural(pairs.partitions[n], "partition")}`],
     ["all moved now", `repeats ${repeatsText(pairs, n)}, loses ${count(pairs.lost[n])}`],
-    ["mirror", waiting ? `${plural(pairs.mirror_lag[n], "record")} under way, ${duration(pairs.mirror_lag_ms[n])}` : "up to date"],
+    ["mirror", pairs.mirror_lag[n] ? `${plural(pairs.mirror_lag[n], "record")} under way, ${duration(pairs.mirror_lag_ms[n])}` : "up to date"],
     ["drift", `${driftText}${drift === null ? "" : pairs.is_converged[n] ? ", converged" : ", NOT converged"}`],
   ];
   const toggle = () => go({ pair: place.pair === key ? "" : key });
@@ -75,7 +70,7 @@ function pairCard(n) {
 }
 
 function repeatsText(table, n) {
-  if (table.unknown[n] && Number(table.duplicates_at_most[n]) === 0) return "not known";
+  if (table.unknown[n] && table.duplicates_at_most[n] === 0) return "not known";
   return range(table.duplicates[n], table.duplicates_at_most[n]) + (table.unknown[n] ? " or more" : "");
 }
 
@@ -84,4 +79,34 @@ function showLegend() {
     "div", {}, make("dt", {}, word in SYMBOLS ? badge(word) : word), make("dd", {}, text),
   ));
   byId("legend").replaceChildren(...terms);
+}
+
+// MirrorMaker's offsets beside ours, where it has said any: what groups would read again, and lose, at them.
+
+const MIRROR_MAKER = {
+  group: "",
+  "from → to": "",
+  "said of": "Partitions that it has checkpoints of.",
+  behind: "Records the group would read again at MirrorMaker's offset, and not at ours.",
+  lost: "Unread records that it would never see there. +: and more, nobody can tell.",
+  stands: "Whose offset stands at the target: MirrorMaker's, ours, another one.",
+};
+
+function showMirrorMaker() {
+  const { rows, more, doubts } = content.mirror_maker;
+  byId("mirrormaker").hidden = size(rows) === 0;
+  const heads = Object.entries(MIRROR_MAKER).map(([word, title]) => make("th", { title }, word));
+  byId("its").replaceChildren(make(
+    "table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows.group_id.map((_, n) => mirrorMakerRow(rows, n))),
+  ));
+  byId("itsmore").textContent = more ? `… and ${plural(more, "more group")}` : "";
+  byId("doubts").replaceChildren(...doubts.map((text) => make("li", {}, `? ${text}`)));
+}
+
+function mirrorMakerRow(rows, n) {
+  return make(
+    "tr", {}, make("td", {}, nameOf(rows.group_id[n])), make("td", {}, nameOf(rows.source_cluster[n]), " → ", nameOf(rows.target_cluster[n])),
+    make("td", {}, `${count(rows.checkpoints[n])} of ${count(rows.partitions[n])}`), make("td", {}, count(rows.behind[n])),
+    make("td", {}, count(rows.lost[n]) + (rows.unknown[n] ? "+" : "")), make("td", {}, rows.stands[n]),
+  );
 }

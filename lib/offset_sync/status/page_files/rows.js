@@ -30,7 +30,7 @@ function showChoices() {
 function showViews() {
   byId("views").replaceChildren(...["groups", "topics"].map((view) => make(
     "button", { "data-view": view, onclick: () => { shown = PAGE; go({ view, open: "" }); } },
-    `${view === "groups" ? "Groups" : "Topics"} `, make("b", {}, count(view === "groups" ? groups.rows : topics.rows)),
+    `${view === "groups" ? "Groups" : "Topics"} `, make("b", {}, count(view === "groups" ? size(groups) : size(topics))),
   )));
 }
 
@@ -68,20 +68,20 @@ function groupRow(n) {
 }
 
 // Nobody has to be told of the only pair there is.
-const whereOf = (table, n) => make("span", { class: "where" }, pairs.rows > 1 ? pairKey(table, n) : "");
+const whereOf = (table, n) => make("span", { class: "where" }, size(pairs) > 1 ? pairKey(table, n) : "");
 
 function moveText(n) {
   const move = groups.move[n];
   if (move === "now") return "Yes: repeats nothing, loses nothing";
   if (move === "no") return `No: ${refusal(n)}`;
-  const repeats = Number(groups.duplicates_at_most[n]) ? `repeats ${range(groups.duplicates[n], groups.duplicates_at_most[n])}` : "";
-  const loses = Number(groups.lost[n]) ? `loses ${count(groups.lost[n])} if ${groups.source_cluster[n]} never comes back` : "";
+  const repeats = groups.duplicates_at_most[n] ? `repeats ${range(groups.duplicates[n], groups.duplicates_at_most[n])}` : "";
+  const loses = groups.lost[n] ? `loses ${count(groups.lost[n])} if ${groups.source_cluster[n]} never comes back` : "";
   const cost = [repeats, loses].filter(Boolean).join(", ");
   return cost ? `At a cost: ${cost}` : "Not yet: nothing to repeat or lose, but not all is InSync";
 }
 
 function refusal(n) {
-  if (Number(groups.skipped[n])) return `would skip ${plural(groups.skipped[n], "unread record")}`;
+  if (groups.skipped[n]) return `would skip ${plural(groups.skipped[n], "unread record")}`;
   if (groups.Withheld[n]) return `${plural(groups.Withheld[n], "partition")} withheld (${groups.reason[n] || "no reason given"})`;
   if (groups.TargetActive[n]) return `has members at ${groups.target_cluster[n]}`;
   if (groups.unknown[n]) return "nobody can tell what it would repeat";
@@ -89,12 +89,11 @@ function refusal(n) {
 }
 
 function topicRow(n) {
-  const waiting = Number(topics.mirror_lag[n]);
   return openingRow(topicKey(n), [
     badge(topics.status[n]),
     nameOf(topics.topic[n]),
     whereOf(topics, n),
     make("span", { class: "move" }, topics.origins[n] ? `produced at ${topics.origins[n]}` : ""),
-    make("span", { class: "lag" }, waiting ? `mirror ${duration(topics.mirror_lag_ms[n])}` : "mirrored"),
+    make("span", { class: "lag" }, topics.mirror_lag[n] ? `mirror ${duration(topics.mirror_lag_ms[n])}` : "mirrored"),
   ], () => topicDetails(n));
 }

@@ -30,7 +30,7 @@ const topicKey = (n) => `${topics.topic[n]}\n${pairKey(topics, n)}`;
 let haystacks = null;
 
 function haystackOf(n) {
-  if (!haystacks) haystacks = { groups: new Array(groups.rows), topics: new Array(topics.rows) };
+  if (!haystacks) haystacks = { groups: new Array(size(groups)), topics: new Array(size(topics)) };
   const known = haystacks[place.view];
   if (known[n] === undefined) {
     const names = place.view === "topics" ? [topics.topic[n], topics.target_topic[n]] : [groups.group_id[n], ...topicsOf(n)];
@@ -39,10 +39,7 @@ function haystackOf(n) {
   return known[n];
 }
 
-function topicsOf(group) {
-  const ofGroup = (names) => names.slice(firsts[group], firsts[group + 1]);
-  return new Set([...ofGroup(partitions.topic), ...ofGroup(partitions.target_topic)]);
-}
+const topicsOf = (group) => new Set(rowsOf[group].flatMap((row) => [partitions.topic[row], partitions.target_topic[row]]));
 
 // InSync is said of what is so throughout, every other word of what has a partition like that.
 const hasStatus = (table, n, word) => (word === "InSync" ? table.status[n] === word : table[word][n] > 0);
@@ -53,7 +50,7 @@ function search() {
   const names = place.view === "topics" ? topics.topic : groups.group_id;
   const wanted = place.q.toLowerCase().split(/\s+/).filter(Boolean);
   const found = [];
-  for (let n = 0; n < table.rows; n += 1) {
+  for (let n = 0; n < size(table); n += 1) {
     if (place.pair && pairKey(table, n) !== place.pair) continue;
     if (place.status && !hasStatus(table, n, place.status)) continue;
     if (place.move && place.view === "groups" && table.move[n] !== place.move) continue;

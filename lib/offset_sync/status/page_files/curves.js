@@ -9,7 +9,7 @@ const local = (ms) => new Date(ms - new Date(ms).getTimezoneOffset() * 60000).to
 
 function trace(series, what, n) {
   return {
-    x: series.at.map(local), y: series[what].map(Number), name: `${series.source} → ${series.target}`,
+    x: series.at.map(local), y: series[what], name: `${series.source} → ${series.target}`,
     mode: series.at.length > 1 ? "lines" : "markers", visible: n < TRIED ? true : "legendonly",
     line: { color: COLOURS[n % COLOURS.length], dash: DASHES[Math.floor(n / COLOURS.length) % DASHES.length], width: 1.75, shape: what === "change" ? "hvh" : "linear" },
   };
@@ -19,7 +19,7 @@ function trace(series, what, n) {
 function ranges(all, what) {
   const span = (values) => values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
   const [first, last] = span(all.flatMap((series) => series.at));
-  const [low, high] = span(all.flatMap((series) => series[what].map(Number)).concat(0));
+  const [low, high] = span(all.flatMap((series) => series[what]).concat(0));
   return {
     x: last - first < 60000 ? { range: [last - 60000, last + 2000].map(local) } : {},
     y: { tickformat: Math.max(-low, high) < 10000 ? ",d" : "~s", ...(high - low < 4 ? { range: [low - 2.2, high + 2.2] } : {}) },

@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import timezone
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from rich import box
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from offset_sync.model.text import visible
 from offset_sync.model.values import Status
 from offset_sync.status.format import to_count, to_duration, to_range
 from offset_sync.status.health import find_notes, find_problems
-from offset_sync.status.render.columns import (
-    WIDE,
-    Column,
+from offset_sync.status.report import (
+    AT_COST,
+    GROUP,
+    NO,
+    NOW,
+    PAIR,
+    Report,
     Row,
-    count_column,
-    name_column,
-    offset_column,
-    pair_name,
-    pair_of,
-    print_table,
-    say,
+    mirror_maker_doubts,
+    mirror_maker_rows,
+    rank_statuses,
+    roll_up,
+    with_drift,
 )
-from offset_sync.status.render.mirror_maker import print_mirror_maker
-from offset_sync.status.report import Report
-from offset_sync.status.rollup import AT_COST, GROUP, NO, NOW, PAIR, newest_drift, rank_statuses, roll_up
 from offset_sync.status.verdict import DEFAULT_LIMITS, Limits
 
+WIDE = 120
+"""From this width on, tables have all their columns."""
 _SYMBOLS = {
     Status.WITHHELD: ("⊘", "magenta"),
     Status.STALLED: ("✖", "red"),
@@ -48,6 +52,22 @@ lost     unread records it would never see if moved now and the source is gone
 move     yes: InSync throughout, nothing repeated or lost; at cost: as shown
          no: withheld, active at the target, or the cost is not known
 drift    change of (source offsets - target offsets) over the window"""
+_MIRROR_MAKER_CAPTION = """\
+behind   records the group would read again at MirrorMaker's offset, and not at ours
+lost     unread records that it would never see there
+         +: and more, nobody can tell
+stands   whose offset stands at the target: MirrorMaker's, ours, another one"""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: *cell* has what it says of a row. Those with a *ratio* are folded to fit, others are not."""
+
+    title: str
+    cell: Callable[[Row], Text]
+    is_number: bool = False
+    is_only_wide: bool = False
+    ratio: int | None = None
 
 
 def render_table(
@@ -67,7 +87,7 @@ def render_table(
     for text in [*(problem.text for problem in problems), *find_notes(status, limits), *report.notes]:
         say(console, Text(f"  {text}"))
     if status.num_rows:
-        pairs, groups = _with_drift(roll_up(status, PAIR), report.drift), roll_up(status, GROUP)
+        pairs, groups = with_drift(roll_up(status, PAIR), report.drift), roll_up(status, GROUP)
         print_table(console, "Pairs of clusters", _PAIR_COLUMNS, pairs)
         shown = groups.slice(0, most).to_pylist()
         columns = _GROUP_COLUMNS if len(pairs) == 1 else _GROUP_AND_PAIR_COLUMNS
@@ -78,16 +98,15 @@ def render_table(
         if details:
             _print_details(console, rank_statuses(status), shown)
         say(console, Text(f"\n{_CAPTION}", "dim"))
-        print_mirror_maker(console, status, most)
+        _print_mirror_maker(console, status, most)
 
 
 def _print_details(console: Console, ranked: pa.Table, groups: Sequence[Row]) -> None:
     for group in groups:
-        is_here = pc.and_kleene(pa.scalar(True), pc.equal(ranked["group_id"], group["group_id"]))
-        for name in PAIR:
-            is_here = pc.and_(is_here, pc.equal(ranked[name], group[name]))
-        title = f"{visible(group['group_id'])}, {pair_of(group)}"
-        rows = ranked.filter(is_here).to_pylist()
+        mine = ranked
+        for name in GROUP:
+            mine = mine.filter(pc.equal(mine[name], group[name]))
+        title, rows = f"{visible(group['group_id'])}, {pair_of(group)}", mine.to_pylist()
         is_said = any(row["mirror_maker_offset"] is not None for row in rows)
         print_table(console, title, _PARTITION_COLUMNS + (_MIRROR_MAKER if is_said else ()), rows)
         _say_why(console, rows, lambda row: f"{visible(row['topic'])}-{row['partition']}")
@@ -101,12 +120,64 @@ def _say_why(console: Console, rows: Sequence[Row], name: Callable[[Row], str]) 
                 say(console, Text(f"{name(row)}: {visible(row['reason'])}"))
 
 
-def _with_drift(pairs: pa.Table, drift: pa.Table) -> list[Row]:
-    """Return the rows of *pairs* with the drift of the newest report, where there is one."""
-    newest = newest_drift(drift)
-    newest = newest.filter(pc.is_null(newest["group_id"]))
-    found = {tuple(row[name] for name in PAIR): row for row in newest.to_pylist()}
-    return [{**row, "drift": found.get(tuple(row[name] for name in PAIR))} for row in pairs.to_pylist()]
+def _print_mirror_maker(console: Console, status: pa.Table, most: int) -> None:
+    """Print what MirrorMaker has said of at most *most* groups, beside ours; nothing where it has said nothing."""
+    rows = mirror_maker_rows(status)
+    if rows:
+        print_table(console, "MirrorMaker's offsets beside ours, worst first", _MIRROR_MAKER_COLUMNS, rows[:most])
+        if len(rows) > most:
+            say(console, Text(f"… and {len(rows) - most:,} more groups", "dim"))
+        for line in mirror_maker_doubts(status):
+            say(console, Text(f"? {line}", "yellow"))
+        say(console, Text(f"\n{_MIRROR_MAKER_CAPTION}", "dim"))
+
+
+def print_table(console: Console, title: str, columns: Sequence[Column], rows: Sequence[Row]) -> None:
+    """Print *rows* below a title; names are folded, never cut."""
+    used = [column for column in columns if console.width >= WIDE or not column.is_only_wide]
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    for column in used:
+        justify = "right" if column.is_number else "left"
+        is_name = column.ratio is not None
+        table.add_column(column.title, justify=justify, no_wrap=not is_name, overflow="fold", ratio=column.ratio)  # type: ignore[arg-type]
+    for row in rows:
+        table.add_row(*(column.cell(row) for column in used))
+    say(console, Text(f"\n{title}", "bold"))
+    console.print(table)
+
+
+def say(console: Console, text: Text) -> None:
+    """Print a line, folded where it is longer than the terminal is wide."""
+    console.print(text, soft_wrap=False, overflow="fold")
+
+
+def pair_of(row: Row) -> str:
+    """Return from where to where, with control characters made visible."""
+    return f"{visible(row['source_cluster'])} → {visible(row['target_cluster'])}"
+
+
+def name_column(title: str, name: str) -> Column:
+    """Return a column of names, which are folded to fit."""
+    return Column(title, lambda row: Text(visible(row[name])), ratio=3)
+
+
+def pair_name(row: Row) -> Text:
+    """Return :func:`pair_of` as a cell."""
+    return Text(pair_of(row))
+
+
+def count_column(title: str, name: str) -> Column:
+    """Return a column of numbers in short form."""
+    return Column(title, lambda row: Text(to_count(row[name])), is_number=True)
+
+
+def offset_column(title: str, name: str, *, is_only_wide: bool = False) -> Column:
+    """Return a column of offsets, written out; null is "none"."""
+
+    def cell(row: Row) -> Text:
+        return Text("none" if row[name] is None else f"{row[name]:,}")
+
+    return Column(title, cell, is_number=True, is_only_wide=is_only_wide)
 
 
 def _status(row: Row) -> Text:
@@ -123,6 +194,10 @@ def _topic(row: Row) -> Text:
 
 def _lost(row: Row) -> Text:
     return Text(to_count(row["lost"]), "bold red" if row["skipped"] else "yellow" if row["lost"] else "")
+
+
+def _lost_there(row: Row) -> Text:
+    return Text(f"{row['lost']:,}" + ("+" if row["unknown"] else ""), "bold red" if row["lost"] else "")
 
 
 def _repeats(row: Row) -> Text:
@@ -182,6 +257,14 @@ _PARTITION_COLUMNS = (
     *_LATE,
 )
 _MIRROR_MAKER = (offset_column("MirrorMaker's", "mirror_maker_offset", is_only_wide=True),)
+_MIRROR_MAKER_COLUMNS = (
+    name_column("group", "group_id"),
+    Column("from → to", pair_name, ratio=2),
+    Column("said of", lambda row: Text(f"{row['checkpoints']:,} of {row['partitions']:,}"), is_number=True),
+    count_column("behind", "behind"),
+    Column("lost", _lost_there, is_number=True),
+    Column("stands", lambda row: Text(row["stands"]), ratio=2),
+)
 _PAIR_COLUMNS = (
     Column("from → to", pair_name, ratio=1),
     Column("worst", _status),

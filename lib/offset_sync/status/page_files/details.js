@@ -3,10 +3,8 @@
 const MANY = 200;
 
 function groupDetails(n) {
-  const rows = [];
-  for (let row = firsts[n]; row < firsts[n + 1]; row += 1) rows.push(row);
   const byTopic = new Map();
-  for (const row of rows) {
+  for (const row of rowsOf[n]) {
     const topic = partitions.topic[row];
     if (!byTopic.has(topic)) byTopic.set(topic, []);
     byTopic.get(topic).push(row);
@@ -45,7 +43,7 @@ function topicOfGroup(group, topic, rows) {
 const elsewhere = (topic, there) => (there && there !== topic ? `there ${there}, ` : "");
 
 function topicNumber(topic, group) {
-  for (let n = 0; n < topics.rows; n += 1) {
+  for (let n = 0; n < size(topics); n += 1) {
     if (topics.topic[n] === topic && pairKey(topics, n) === pairKey(groups, group)) return n;
   }
   return -1;
@@ -82,11 +80,9 @@ const partitionRow = (row) => make("tr", {}, ...COLUMNS.map(([word, cell]) => ma
 
 function topicDetails(n) {
   const mine = [];
-  for (let group = 0; group < groups.rows; group += 1) {
+  for (let group = 0; group < size(groups); group += 1) {
     if (pairKey(groups, group) !== pairKey(topics, n)) continue;
-    for (let row = firsts[group]; row < firsts[group + 1]; row += 1) {
-      if (partitions.topic[row] === topics.topic[n]) { mine.push(group); break; }
-    }
+    if (rowsOf[group].some((row) => partitions.topic[row] === topics.topic[n])) mine.push(group);
   }
   const waiting = topics.mirror_by_origin[n];
   const there = topics.target_topic[n] === topics.topic[n] ? null : topics.target_topic[n];

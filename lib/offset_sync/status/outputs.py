@@ -1,0 +1,121 @@
+"""Where a report goes: the terminal or JSON, and the page."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any, TextIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from rich.console import Console
+
+from offset_sync.config import Config
+from offset_sync.status.health import find_notes, find_problems
+from offset_sync.status.page import PageOptions, render_page, write_page
+from offset_sync.status.report import GROUP, PAIR, Report, Row, rank_statuses, roll_up, with_drift
+from offset_sync.status.terminal import render_table
+from offset_sync.status.verdict import DEFAULT_LIMITS, STATUS_WORDS, Limits
+
+logger = logging.getLogger(__name__)
+ReportOutput = Callable[[Report], None]
+"""Shows a report somewhere."""
+_DRIFT = ("partitions", "drift", "change", "windowed_change", "is_converged")
+_INNER = ("rank", "is_skipping")
+
+
+def status_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Add what report_status takes, and return *parser*."""
+    parser.add_argument("--format", choices=["table", "json", "none"], help="what is printed (default: table, once)")
+    parser.add_argument("--group", action="append", default=[], metavar="PATTERN", help="only these groups")
+    parser.add_argument("--topic", action="append", default=[], metavar="PATTERN", help="only these topics")
+    parser.add_argument("--status", action="append", default=[], metavar="WORD", help="only rows of this status")
+    parser.add_argument("--most", type=int, default=20, metavar="N", help="print at most so many groups (default 20)")
+    parser.add_argument("--details", action="store_true", help="print the partitions of these groups too")
+    return parser
+
+
+def open_outputs(config: Config, arguments: argparse.Namespace, out: TextIO) -> list[ReportOutput]:
+    """Return everything that a report is shown to: the rows that were asked for are printed, the page has all.
+
+    The page is last, for it takes longest. Where it cannot be written that is logged: the others have the report.
+    """
+    limits, printed = limits_of(config), arguments.format or ("table" if arguments.once else "none")
+    options = PageOptions(limits, timedelta() if arguments.once else config.status.interval)
+
+    def print_table(report: Report) -> None:
+        console, most = Console(file=out), arguments.most
+        render_table(asked_for(report, arguments), console, limits=limits, most=most, details=arguments.details)
+
+    def print_json(report: Report) -> None:
+        print(to_json(asked_for(report, arguments), limits), file=out, flush=True)
+
+    def put_page(report: Report) -> None:
+        page = render_page(report, options)
+        try:
+            write_page(config.status.page, page)
+        except OSError as error:
+            logger.error("status.page: %s cannot be written: %s", config.status.page, error)
+
+    return [*{"table": [print_table], "json": [print_json], "none": []}[printed], put_page]
+
+
+def asked_for(report: Report, arguments: argparse.Namespace) -> Report:
+    """Return the rows of *report* that *arguments* ask for."""
+    return report.select(arguments.group, arguments.topic, arguments.status)
+
+
+def limits_of(config: Config) -> Limits:
+    """Return from when on a delay is unhealthy."""
+    return Limits(behind=config.status.stalled_after)
+
+
+def unhealthy(config: Config, report: Report, arguments: argparse.Namespace) -> Sequence[str]:
+    """Return one line per problem among the rows that were asked for; none: all is well."""
+    asked = asked_for(report, arguments)
+    return [problem.text for problem in find_problems(asked.status, asked.drift, limits_of(config))]
+
+
+def to_json(report: Report, limits: Limits = DEFAULT_LIMITS) -> str:
+    """Return ``{reported_at, healthy, problems, notes, pairs, groups, partitions}``, each list worst first.
+
+    A partition has the columns of sync_status and ``skipped``; a group and a pair those of ``report.roll_up`` with
+    the counts by word as ``statuses`` and the newest ``drift``, null where there is none. Times are ISO 8601 in UTC.
+    Keys and their order are the same in every report; names are exactly Kafka's. ASCII, one line.
+    """
+    status, drift = report.status, report.drift
+    problems = find_problems(status, drift, limits)
+    document = {
+        "reported_at": _iso(report.reported_at),
+        "healthy": not problems,
+        "problems": [{"status": each.word, "text": each.text} for each in problems],
+        "notes": [*find_notes(status, limits), *report.notes],
+        "pairs": [_rolled(row) for row in with_drift(roll_up(status, PAIR), drift)],
+        "groups": [_rolled(row) for row in with_drift(roll_up(status, GROUP), drift)],
+        "partitions": _partitions(rank_statuses(status)),
+    }
+    return json.dumps(document)
+
+
+def _rolled(row: Row) -> Row:
+    plain = {name: value for name, value in row.items() if name not in (*_INNER, *STATUS_WORDS, "drift")}
+    drift = row["drift"] and {name: row["drift"][name] for name in _DRIFT}
+    return {**plain, "statuses": {word: row[word] for word in STATUS_WORDS}, "drift": drift}
+
+
+def _partitions(ranked: pa.Table) -> list[Row]:
+    rows: list[Row] = ranked.drop_columns(list(_INNER)).to_pylist()
+    parsed: dict[str | None, Any] = {None: None}
+    for name in ("mirror_lag_by_origin", "origin_share"):
+        parsed |= {text: json.loads(text) for text in pc.unique(ranked[name]).to_pylist() if text is not None}
+    for row in rows:
+        row |= {name: parsed[row[name]] for name in ("mirror_lag_by_origin", "origin_share")}
+        row |= {name: _iso(row[name]) for name in ("reported_at", "source_committed_at")}
+    return rows
+
+
+def _iso(at: datetime | None) -> str | None:
+    return None if at is None else at.astimezone(timezone.utc).isoformat(timespec="milliseconds")
