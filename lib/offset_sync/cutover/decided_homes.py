@@ -16,7 +16,7 @@ from offset_sync.state.group_homes import Move
 from offset_sync.state.home import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
-from offset_sync.status.contests import reason_of_both
+from offset_sync.status.group_homes import reason_of_both
 
 
 class DecidedHomes:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.snapshot import Index, frontier
-from offset_sync.status.reporter import AskedClusters
+from offset_sync.status.cluster_queries import ClusterQueries
 
 
 class IndexBacklog:
@@ -16,7 +16,7 @@ class IndexBacklog:
     Under load a log always has one record more, so a wait for the present end would never be over.
     """
 
-    def __init__(self, clusters: AskedClusters, index: Index) -> None:
+    def __init__(self, clusters: ClusterQueries, index: Index) -> None:
         self._clusters, self._index = clusters, index
         self._ends: dict[ClusterPartition, int] = {}
 

@@ -27,11 +27,11 @@ from offset_sync.state.clock_offset import system_now_ms
 from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.home import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
-from offset_sync.status.held_offsets import HeldOffsets
+from offset_sync.status.assessment import Rows
+from offset_sync.status.cluster_queries import HeldOffsets
+from offset_sync.status.group_homes import clusters_by_group
+from offset_sync.status.job_progress import JobProgress
 from offset_sync.status.live_state import LiveState
-from offset_sync.status.present_facts import clusters_by_group
-from offset_sync.status.rows import Rows
-from offset_sync.status.stream_lag import JobProgress
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import OffsetWriter, Reconciliation, ReconciliationLog
 from offset_sync.tables.catalog import GROUP_EVENTS

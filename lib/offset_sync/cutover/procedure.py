@@ -30,7 +30,7 @@ from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Outcome, Status, TopicPartition
 from offset_sync.status.format import to_duration
-from offset_sync.status.uncommitted import from_ranges
+from offset_sync.status.group_homes import from_ranges
 
 _PAUSE_S = 1.0
 _SHARED = "share group: its acknowledgements are not offsets and are not synced"

@@ -19,12 +19,12 @@ from offset_sync.jobs.open_tables import open_tables
 from offset_sync.model.text import visible
 from offset_sync.state.clock_offset import system_now_ms
 from offset_sync.state.cluster_clock import WRONG_MS
+from offset_sync.status.assessment import Rows
 from offset_sync.status.drift import Drift, DriftWindow, Offsets, PairPartition
 from offset_sync.status.format import to_duration
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.outputs import ReportOutput, open_outputs, unhealthy
 from offset_sync.status.report import Report
-from offset_sync.status.rows import Rows
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 
 logger = logging.getLogger(__name__)

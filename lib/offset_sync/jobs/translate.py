@@ -43,9 +43,9 @@ from offset_sync.model.errors import ConfigError, OffsetSyncError
 from offset_sync.model.text import escaped, visible
 from offset_sync.state.clock_offset import system_now_ms
 from offset_sync.status.format import to_count
-from offset_sync.status.index_catch_up import IndexCatchUp
+from offset_sync.status.job_progress import IndexCatchUp
+from offset_sync.status.kept_offsets import OffsetTranslation
 from offset_sync.status.live_state import LiveState
-from offset_sync.status.offset_translation import OffsetTranslation
 
 logger = logging.getLogger(__name__)
 SPARK = "spark"

@@ -16,10 +16,16 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translation import Translation
 from offset_sync.state.translator import Translator
 from offset_sync.status.assessment import Assessment, Bools
-from offset_sync.status.held_offsets import HeldOffsets
+from offset_sync.status.cluster_queries import HeldOffsets
 from offset_sync.status.log_comparison import NO_END, LogComparison, LogPair, compare_logs
-from offset_sync.status.measure import has_log_end, log_end, measure, readable_from
-from offset_sync.status.mirror_maker import checkpoint_offsets, with_checkpoints
+from offset_sync.status.measure import (
+    checkpoint_offsets,
+    has_log_end,
+    log_end,
+    measure,
+    readable_from,
+    with_checkpoints,
+)
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.strategies import is_stamped

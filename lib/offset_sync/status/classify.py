@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,39 +22,29 @@ class _Cause:
     """A condition, and what is said of a row where it is the first one that holds."""
 
     holds: Bools
-    text: str
-
-    def of_row(self, row: int) -> str:
-        return self.text
+    text_of: Callable[[int], str]
 
     def also(self, condition: Bools) -> _Cause:
         """Return the same cause, holding only where *condition* does too."""
         return replace(self, holds=self.holds & condition)
 
 
-@dataclass(frozen=True)
-class _CauseWithValue(_Cause):
-    """The text has ``{}`` for the row's value."""
-
-    values: NDArray[np.int64] | NDArray[np.object_]
-
-    def of_row(self, row: int) -> str:
-        return self.text.format(self.values[row])
-
-
-@dataclass(frozen=True)
-class _CauseWithCount(_Cause):
-    """The text has ``{}`` for a count: ``1 record`` or ``2 records``."""
-
-    counts: Int64s
-
-    def of_row(self, row: int) -> str:
-        count = self.counts[row]
-        return self.text.format(f"{count:,} record{'' if count == 1 else 's'}")
-
-
 Causes = Sequence[_Cause]
 """Causes in order of weight."""
+
+
+def _cause(holds: Bools, text: str) -> _Cause:
+    return _Cause(holds, lambda row: text)
+
+
+def _with_value(holds: Bools, text: str, values: NDArray[Any]) -> _Cause:
+    """Return a cause whose *text* has ``{}`` for the row's value."""
+    return _Cause(holds, lambda row: text.format(values[row]))
+
+
+def _counted(counts: Int64s, text: str) -> _Cause:
+    """Return a cause that holds where *counts* are above 0; *text* has ``{}`` for ``1 record`` or ``2 records``."""
+    return _Cause(counts > 0, lambda row: text.format(f"{counts[row]:,} record{'' if counts[row] == 1 else 's'}"))
 
 
 def classify(assessment: Assessment, stalled_after_ms: int) -> Assessment:
@@ -62,10 +53,9 @@ def classify(assessment: Assessment, stalled_after_ms: int) -> Assessment:
     Errs to not being in sync: what is not known to be the same is not.
     """
     is_contested = has_text(assessment.contest)
-    withheld = _CauseWithValue(
-        assessment.is_withheld, "{}", np.where(is_contested, assessment.contest, _STATE_NAMES[assessment.state])
-    )
-    active = _Cause(assessment.is_target_active, "the target's group has members")
+    withheld_as = np.where(is_contested, assessment.contest, _STATE_NAMES[assessment.state])
+    withheld = _with_value(assessment.is_withheld, "{}", withheld_as)
+    active = _cause(assessment.is_target_active, "the target's group has members")
     behind = _behind(assessment)
     causes: dict[Status, Causes] = {
         Status.WITHHELD: [withheld],
@@ -102,7 +92,7 @@ def _reasons(codes: NDArray[np.intp], causes: Mapping[Status, Causes]) -> NDArra
         is_open = codes == status
         for cause in of_status:
             for row in np.flatnonzero(is_open & cause.holds).tolist():
-                reasons[row] = cause.of_row(row)
+                reasons[row] = cause.text_of(row)
             is_open &= ~cause.holds
     return reasons
 
@@ -118,10 +108,10 @@ def _stalled(assessment: Assessment, behind: Causes, after_ms: int) -> Causes:
     is_stale = ~holds & (assessment.staleness_ms > after_ms)
     is_late = holds & (assessment.mirror_lag_ms > after_ms)
     return [
-        _CauseWithValue(sync_ms > after_ms, "sync_offsets has not moved for {} s", sync_ms // 1000),
-        _CauseWithValue(index_ms > after_ms, "index_records has not moved for {} s", index_ms // 1000),
+        _with_value(sync_ms > after_ms, "sync_offsets has not moved for {} s", sync_ms // 1000),
+        _with_value(index_ms > after_ms, "index_records has not moved for {} s", index_ms // 1000),
         *(cause.also(is_stale) for cause in behind),
-        _Cause(holds & ~assessment.has_source_end, "the source does not answer"),
+        _cause(holds & ~assessment.has_source_end, "the source does not answer"),
         _pending(assessment).also(is_late),
         _arriving(assessment).also(is_late),
     ]
@@ -134,10 +124,10 @@ def _behind(assessment: Assessment) -> Causes:
     held = _held_back(assessment)
     causes: Causes = [
         _uncaptured(assessment),
-        _Cause(~assessment.has_target_offset, "nothing committed at the target"),
-        _CauseWithCount(skipped > 0, f"the target is ahead: {{}} unread below it, {by}", skipped),
-        _CauseWithValue(assessment.is_outside, unreachable, assessment.target_offset),
-        _CauseWithCount(repeats > 0, "the target is {} behind", repeats),
+        _cause(~assessment.has_target_offset, "nothing committed at the target"),
+        _counted(skipped, f"the target is ahead: {{}} unread below it, {by}"),
+        _with_value(assessment.is_outside, unreachable, assessment.target_offset),
+        _counted(repeats, "the target is {} behind"),
     ]
     return [held.also(_is_any(causes)), *causes]
 
@@ -153,17 +143,17 @@ def _mirroring(assessment: Assessment) -> Causes:
         _counted(assessment.duplicates_at_most, "{} read already, behind unread ones"),
         _counted(assessment.unindexed, "{} not indexed yet"),
         _counted(assessment.unread_commits, "{} of __consumer_offsets not read yet"),
-        _Cause(~assessment.are_commits_known, "whether all commits are read cannot be told"),
-        _CauseWithValue(is_of_tables(assessment), _OF_TABLES, assessment.not_asked),
+        _cause(~assessment.are_commits_known, "whether all commits are read cannot be told"),
+        _with_value(is_of_tables(assessment), _OF_TABLES, assessment.not_asked),
         _moved_on(assessment),
-        _Cause(assessment.is_unstamped, unstamped),
-        _Cause(one_sided & (assessment.unread == 0), "records on their way to the source"),
-        _Cause(one_sided, "no record to compare at the target"),
+        _cause(assessment.is_unstamped, unstamped),
+        _cause(one_sided & (assessment.unread == 0), "records on their way to the source"),
+        _cause(one_sided, "no record to compare at the target"),
     ]
 
 
 def _held_back(assessment: Assessment) -> _Cause:
-    return _CauseWithValue(has_text(assessment.held_back), "{}", assessment.held_back)
+    return _with_value(has_text(assessment.held_back), "{}", assessment.held_back)
 
 
 def _uncaptured(assessment: Assessment) -> _Cause:
@@ -177,14 +167,19 @@ def _moved_on(assessment: Assessment) -> _Cause:
 
 
 def _of_source(assessment: Assessment, holds: Bools, text: str) -> _Cause:
-    texts = np.full(len(holds), None, np.object_)
-    for row in np.flatnonzero(holds).tolist():
-        held, group_id, source = int(assessment.held_at_source[row]), assessment.keys[row].group_id, assessment.source
-        what = f"{group_id} committed {held} at {source}"
-        if held == ABSENT:
-            what = f"{source} holds no offset of {group_id} any more"
-        texts[row] = text.format(what, int(assessment.source_offset[row]))
-    return _CauseWithValue(holds, "{}", texts)
+    source = assessment.source
+
+    def text_of(row: int) -> str:
+        held, group_id = int(assessment.held_at_source[row]), assessment.keys[row].group_id
+        is_gone = held == ABSENT
+        what = (
+            f"{source} holds no offset of {group_id} any more"
+            if is_gone
+            else f"{group_id} committed {held} at {source}"
+        )
+        return text.format(what, int(assessment.source_offset[row]))
+
+    return _Cause(holds, text_of)
 
 
 def _pending(assessment: Assessment) -> _Cause:
@@ -193,7 +188,3 @@ def _pending(assessment: Assessment) -> _Cause:
 
 def _arriving(assessment: Assessment) -> _Cause:
     return _counted(assessment.arriving, "{} read already, not mirrored yet")
-
-
-def _counted(counts: Int64s, text: str) -> _Cause:
-    return _CauseWithCount(counts > 0, text, counts)

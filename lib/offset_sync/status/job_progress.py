@@ -1,47 +1,151 @@
-"""How far the running jobs have got, read from their checkpoints; they may run in other processes."""
+"""How far the running jobs have read, by their checkpoints and the table of drivers; they may run in other processes.
+
+What is not read yet is waited for, but only for a moment, and only for a job that runs.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import time
-from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
-from offset_sync.model.values import CONSUMER_OFFSETS
-from offset_sync.status.stream_lag import JobProgress, StreamLag
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, GroupPartition
+from offset_sync.state.claims import Claim, holders, to_claims
+from offset_sync.state.coordinators import coordinator_hashes
+from offset_sync.state.snapshot import MetadataByCluster, frontier
+from offset_sync.state.sync_state import SyncState
+from offset_sync.status.assessment import Bools
+from offset_sync.status.cluster_queries import ClusterQueries
+from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.files import Files
+from offset_sync.tables.store import TableStore
+from offset_sync.translate.index.runs import Int64s
 
 logger = logging.getLogger(__name__)
-_POLL_S = 0.1
+_POLL_S, _INDEX_POLL_S = 0.1, 0.2
 _SYNC = "sync_offsets"
 
 
-class CommitLogs(Protocol):
-    """The logs of ``__consumer_offsets``, as :class:`ClusterQueries` asks for them."""
+@dataclass(frozen=True)
+class StreamLag:
+    """What one query has not read of ``__consumer_offsets``, and for how long it has shown no sign of life.
 
-    def commit_log_ends(self, alias: str) -> Sequence[int | None] | ClusterError:
-        """Return the log end of each partition, None of one without a leader; empty: the topic does not exist."""
+    *unread* are offsets per partition, of *partitions* in all; one that is missing has no leader now, so its lag is
+    not known. *silent_ms* is 0 where nothing is unread. *held*, by partition, is what an open transaction holds back:
+    no query can read it, and it is not among the *unread*.
+    """
 
-    def held_commits(self, alias: str, partitions: Collection[int]) -> Mapping[int, HeldCommits]:
-        """Return what open transactions hold back in *partitions*; those without any, or not known, are left out."""
+    unread: Mapping[int, int] = field(default_factory=dict)
+    silent_ms: int = 0
+    partitions: int = 0
+    held: Mapping[int, HeldCommits] = field(default_factory=dict)
 
 
-class Jobs(Protocol):
-    """Which jobs run, see :class:`offset_sync.status.running_jobs.RunningJobs`."""
+@dataclass(frozen=True)
+class JobProgress:
+    """Per cluster: *commits* is what sync_offsets has not read of ``__consumer_offsets``, *silent_ms* index_records.
+
+    Of a cluster that is missing nothing is known: it does not answer. *has_sync_ended*: no sync_offsets is running, and
+    the last one said that it ended, as after ``--once``.
+    """
+
+    commits: Mapping[str, StreamLag] = field(default_factory=dict)
+    index_silent_ms: Mapping[str, int] = field(default_factory=dict)
+    has_sync_ended: bool = False
+
+    def unread_commits(self, cluster: str, hashes: Int64s) -> tuple[Int64s, Bools]:
+        """Return how many offsets of each group's partition are not read yet, and where that is known.
+
+        *hashes* are :func:`coordinator_hashes` of the groups. A cluster without ``__consumer_offsets`` has none unread.
+        """
+        lag = self.commits.get(cluster)
+        if lag is None or not lag.partitions:
+            return np.zeros(len(hashes), np.int64), np.full(len(hashes), lag is not None)
+        unread, is_known = np.zeros(lag.partitions, np.int64), np.zeros(lag.partitions, np.bool_)
+        numbers = [number for number in lag.unread if number < lag.partitions]
+        unread[numbers], is_known[numbers] = [lag.unread[number] for number in numbers], True
+        partition = hashes % lag.partitions
+        return unread[partition], is_known[partition]
+
+    def held_back(self, clusters: Iterable[str], keys: Sequence[GroupPartition]) -> NDArray[np.object_]:
+        """Return why the newest commit of each key cannot be read, as an open transaction at one of *clusters* is.
+
+        None where it can, shape (keys,). Errs to a reason: where it is not known what is held back in a partition of
+        ``__consumer_offsets``, all groups of that partition wait.
+        """
+        found = np.full(len(keys), None, np.object_)
+        for alias in clusters:
+            lag = self.commits.get(alias)
+            if lag is None or not lag.held:
+                continue
+            partitions = coordinator_hashes([key.group_id for key in keys]) % lag.partitions
+            for row in np.flatnonzero(np.isin(partitions, list(lag.held))).tolist():
+                held = lag.held[int(partitions[row])]
+                if found[row] is None and held.may_concern(keys[row]):
+                    found[row] = held.reason(alias)
+        return found
+
+    def sync_silent_ms(self, source: str, target: str) -> int:
+        """Return for how long sync_offsets has stood still at either cluster, with commits to read."""
+        return max(self.commits.get(alias, StreamLag()).silent_ms for alias in (source, target))
+
+    def index_still_ms(self, source: str, target: str) -> int:
+        """Return for how long index_records has read nothing at one of the clusters, be there anything or not."""
+        return max(self.index_silent_ms.get(alias, 0) for alias in (source, target))
+
+
+def process_exists(pid: int) -> bool:
+    """Return whether this machine has a process of that number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
+
+
+class RunningJobs:
+    """Reads who holds each job, anew whenever the table has a version more."""
+
+    def __init__(self, tables: TableStore, is_alive: Callable[[int], bool] = process_exists) -> None:
+        self._tables, self._is_alive = tables, is_alive
+        self._version: int | None = None
+        self._claims: list[Claim] = []
 
     def has_ended(self, job: str) -> bool:
-        """Return whether the last driver of *job* said that it ended."""
+        """Return whether the last driver of *job* said that it ended, as after ``--once``; or there was none."""
+        holder = self._holder(job)
+        return holder is None or holder.ended_at is not None
 
     def is_running(self, job: str) -> bool:
-        """Return whether a driver of *job* may be at work."""
+        """Return whether a driver of *job* may be at work. Errs to True: one on another machine is not looked for."""
+        holder = self._holder(job)
+        if holder is None or holder.ended_at is not None:
+            return False
+        return holder.host != socket.gethostname() or self._is_alive(holder.pid)
+
+    def _holder(self, job: str) -> Claim | None:
+        version = self._tables.version(DRIVERS, self._version)
+        if version != self._version:
+            self._claims += to_claims(self._tables.rows_since(DRIVERS, self._version, version))
+            self._version = version
+        return holders(self._claims, job, [None]).get(None)
 
 
 class CheckpointProgress:
-    """Reads the checkpoints of sync_offsets and index_records, and compares them with the ends of *commit_logs*.
+    """Reads the checkpoints of sync_offsets and index_records; compares them with the ends of ``__consumer_offsets``.
 
     On a busy cluster some commit is always unread. So what was there when the ends were asked is waited for, for
     *patience_s* seconds, but not again for a query that has not moved since it was waited for in vain, and not where
@@ -49,9 +153,9 @@ class CheckpointProgress:
     """
 
     def __init__(
-        self, files: Files, config: Config, commit_logs: CommitLogs, jobs: Jobs, patience_s: float = 5.0
+        self, files: Files, config: Config, clusters: ClusterQueries, jobs: RunningJobs, patience_s: float = 5.0
     ) -> None:
-        self._commit_logs, self._jobs = commit_logs, jobs
+        self._clusters, self._jobs = clusters, jobs
         self._patience_s = patience_s
         root = config.tables.checkpoints
         self._sync = {alias: Checkpoint(files, f"{root}/{_SYNC}/{alias}") for alias in config.clusters}
@@ -66,7 +170,7 @@ class CheckpointProgress:
 
     def read(self, now_ms: int) -> JobProgress:
         """Return how far the jobs have read; a query that has never finished a batch has read nothing."""
-        asked = {alias: self._commit_logs.commit_log_ends(alias) for alias in self._sync}
+        asked = {alias: self._clusters.commit_log_ends(alias) for alias in self._sync}
         ends = {alias: each for alias, each in asked.items() if not isinstance(each, ClusterError)}
         if self._jobs.is_running(_SYNC):
             self._wait(ends)
@@ -90,7 +194,7 @@ class CheckpointProgress:
     def _held(self, alias: str, ends: Sequence[int | None], unread: Mapping[int, int]) -> Mapping[int, HeldCommits]:
         """Return what is held back of what was there when the *ends* were asked, where that is *unread*."""
         behind = [number for number, count in unread.items() if count]
-        found = self._commit_logs.held_commits(alias, behind) if behind else {}
+        found = self._clusters.held_commits(alias, behind) if behind else {}
         return {number: each for number, each in found.items() if each.stable < (ends[number] or 0)}
 
     def _wait(self, ends: Mapping[str, Sequence[int | None]]) -> None:
@@ -127,3 +231,54 @@ def _silent_ms(checkpoints: Sequence[Checkpoint], now_ms: int) -> int:
     """Return for how long no query has moved; of one that never has nobody can tell."""
     signs = [at_ms for each in checkpoints if (at_ms := each.last_sign_ms()) is not None]
     return max(0, now_ms - max(signs)) if signs else 0
+
+
+class IndexCatchUp:
+    """Waits until the index has read all that was there when the clusters were asked, *patience_s* seconds at most.
+
+    A partition that was waited for in vain is not waited for again before its index has moved; and nothing is waited
+    for where nobody indexes, by *is_indexing*.
+    """
+
+    def __init__(
+        self,
+        state: SyncState,
+        patience_s: float = 5.0,
+        clock: Clock = SYSTEM_CLOCK,
+        is_indexing: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._state, self._patience_s, self._clock = state, patience_s, clock
+        self._is_indexing = is_indexing
+        self._stuck: dict[ClusterPartition, int] = {}
+        self._has_said = False
+
+    def wait(self, metadata: MetadataByCluster) -> None:
+        """Return when everything below the ends in *metadata* is indexed, or patience is at its end."""
+        until, behind = self._clock.now() + self._patience_s, self._behind(metadata)
+        while any(self._stuck.get(partition) != indexed for partition, indexed in behind.items()):
+            if self._clock.now() >= until or not self._is_indexing():
+                self._stuck |= behind
+                return
+            self._say_once(len(behind))
+            self._clock.pause(_INDEX_POLL_S)
+            self._state.index.refresh()
+            behind = self._behind(metadata)
+
+    def _say_once(self, partitions: int) -> None:
+        """Tell a person who waits what for; a report every minute does not repeat it."""
+        if not self._has_said:
+            logger.info("waiting for the index of %d partitions, at most %.0f s", partitions, self._patience_s)
+        self._has_said = True
+
+    def _behind(self, metadata: MetadataByCluster) -> dict[ClusterPartition, int]:
+        """Return the frontiers of the partitions whose index has not reached the ends in *metadata*."""
+        behind = {}
+        with self._state.lock:
+            for alias, answer in metadata.items():
+                if isinstance(answer, ClusterError):
+                    continue
+                for topic_partition, ends in answer.ends.items():
+                    indexed = frontier(self._state.index, alias, topic_partition)
+                    if indexed < ends.log_end:
+                        behind[ClusterPartition(alias, *topic_partition)] = indexed
+        return behind

@@ -19,15 +19,11 @@ from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import follow_commits
 from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
-from offset_sync.status.cluster_queries import ClusterQueries
-from offset_sync.status.held_offsets import HeldOffsets
-from offset_sync.status.index_catch_up import IndexCatchUp
-from offset_sync.status.job_progress import CheckpointProgress
+from offset_sync.status.assessment import Rows
+from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets
+from offset_sync.status.job_progress import CheckpointProgress, IndexCatchUp, JobProgress, RunningJobs
 from offset_sync.status.record_comparison import RecordComparer
 from offset_sync.status.reporter import StatusReporter
-from offset_sync.status.rows import Rows
-from offset_sync.status.running_jobs import RunningJobs
-from offset_sync.status.stream_lag import JobProgress
 from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.report_tables import REPORT_TABLES
 from offset_sync.tables.store import TableStore

@@ -1,11 +1,18 @@
-"""What one partition's two logs say about a group's commit at the source and its position at the target."""
+"""What one partition's two logs say about a group's commit at the source and its position at the target.
+
+MirrorMaker's offsets are measured beside ours. They are shown, and nothing else: no answer, status or write follows.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from offset_sync.model.values import ABSENT, GroupPartition
+from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.state.snapshot import Commits
 from offset_sync.status.assessment import Assessment, Bools
 from offset_sync.status.log_comparison import LogComparison, LogPair
@@ -151,3 +158,30 @@ def is_outside(metadata: PartitionMetadata | None, offset: Int64s) -> Bools:
         return np.zeros(len(offset), np.bool_)
     is_outside: Bools = (offset < metadata.log_start) | (offset > metadata.log_end)
     return is_outside
+
+
+def checkpoint_offsets(said: MirrorCheckpoints | None, source: str, keys: Sequence[GroupPartition]) -> Int64s:
+    """Return where MirrorMaker would have the groups of *source*, ABSENT where it has not said; shape (keys,)."""
+    found = np.full(len(keys), ABSENT, np.int64)
+    if said is not None and said.is_there:
+        newest = (said.newest(source, key) for key in keys)
+        found[:] = [ABSENT if each is None else each.offset for each in newest]
+    return found
+
+
+def with_checkpoints(assessment: Assessment, logs: LogPair, answers: Translations, offset: Int64s) -> Assessment:
+    """Add what going on at *offset* (MirrorMaker's, ABSENT for none) would cost, compared with the translation.
+
+    ABSENT where the commit is withheld, or the target's log does not reach it. Errs to more lost: what is not known to
+    be read counts as unread.
+    """
+    is_said = offset != ABSENT
+    position = np.where(is_said, offset, 0)
+    repeats, lost = cost_at(logs, assessment.source_offset, answers, position, is_said)
+    is_known = is_said & ~IS_WITHHELD[answers.state] & ~is_outside(logs.target_metadata, position)
+    return replace(
+        assessment,
+        mirror_maker_offset=offset,
+        mirror_maker_behind=np.where(is_known, np.maximum(repeats, 0), ABSENT),
+        mirror_maker_lost=np.where(is_known, lost, ABSENT),
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +15,12 @@ from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.status.assessment import Assessment, Bools, has_text
-from offset_sync.status.held_offsets import Held, HeldOffsets
+from offset_sync.status.cluster_queries import Held, HeldOffsets
+from offset_sync.status.job_progress import JobProgress
 from offset_sync.status.staleness import ReportStaleness
-from offset_sync.status.stream_lag import JobProgress
 from offset_sync.translate.index.runs import Int64s
 
 Pair = tuple[str, str]
-NO_SOURCES: Mapping[int, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -137,43 +135,6 @@ class PresentFacts:
             hashes = coordinator_hashes([group_id for group_id, _, _ in keys[len(self._hashes) :]])
             self._hashes = np.concatenate((self._hashes, hashes))
         return progress.unread_commits(alias, self._hashes[key])
-
-
-def rows_by_home(state: SyncState, keys: KeyRows, sources: Mapping[int, str] = NO_SOURCES) -> dict[str, KeyRows]:
-    """Return those of *keys* that are to be synced, by the cluster where they are at home or that *sources* names."""
-    with state.lock:
-        included = keys[state.keys.is_included(keys)]
-        home, aliases = state.homes_of(included).home, list(state.offsets.clusters)
-        for place, row in enumerate(included.tolist() if sources else ()):
-            home[place] = aliases.index(sources[row]) if row in sources else home[place]
-        return {alias: included[home == number] for number, alias in enumerate(state.offsets.clusters)}
-
-
-def groups_of(state: SyncState, rows: KeyRows) -> set[str]:
-    """Return the groups of *rows*."""
-    return {state.offsets.keys[row].group_id for row in rows.tolist()}
-
-
-def take_in_unread(state: SyncState, homes: Mapping[str, KeyRows], held: HeldOffsets) -> None:
-    """Let positions count that are not captured at all, as those that ``cutover`` has committed at a new home."""
-    for alias, rows in homes.items():
-        with state.lock:
-            cluster = state.offsets.clusters[alias]
-            lacking = rows[cluster.position(rows)[0] < 0]
-            offset = held.at_source(alias, [state.offsets.keys[row] for row in lacking.tolist()]).offset
-            is_there = offset != ABSENT
-            cluster.own_writes.begin(lacking[is_there], offset[is_there])
-            cluster.acknowledge(lacking[is_there], offset[is_there], state.now_ms())
-
-
-def clusters_by_group(state: SyncState, keys: KeyRows) -> dict[str, list[str]]:
-    """Return, by group, all clusters that have its position of some partition among *keys*."""
-    found: dict[str, list[str]] = {}
-    with state.lock:
-        for alias in state.offsets.clusters:
-            for group_id in groups_of(state, state.rows_of(alias, keys)):
-                found.setdefault(group_id, []).append(alias)
-    return found
 
 
 def _elsewhere(assessment: Assessment, homes: Mapping[str, Collection[str]]) -> NDArray[np.object_]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +13,7 @@ from offset_sync.ingest.stream_identities import identities_at
 from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
+from offset_sync.status.cluster_queries import ClusterQueries
 
 _REMEMBERED = 200_000
 BUDGET_S = 10.0
@@ -22,15 +22,6 @@ _TOO_MANY = "its next record is still to be compared: there are many"
 _KEPT = {"timestamps": "timestamp_ms", "headers": "headers"}
 """By what ``mirror.keeps`` says of copies without stamps: the field that is the same."""
 _SAID = {"timestamp_ms": "another timestamp", "headers": "other headers"}
-
-
-class RecordSource(Protocol):
-    """Reads single records, as :class:`ClusterQueries` does."""
-
-    def first_records(
-        self, alias: str, offsets: Mapping[TopicPartition, int]
-    ) -> Mapping[TopicPartition, RecordContent] | ClusterError:
-        """Return the first record at or above an offset of each partition; left out where none came in time."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +47,13 @@ class RecordComparer:
     def __init__(
         self,
         config: Config,
-        records: RecordSource,
+        clusters: ClusterQueries,
         budget_s: float = BUDGET_S,
         clock: Clock = SYSTEM_CLOCK,
         renewed: Callable[[], Config] | None = None,
     ) -> None:
         self._config, self._renewed = config, renewed
-        self._records = records
+        self._clusters = clusters
         self._budget_s = budget_s
         self._clock = clock
         self._same: set[RecordPair] = set()
@@ -87,7 +78,7 @@ class RecordComparer:
         for pair in pairs:
             wanted.setdefault(pair.source, {})[pair.topic_partition] = pair.source_offset
             wanted.setdefault(pair.target, {})[pair.topic_partition] = pair.target_offset
-        read = {alias: self._records.first_records(alias, offsets) for alias, offsets in wanted.items()}
+        read = {alias: self._clusters.first_records(alias, offsets) for alias, offsets in wanted.items()}
         return {pair: self._difference(pair, read) for pair in pairs}
 
     def _difference(

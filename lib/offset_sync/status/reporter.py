@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 
@@ -13,49 +12,26 @@ from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, Status, TopicPartition
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.state.snapshot import Commits, MetadataByCluster, Snapshot, frontiers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
 from offset_sync.status.assess import Assessor
-from offset_sync.status.assessment import Assessment
+from offset_sync.status.assessment import Assessment, Rows, joined_rows, to_columns
 from offset_sync.status.classify import classify, needs_comparison
-from offset_sync.status.contests import sources_beside, with_contests
-from offset_sync.status.held_offsets import Coordinators, HeldOffsets, ask_active, ask_coordinators
-from offset_sync.status.present_facts import (
-    PresentFacts,
-    ReportContext,
+from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets, ask_active, ask_coordinators
+from offset_sync.status.group_homes import (
     clusters_by_group,
     groups_of,
     rows_by_home,
+    sources_beside,
     take_in_unread,
+    to_ranges,
+    uncommitted_partitions,
+    with_contests,
 )
-from offset_sync.status.record_comparison import RecordPair
-from offset_sync.status.rows import Rows, joined_rows, to_columns
-from offset_sync.status.stream_lag import JobProgress
-from offset_sync.status.uncommitted import to_ranges, uncommitted_partitions
-from offset_sync.sync.reconciliation import Fetcher
-
-
-class AskedClusters(Fetcher, Coordinators, Protocol):
-    """What a report asks of the clusters, as :class:`ClusterQueries` does."""
-
-    def mirror_checkpoints(self, aliases: Collection[str]) -> Mapping[str, MirrorCheckpoints]:
-        """Return what MirrorMaker has said by now at each cluster where it says anything."""
-
-
-class CatchUp(Protocol):
-    """Brings the index up to the ends that the clusters have named, as :class:`IndexCatchUp` does."""
-
-    def wait(self, metadata: MetadataByCluster) -> None:
-        """Return when the index has read that far, or when it has been waited for long enough."""
-
-
-class Comparer(Protocol):
-    """Compares the next records of both sides, as :class:`RecordComparer` does."""
-
-    def compare(self, pairs: Collection[RecordPair]) -> Mapping[RecordPair, str | None]:
-        """Return for each pair None where the records are the same, else in what they differ."""
+from offset_sync.status.job_progress import IndexCatchUp, JobProgress
+from offset_sync.status.present_facts import PresentFacts, ReportContext
+from offset_sync.status.record_comparison import RecordComparer, RecordPair
 
 
 class StatusReporter:
@@ -65,9 +41,9 @@ class StatusReporter:
         self,
         config: Config,
         state: SyncState,
-        clusters: AskedClusters,
-        catch_up: CatchUp,
-        comparer: Comparer,
+        clusters: ClusterQueries,
+        catch_up: IndexCatchUp,
+        comparer: RecordComparer,
     ) -> None:
         self._config, self._state = config, state
         self._clusters, self._catch_up, self._comparer = clusters, catch_up, comparer

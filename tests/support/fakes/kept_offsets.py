@@ -8,8 +8,7 @@ from builders.logs import log
 from fakes.reconciler_site import Site, config_of
 from offset_sync.model.values import ABSENT, State, TopicPartition
 from offset_sync.state.snapshot import MetadataByCluster
-from offset_sync.status.kept_offsets import KeptAnswers, KeptOffsets
-from offset_sync.status.offset_translation import OffsetTranslation
+from offset_sync.status.kept_offsets import KeptAnswers, KeptOffsets, OffsetTranslation
 
 
 class NoWait:

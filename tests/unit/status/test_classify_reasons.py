@@ -11,7 +11,7 @@ from fakes.status_site import IN_SYNC, at_target, moved, status_site
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import GroupPartition, Status
-from offset_sync.status.stream_lag import StreamLag
+from offset_sync.status.job_progress import StreamLag
 
 MINUTE_MS = 60_000
 MINUTE = {"stalled_after": "60s"}

@@ -16,7 +16,7 @@ from fakes.status_site import IN_SYNC, StatusSite, moved
 from generators.hypothesis_strategies import law
 from offset_sync.model.errors import ClusterError
 from offset_sync.state.group_homes import Move
-from offset_sync.status.stream_lag import StreamLag
+from offset_sync.status.job_progress import StreamLag
 
 UNREAD = StreamLag({0: 1, 1: 1}, 0, 2)
 READ = StreamLag({0: 0, 1: 0}, 0, 2)

@@ -12,7 +12,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.sync_state import SyncState
-from offset_sync.status.index_catch_up import IndexCatchUp
+from offset_sync.status.job_progress import IndexCatchUp
 
 ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 

@@ -1,10 +1,12 @@
-"""How far the jobs have read, from folders as Spark writes them."""
+"""How far jobs have read, by their checkpoints, and whether one is at work, by what its drivers have written down."""
 
 from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Callable, Collection, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,13 +14,73 @@ import numpy as np
 import pytest
 
 from fakes.reconciler_site import config_of
+from fakes.tables import MemoryTables
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.held_commits import HeldCommits
-from offset_sync.status.job_progress import CheckpointProgress
-from offset_sync.status.stream_lag import StreamLag
+from offset_sync.model.held_commits import HeldCommits, OpenTransaction
+from offset_sync.model.values import GroupPartition
+from offset_sync.state.claims import Claim, ended, to_rows
+from offset_sync.state.coordinators import coordinator_hashes
+from offset_sync.status.job_progress import CheckpointProgress, JobProgress, RunningJobs, StreamLag
+from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.files import Files
+
+
+def unread(progress: JobProgress, cluster: str, *groups: str) -> list[int | None]:
+    """What is unread of each group's partition; None where it is not known."""
+    counts, is_known = progress.unread_commits(cluster, coordinator_hashes(groups))
+    return [count if known else None for count, known in zip(counts.tolist(), is_known.tolist(), strict=True)]
+
+
+def test_only_the_partition_of_the_group_counts() -> None:
+    behind = coordinator_hashes(["g"])[0] % 3
+    progress = JobProgress({"X": StreamLag({0: 0, 1: 0, 2: 0} | {behind: 4}, 10, 3)})
+    others = [name for name in (f"g{number}" for number in range(50)) if coordinator_hashes([name])[0] % 3 != behind]
+    assert unread(progress, "X", "g", *others) == [4] + [0] * len(others)
+
+
+def test_what_does_not_answer_is_not_known_and_what_does_not_exist_is_read() -> None:
+    progress = JobProgress({"X": StreamLag(), "Y": StreamLag({1: 0}, 0, 2)})
+    assert unread(progress, "X", "a", "b") == [0, 0]
+    assert unread(progress, "Z", "a", "b") == [None, None]
+    odd, even = "a", "b"  # 97 and 98: partition 0 has no leader now
+    assert unread(progress, "Y", odd, even) == [0, None]
+
+
+def test_a_partition_that_came_while_being_asked_does_not_count() -> None:
+    assert unread(JobProgress({"X": StreamLag({0: 3, 1: 4}, 0, 1)}), "X", "a", "b") == [3, 3]
+
+
+def test_the_longest_silence_of_both_clusters_counts() -> None:
+    progress = JobProgress({"X": StreamLag({0: 1}, 10, 1), "Y": StreamLag({0: 1}, 30, 1)}, {"Y": 5})
+    assert (progress.sync_silent_ms("X", "Y"), progress.sync_silent_ms("X", "Z")) == (30, 10)
+    assert (progress.index_still_ms("X", "Y"), progress.index_still_ms("X", "Z")) == (5, 0)
+
+
+def test_an_open_transaction_holds_back_the_keys_behind_it_and_no_other() -> None:
+    odd, even = "a", "b"  # 97 and 98
+    keys = [GroupPartition(group, "orders", number) for group in (odd, even) for number in (0, 1)]
+    transaction = OpenTransaction("orders-app", 4001, 1_700_000_000_000)
+    held = HeldCommits(1, 20, 23, frozenset(keys[:1]), (transaction,))
+    progress = JobProgress({"X": StreamLag({0: 0, 1: 0}, 0, 2, {1: held}), "Y": StreamLag({0: 0, 1: 0}, 0, 2)})
+    reason = (
+        "an open transaction holds commits back from offset 20 of __consumer_offsets-1 at X: "
+        "producer 4001 ('orders-app', since 2023-11-14T22:13:20+00:00)"
+    )
+    assert progress.held_back("YX", keys).tolist() == [reason, None, None, None]
+    assert progress.held_back("Y", keys).tolist() == [None] * 4
+    assert progress.sync_silent_ms("X", "Y") == 0
+
+
+def test_where_it_is_not_known_what_is_held_back_all_groups_of_the_partition_wait() -> None:
+    keys = [GroupPartition(group, "orders", 0) for group in ("a", "b", "c")]
+    progress = JobProgress({"X": StreamLag({0: 0, 1: 0}, 0, 2, {1: HeldCommits(1, 20, 23, None)})})
+    found = progress.held_back("X", keys).tolist()
+    assert [reason is not None for reason in found] == [True, False, True]
+    assert "since offset 20 of __consumer_offsets-1 at X" in found[0]
+    assert "kafka-transactions.sh describe-producers names its producer" in found[0]
+
 
 NOW_MS = 1_795_000_000_000
 PATIENCE_S = 0.4
@@ -198,3 +260,37 @@ def test_a_batch_cleaned_up_while_it_is_looked_at_is_not_the_last_one(
 
     monkeypatch.setattr(checkpoint._files, "modified_ms", cleaned_up)
     assert checkpoint.last_sign_ms() == NOW_MS + 1000
+
+
+AT = datetime(2026, 3, 1, tzinfo=timezone.utc)
+HERE = Claim("sync_offsets", None, 1, "a", socket.gethostname(), 7, AT)
+ELSEWHERE = Claim("sync_offsets", None, 2, "b", "another machine", 7, AT)
+
+
+def said(*claims: Claim, is_alive: bool = True) -> tuple[bool, bool]:
+    tables = MemoryTables()
+    jobs = RunningJobs(tables, lambda _pid: is_alive)  # type: ignore[arg-type]
+    for claim in claims:
+        tables.append(DRIVERS, to_rows([claim]))
+    return jobs.is_running("sync_offsets"), jobs.has_ended("sync_offsets")
+
+
+def test_a_driver_runs_until_it_says_that_it_has_ended() -> None:
+    assert said() == (False, True)
+    assert said(HERE) == (True, False)
+    assert said(HERE, *ended([HERE], AT)) == (False, True)
+    assert said(HERE, *ended([HERE], AT), ELSEWHERE) == (True, False)
+
+
+def test_one_whose_process_is_gone_from_this_machine_neither_runs_nor_has_said_that_it_ended() -> None:
+    assert said(HERE, is_alive=False) == (False, False)
+    assert said(ELSEWHERE, is_alive=False) == (True, False)
+
+
+def test_what_is_claimed_later_is_seen_by_the_same_reader() -> None:
+    tables = MemoryTables()
+    jobs = RunningJobs(tables)  # type: ignore[arg-type]
+    assert not jobs.is_running("sync_offsets")
+    tables.append(DRIVERS, to_rows([ELSEWHERE]))
+    assert jobs.is_running("sync_offsets")
+    assert not jobs.is_running("index_records")

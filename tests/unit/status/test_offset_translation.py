@@ -17,8 +17,7 @@ from fakes.reconciler_site import ORDERS, STARTED_MS, Site, config_of
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import random_cases, random_world
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, EpochEnd, State, TopicPartition
-from offset_sync.status.kept_offsets import KeptOffsets
-from offset_sync.status.offset_translation import OffsetTranslation
+from offset_sync.status.kept_offsets import KeptOffsets, OffsetTranslation
 from offset_sync.translate.index.incarnations import Incarnation
 from oracles.translation import answers as brute_force
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -18,6 +18,8 @@ PAY = TopicPartition("pay-in", 3)
 PAIR = RecordPair("X", "Y", ORDERS, 4, 6)
 HERE = RecordContent(4, 1000, b"k", b"v", (("trace", b"1"),))
 THERE = RecordContent(6, 1000, b"k", b"v", (("IDC", b"X"), ("Offset", b"4")))
+X_ORDERS = TopicPartition("X.orders", 0)
+COPY = replace(HERE, offset=6)
 Headers = tuple[tuple[str, bytes | None], ...]
 
 
@@ -158,6 +160,16 @@ def test_a_cluster_is_known_by_its_id_where_the_mirror_has_that() -> None:
     assert compared_by_ids(of_redpanda(b"id-X", 4), {"Y": "id-Y"}) == "the next record's headers cannot be read"
 
 
+def test_ids_that_become_known_later_count_from_then_on() -> None:
+    """``index_records`` keeps them, and may be started after whoever compares."""
+    kafka, mirror = {"kafka": {"bootstrap.servers": "x:1"}}, {"preset": "redpanda-migrator"}
+    unknown = parse_config({"clusters": {"X": kafka, "Y": kafka}, "mirror": mirror, "topics": {"include": [".*"]}}, {})
+    known = [unknown, unknown.with_origins({"X": "id-X", "Y": "id-Y"})]
+    reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): replace(THERE, headers=of_redpanda(b"id-X", 4))})
+    comparing = RecordComparer(unknown, reader, renewed=lambda: known.pop(0))
+    assert [comparing.compare([PAIR])[PAIR] for _ in range(2)] == ["the next record's headers cannot be read", None]
+
+
 def test_a_place_header_has_the_name_at_the_origin_and_means_nothing_there() -> None:
     kafka = {"kafka": {"bootstrap.servers": "x:1"}}
     mirror = {"place_header": "Place", "names": "mm2"}
@@ -186,6 +198,41 @@ def test_a_cluster_that_does_not_answer_leaves_the_others_compared() -> None:
     }
     third = RecordPair("X", "Z", ORDERS, 4, 6)
     assert comparer(reader).compare([third]) == {third: "its next record at Z could not be read to compare it"}
+
+
+# From a mirror that stamps nothing: by all that it keeps
+
+OTHER_COPIES = [
+    (replace(COPY, key=b"K"), "another key"),
+    (replace(COPY, value=b"V"), "another value"),
+    (replace(COPY, timestamp_ms=1001), "another timestamp"),
+    (replace(COPY, headers=()), "other headers"),
+]
+
+
+def compared_by_contents(there: RecordContent, keeps: Sequence[str] = ("timestamps", "headers")) -> str | None:
+    """What is said of ``HERE`` at X, and of this record at Y."""
+    clusters = {alias: {"kafka": {"bootstrap.servers": "x:1"}} for alias in ("X", "Y")}
+    mirror = {"identity": "fingerprint", "names": "mm2", "keeps": list(keeps)}
+    config = parse_config({"clusters": clusters, "mirror": mirror, "topics": {"include": [".*"]}}, {})
+    reader = Reader({("X", X_ORDERS): HERE, ("Y", X_ORDERS): there})
+    pair = replace(PAIR, topic_partition=X_ORDERS)
+    return RecordComparer(config, reader).compare([pair])[pair]
+
+
+def test_what_has_the_same_contents_is_the_same_though_nothing_says_where_it_was_produced() -> None:
+    assert compared_by_contents(COPY) is None
+
+
+@pytest.mark.parametrize(("there", "what"), OTHER_COPIES)
+def test_all_that_the_mirror_keeps_is_compared(there: RecordContent, what: str) -> None:
+    assert compared_by_contents(there) == f"the next record has {what} on each side"
+
+
+@pytest.mark.parametrize(("there", "what"), OTHER_COPIES)
+def test_what_it_does_not_keep_may_differ(there: RecordContent, what: str) -> None:
+    is_kept = what in ("another key", "another value")
+    assert (compared_by_contents(there, keeps=[]) is not None) is is_kept
 
 
 # Several pairs

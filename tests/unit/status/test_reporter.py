@@ -20,8 +20,8 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.status import assess
+from offset_sync.status.job_progress import StreamLag
 from offset_sync.status.reporter import StatusReporter
-from offset_sync.status.stream_lag import StreamLag
 from oracles.translation import Case
 
 PAY = TopicPartition("pay-in", 0)

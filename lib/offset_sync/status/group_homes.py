@@ -1,0 +1,191 @@
+"""Where groups are at home, what is said of those that commit at two clusters, and what a group never committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TypeAlias
+
+import numpy as np
+
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import ABSENT, GroupPartition, State
+from offset_sync.state.key_index import KeyRows
+from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
+from offset_sync.state.snapshot import MetadataByCluster
+from offset_sync.state.sync_state import Side, SyncState
+from offset_sync.status.assessment import Assessment, Codes
+from offset_sync.status.cluster_queries import HeldOffsets
+from offset_sync.status.format import to_duration
+
+GroupTopic: TypeAlias = "tuple[str, str]"
+"""A group, and the stream of a topic that it commits."""
+NO_SOURCES: Mapping[int, str] = MappingProxyType({})
+
+
+def rows_by_home(state: SyncState, keys: KeyRows, sources: Mapping[int, str] = NO_SOURCES) -> dict[str, KeyRows]:
+    """Return those of *keys* that are to be synced, by the cluster where they are at home or that *sources* names."""
+    with state.lock:
+        included = keys[state.keys.is_included(keys)]
+        home, aliases = state.homes_of(included).home, list(state.offsets.clusters)
+        for place, row in enumerate(included.tolist() if sources else ()):
+            home[place] = aliases.index(sources[row]) if row in sources else home[place]
+        return {alias: included[home == number] for number, alias in enumerate(state.offsets.clusters)}
+
+
+def groups_of(state: SyncState, rows: KeyRows) -> set[str]:
+    """Return the groups of *rows*."""
+    return {state.offsets.keys[row].group_id for row in rows.tolist()}
+
+
+def take_in_unread(state: SyncState, homes: Mapping[str, KeyRows], held: HeldOffsets) -> None:
+    """Let positions count that are not captured at all, as those that ``cutover`` has committed at a new home."""
+    for alias, rows in homes.items():
+        with state.lock:
+            cluster = state.offsets.clusters[alias]
+            lacking = rows[cluster.position(rows)[0] < 0]
+            offset = held.at_source(alias, [state.offsets.keys[row] for row in lacking.tolist()]).offset
+            is_there = offset != ABSENT
+            cluster.own_writes.begin(lacking[is_there], offset[is_there])
+            cluster.acknowledge(lacking[is_there], offset[is_there], state.now_ms())
+
+
+def clusters_by_group(state: SyncState, keys: KeyRows) -> dict[str, list[str]]:
+    """Return, by group, all clusters that have its position of some partition among *keys*."""
+    found: dict[str, list[str]] = {}
+    with state.lock:
+        for alias in state.offsets.clusters:
+            for group_id in groups_of(state, state.rows_of(alias, keys)):
+                found.setdefault(group_id, []).append(alias)
+    return found
+
+
+def reason_of_both(sides: Sequence[Side], now_ms: int, written_by_mirror_maker: Sequence[str] = ()) -> str:
+    """Return why nothing is written for what is committed at all *sides*, with what to do.
+
+    *written_by_mirror_maker* are those of them whose commit is just what MirrorMaker's group sync would write there.
+    """
+    told = [f"{each.cluster} ({_offset(each)}, {to_duration(max(now_ms - each.at_ms, 0))} ago)" for each in sides]
+    text = f"committed at both {' and '.join(told)} within sync.home_silence: "
+    if not written_by_mirror_maker:
+        return text + "stop one reader, or decide with cutover"
+    where = " and ".join(written_by_mirror_maker)
+    return text + f"written by MirrorMaker's group sync at {where}: set sync.group.offsets.enabled = false"
+
+
+def with_contests(
+    assessment: Assessment,
+    found: Mapping[int, Sequence[Side]],
+    checkpoints: Mapping[str, MirrorCheckpoints],
+    now_ms: int,
+) -> Assessment:
+    """Withhold the rows in *found*, which are committed at both, and say where; *checkpoints* are MirrorMaker's."""
+    reason, doubt = np.full((2, len(assessment.key)), None, np.object_)
+    state: Codes = assessment.state.copy()
+    for row, key in enumerate(assessment.key.tolist()):
+        if sides := found.get(key):
+            written = _by_mirror_maker(assessment.keys[row], sides, checkpoints)
+            state[row], reason[row] = State.COMMITTED_AT_BOTH, reason_of_both(sides, now_ms, written)
+            doubt[row] = f"written by MirrorMaker's group sync at {' and '.join(written)}" if written else None
+    return replace(assessment, state=state, contest=reason, mirror_maker_doubt=doubt)
+
+
+def sources_beside(
+    state: SyncState, contests: Mapping[int, Sequence[Side]], checkpoints: Mapping[str, MirrorCheckpoints]
+) -> dict[int, str]:
+    """Return, of keys that two clusters commit, the one that is not MirrorMaker's, where just one is.
+
+    There the group reads: a report compares what MirrorMaker makes of that commit with what we would.
+    """
+    found = {}
+    for row, sides in contests.items():
+        written = _by_mirror_maker(state.offsets.keys[row], sides, checkpoints)
+        if others := [each.cluster for each in sides if written and each.cluster not in written]:
+            found[row] = others[0]
+    return found
+
+
+def _by_mirror_maker(
+    key: GroupPartition, sides: Sequence[Side], checkpoints: Mapping[str, MirrorCheckpoints]
+) -> list[str]:
+    """Return the clusters of *sides* that hold just the newest checkpoint of what is committed at another one."""
+    found = []
+    for each in sides:
+        said = checkpoints.get(each.cluster)
+        newest = [said.newest(other.cluster, key) for other in sides if other is not each] if said is not None else []
+        if any(one is not None and one.offset == each.offset for one in newest):
+            found.append(each.cluster)
+    return found
+
+
+def _offset(side: Side) -> str:
+    return "nothing" if side.offset == ABSENT else str(side.offset)
+
+
+def uncommitted_partitions(
+    state: SyncState,
+    pair: tuple[str, str],
+    keys: Iterable[GroupPartition],
+    held: HeldOffsets,
+    metadata: MetadataByCluster,
+) -> dict[GroupTopic, list[int]]:
+    """Return, of the groups and topics in *keys*, the partitions of either cluster that have an offset at neither.
+
+    What is not known to be there is left out: of one that does not answer the partitions that are indexed count.
+    *keys* are those of which *pair*'s source is the home; an offset counts by the coordinators or else by the tables.
+    """
+    source, target = pair
+    known: dict[GroupTopic, set[int]] = {}
+    for group_id, topic, partition in keys:
+        known.setdefault((group_id, topic), set()).add(partition)
+    answers = [held.as_source.get(source, {}), held.as_target.get(target, {})]
+    found = {}
+    for (group_id, topic), committed in known.items():
+        count = max(_partitions(state, alias, topic, metadata) for alias in pair)
+        if count <= len(committed):
+            continue
+        for each in (answer.get(group_id) for answer in answers):
+            if each is not None and not isinstance(each, ClusterError):
+                committed |= {place.partition for place in each if place.topic == topic}
+        committed |= _captured(state, pair, group_id, topic, count)
+        if left := [number for number in range(count) if number not in committed]:
+            found[group_id, topic] = left
+    return found
+
+
+def to_ranges(numbers: Iterable[int]) -> str:
+    """Return ascending *numbers* as ``1, 4-7``."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and found[-1][-1] == number - 1:
+            found[-1][1:] = [number]
+        else:
+            found.append([number])
+    return ", ".join("-".join(map(str, each)) for each in found)
+
+
+def from_ranges(text: str) -> list[int]:
+    """Return the numbers that :func:`to_ranges` has written."""
+    found: list[int] = []
+    for each in text.split(", "):
+        first, _, last = each.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def _partitions(state: SyncState, alias: str, topic: str, metadata: MetadataByCluster) -> int:
+    said = metadata.get(alias)
+    known = None if said is None or isinstance(said, ClusterError) else said.topics.get(topic)
+    return known.partitions if known is not None else state.index.partitions(alias, topic)
+
+
+def _captured(state: SyncState, pair: tuple[str, str], group_id: str, topic: str, count: int) -> set[int]:
+    """Return the partitions of which the tables have an offset at either cluster."""
+    wanted = [GroupPartition(group_id, topic, number) for number in range(count)]
+    with state.lock:
+        unknown = state.offsets.unknown(wanted)
+        known = [each for each in wanted if each not in unknown]
+        rows = state.offsets.ids(known)
+        is_there = [state.offsets.clusters[alias].columns["actual_offset"][rows] >= 0 for alias in pair]
+    return {each.partition for each, *there in zip(known, *is_there, strict=True) if any(there)}

@@ -1,0 +1,143 @@
+"""Groups that two clusters commit: withheld, with both sides named; and partitions that a group has never committed."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.logs import log
+from builders.mirror_checkpoints import MemoryCheckpoints, checkpoint, checkpoints_at
+from fakes.clusters import GroupOffset
+from fakes.reconciler_site import ORDERS, config_of
+from fakes.status_site import StatusSite
+from generators.hypothesis_strategies import law
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import TopicPartition
+from offset_sync.state.sync_state import Side
+from offset_sync.status.group_homes import from_ranges, reason_of_both, to_ranges
+from offset_sync.status.health import find_notes
+from offset_sync.tables.report_tables import SYNC_STATUS
+
+NOW_MS = 1_800_000_000_000
+SIDES = [Side("dc1", 100, NOW_MS - 3_000), Side("dc2", 60, NOW_MS - 1_000)]
+BOTH = "committed at both dc1 (100, 3 s ago) and dc2 (60, 1 s ago) within sync.home_silence: "
+
+
+def test_both_sides_are_named_with_their_last_commits_and_what_to_do() -> None:
+    assert reason_of_both(SIDES, NOW_MS) == f"{BOTH}stop one reader, or decide with cutover"
+
+
+def test_mirror_makers_group_sync_is_named_where_it_has_said_just_that() -> None:
+    expected = f"{BOTH}written by MirrorMaker's group sync at dc2: set sync.group.offsets.enabled = false"
+    assert reason_of_both(SIDES, NOW_MS, ["dc2"]) == expected
+
+
+def test_times_to_come_and_offsets_that_are_gone_can_be_told() -> None:
+    text = reason_of_both([Side("dc1", -1, NOW_MS + 50), SIDES[1]], NOW_MS)
+    assert text.startswith("committed at both dc1 (nothing, 0 s ago) and dc2 (60, 1 s ago)")
+
+
+def twins(at_x: int, at_y: int) -> StatusSite:
+    """A group that commits at Y first, and at X after it."""
+    site = StatusSite(config_of(["X", "Y"], sync={"home_silence": "5m"}))
+    for alias in "XY":
+        site.put(log(alias, "X0:10"))
+    site.commit("Y", "g", at_y)
+    site.pass_time(2_999)
+    site.commit("X", "g", at_x)
+    return site
+
+
+def test_a_report_withholds_it_and_costs_are_not_known() -> None:
+    site = twins(8, 3)
+    (row,) = site.report()
+    assert (row["source_cluster"], row["status"], row["state"]) == ("X", "Withheld", "COMMITTED_AT_BOTH")
+    assert row["reason"].startswith("committed at both X (8, 0 s ago) and Y (3, 3 s ago) within sync.home_silence")
+    assert (row["wanted_offset"], row["duplicates"], row["lost"]) == (None, None, None)
+
+
+@pytest.mark.parametrize("is_later", [True, False])
+@pytest.mark.parametrize(("said", "is_named"), [(3, True), (4, False)])
+def test_a_checkpoint_with_that_very_offset_names_mirror_maker(said: int, is_named: bool, is_later: bool) -> None:
+    site = twins(8, 3)
+    if is_later:  # so that Y looks like the home
+        site.commit("Y", "g", 3)
+    checkpoints = MemoryCheckpoints([checkpoint(said, site.clock_ms[0])])
+    site.checkpoints["Y"] = checkpoints_at("Y", {"X": [checkpoints]})
+    site.checkpoints["Y"].refresh(1.0)
+    (row,) = site.report()
+    # Where MirrorMaker is named the group reads at the other one, and its offset is compared with ours.
+    assert row["source_cluster"] == ("Y" if is_later and not is_named else "X")
+    assert row["mirror_maker_behind"] == (5 if is_named else 4 if row["source_cluster"] == "X" else None)
+    assert ("written by MirrorMaker's group sync at Y: set sync" in row["reason"]) == is_named
+    assert row["mirror_maker_doubt"] == ("written by MirrorMaker's group sync at Y" if is_named else None)
+
+
+OTHER = TopicPartition("orders", 2)
+
+
+def site_with(partitions: int) -> StatusSite:
+    site = StatusSite(config_of(["X", "Y"], status={"stalled_after": "2h"}))
+    for alias in "XY":
+        site.put(log(alias, "X0:10"), partitions=partitions)
+    site.commit("X", "g", 4)
+    site.reconciled()
+    return site
+
+
+def test_what_has_no_offset_at_either_cluster_is_named() -> None:
+    site = site_with(4)
+    assert site.row()["uncommitted"] == "1-3"
+    site.clusters["Y"].group_offsets["g", OTHER] = GroupOffset(0, "")
+    assert site.row()["uncommitted"] == "1, 3"
+    assert site_with(1).row()["uncommitted"] is None
+
+
+def test_without_an_answer_of_a_coordinator_the_tables_tell() -> None:
+    site = site_with(3)
+    site.clusters["X"].commit("g", OTHER, 7)
+    site.read_all()
+    site.refusing = {"g": ClusterError("X", "not coordinated")}
+    found = {row["partition"]: row["uncommitted"] for row in site.report()}
+    assert found[0] == "1"
+
+
+@pytest.mark.parametrize("silent", ["X", "Y"])
+def test_one_that_does_not_answer_is_as_the_index_knows_it(silent: str) -> None:
+    site = site_with(3)
+    site.clusters[silent].is_down = True
+    assert site.row()["uncommitted"] == "1-2", "the other one has them"
+    for alias in "XY":
+        site.clusters[alias].is_down = True
+    assert site.row()["uncommitted"] is None
+
+
+@pytest.mark.parametrize("longer", ["X", "Y"])
+def test_a_partition_that_only_one_of_the_clusters_has_is_named(longer: str) -> None:
+    site = site_with(1)
+    site.put(log(longer, "X0:10"), partitions=2)
+    assert site.row()["uncommitted"] == "1"
+
+
+def test_a_report_says_it_once_for_each_group_and_topic() -> None:
+    rows = site_with(4).report()
+    table = pa.Table.from_pylist([{**row, "source_committed_at": None} for row in rows * 2], SYNC_STATUS.arrow_schema)
+    (note,) = find_notes(table)
+    assert note == (
+        "1 topic of groups with partitions that they never committed (g: orders 1-3): "
+        "cutover apply commits the target's start there"
+    )
+
+
+@law(200)
+@given(st.sets(st.integers(0, 40), min_size=1))
+def test_ranges_are_read_as_they_are_written(numbers: set[int]) -> None:
+    assert from_ranges(to_ranges(sorted(numbers))) == sorted(numbers)
+
+
+@pytest.mark.parametrize(("numbers", "text"), [([1], "1"), ([1, 2], "1-2"), ([0, 2, 3, 4, 9], "0, 2-4, 9")])
+def test_neighbours_are_told_as_a_range(numbers: list[int], text: str) -> None:
+    assert to_ranges(numbers) == text
+    assert ORDERS.partition == 0
