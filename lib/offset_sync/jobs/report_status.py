@@ -20,7 +20,7 @@ from offset_sync.model.text import visible
 from offset_sync.state.clock_offset import system_now_ms
 from offset_sync.state.cluster_clock import WRONG_MS
 from offset_sync.status.assessment import Rows
-from offset_sync.status.drift import Drift, DriftWindow, Offsets, PairPartition
+from offset_sync.status.drift import DriftWindow
 from offset_sync.status.format import to_duration
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.outputs import ReportOutput, open_outputs, unhealthy
@@ -39,8 +39,7 @@ class StatusJob:
         self, config: Config, state: LiveState, stop: threading.Event, outputs: Sequence[ReportOutput]
     ) -> None:
         self._config, self._state, self._stop, self._outputs = config, state, stop, outputs
-        window_ms = int(config.status.drift_window.total_seconds() * 1000)
-        self._drift = DriftWindow(window_ms, config.status.drift_threshold)
+        self._drift = DriftWindow(config.status.drift_window, config.status.drift_threshold)
         self._series = SYNC_DRIFT.arrow_schema.empty_table()
 
     def run_once(self) -> Report:
@@ -48,7 +47,7 @@ class StatusJob:
         now_ms = system_now_ms()
         now = datetime.fromtimestamp(now_ms / 1000, timezone.utc)
         status = to_status_table(self._state.report(now_ms), now)
-        drift = to_drift_table(self._drift.add(now_ms, positions_of(status)), now)
+        drift = self._drift.add(status, now)
         self._state.tables.replace(SYNC_STATUS, status)
         self._state.tables.append(SYNC_DRIFT, drift)
         self._series = pa.concat_tables([self._series, drift])
@@ -133,31 +132,3 @@ def to_status_table(rows: Rows, now: datetime) -> pa.Table:
         elif field.name not in columns:
             columns[field.name] = pa.array(rows.get(field.name, []), field.type)
     return pa.table(columns).select(SYNC_STATUS.names).cast(schema)
-
-
-def positions_of(status: pa.Table) -> dict[PairPartition, Offsets]:
-    """Return each group's offsets at both clusters, of the partitions where it has both."""
-    names = ("source_cluster", "target_cluster", "group_id", "topic", "partition", "source_offset", "target_offset")
-    rows = zip(*(status.column(name).to_pylist() for name in names), strict=True)
-    return {PairPartition(*row[:5]): Offsets(row[5], row[6]) for row in rows if row[6] is not None}
-
-
-def to_drift_table(drifts: Collection[Drift], now: datetime) -> pa.Table:
-    """Return rows of sync_drift."""
-    rows = [
-        {
-            "at": now,
-            "source_cluster": each.series.source,
-            "target_cluster": each.series.target,
-            "group_id": each.series.group_id,
-            "partitions": each.partitions,
-            "source_offsets": each.source_offsets,
-            "target_offsets": each.target_offsets,
-            "drift": each.drift,
-            "change": each.change,
-            "windowed_change": each.windowed_change,
-            "is_converged": each.is_converged,
-        }
-        for each in drifts
-    ]
-    return pa.Table.from_pylist(rows, SYNC_DRIFT.arrow_schema)

@@ -12,100 +12,62 @@ depends on how the logs are filled::
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offset_sync.status.report import GROUP, PAIR
+from offset_sync.tables.report_tables import SYNC_DRIFT
+
+_PARTITION = (*GROUP, "topic", "partition")
+_SUMS = ("source_offset", "target_offset", "drift", "change", "windowed_change")
 
 
-class PairPartition(NamedTuple):
-    """A partition of a group between two clusters."""
-
-    source: str
-    target: str
-    group_id: str
-    topic: str
-    partition: int
-
-
-class Series(NamedTuple):
-    """What a curve is of: a group between two clusters, or with ``group_id`` None all groups of the pair."""
-
-    source: str
-    target: str
-    group_id: str | None
-
-
-class Offsets(NamedTuple):
-    """A group's offsets in one partition at both clusters."""
-
-    source: int
-    target: int
-
-
-@dataclass(frozen=True)
-class Drift:
-    """One row of sync_drift but ``at``; *change* and *windowed_change* leave out partitions seen for the first time."""
-
-    series: Series
-    partitions: int
-    source_offsets: int
-    target_offsets: int
-    change: int
-    windowed_change: int
-    is_converged: bool
-
-    @property
-    def drift(self) -> int:
-        """The difference itself."""
-        return self.source_offsets - self.target_offsets
-
-
-@dataclass
 class DriftWindow:
-    """Keeps what was seen for *window_ms*; a group has converged within *threshold* records, a pair within its sum."""
+    """Keeps what was seen for *window*; a group has converged within *threshold* records, a pair within their sum."""
 
-    window_ms: int
-    threshold: int
-    _seen: dict[PairPartition, deque[tuple[int, int]]] = field(default_factory=dict)
+    def __init__(self, window: timedelta, threshold: int) -> None:
+        self._window, self._threshold = window, threshold
+        self._seen: dict[tuple[Any, ...], deque[tuple[datetime, int]]] = {}
 
-    def add(self, at_ms: int, positions: Mapping[PairPartition, Offsets]) -> list[Drift]:
-        """Take in the present offsets of all groups; return a row per group and one per pair, each pair's first."""
-        changes: dict[Series, list[tuple[Offsets, int, int]]] = {}
-        for partition, offsets in positions.items():
-            last, windowed = self._changes(at_ms, partition, offsets.source - offsets.target)
-            of_pair = Series(partition.source, partition.target, None)
-            for series in (of_pair, of_pair._replace(group_id=partition.group_id)):
-                changes.setdefault(series, []).append((offsets, last, windowed))
-        for partition in self._seen.keys() - positions.keys():
-            del self._seen[partition]
-        groups: dict[tuple[str, str], int] = {}
-        for pair in (series[:2] for series in changes if series.group_id is not None):
-            groups[pair] = groups.get(pair, 0) + 1
-        return [self._row(series, found, groups[series[:2]]) for series, found in sorted(changes.items(), key=_order)]
+    def add(self, status: pa.Table, now: datetime) -> pa.Table:
+        """Take in rows of sync_status; return rows of sync_drift, of the pairs and then of their groups.
 
-    def _changes(self, at_ms: int, partition: PairPartition, drift: int) -> tuple[int, int]:
-        seen = self._seen.setdefault(partition, deque())
+        Partitions count that have an offset at both clusters. One that is seen for the first time has not changed.
+        """
+        rows = status.filter(pc.is_valid(status["target_offset"]))
+        drift = pc.subtract(rows["source_offset"], rows["target_offset"])
+        keys = list(zip(*(rows[name].to_pylist() for name in _PARTITION), strict=True))
+        self._seen = {key: self._seen.get(key, deque()) for key in keys}
+        changes = [self._changes(key, each, now) for key, each in zip(keys, drift.to_pylist(), strict=True)]
+        change, windowed = np.array(changes, np.int64).reshape(-1, 2).T
+        columns = {"drift": drift, "change": pa.array(change), "windowed_change": pa.array(windowed)}
+        rows = pa.table({name: rows[name] for name in (*GROUP, "source_offset", "target_offset")} | columns)
+        return pa.concat_tables([self._series(rows, by, now) for by in (PAIR, GROUP)])
+
+    def _changes(self, key: tuple[Any, ...], drift: int, now: datetime) -> tuple[int, int]:
+        """Return the change of a partition's drift since the row before, and over the window."""
+        seen = self._seen[key]
         before = seen[-1][1] if seen else drift
-        seen.append((at_ms, drift))
+        seen.append((now, drift))
         # The last one before the window stays: the change over the window is counted from there.
-        while len(seen) > 2 and seen[1][0] <= at_ms - self.window_ms:
+        while len(seen) > 2 and seen[1][0] <= now - self._window:
             seen.popleft()
         return drift - before, drift - seen[0][1]
 
-    def _row(self, series: Series, found: Sequence[tuple[Offsets, int, int]], groups: int) -> Drift:
-        windowed = sum(each for _, _, each in found)
-        allowed = self.threshold * (groups if series.group_id is None else 1)
-        return Drift(
-            series=series,
-            partitions=len(found),
-            source_offsets=sum(offsets.source for offsets, _, _ in found),
-            target_offsets=sum(offsets.target for offsets, _, _ in found),
-            change=sum(each for _, each, _ in found),
-            windowed_change=windowed,
-            is_converged=abs(windowed) <= allowed,
-        )
-
-
-def _order(item: tuple[Series, object]) -> tuple[str, str, str]:
-    source, target, group_id = item[0]
-    return source, target, "" if group_id is None else f" {group_id}"
+    def _series(self, rows: pa.Table, by: Sequence[str], now: datetime) -> pa.Table:
+        wanted = [*((name, "sum") for name in _SUMS), ("group_id", "count_distinct"), ([], "count_all")]
+        names = [*by, "source_offsets", "target_offsets", *_SUMS[2:], "groups", "partitions"]
+        found = rows.group_by(list(by)).aggregate(wanted).rename_columns(names)
+        found = found.sort_by([(name, "ascending") for name in by])
+        is_converged = pc.less_equal(pc.abs(found["windowed_change"]), pc.multiply(found["groups"], self._threshold))
+        added = {"at": pa.repeat(now, len(found)), "is_converged": is_converged}
+        if "group_id" not in by:
+            added["group_id"] = pa.nulls(len(found), pa.string())
+        for name, values in added.items():
+            found = found.append_column(name, values)
+        return found.select(SYNC_DRIFT.names).cast(SYNC_DRIFT.arrow_schema)

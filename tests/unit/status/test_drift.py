@@ -3,68 +3,97 @@
 from __future__ import annotations
 
 import random
+from datetime import datetime, timedelta, timezone
+from typing import Any
 
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
-from offset_sync.status.drift import Drift, DriftWindow, Offsets, PairPartition
+from offset_sync.status.drift import DriftWindow
+from offset_sync.tables.report_tables import SYNC_STATUS
 
-A = PairPartition("X", "Y", "a", "orders", 0)
-B = PairPartition("X", "Y", "b", "orders", 1)
+Row = dict[str, Any]
+START = datetime(2026, 3, 1, tzinfo=timezone.utc)
 
 
-def of(found: list[Drift], group_id: str | None) -> Drift:
-    (one,) = [drift for drift in found if drift.series == ("X", "Y", group_id)]
+class Drifting:
+    """A window of so many ms; *a* is the group in orders-0, *b* that in orders-1."""
+
+    def __init__(self, window_ms: int, threshold: int = 0) -> None:
+        self.window = DriftWindow(timedelta(milliseconds=window_ms), threshold)
+
+    def add(self, at_ms: int, **offsets: tuple[int, int | None]) -> list[Row]:
+        """Return the rows of sync_drift where the groups stand at these offsets, at the source and at the target."""
+        pair = {"source_cluster": "X", "target_cluster": "Y", "topic": "orders"}
+        rows = [
+            {**pair, "group_id": group_id, "partition": "ab".index(group_id), "source_offset": f, "target_offset": g}
+            for group_id, (f, g) in offsets.items()
+        ]
+        status = pa.Table.from_pylist(rows, SYNC_STATUS.arrow_schema)
+        found: list[Row] = self.window.add(status, START + timedelta(milliseconds=at_ms)).to_pylist()
+        return found
+
+
+def of(found: list[Row], group_id: str | None) -> Row:
+    (one,) = [row for row in found if row["group_id"] == group_id]
     return one
 
 
 def test_while_the_sync_works_the_difference_stays_and_nothing_changes() -> None:
-    window = DriftWindow(1000, 0)
+    drifting = Drifting(1000)
     for second in range(5):
-        found = window.add(second * 1000, {A: Offsets(100 + second * 10, 40 + second * 10)})
-        assert (of(found, "a").drift, of(found, "a").change, of(found, "a").windowed_change) == (60, 0, 0)
-        assert of(found, "a").is_converged
+        row = of(drifting.add(second * 1000, a=(100 + second * 10, 40 + second * 10)), "a")
+        assert (row["drift"], row["change"], row["windowed_change"]) == (60, 0, 0)
+        assert row["is_converged"]
+        assert row["at"] == START + timedelta(seconds=second)
 
 
 def test_when_the_sync_stops_the_change_of_the_window_grows_and_falls_again_after_it() -> None:
-    window = DriftWindow(3000, 25)
+    drifting = Drifting(3000, 25)
     source = [0, 10, 20, 30, 40, 40, 40, 40, 40]
-    found = [of(window.add(n * 1000, {A: Offsets(offset, 0)}), "a") for n, offset in enumerate(source)]
-    assert [one.change for one in found] == [0, 10, 10, 10, 10, 0, 0, 0, 0]
-    assert [one.windowed_change for one in found] == [0, 10, 20, 30, 30, 20, 10, 0, 0]
-    assert [one.is_converged for one in found] == [True, True, True, False, False, True, True, True, True]
+    found = [of(drifting.add(n * 1000, a=(offset, 0)), "a") for n, offset in enumerate(source)]
+    assert [row["change"] for row in found] == [0, 10, 10, 10, 10, 0, 0, 0, 0]
+    assert [row["windowed_change"] for row in found] == [0, 10, 20, 30, 30, 20, 10, 0, 0]
+    assert [row["is_converged"] for row in found] == [True, True, True, False, False, True, True, True, True]
 
 
 def test_a_pair_is_the_sum_of_its_groups_and_comes_first() -> None:
-    window = DriftWindow(1000, 10)
-    window.add(0, {A: Offsets(5, 1), B: Offsets(7, 7)})
-    found = window.add(500, {A: Offsets(25, 6), B: Offsets(7, 2)})
-    assert [one.series[2] for one in found] == [None, "a", "b"]
+    drifting = Drifting(1000, 10)
+    drifting.add(0, a=(5, 1), b=(7, 7))
+    found = drifting.add(500, b=(7, 2), a=(25, 6))
+    assert [row["group_id"] for row in found] == [None, "a", "b"]
     pair = found[0]
-    assert (pair.partitions, pair.source_offsets, pair.target_offsets) == (2, 32, 8)
-    assert (pair.drift, pair.change, pair.windowed_change) == (24, 20, 20)
+    assert (pair["partitions"], pair["source_offsets"], pair["target_offsets"]) == (2, 32, 8)
+    assert (pair["drift"], pair["change"], pair["windowed_change"]) == (24, 20, 20)
     # Each group may be away by ten.
-    assert [one.is_converged for one in found] == [True, False, True]
+    assert [row["is_converged"] for row in found] == [True, False, True]
 
 
 def test_a_partition_that_appears_changes_nothing_and_one_that_comes_back_starts_anew() -> None:
-    window = DriftWindow(10_000, 0)
-    window.add(0, {A: Offsets(5, 5)})
-    assert of(window.add(1, {A: Offsets(5, 5), B: Offsets(1000, 3)}), None).windowed_change == 0
-    window.add(2, {A: Offsets(5, 5)})
-    found = window.add(3, {A: Offsets(5, 5), B: Offsets(4000, 3)})
-    assert (of(found, "b").change, of(found, "b").windowed_change, of(found, None).is_converged) == (0, 0, True)
+    drifting = Drifting(10_000)
+    drifting.add(0, a=(5, 5))
+    assert of(drifting.add(1, a=(5, 5), b=(1000, 3)), None)["windowed_change"] == 0
+    drifting.add(2, a=(5, 5))
+    found = drifting.add(3, a=(5, 5), b=(4000, 3))
+    row = of(found, "b")
+    assert (row["change"], row["windowed_change"], of(found, None)["is_converged"]) == (0, 0, True)
+
+
+def test_a_group_without_an_offset_at_the_target_has_no_drift() -> None:
+    assert Drifting(1000).add(0, a=(5, None)) == []
+    assert [row["group_id"] for row in Drifting(1000).add(0, a=(5, None), b=(5, 3))] == [None, "b"]
 
 
 @law(100)
 @given(st.integers(0, 10**6), st.sampled_from([0, 1000, 5000]))
 def test_the_change_of_the_window_is_the_sum_of_the_changes_in_it(seed: int, window_ms: int) -> None:
-    rng, window = random.Random(seed), DriftWindow(window_ms, 0)
+    rng, drifting = random.Random(seed), Drifting(window_ms)
     at_ms, changes = 0, list[tuple[int, int]]()
     for _ in range(12):
         at_ms += rng.choice([500, 1000, 3000])
-        found = of(window.add(at_ms, {A: Offsets(rng.randint(0, 99), rng.randint(0, 99))}), "a")
-        changes.append((at_ms, found.change))
+        row = of(drifting.add(at_ms, a=(rng.randint(0, 99), rng.randint(0, 99))), "a")
+        changes.append((at_ms, row["change"]))
         inside = [change for when, change in changes if when > at_ms - max(window_ms, 1)]
-        assert found.windowed_change == sum(inside)
+        assert row["windowed_change"] == sum(inside)
