@@ -125,7 +125,7 @@ class LiveClusters:
     def partition_statuses(self, groups: Collection[str]) -> dict[str, list[PartitionStatus]]:
         """Return, per group, the status of the partitions whose newest commit is the source's."""
         self._moving |= {*groups}
-        rows = self._live.report_groups(groups, system_now_ms())
+        rows = self._live.report(system_now_ms(), groups)
         found: dict[str, list[PartitionStatus]] = {}
         for each in to_statuses(rows, self._source, self._target):
             place = each.topic_partition

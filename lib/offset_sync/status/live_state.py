@@ -69,19 +69,12 @@ class LiveState:
             time.monotonic() - began,
         )
 
-    def report(self, now_ms: int) -> Rows:
-        """Report on everything."""
+    def report(self, now_ms: int, groups: Collection[str] | None = None) -> Rows:
+        """Report on *groups*, or on everything."""
         self._follow()
-        held = self._reporter.ask(self.state.all_rows())
+        held = self.ask(groups)
         progress = self.refresh(now_ms)
-        return self._reporter.report_all(progress, now_ms, held)
-
-    def report_groups(self, groups: Collection[str], now_ms: int) -> Rows:
-        """Report on these groups."""
-        self._follow()
-        held = self._reporter.ask(self.keys_of(groups))
-        progress = self.refresh(now_ms)
-        return self._reporter.report_keys(self.keys_of(groups), progress, now_ms, held)
+        return self._reporter.report(self.keys_of(groups), progress, now_ms, held)
 
     def refresh(self, now_ms: int) -> JobProgress:
         """Bring the committed offsets up to date; return how far the jobs had read before."""
@@ -90,8 +83,8 @@ class LiveState:
         self._follow()
         return progress
 
-    def ask(self, groups: Collection[str]) -> HeldOffsets:
-        """Ask what the coordinators hold of *groups*; to be called before :meth:`refresh`."""
+    def ask(self, groups: Collection[str] | None) -> HeldOffsets:
+        """Ask what the coordinators hold of *groups*, None: of all; to be called before :meth:`refresh`."""
         return self._reporter.ask(self.keys_of(groups))
 
     def _follow(self) -> None:
@@ -100,8 +93,10 @@ class LiveState:
         begin_new_partitions(self.state, self._lives.topics)
         self.on_follow()
 
-    def keys_of(self, groups: Collection[str]) -> KeyRows:
-        """Return the rows of the committed offsets that belong to *groups*."""
+    def keys_of(self, groups: Collection[str] | None) -> KeyRows:
+        """Return the rows of the committed offsets that belong to *groups*, None: all rows."""
+        if groups is None:
+            return self.state.all_rows()
         wanted = set(groups)
         with self.state.lock:
             keys = [row for row, key in enumerate(self.state.offsets.keys) if key.group_id in wanted]

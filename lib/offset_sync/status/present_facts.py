@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,19 +23,6 @@ from offset_sync.translate.index.runs import Int64s
 Pair = tuple[str, str]
 
 
-@dataclass(frozen=True)
-class ReportContext:
-    """What a report knows beside the logs.
-
-    The target's groups with members, how far the jobs have read, the time, and what the coordinators hold.
-    """
-
-    active_groups: Collection[str] | ClusterError
-    progress: JobProgress
-    now_ms: int
-    held: HeldOffsets
-
-
 class PresentFacts:
     """Adds them, and remembers from report to report since when something has not been as it should be."""
 
@@ -47,16 +34,18 @@ class PresentFacts:
     def added(
         self,
         assessment: Assessment,
-        context: ReportContext,
+        held: HeldOffsets,
+        progress: JobProgress,
         measured: Mapping[Pair, Assessment],
         elsewhere: Mapping[str, Collection[str]],
+        now_ms: int,
     ) -> Assessment:
         """Return *assessment* with them. *measured* are all pairs, *elsewhere* has the homes of each group."""
-        pair, key, now_ms = (assessment.source, assessment.target), assessment.key, context.now_ms
-        staleness, progress, active = self._staleness[pair], context.progress, context.active_groups
+        pair, key, active = (assessment.source, assessment.target), assessment.key, held.active[assessment.target]
+        staleness = self._staleness[pair]
         is_known, count = not isinstance(active, ClusterError), len(key)
         members = frozenset[str]() if isinstance(active, ClusterError) else active
-        captured = self._captured(assessment, context, measured)
+        captured = self._captured(assessment, held, progress, measured)
         is_behind = ~captured.is_withheld & (~captured.holds_translation | captured.is_uncaptured)
         position = np.where(captured.has_target_offset, captured.target_offset, ABSENT)
         age_ms = np.maximum(now_ms - captured.pending_since_ms, 0)
@@ -82,7 +71,7 @@ class PresentFacts:
         return np.where(needs_it | (not progress.has_sync_ended), silent, 0)
 
     def _captured(
-        self, assessment: Assessment, context: ReportContext, measured: Mapping[Pair, Assessment]
+        self, assessment: Assessment, held: HeldOffsets, progress: JobProgress, measured: Mapping[Pair, Assessment]
     ) -> Assessment:
         """Add whether the commit that is reported on is the newest one, by the coordinators or else by the tables.
 
@@ -90,24 +79,24 @@ class PresentFacts:
         answer is not waited for. A source whose log is read beyond what it holds has only moved on since it was asked.
         """
         source, target, keys = assessment.source, assessment.target, assessment.keys
-        here, there = context.held.at_source(source, keys), context.held.at_target(target, keys)
-        unread = {alias: self._unread(alias, assessment.key, context.progress) for alias in self._aliases}
+        here, there = held.at_source(source, keys), held.at_target(target, keys)
+        unread = {alias: self._unread(alias, assessment.key, progress) for alias in self._aliases}
         has_moved_on = here.is_known & (here.offset != assessment.source_offset)
         # A position of which the coordinator has nothing any more may still count, see SyncState.is_kept.
         is_deleted = self._state.offsets.clusters[source].columns["is_deleted"][assessment.key]
         has_moved_on &= ~(is_deleted & (here.offset == ABSENT))
         count, is_read = unread[source]
-        is_held_back = has_text(context.progress.held_back([source], keys))
+        is_held_back = has_text(progress.held_back([source], keys))
         total = np.where(here.is_known, 0, count)
         are_known = here.is_known | is_read
         for alias in self._aliases:
             if alias == source:
                 continue
-            held = context.held.at_target(alias, keys)
+            beside = held.at_target(alias, keys)
             count, is_read = unread[alias]
-            is_other = alias != target and self._is_other(alias, held, assessment, measured.get((source, alias)))
-            total += np.where(held.is_known, is_other, count)
-            are_known &= held.is_known | is_read | (alias != target)
+            is_other = alias != target and self._is_other(alias, beside, assessment, measured.get((source, alias)))
+            total += np.where(beside.is_known, is_other, count)
+            are_known &= beside.is_known | is_read | (alias != target)
         return replace(
             assessment,
             held_at_source=here.offset,

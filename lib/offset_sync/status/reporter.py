@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -30,7 +30,7 @@ from offset_sync.status.group_homes import (
     with_contests,
 )
 from offset_sync.status.job_progress import IndexCatchUp, JobProgress
-from offset_sync.status.present_facts import PresentFacts, ReportContext
+from offset_sync.status.present_facts import PresentFacts
 from offset_sync.status.record_comparison import RecordComparer, RecordPair
 
 
@@ -76,11 +76,7 @@ class StatusReporter:
             return {}
         return sources_beside(self._state, contests, self._clusters.mirror_checkpoints(list(self._config.clusters)))
 
-    def report_all(self, progress: JobProgress, now_ms: int, held: HeldOffsets | None = None) -> Rows:
-        """Report on every key; see :meth:`report_keys`."""
-        return self.report_keys(self._state.all_rows(), progress, now_ms, held)
-
-    def report_keys(self, keys: KeyRows, progress: JobProgress, now_ms: int, held: HeldOffsets | None = None) -> Rows:
+    def report(self, keys: KeyRows, progress: JobProgress, now_ms: int, held: HeldOffsets | None = None) -> Rows:
         """Return a row for each of *keys* that a cluster owns, and for every cluster that it is translated to.
 
         A report is of the moment at which the clusters are asked for their ends. A group that was in sync then stays
@@ -90,24 +86,30 @@ class StatusReporter:
         """
         self._state.index.refresh()
         asked = held if held is not None else self.ask(keys)
-        measured: list[tuple[Assessment, ReportContext]] = []
+        measured: list[Assessment] = []
         for target in dict.fromkeys(target for _, target in self._config.pairs()):
             commits, partitions, known_to = self._commits_for(target, keys, asked.sources)
             if not partitions:
                 continue
             metadata = self._clusters.fetch([target, *commits], partitions)
-            context = ReportContext(asked.active[target], progress, now_ms, asked)
             self._catch_up.wait(metadata)
             said = self._clusters.mirror_checkpoints([each for each in metadata if not _is_silent(metadata, each)])
             snapshot = Snapshot(metadata, known_to, checkpoints=said)
-            for source, each in commits.items():
-                each = each.take(self._state.is_kept(source, target, each, snapshot))
-                if not len(each.key):
+            for source, all_commits in commits.items():
+                kept = all_commits.take(self._state.is_kept(source, target, all_commits, snapshot))
+                if not len(kept.key):
                     continue
-                found = self._assessor.assess(source, target, each, snapshot, now_ms, asked)
+                found = self._assessor.assess(source, target, kept, snapshot, now_ms, asked)
                 found = with_contests(found, self._state.contests(found.key), said, now_ms)
-                measured.append((self._with_uncommitted(found, asked, metadata), context))
-        return joined_rows([to_columns(each, self._config.names) for each in self._classified(measured, keys)])
+                measured.append(self._with_uncommitted(found, asked, metadata))
+        elsewhere, pairs = clusters_by_group(self._state, keys), {(each.source, each.target): each for each in measured}
+        stalled_after_ms = to_ms(self._config.status.stalled_after)
+        parts = []
+        for each in measured:
+            current = self._present.added(each, asked, progress, pairs, elsewhere, now_ms)
+            compared = self._with_comparison(classify(current, stalled_after_ms))
+            parts.append(to_columns(compared, self._config.names))
+        return joined_rows(parts)
 
     def _with_uncommitted(self, found: Assessment, held: HeldOffsets, metadata: MetadataByCluster) -> Assessment:
         """Name the partitions of each row's topic that its group has never committed."""
@@ -117,15 +119,6 @@ class StatusReporter:
         for row, (group_id, topic, _) in enumerate(found.keys):
             column[row] = texts.get((group_id, topic))
         return replace(found, uncommitted=column)
-
-    def _classified(self, measured: Sequence[tuple[Assessment, ReportContext]], keys: KeyRows) -> Iterator[Assessment]:
-        """Yield the rows of each pair with their verdicts."""
-        elsewhere = clusters_by_group(self._state, keys)
-        wanted = {(each.source, each.target): each for each, _ in measured}
-        stalled_after_ms = to_ms(self._config.status.stalled_after)
-        for each, context in measured:
-            current = self._present.added(each, context, wanted, elsewhere)
-            yield self._with_comparison(classify(current, stalled_after_ms))
 
     def _commits_for(
         self, target: str, keys: KeyRows, sources: Mapping[int, str]

@@ -121,7 +121,9 @@ class StatusSite(Site):
     def report(self, now_ms: int | None = None) -> list[Row]:
         """Read all commits and report on them, a row per key and target."""
         self.read_all()
-        rows = self.reporter.report_all(self.progress(), self.clock_ms[0] if now_ms is None else now_ms)
+        rows = self.reporter.report(
+            self.state.all_rows(), self.progress(), self.clock_ms[0] if now_ms is None else now_ms
+        )
         return [dict(zip(rows, values, strict=True)) for values in zip(*rows.values(), strict=True)]
 
     def row(self, source: str = "X", target: str = "Y", group: str = "g") -> Row:

@@ -29,7 +29,7 @@ PAY = TopicPartition("pay-in", 0)
 
 def reported(reporter: StatusReporter, site: StatusSite, now_ms: int) -> list[Row]:
     """What a reporter says, but for how long it has been so."""
-    columns = reporter.report_all(site.progress(), now_ms)
+    columns = reporter.report(site.state.all_rows(), site.progress(), now_ms)
     columns.pop("staleness_ms", None)
     return sorted((dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)), key=str)
 
@@ -115,9 +115,9 @@ def test_only_what_is_asked_for_is_reported() -> None:
         site.commit("X", group, 4)
     site.read_all()
     keys = site.offsets.ids([GroupPartition("b", *ORDERS)])
-    rows = site.reporter.report_keys(keys, site.progress(), site.clock_ms[0])
+    rows = site.reporter.report(keys, site.progress(), site.clock_ms[0])
     assert rows["group_id"] == ["b"]
-    assert site.reporter.report_keys(keys[:0], site.progress(), site.clock_ms[0]) == {}
+    assert site.reporter.report(keys[:0], site.progress(), site.clock_ms[0]) == {}
     assert [row["group_id"] for row in site.report()] == ["a", "b", "c"]
 
 

@@ -93,6 +93,11 @@ class _Careful(Collector):
         yield from found
 
 
+def gauge(name: str, documentation: str, *labels: str, value: float | None = None) -> GaugeMetricFamily:
+    """Return a gauge of ours, without labels its *value*, else without samples."""
+    return GaugeMetricFamily(f"offset_sync_{name}", documentation, value, labels or None)
+
+
 def add_worst(family: GaugeMetricFamily, values: Mapping[tuple[str, ...], float], worst: int) -> None:
     """Add at most *worst* samples, the largest *values* above 0; keys are labels, the last one a name of a user's.
 

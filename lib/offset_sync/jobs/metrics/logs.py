@@ -12,12 +12,11 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 import numpy as np
-from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from offset_sync.config import Config
-from offset_sync.jobs.metrics.endpoint import add_worst
+from offset_sync.jobs.metrics.endpoint import add_worst, gauge
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.topic_metadata import Reach
 from offset_sync.model.errors import ClusterError
@@ -27,10 +26,10 @@ from offset_sync.state.snapshot import Index
 logger = logging.getLogger(__name__)
 _DEADLINE_S = 10.0
 _INDEX_GAUGES = {
-    "offset_sync_index_partitions": "partitions in the record index",
-    "offset_sync_index_offsets": "offsets that the record index covers; its rate is that of indexing",
-    "offset_sync_index_runs": "runs in the record index, in memory and in sealed files of the table",
-    "offset_sync_index_unknown_records": "records of unknown origin in the index, unread by everyone: unreadable "
+    "index_partitions": "partitions in the record index",
+    "index_offsets": "offsets that the record index covers; its rate is that of indexing",
+    "index_runs": "runs in the record index, in memory and in sealed files of the table",
+    "index_unknown_records": "records of unknown origin in the index, unread by everyone: unreadable "
     "headers, or left out by a new checkpoint",
 }
 
@@ -51,7 +50,7 @@ class IndexSizes(Collector):
                 if alias in sizes:  # a cluster may have left the configuration, its rows stay in the table
                     sizes[alias] += (1, log.frontier - log.begin, log.run_count, int(log.unknown_ranges[1].sum()))
         for number, (name, documentation) in enumerate(_INDEX_GAUGES.items()):
-            family = GaugeMetricFamily(name, documentation, labels=["cluster"])
+            family = gauge(name, documentation, "cluster")
             for alias, numbers in sizes.items():
                 family.add_metric([alias], int(numbers[number]))
             yield family
@@ -107,16 +106,20 @@ class LogWatch(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Return what was seen last."""
-        up = _by_cluster("cluster_up", "1 if the cluster said how far its logs reach when it was asked last")
-        behind = _by_cluster("index_behind_records", "offsets that can be read and are not in the index yet")
-        behind_s = _by_cluster("index_behind_seconds", "for how long at least the oldest offset not in the index waits")
-        stalled = _by_cluster(
+        up = gauge("cluster_up", "1 if the cluster said how far its logs reach when it was asked last", "cluster")
+        behind = gauge("index_behind_records", "offsets that can be read and are not in the index yet", "cluster")
+        behind_s = gauge(
+            "index_behind_seconds", "for how long at least the oldest offset not in the index waits", "cluster"
+        )
+        stalled = gauge(
             "log_stalled_partitions",
             "partitions whose last stable offset stands still while they grow: an open transaction",
+            "cluster",
         )
-        stalled_s = _by_cluster(
+        stalled_s = gauge(
             "log_stalled_seconds",
             "for how long the last stable offset of a topic stands still, of the worst; __consumer_offsets too",
+            "cluster",
             "topic",
         )
         for alias, progress in list(self._progress.items()):
@@ -131,10 +134,6 @@ class LogWatch(Collector):
                     by_topic[labels] = max(by_topic.get(labels, 0.0), seconds)
                 add_worst(stalled_s, by_topic, self._worst)
         yield from (up, behind, behind_s, stalled, stalled_s)
-
-
-def _by_cluster(name: str, documentation: str, *labels: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"offset_sync_{name}", documentation, labels=["cluster", *labels])
 
 
 class LogProgress:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from offset_sync.jobs.metrics.endpoint import add_worst
+from offset_sync.jobs.metrics.endpoint import add_worst, gauge
 from offset_sync.jobs.metrics.sync import HAS_IT, PAIR, CommitLatency
 from offset_sync.model.values import GroupPartition, Outcome, State
 from offset_sync.state.key_index import KeyRows
@@ -67,11 +66,11 @@ class Positions(Collector):
         yield from _staleness(pairs, self._worst)
         yield from _costs(pairs)
         yield _group_duplicates(pairs, self._worst)
-        ahead = GaugeMetricFamily(
-            "offset_sync_cluster_clock_ahead_seconds",
+        ahead = gauge(
+            "cluster_clock_ahead_seconds",
             "how far the clock of the cluster's brokers is ahead of ours, negative: behind; measured while its commits "
             "are read live",
-            labels=["cluster"],
+            "cluster",
         )
         for alias, ahead_ms in self._state.clocks_ahead_ms().items():
             ahead.add_metric([alias], ahead_ms / 1000)
@@ -97,17 +96,14 @@ class Positions(Collector):
 
 
 def _counts(pairs: Iterable[PairPositions]) -> Iterable[Metric]:
-    positions = GaugeMetricFamily(
-        "offset_sync_positions",
+    positions = gauge(
+        "positions",
         "group partitions by what became of their newest commit; PENDING: not answered yet",
-        labels=[*PAIR, "outcome"],
+        *PAIR,
+        "outcome",
     )
-    answers = GaugeMetricFamily(
-        "offset_sync_answers", "group partitions that have an answer, by how good it is", labels=[*PAIR, "state"]
-    )
-    withheld = GaugeMetricFamily(
-        "offset_sync_withheld", "group partitions that have none, by reason", labels=[*PAIR, "reason"]
-    )
+    answers = gauge("answers", "group partitions that have an answer, by how good it is", *PAIR, "state")
+    withheld = gauge("withheld", "group partitions that have none, by reason", *PAIR, "reason")
     for each in pairs:
         outcomes = np.bincount(each.outcome, minlength=len(OUTCOME_NAMES)).tolist()
         for name, count in zip(OUTCOME_NAMES, outcomes, strict=True):
@@ -118,15 +114,18 @@ def _counts(pairs: Iterable[PairPositions]) -> Iterable[Metric]:
 
 
 def _staleness(pairs: Iterable[PairPositions], worst: int) -> Iterable[Metric]:
-    oldest = GaugeMetricFamily(
-        "offset_sync_staleness_seconds",
+    oldest = gauge(
+        "staleness_seconds",
         "age of the oldest commit that the target does not have, by why; 0: it has all",
-        labels=[*PAIR, "outcome"],
+        *PAIR,
+        "outcome",
     )
-    groups = GaugeMetricFamily(
-        "offset_sync_group_staleness_seconds",
+    groups = gauge(
+        "group_staleness_seconds",
         "age of the oldest commit that the target does not have, of the worst groups",
-        labels=[*PAIR, "outcome", "group_id"],
+        *PAIR,
+        "outcome",
+        "group_id",
     )
     for each in pairs:
         for code in np.flatnonzero(_LACKS).tolist():
@@ -141,18 +140,10 @@ def _staleness(pairs: Iterable[PairPositions], worst: int) -> Iterable[Metric]:
 
 
 def _costs(pairs: Iterable[PairPositions]) -> Iterable[Metric]:
-    duplicates = GaugeMetricFamily(
-        "offset_sync_duplicates", "records that all groups together would read again if moved now", labels=PAIR
-    )
-    at_most = GaugeMetricFamily(
-        "offset_sync_duplicates_at_most", "duplicates, counting what may have been read", labels=PAIR
-    )
-    most = GaugeMetricFamily(
-        "offset_sync_duplicates_worst", "duplicates of the group partition with the most", labels=PAIR
-    )
-    lost = GaugeMetricFamily(
-        "offset_sync_lost", "unread records that the target has deleted and the source has not", labels=PAIR
-    )
+    duplicates = gauge("duplicates", "records that all groups together would read again if moved now", *PAIR)
+    at_most = gauge("duplicates_at_most", "duplicates, counting what may have been read", *PAIR)
+    most = gauge("duplicates_worst", "duplicates of the group partition with the most", *PAIR)
+    lost = gauge("lost", "unread records that the target has deleted and the source has not", *PAIR)
     for each in pairs:
         duplicates.add_metric(each.pair, int(each.duplicates.sum()))
         at_most.add_metric(each.pair, int(each.duplicates_at_most.sum()))
@@ -162,10 +153,8 @@ def _costs(pairs: Iterable[PairPositions]) -> Iterable[Metric]:
 
 
 def _group_duplicates(pairs: Iterable[PairPositions], worst: int) -> Metric:
-    groups = GaugeMetricFamily(
-        "offset_sync_group_duplicates",
-        "records that a group would read again if moved now, of the worst",
-        labels=[*PAIR, "group_id"],
+    groups = gauge(
+        "group_duplicates", "records that a group would read again if moved now, of the worst", *PAIR, "group_id"
     )
     for each in pairs:
         totals: Counter[tuple[str, ...]] = Counter()

@@ -15,7 +15,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from offset_sync.config import Config
-from offset_sync.jobs.metrics.endpoint import add_worst
+from offset_sync.jobs.metrics.endpoint import add_worst, gauge
 from offset_sync.model.values import State, Status
 from offset_sync.status.report import GROUP, PAIR, Report, newest_drift, roll_up
 from offset_sync.status.verdict import STATUS_WORDS
@@ -75,9 +75,7 @@ class ReportMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Return the last report and its age."""
         shown_at, metrics = self._shown
-        yield GaugeMetricFamily(
-            "offset_sync_report_age_seconds", "since the last report, or since the start", self._clock() - shown_at
-        )
+        yield gauge("report_age_seconds", "since the last report, or since the start", value=self._clock() - shown_at)
         yield from metrics
 
     def _positions(self, pairs: Iterable[Row]) -> Metric:
@@ -142,7 +140,7 @@ def _drift(newest: Iterable[Row]) -> Iterator[Metric]:
 
 
 def _gauge(name: str, text: str, values: Mapping[Labels, float], *labels: str) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(f"offset_sync_report_{name}", text, labels=["source", "target", *labels])
+    family = gauge(f"report_{name}", text, "source", "target", *labels)
     for of_labels, value in values.items():
         family.add_metric(of_labels, value)
     return family

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
-from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from offset_sync.config import Config
+from offset_sync.jobs.metrics.endpoint import gauge
 from offset_sync.model.values import ABSENT, Outcome
 from offset_sync.state.column_store import ColumnStore
 from offset_sync.state.key_index import KeyRows
@@ -148,15 +148,13 @@ class SyncMetrics(Collector):
         """Return the counts, and how old the last pass and the micro-batches in hand are."""
         yield from self._counted.collect()
         now = self._clock()
-        yield GaugeMetricFamily(
-            "offset_sync_reconcile_age_seconds",
+        yield gauge(
+            "reconcile_age_seconds",
             "since the last reconcile pass that ended, or since the start",
-            now - self._reconciled,
+            value=now - self._reconciled,
         )
-        running = GaugeMetricFamily(
-            "offset_sync_batch_running_seconds",
-            "for how long the micro-batch in hand has run; 0: none does",
-            labels=["cluster"],
+        running = gauge(
+            "batch_running_seconds", "for how long the micro-batch in hand has run; 0: none does", "cluster"
         )
         for alias in self._aliases:
             running.add_metric([alias], now - self._batch_began.get(alias, now))
@@ -194,20 +192,18 @@ class JobHealth(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Return how the job is now."""
-        yield GaugeMetricFamily(
-            "offset_sync_ready",
+        yield gauge(
+            "ready",
             "1 once every cluster's commits have been read to their end; before, nothing is synced",
-            self._is_ready(),
+            value=self._is_ready(),
         )
-        yield GaugeMetricFamily(
-            "offset_sync_history_up",
+        yield gauge(
+            "history_up",
             "1 unless rows wait that offset_translations could not take",
-            self._history_error() is None,
+            value=self._history_error() is None,
         )
-        queries = GaugeMetricFamily(
-            "offset_sync_query_up",
-            "1 while the cluster's commits are read; 0: reading failed and will be restarted",
-            labels=["cluster"],
+        queries = gauge(
+            "query_up", "1 while the cluster's commits are read; 0: reading failed and will be restarted", "cluster"
         )
         errors = self._query_errors()
         for alias in self._aliases:
