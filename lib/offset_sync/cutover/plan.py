@@ -12,7 +12,7 @@ import pyarrow as pa
 from offset_sync.config.stream_names import Names
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Outcome, State, Status, TopicPartition
-from offset_sync.status.verdict import RowFacts, Verdict, verdicts
+from offset_sync.status.verdict import Verdict, verdicts
 from offset_sync.tables.report_tables import SYNC_STATUS
 
 
@@ -155,7 +155,7 @@ class GroupPlan:
         if self.blocking or not self.partitions:
             return Verdict.BLOCKED
         is_known = self.at_target is not Activity.UNKNOWN
-        return Verdict(int(verdicts(_facts(self.partitions, is_known)).min()))
+        return Verdict(int(verdicts(_rows(self.partitions, is_known)).min()))
 
     @property
     def uncommitted(self) -> dict[str, str]:
@@ -173,20 +173,18 @@ class GroupPlan:
         return sum(each.lost or each.not_mirrored for each in self.partitions)
 
 
-def _facts(partitions: Sequence[PartitionStatus], is_activity_known: bool) -> RowFacts:
-    """Return what a verdict needs."""
+def _rows(partitions: Sequence[PartitionStatus], is_activity_known: bool) -> pa.Table:
+    """Return the columns of sync_status that a verdict needs."""
     columns: dict[str, list[Any]] = {
         "status": [each.status.word for each in partitions],
         "state": [(State.COMMITTED_AT_BOTH if each.contest else each.state).name for each in partitions],
         "is_target_active": [False if is_activity_known else None] * len(partitions),
         "elsewhere": [each.elsewhere for each in partitions],
-        "staleness_ms": [None] * len(partitions),
-        "mirror_lag_ms": [None] * len(partitions),
     }
     for name in ("lost", "not_mirrored", "duplicates", "duplicates_at_most"):
         columns[name] = [getattr(each, name) for each in partitions]
-    rows = {name: pa.array(values, SYNC_STATUS.arrow_schema.field(name).type) for name, values in columns.items()}
-    return RowFacts.of_table(pa.table(rows))
+    types = SYNC_STATUS.arrow_schema
+    return pa.table({name: pa.array(values, types.field(name).type) for name, values in columns.items()})
 
 
 class CutoverClusters(Protocol):

@@ -6,17 +6,15 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from offset_sync.config.duration import to_ms
 from offset_sync.model.text import visible
 from offset_sync.model.values import Status
 from offset_sync.status.format import to_duration
 from offset_sync.status.report import GROUP, PAIR, newest_drift, rank_statuses
-from offset_sync.status.verdict import DEFAULT_LIMITS, Limits, RowFacts, Trouble, troubles
+from offset_sync.status.verdict import DEFAULT_LIMITS, Limits, Trouble, is_well, status_codes, troubles
 
 _STATUSES = {Trouble.WITHHELD: Status.WITHHELD, Trouble.STALLED: Status.STALLED, Trouble.BEHIND: Status.BEHIND}
 
@@ -59,7 +57,7 @@ def find_problems(status: pa.Table, drift: pa.Table, limits: Limits = DEFAULT_LI
 def find_notes(status: pa.Table, limits: Limits = DEFAULT_LIMITS) -> list[str]:
     """Return what is no problem of the sync, and good to know before a move."""
     rows = rank_statuses(status)
-    is_young = (RowFacts.of_table(rows).status == Status.BEHIND) & (_troubles(rows, limits) == Trouble.NONE)
+    is_young = (status_codes(rows) == Status.BEHIND) & (troubles(rows, limits) == Trouble.NONE)
     behind, notes = rows.filter(pa.array(is_young)), list[str]()
     if behind.num_rows:
         limit = _to_text(limits.behind)
@@ -74,9 +72,9 @@ def find_notes(status: pa.Table, limits: Limits = DEFAULT_LIMITS) -> list[str]:
 
 
 def _row_problems(rows: pa.Table, limits: Limits) -> Iterator[Problem]:
-    troubles = _troubles(rows, limits)
+    codes = troubles(rows, limits)
     for trouble in list(Trouble)[:-1]:
-        found = rows.filter(pa.array(troubles == trouble))
+        found = rows.filter(pa.array(codes == trouble))
         if found.num_rows:
             yield _problem(trouble, found, limits)
 
@@ -94,18 +92,11 @@ def _problem(trouble: Trouble, found: pa.Table, limits: Limits) -> Problem:
     return Problem(f"{_counts(found)} {status.word}{late}{_reasons(found)}", status)
 
 
-def _troubles(rows: pa.Table, limits: Limits) -> NDArray[np.intp]:
-    return troubles(RowFacts.of_table(rows), limits)
-
-
 def _in_sync(rows: pa.Table) -> set[tuple[str, ...]]:
     """Return the pairs, and the groups of pairs, of which all is in sync: of these offsets need not run in parallel."""
-    facts = RowFacts.of_table(rows)
-    is_well = (facts.status == Status.IN_SYNC) & (facts.cost == 0)
-    names = rows.select(list(GROUP)).to_pylist()
     known, not_well = set[tuple[str, ...]](), set[tuple[str, ...]]()
-    for row, well in zip(names, is_well.tolist(), strict=True):
-        group = tuple(row[name] for name in GROUP)
+    groups = zip(*(rows[name].to_pylist() for name in GROUP), strict=True)
+    for group, well in zip(groups, is_well(rows).tolist(), strict=True):
         for series in (group, group[:2]):
             (known if well else not_well).add(series)
     return known - not_well

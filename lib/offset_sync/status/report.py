@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.text import visible
 from offset_sync.model.values import Status
-from offset_sync.status.verdict import STATUS_WORDS, RowFacts, Verdict, verdicts
+from offset_sync.status.verdict import STATUS_WORDS, Verdict, skipped, verdicts
 
 Row = dict[str, Any]
 PAIR = ("source_cluster", "target_cluster")
@@ -85,9 +85,8 @@ def rank_statuses(status: pa.Table) -> pa.Table:
         raise OffsetSyncError(
             f"sync_status.status: {wrong} is none of {', '.join(STATUS_WORDS)}; report and reader differ"
         )
-    facts = RowFacts.of_table(status)
-    ranked = status.append_column("rank", rank).append_column("skipped", pa.array(facts.skipped))
-    ranked = ranked.append_column("is_skipping", pa.array(facts.skipped > 0))
+    ranked = status.append_column("rank", rank).append_column("skipped", pa.array(skipped(status)))
+    ranked = ranked.append_column("is_skipping", pc.greater(ranked["skipped"], 0))
     return _worst_first(ranked, (*GROUP, "topic", "partition"))
 
 
@@ -172,7 +171,7 @@ def mirror_maker_rows(status: pa.Table) -> list[Row]:
     for row in rows:
         row["behind"], row["lost"] = row["behind"] or 0, row["lost"] or 0
         row["stands"] = _stands(row)
-    return sorted(rows, key=lambda row: (-row["lost"], -row["behind"], *(row[name] for name in GROUP)))
+    return sorted(rows, key=lambda row: (-row["lost"], -row["behind"], row["group_id"], *(row[name] for name in PAIR)))
 
 
 def _stands(row: Row) -> str:
@@ -196,7 +195,7 @@ def _with_counts(ranked: pa.Table, by: Sequence[str]) -> pa.Table:
     rank = ranked["rank"].to_numpy()
     for status in Status:
         ranked = ranked.append_column(status.word, pa.array((rank == status).astype(np.int64)))
-    ranked = ranked.append_column("verdict", pa.array(verdicts(RowFacts.of_table(ranked))))
+    ranked = ranked.append_column("verdict", pa.array(verdicts(ranked)))
     ranked = ranked.append_column("unknown", pc.cast(pc.is_null(ranked["duplicates"]), pa.int64()))
     ranked = ranked.set_column(ranked.schema.get_field_index("reason"), "reason", _reasons(ranked))
     for name in SUMS:

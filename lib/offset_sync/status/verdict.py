@@ -1,15 +1,13 @@
 """May a partition of a group be moved, and is it well? One rule for headline, column ``move`` and plan. Pure.
 
-Facts of rows in, codes out. What is decided of a group is the least verdict of its partitions.
+Rows of sync_status in, codes out. What is decided of a group is the least verdict of its partitions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +22,6 @@ from offset_sync.translate.index.runs import Int64s
 STATUS_WORDS = tuple(status.word for status in Status)
 """The words of the column ``status``, worst first."""
 _NEVER = 2**62
-_FACTS = ("lost", "not_mirrored", "duplicates", "duplicates_at_most", "staleness_ms", "mirror_lag_ms")
 
 
 class Verdict(IntEnum):
@@ -60,85 +57,60 @@ class Limits:
 DEFAULT_LIMITS = Limits()
 
 
-@dataclass(frozen=True)
-class RowFacts:
-    """Facts of partitions, columns of sync_status by name; all of shape (rows,). Numbers are masked where null."""
-
-    status: NDArray[np.intp]
-    is_contested: Bools
-    is_activity_known: Bools
-    is_elsewhere: Bools
-    numbers: Mapping[str, np.ma.MaskedArray[Any, Any]]
-
-    @classmethod
-    def of_table(cls, rows: pa.Table) -> RowFacts:
-        """Return the facts of rows of sync_status."""
-        status = pc.index_in(rows["status"], pa.array(STATUS_WORDS)).to_numpy()
-        return cls(
-            status=status.astype(np.intp),
-            is_contested=_mask(pc.fill_null(pc.equal(rows["state"], State.COMMITTED_AT_BOTH.name), False)),
-            is_activity_known=_mask(pc.is_valid(rows["is_target_active"])),
-            is_elsewhere=_mask(pc.is_valid(rows["elsewhere"])),
-            numbers={name: _masked(rows[name]) for name in _FACTS},
-        )
-
-    @property
-    def skipped(self) -> Int64s:
-        """Unread records that the target holds, below the group's offset there: lost, less what may yet come."""
-        found: Int64s = np.maximum(self._filled("lost") - self._filled("not_mirrored"), 0)
-        return found
-
-    @property
-    def cost(self) -> Int64s:
-        """Records read again or lost, as far as is known."""
-        found: Int64s = self._filled("lost") + self._filled("duplicates") + self._filled("duplicates_at_most")
-        return found
-
-    @property
-    def is_cost_known(self) -> Bools:
-        """True where the records that are read again are counted."""
-        return ~np.ma.getmaskarray(self.numbers["duplicates"])
-
-    def _filled(self, name: str, null: int = 0) -> Int64s:
-        found: Int64s = self.numbers[name].filled(null)
-        return found
-
-
-def verdicts(facts: RowFacts) -> NDArray[np.intp]:
-    """Return the :class:`Verdict` of each row. Errs to not moving.
-
-    A partition that two clusters commit is not blocked: moving the group is what decides where it is at home.
-    """
-    status, cost = facts.status, facts.cost
-    is_blocked = (status == Status.WITHHELD) & ~facts.is_contested
-    is_blocked |= (status == Status.TARGET_ACTIVE) | ~facts.is_activity_known | facts.is_elsewhere
-    is_unknown = ~facts.is_cost_known | (facts.skipped > 0) | facts.is_contested
-    is_free = (status == Status.IN_SYNC) & (cost == 0)
-    codes = [Verdict.BLOCKED, Verdict.UNKNOWN, Verdict.NOW]
-    found: NDArray[np.intp] = np.select([is_blocked, is_unknown, is_free], codes, Verdict.AT_COST).astype(np.intp)
+def skipped(rows: pa.Table) -> Int64s:
+    """Return the unread records that the target holds, below the group's offset there: lost, less what may yet come."""
+    found: Int64s = np.maximum(_filled(rows, "lost") - _filled(rows, "not_mirrored"), 0)
     return found
 
 
-def troubles(facts: RowFacts, limits: Limits = DEFAULT_LIMITS) -> NDArray[np.intp]:
-    """Return the :class:`Trouble` of each row. Errs to trouble: what is null and needed counts as too much."""
-    status, stale_ms = facts.status, facts._filled("staleness_ms", _NEVER)
-    is_late = facts._filled("mirror_lag_ms", _NEVER) > to_ms(limits.mirror)
+def is_well(rows: pa.Table) -> Bools:
+    """Return which rows are in sync, with nothing that is read again or lost, as far as is known."""
+    cost = sum(_filled(rows, name) for name in ("lost", "duplicates", "duplicates_at_most"))
+    well: Bools = (status_codes(rows) == Status.IN_SYNC) & (cost == 0)
+    return well
+
+
+def verdicts(rows: pa.Table) -> NDArray[np.intp]:
+    """Return the :class:`Verdict` of each row of sync_status. Errs to not moving.
+
+    A partition that two clusters commit is not blocked: moving the group is what decides where it is at home.
+    """
+    status = status_codes(rows)
+    is_contested = _mask(pc.fill_null(pc.equal(rows["state"], State.COMMITTED_AT_BOTH.name), False))
+    is_blocked = (status == Status.WITHHELD) & ~is_contested
+    is_blocked |= (status == Status.TARGET_ACTIVE) | _mask(pc.is_null(rows["is_target_active"]))
+    is_blocked |= _mask(pc.is_valid(rows["elsewhere"]))
+    is_unknown = _mask(pc.is_null(rows["duplicates"])) | (skipped(rows) > 0) | is_contested
+    codes = [Verdict.BLOCKED, Verdict.UNKNOWN, Verdict.NOW]
+    found: NDArray[np.intp] = np.select([is_blocked, is_unknown, is_well(rows)], codes, Verdict.AT_COST).astype(np.intp)
+    return found
+
+
+def troubles(rows: pa.Table, limits: Limits = DEFAULT_LIMITS) -> NDArray[np.intp]:
+    """Return the :class:`Trouble` of each row of sync_status. Errs to trouble: what is null and needed is too much."""
+    status = status_codes(rows)
     holds = [
-        facts.skipped > 0,
+        skipped(rows) > 0,
         status == Status.WITHHELD,
         status == Status.STALLED,
-        (status == Status.BEHIND) & (stale_ms > to_ms(limits.behind)),
-        (facts._filled("not_mirrored") > 0) & is_late,
+        (status == Status.BEHIND) & (_filled(rows, "staleness_ms", _NEVER) > to_ms(limits.behind)),
+        (_filled(rows, "not_mirrored") > 0) & (_filled(rows, "mirror_lag_ms", _NEVER) > to_ms(limits.mirror)),
     ]
     found: NDArray[np.intp] = np.select(holds, list(Trouble)[:-1], Trouble.NONE).astype(np.intp)
     return found
 
 
+def status_codes(rows: pa.Table) -> NDArray[np.intp]:
+    """Return the code of the status of each row, whose words are all ours."""
+    codes: NDArray[np.intp] = pc.index_in(rows["status"], pa.array(STATUS_WORDS)).to_numpy().astype(np.intp)
+    return codes
+
+
+def _filled(rows: pa.Table, name: str, null: int = 0) -> Int64s:
+    values: Int64s = pc.fill_null(rows[name], null).to_numpy().astype(np.int64)
+    return values
+
+
 def _mask(values: pa.ChunkedArray) -> Bools:
     found: Bools = values.to_numpy().astype(np.bool_)
     return found
-
-
-def _masked(values: pa.Array | pa.ChunkedArray) -> np.ma.MaskedArray[Any, Any]:
-    numbers = pc.fill_null(values, 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    return np.ma.MaskedArray(numbers, pc.is_null(values).to_numpy(zero_copy_only=False))

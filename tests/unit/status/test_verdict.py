@@ -19,7 +19,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import State, Status
 from offset_sync.status.health import find_notes, find_problems, is_healthy
 from offset_sync.status.report import GROUP, NO, NOW, roll_up
-from offset_sync.status.verdict import RowFacts, Trouble, Verdict, troubles, verdicts
+from offset_sync.status.verdict import Trouble, Verdict, troubles, verdicts
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 
 ANSWERS = [state.name for state in State if not state.is_withheld]
@@ -120,7 +120,7 @@ def test_headline_column_and_plan_agree(seed: int) -> None:
 @given(st.integers(0, 2**32))
 def test_every_partition_in_trouble_is_counted_once_in_the_headline(seed: int) -> None:
     status = random_report(random.Random(seed))
-    found = troubles(RowFacts.of_table(status))
+    found = troubles(status)
     counted = [int(problem.text.split()[0]) for problem in find_problems(status, NO_DRIFT)]
     assert sum(counted) == (found != Trouble.NONE).sum()
 
@@ -143,6 +143,6 @@ def test_a_third_home_is_the_reason_that_a_group_in_sync_cannot_be_moved() -> No
 def test_what_two_clusters_commit_is_not_moved_by_itself_and_may_be_decided(state: State) -> None:
     row = random_row(random.Random(1), "a", 0, False, None, True)
     row |= {"status": "Withheld", "state": state.name, "duplicates": None}
-    facts = RowFacts.of_table(pa.Table.from_pylist([row], SYNC_STATUS.arrow_schema))
+    rows = pa.Table.from_pylist([row], SYNC_STATUS.arrow_schema)
     expected = Verdict.UNKNOWN if state is State.COMMITTED_AT_BOTH else Verdict.BLOCKED
-    assert verdicts(facts).tolist() == [expected]
+    assert verdicts(rows).tolist() == [expected]
