@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from builders.status_rows import status_table
 from generators.reports import random_drift
 from offset_sync.model.values import Status
 from offset_sync.status.health import find_notes, find_problems, is_healthy
@@ -16,25 +17,10 @@ from offset_sync.status.verdict import Limits
 from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 
 CALM = random_drift(random.Random(3), ["a", "b"], reports=5)
-NORMAL: dict[str, Any] = {
-    "source_cluster": "dc1",
-    "target_cluster": "dc2",
-    "group_id": "g",
-    "topic": "t",
-    "lost": 0,
-    "not_mirrored": 0,
-    "duplicates": 0,
-    "duplicates_at_most": 0,
-    "staleness_ms": 0,
-    "mirror_lag_ms": 0,
-    "status": "InSync",
-    "is_target_active": False,
-}
 
 
 def report(**changes: Any) -> pa.Table:
-    rows = [{**NORMAL, "partition": n} for n in range(3)]
-    return pa.Table.from_pylist([{**rows[0], **changes}, *rows[1:]], SYNC_STATUS.arrow_schema)
+    return status_table(changes, {"partition": 1}, {"partition": 2})
 
 
 def drift_with(**changes: Any) -> pa.Table:

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from builders.status_rows import status_table
 from fakes.reconciler_site import config_of
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.config import Config
@@ -26,18 +27,9 @@ from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
 
 
-def row(group_id: str, status: str, **more: object) -> dict[str, object]:
-    key = {"source_cluster": "X", "target_cluster": "Y", "group_id": group_id, "topic": "orders", "partition": 0}
-    numbers = dict.fromkeys(("duplicates", "lost", "not_mirrored", "staleness_ms", "mirror_lag_ms"), 0)
-    offsets = {"source_offset": 5, "target_offset": 5}
-    return {"reported_at": NOW, **key, "status": status, **offsets, **numbers, **more}
-
-
-ROWS = [row("billing", "InSync"), row("reports", "Behind", staleness_ms=70_000)]
-REPORT = Report(
-    pa.Table.from_pylist(ROWS, SYNC_STATUS.arrow_schema), SYNC_DRIFT.arrow_schema.empty_table(), reported_at=NOW
-)
-
+ROWS = [{"group_id": "billing"}, {"group_id": "reports", "status": "Behind", "staleness_ms": 70_000}]
+NO_DRIFT = SYNC_DRIFT.arrow_schema.empty_table()
+REPORT = Report(status_table(*({"reported_at": NOW, **row} for row in ROWS)), NO_DRIFT, reported_at=NOW)
 CHANCE = random.Random(2)
 STATUS = random_status(CHANCE, ["a", "b", *HOSTILE_NAMES], pairs=[("dc1", "dc2"), ("dc2", "dc1")])
 DRIFT = random_drift(CHANCE, ["a"], reports=3)

@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.status_rows import status_table
 from bundle import build_zip
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.model.text import visible
@@ -199,21 +200,9 @@ def test_a_group_that_has_not_converged_comes_before_one_that_drifts_more() -> N
     ],
 )
 def test_the_shape_of_a_topic_is_the_mean_of_its_partitions(shares: list[str | None], origins: str | None) -> None:
-    rows = [
-        {
-            "source_cluster": "x",
-            "target_cluster": "y",
-            "group_id": group,
-            "topic": "t",
-            "partition": n,
-            "status": "InSync",
-            "origin_share": share,
-            "mirror_lag_by_origin": '{"dc1": 1200, "dc2": 0}',
-        }
-        for group in "ab"
-        for n, share in enumerate(shares)
-    ]
-    status = pa.Table.from_pylist(rows, SYNC_STATUS.arrow_schema)
+    lag = {"mirror_lag_by_origin": '{"dc1": 1200, "dc2": 0}'}
+    parts = [{"partition": number, "origin_share": share, **lag} for number, share in enumerate(shares)]
+    status = status_table(*({"group_id": group, **part} for group in "ab" for part in parts))
     (found,) = with_shapes(roll_up(status, TOPIC), status)
     assert (found["origins"] and visible(found["origins"])) == origins
     assert found["mirror_by_origin"] == f"dc1 {1200 * len(shares):,}"

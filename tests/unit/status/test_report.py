@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from builders.status_rows import Row, status_row, status_table
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.status.report import (
@@ -30,7 +31,6 @@ from offset_sync.status.verdict import STATUS_WORDS
 from offset_sync.tables.report_tables import SYNC_STATUS
 
 PAIRS = (("dc1", "dc2"), ("dc1", "dc3"), ("dc2", "dc3"))
-Row = dict[str, Any]
 STATUS = random_status(random.Random(5), ["pay", "pay-eu", "audit", *HOSTILE_NAMES], pairs=[("a", "b"), ("b", "a")])
 DRIFT = random_drift(random.Random(1), ["pay", "audit"], [("a", "b"), ("b", "a"), ("a", "c")], reports=2)
 REPORT = Report(STATUS, DRIFT, REPORTED_AT)
@@ -47,27 +47,6 @@ def report(seed: int) -> pa.Table:
         row["lost"] = row["not_mirrored"] = row["mirror_lag"] = row["staleness_ms"] = None
     chance.shuffle(rows)
     return pa.Table.from_pylist(rows, status.schema)
-
-
-def one(**changes: Any) -> Row:
-    base = {
-        "source_cluster": "dc1",
-        "target_cluster": "dc2",
-        "group_id": "g",
-        "topic": "t",
-        "partition": 0,
-        "lost": 0,
-        "not_mirrored": 0,
-        "duplicates": 0,
-        "duplicates_at_most": 0,
-        "status": "InSync",
-        "is_target_active": False,
-    }
-    return {**base, **changes}
-
-
-def table(*rows: Row) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), SYNC_STATUS.arrow_schema)
 
 
 def skipped(row: Row) -> int:
@@ -146,10 +125,10 @@ def test_partitions_stand_worst_first_in_an_order_of_their_own(seed: int) -> Non
 
 
 def test_groups_stand_worst_first_and_one_that_skips_records_before_all() -> None:
-    rows = [one(group_id=word, status=word) for word in reversed(STATUS_WORDS)]
-    rows.append(one(group_id="skips", lost=1))
-    rows.append(one(group_id="waits for the mirror", status="Mirroring", lost=9, not_mirrored=9))
-    found = roll_up(table(*rows), GROUP)["group_id"].to_pylist()
+    rows = [status_row(group_id=word, status=word) for word in reversed(STATUS_WORDS)]
+    rows.append(status_row(group_id="skips", lost=1))
+    rows.append(status_row(group_id="waits for the mirror", status="Mirroring", lost=9, not_mirrored=9))
+    found = roll_up(status_table(*rows), GROUP)["group_id"].to_pylist()
     assert found == ["skips", *STATUS_WORDS[:4], "waits for the mirror", *STATUS_WORDS[4:]]
 
 
@@ -170,20 +149,20 @@ def test_groups_stand_worst_first_and_one_that_skips_records_before_all() -> Non
     ],
 )
 def test_one_partition_decides_whether_its_group_may_be_moved(changes: Row, move: str) -> None:
-    good = [one(partition=n) for n in range(1, 4)]
-    assert roll_up(table(one(**changes), *good), GROUP)["move"].to_pylist() == [move]
+    good = [{"partition": n} for n in range(1, 4)]
+    assert roll_up(status_table(changes, *good), GROUP)["move"].to_pylist() == [move]
 
 
 def test_a_log_that_many_groups_read_counts_once() -> None:
-    rows = [one(group_id=group, partition=n, mirror_lag=10) for group in "abc" for n in range(2)]
-    assert roll_up(table(*rows), PAIR)["mirror_lag"].to_pylist() == [20]
-    assert roll_up(table(*rows), TOPIC)["mirror_lag"].to_pylist() == [20]
-    assert roll_up(table(*rows), GROUP)["mirror_lag"].to_pylist() == [20, 20, 20]
+    rows = [status_row(group_id=group, partition=n, mirror_lag=10) for group in "abc" for n in range(2)]
+    assert roll_up(status_table(*rows), PAIR)["mirror_lag"].to_pylist() == [20]
+    assert roll_up(status_table(*rows), TOPIC)["mirror_lag"].to_pylist() == [20]
+    assert roll_up(status_table(*rows), GROUP)["mirror_lag"].to_pylist() == [20, 20, 20]
 
 
 def test_an_unknown_status_is_an_error_that_names_it() -> None:
     with pytest.raises(OffsetSyncError, match=r"sync_status\.status: \['Fine'\] is none of Withheld"):
-        rank_statuses(table(one(status="Fine")))
+        rank_statuses(status_table(status_row(status="Fine")))
 
 
 def test_nothing_rolls_up_to_nothing() -> None:

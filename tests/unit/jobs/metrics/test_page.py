@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from builders.logs import log
+from builders.status_rows import status_table
 from fakes.reconciler_site import Site, config_of, mirrored_site
 from offset_sync.jobs.metrics.logs import IndexSizes, LogWatch
 from offset_sync.jobs.metrics.positions import OUTCOME_NAMES, Positions
@@ -18,7 +19,7 @@ from offset_sync.kafka.topic_metadata import Reach
 from offset_sync.model.values import State, TopicPartition
 from offset_sync.status.report import Report
 from offset_sync.status.verdict import STATUS_WORDS
-from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.tables.report_tables import SYNC_DRIFT
 from tools.prometheus_expressions import PAGE, Described, described, needs_promtool, run_promtool, series
 from tools.prometheus_scrape import Scrape, read
 
@@ -72,12 +73,11 @@ def busy_site(groups: int) -> Site:
 
 def reported() -> Scrape:
     metrics = ReportMetrics(config_of(["a", "b"]))
-    row = {"source_cluster": "a", "target_cluster": "b", "group_id": "g", "topic": "t", "partition": 0}
-    cost = {"status": "Withheld", "duplicates": 1, "lost": 1, "staleness_ms": 1, "mirror_lag_by_origin": '{"a": 1}'}
-    series = {"at": NOON, "drift": 1, "windowed_change": 1, "is_converged": True}
-    status = pa.Table.from_pylist([row | cost], SYNC_STATUS.arrow_schema)
-    drift = pa.Table.from_pylist([row | series | {"group_id": None}], SYNC_DRIFT.arrow_schema)
-    metrics.show(Report(status, drift, NOON))
+    pair = {"source_cluster": "a", "target_cluster": "b"}
+    costs = {"duplicates": 1, "lost": 1, "staleness_ms": 1, "mirror_lag_by_origin": '{"a": 1}'}
+    drift = {"at": NOON, "group_id": None, "drift": 1, "windowed_change": 1, "is_converged": True}
+    series = pa.Table.from_pylist([pair | drift], SYNC_DRIFT.arrow_schema)
+    metrics.show(Report(status_table(pair | costs), series, NOON))
     return read([metrics])
 
 

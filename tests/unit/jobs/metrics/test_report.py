@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from builders.status_rows import Row, status_table
 from fakes.reconciler_site import config_of
 from offset_sync.jobs.metrics.report import ReportMetrics
 from offset_sync.model.values import State
 from offset_sync.status.report import Report
-from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.tables.report_tables import SYNC_DRIFT
 from tools.prometheus_scrape import Scrape, read
 
 AB = {"source": "a", "target": "b"}
@@ -21,13 +21,11 @@ PER_GROUP = ("report_group_duplicates", "report_group_lost", "report_group_stale
 NOW = [1000.0]
 
 
-def status(*rows: dict[str, Any]) -> pa.Table:
-    plain = {"source_cluster": "a", "target_cluster": "b", "group_id": "g", "topic": "orders", "partition": 0}
-    plain |= {"status": "InSync"}
-    return pa.Table.from_pylist([plain | row for row in rows], SYNC_STATUS.arrow_schema)
+def status(*rows: Row) -> pa.Table:
+    return status_table(*({"source_cluster": "a", "target_cluster": "b", **row} for row in rows))
 
 
-def drift(*rows: dict[str, Any]) -> pa.Table:
+def drift(*rows: Row) -> pa.Table:
     plain = {"at": NOON, "source_cluster": "a", "target_cluster": "b", "drift": 0, "is_converged": True}
     return pa.Table.from_pylist([plain | row for row in rows], SYNC_DRIFT.arrow_schema)
 
@@ -110,7 +108,7 @@ def test_only_the_worst_groups_are_named_by_what_all_their_partitions_cost(metri
 
 
 def test_ten_thousand_groups_with_hostile_names_make_no_more_series_than_ten(metrics: ReportMetrics) -> None:
-    def names(count: int) -> list[dict[str, Any]]:
+    def names(count: int) -> list[Row]:
         return [{"group_id": f'g"}}\n{n}\\', "duplicates": n + 1, "lost": 1, "staleness_ms": 1} for n in range(count)]
 
     few = len(shown(metrics, status(*names(10))))
