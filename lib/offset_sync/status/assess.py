@@ -43,14 +43,6 @@ class _PairPartition(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Remembered:
-    """The assessment of a partition, and what it was made from."""
-
-    version: Hashable
-    assessment: Assessment
-
-
-@dataclass(frozen=True)
 class _Pair:
     """What is the same for all partitions of a pair of clusters."""
 
@@ -101,7 +93,7 @@ class Assessor:
         self._state = state
         self._translator = translator
         self._comparisons: dict[_PairPartition, tuple[Hashable, LogComparison]] = {}
-        self._remembered: dict[_PairPartition, _Remembered] = {}
+        self._remembered: dict[_PairPartition, tuple[Hashable, Assessment]] = {}
 
     def assess(
         self, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int, held: HeldOffsets
@@ -159,9 +151,9 @@ class Assessor:
                 tuple(topic_id.get(key) for key in commits.key.tolist()),
                 self._epochs_version(pair, place, commits),
             )
-            remembered = self._remembered.get(where)
-            if remembered is not None and remembered.version == version:
-                return remembered.assessment
+            known, remembered = self._remembered.get(where, (None, None))
+            if remembered is not None and known == version:
+                return remembered
             last = self._state.last(pair.source, pair.target)
             snapshot, now_ms = pair.snapshot, pair.now_ms
             translation = self._translator.ask(last, pair.source, pair.target, commits, snapshot, now_ms)
@@ -186,7 +178,7 @@ class Assessor:
         self._comparisons[asked.where] = asked.compared, comparison
         # With time alone, records become too old to be still on their way, and topics become idle.
         if not comparison.is_settling and self._config.strategy_of(topic) == "exact":
-            self._remembered[asked.where] = _Remembered(asked.version, assessment)
+            self._remembered[asked.where] = asked.version, assessment
 
     def _log_pair(self, pair: _Pair, topic_partition: TopicPartition) -> LogPair:
         index, (topic, partition), now_ms = self._state.index, topic_partition, pair.now_ms

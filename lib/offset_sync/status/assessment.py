@@ -90,7 +90,7 @@ class Assessment:
     # What MirrorMaker makes of the source's commit, if anything: it is shown, and nothing follows from it.
     mirror_maker_offset: Int64s = field(default_factory=_numbers)  # ABSENT: it has said nothing of the partition
     mirror_maker_behind: Int64s = field(default_factory=_numbers)  # repeated there beside what the translation costs
-    mirror_maker_lost: Int64s = field(default_factory=_numbers)  # unread below it; ABSENT as before: nobody can tell
+    mirror_maker_lost: Int64s = field(default_factory=_numbers)  # unread below it; ABSENT as before: not known
     mirror_maker_doubt: NDArray[np.object_] = field(default_factory=_texts)  # where its group sync writes
     # Filled in once the partitions of the pair are joined.
     source: str = ""
@@ -154,7 +154,7 @@ def to_columns(assessment: Assessment, names: Names = SAME_NAMES) -> Rows:
     count, one = len(assessment.keys), assessment
     is_placed, is_source_known, is_target_known = one.has_target_offset, one.has_source_end, one.has_target_end
     # Where the target's log does not reach, the consumer's own options decide where it goes on.
-    # Of a commit that is not captured yet nobody can tell what it costs.
+    # What a commit costs that is not captured yet is not known.
     is_known = ~one.is_withheld & is_placed & ~one.is_outside & ~one.is_uncaptured
     return {
         "source_cluster": [one.source] * count,

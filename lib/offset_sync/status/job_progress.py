@@ -111,7 +111,7 @@ def process_exists(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # somebody else's
+    except OSError:  # of another user
         return True
     return True
 
@@ -228,7 +228,7 @@ def _unread(checkpoint: Checkpoint, batch_id: int | None, ends: Sequence[int | N
 
 
 def _silent_ms(checkpoints: Sequence[Checkpoint], now_ms: int) -> int:
-    """Return for how long no query has moved; of one that never has nobody can tell."""
+    """Return for how long no query has moved; 0 where none ever has."""
     signs = [at_ms for each in checkpoints if (at_ms := each.last_sign_ms()) is not None]
     return max(0, now_ms - max(signs)) if signs else 0
 
@@ -237,7 +237,7 @@ class IndexCatchUp:
     """Waits until the index has read all that was there when the clusters were asked, *patience_s* seconds at most.
 
     A partition that was waited for in vain is not waited for again before its index has moved; and nothing is waited
-    for where nobody indexes, by *is_indexing*.
+    for while no index_records runs, by *is_indexing*.
     """
 
     def __init__(

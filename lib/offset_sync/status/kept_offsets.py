@@ -36,7 +36,7 @@ class KeptOffsets:
     """Offsets at the source, each the next to read; all arrays have shape (offsets,).
 
     *topic* holds places in *topics*. *taken_at_ms* (since the epoch) says that an offset was read off the log then or
-    later, *leader_epoch* is that of the last record read; both are ``ABSENT`` where nobody knows.
+    later, *leader_epoch* is that of the last record read; both are ``ABSENT`` where that is not known.
     """
 
     topics: Sequence[str]
@@ -101,8 +101,8 @@ class OffsetTranslation:
 
     No group is involved, so nothing is owned, written or remembered. An offset is believed to be what its keeper says:
     everything below it is read. Where the source's log is known to have begun another life since the tables exist, one
-    that is not known to be younger is withheld. A life that began before the tables, or one that nobody has noticed of
-    a source that is not asked, cannot be told.
+    that is not known to be younger is withheld. A life that began before the tables, or one of a source that is not
+    asked and that no job has noticed, cannot be told.
     """
 
     def __init__(self, config: Config, state: SyncState, clusters: ClusterQueries, catch_up: IndexCatchUp) -> None:

@@ -149,7 +149,7 @@ def _missing_at_source(logs: LogPair) -> Iterator[ReplicationGap]:
 
 
 def _known(codes: AbstractSet[int]) -> set[int]:
-    """Return the origins whose records have an identity; of those that are only bounded nobody can tell what lacks."""
+    """Return the origins whose records have an identity: what is missing of others, only bounded, is not known."""
     return {code for code in codes if code > UNKNOWN_ORIGIN}
 
 

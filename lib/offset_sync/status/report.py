@@ -146,8 +146,8 @@ def with_drift(rolled: pa.Table, drift: pa.Table) -> list[Row]:
 def mirror_maker_rows(status: pa.Table) -> list[Row]:
     """Return what MirrorMaker has said of groups, or where their commits may be its own; most lost, furthest behind.
 
-    Columns: GROUP; counts of ``partitions``, ``checkpoints``, and ``unknown`` ones, of which nobody can tell what they
-    cost; sums of records ``behind`` and ``lost``; ``stands``, whose offsets the target holds: where both are the same,
+    Columns: GROUP; counts of ``partitions``, ``checkpoints``, and ``unknown`` ones, whose cost is not
+    known; sums of records ``behind`` and ``lost``; ``stands``, whose offsets the target holds: where both are the same,
     it is ours.
     """
     its, ours, held = (status[name] for name in ("mirror_maker_offset", "wanted_offset", "target_offset"))

@@ -47,7 +47,7 @@ _SYMBOLS = {
 _MOVES = {NOW: Text("yes", "green"), AT_COST: Text("at cost", "yellow"), NO: Text("no", "red")}
 _CAPTION = """\
 lag      records from the group's commit to the end of the source's log
-repeats  records it would read again if moved now; +: and more, nobody can tell
+repeats  records it would read again if moved now; +: at least that
 lost     unread records it would never see if moved now and the source is gone
 move     yes: InSync throughout, nothing repeated or lost; at cost: as shown
          no: withheld, active at the target, or the cost is not known
@@ -55,7 +55,7 @@ drift    change of (source offsets - target offsets) over the window"""
 _MIRROR_MAKER_CAPTION = """\
 behind   records the group would read again at MirrorMaker's offset, and not at ours
 lost     unread records that it would never see there
-         +: and more, nobody can tell
+         +: at least that
 stands   whose offset stands at the target: MirrorMaker's, ours, another one"""
 
 

@@ -29,7 +29,7 @@ class Verdict(IntEnum):
 
     BLOCKED = 0  # no: withheld, members at the target or not known, newest commits at a third cluster
     UNKNOWN = 1  # no: what it costs now is not known, or unread records would be skipped; an offset at the target helps
-    AT_COST = 2  # at the cost that is shown, or nobody can tell yet that there is none
+    AT_COST = 2  # at the cost that is shown, or that there is none is not known yet
     NOW = 3  # yes: in sync, nothing repeated or lost
 
 

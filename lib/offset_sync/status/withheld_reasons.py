@@ -7,7 +7,7 @@ source is asked where the epoch ended, as Kafka's own consumers ask (KIP-320)::
     the leader's log     epoch 3: 0 ... 99    epoch 5: 100 ... 149    epoch 8: 150 ...
     120, read in epoch 4       the records of epochs up to 4 end at 100: what it says was read is gone
 
-Where the log has deleted all of an epoch, and of a lost source, nobody can be asked. Then the rows have to do, which
+Where the log has deleted all of an epoch, and of a lost source, no leader can be asked. Then the rows have to do, which
 are all there for what was taken within the week. Errs to withholding.
 """
 
@@ -38,7 +38,7 @@ _Epochs = Mapping[TopicPartition, "set[int]"]
 
 
 class _Log(NamedTuple):
-    """A log of the source: its *ends* as the leader says (None: nobody does), and where epochs *ended*, by epoch."""
+    """A log of the source: its *ends* by its leader (None: no answer), and where epochs *ended*, by epoch."""
 
     place: ClusterPartition
     ends: Ends | None
@@ -98,8 +98,8 @@ class ReadEpochs:
             )
         since = datetime.fromtimestamp(-(-self._known_since_ms() // 1000), timezone.utc)
         return (
-            f"nobody knows any more whether {name} has lost records of leader epoch {epoch:,} at {source}; "
-            f"if the offset was taken after {since:%Y-%m-%dT%H:%M:%SZ}, give that time (--taken-at)"
+            f"cannot verify leader epoch {epoch:,} of {name} at {source}: election history older than {KEPT.days} days "
+            f"is gone; if the offset was taken after {since:%Y-%m-%dT%H:%M:%SZ}, give that time (--taken-at)"
         )
 
     def _log(self, partition: TopicPartition) -> _Log:
@@ -107,22 +107,22 @@ class ReadEpochs:
         return _Log(ClusterPartition(self._source, *partition), ends, self._ended.get(partition, {}))
 
     def _of_epoch(self, log: _Log, epoch: int, offset: NDArray[np.int64], at_ms: NDArray[np.int64]) -> NDArray[np.intp]:
-        nobody_knows = np.where(at_ms < self._known_since_ms(), int(State.LOG_TRUNCATED), ABSENT)
+        unverified = np.where(at_ms < self._known_since_ms(), int(State.LOG_TRUNCATED), ABSENT)
         if log.ends is None or log.ends.leader_epoch is None:
             known = self._index.leader_epoch(log.place)
             # Under the leader that it was looked at last no row of an election can be missing.
-            return np.full(len(offset), ABSENT, np.intp) if known is not None and epoch >= known[1] else nobody_knows
+            return np.full(len(offset), ABSENT, np.intp) if known is not None and epoch >= known[1] else unverified
         if epoch >= log.ends.leader_epoch:
             return np.full(len(offset), State.TOPIC_RECREATED if epoch > log.ends.leader_epoch else ABSENT, np.intp)
         if epoch not in log.ended:
             return np.full(len(offset), State.CLUSTER_UNREACHABLE, np.intp)
         # Of epochs that retention has deleted the leader says that they end where its log begins.
         is_deleted = log.ended[epoch] <= log.ends.log_start
-        known_or_not = nobody_knows if is_deleted else np.full(len(offset), ABSENT, np.intp)
-        return np.where(offset > log.ended[epoch], int(State.LOG_TRUNCATED), known_or_not)
+        found = unverified if is_deleted else np.full(len(offset), ABSENT, np.intp)
+        return np.where(offset > log.ended[epoch], int(State.LOG_TRUNCATED), found)
 
     def _known_since_ms(self) -> int:
-        """Return from when on every election is known, whoever has removed rows and by what clock."""
+        """Return from when on every election is known, whichever driver has removed rows, by whatever clock."""
         return self._now_ms - _KEPT_MS + 2 * CLOCKS_APART_MS
 
 
@@ -212,7 +212,7 @@ class WithheldReasons:
         last = max(lives, key=lambda life: life.noticed_ms)
         what = "the topic was made anew" if last.is_anew else f"the log was cut at {last.begins_at:,}"
         return (
-            f"at {source} {what}, noticed {_utc(last.noticed_ms)}: nobody knows whether the offset is of before; "
+            f"at {source} {what}, noticed {_utc(last.noticed_ms)}: the offset may be of before; "
             f"if it was taken after {_utc(last.noticed_ms + CLOCKS_APART_MS + 1)}, give that time (--taken-at)"
         )
 
@@ -237,7 +237,7 @@ class WithheldReasons:
             return f"a group's commit that was no higher lay beyond the end of {place} when {source} last answered"
         index = self._state.index.log(source, *partition)
         complete_ms = index.complete_until_ms if index is not None else 0
-        # A minute later, for clocks differ, and no time would do where nobody knows when all of it was read.
+        # A minute later, for clocks differ, and no time would do where it is not known when all of it was read.
         since = _utc(complete_ms + CLOCKS_APART_MS + 1)
         by_time = f"if the offset was taken after {since}, give that time (--taken-at), or " if complete_ms else ""
         return (

@@ -94,7 +94,7 @@ class LogWatch(Collector):
             try:
                 reaches = cluster.reaches(lambda name: name == CONSUMER_OFFSETS or self._is_indexed(name), _DEADLINE_S)
             except ClusterError as problem:
-                logger.debug("%s", problem)  # whoever fetches metadata says it aloud
+                logger.debug("%s", problem)  # logged where metadata is fetched
                 self._progress[alias] = None
                 continue
             with self._index.lock:

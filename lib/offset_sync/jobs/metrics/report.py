@@ -27,7 +27,7 @@ Row = Mapping[str, Any]
 Labels = tuple[str, ...]
 _SUMS = {
     "duplicates": "records that all groups together would read again",
-    "unknown": "group partitions for which nobody can tell the duplicates",
+    "unknown": "group partitions whose duplicates are not known",
     "mirror_gaps": "records at the target that the source lacks though it has later ones",
 }
 _AGES = {

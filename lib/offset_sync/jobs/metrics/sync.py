@@ -199,7 +199,7 @@ class JobHealth(Collector):
         )
         yield gauge(
             "history_up",
-            "1 unless rows wait that offset_translations could not take",
+            "0 while appends to offset_translations are failing",
             value=self._history_error() is None,
         )
         queries = gauge(

@@ -9,7 +9,7 @@ function showAges() {
   old.hidden = age <= content.stale_after_ms && age > -content.stale_after_ms;
   old.textContent = age < 0
     ? `The clock of this computer is ${duration(-age)} behind the report's: ages are not to be trusted.`
-    : `This page is ${duration(age)} old. It shows what was, not what is: look whether report_status runs, or reload.`;
+    : `Last report ${duration(age)} ago. Is report_status running?`;
 }
 
 const ago = (ms) => (ms < 0 ? `in ${duration(-ms)}` : `${duration(ms)} ago`);
@@ -88,7 +88,7 @@ const MIRROR_MAKER = {
   "from → to": "",
   "said of": "Partitions that it has checkpoints of.",
   behind: "Records the group would read again at MirrorMaker's offset, and not at ours.",
-  lost: "Unread records that it would never see there. +: and more, nobody can tell.",
+  lost: "Unread records that it would never see there. +: at least that.",
   stands: "Whose offset stands at the target: MirrorMaker's, ours, another one.",
 };
 

@@ -67,7 +67,7 @@ function groupRow(n) {
   ], () => groupDetails(n));
 }
 
-// Nobody has to be told of the only pair there is.
+// The only pair there is needs no name.
 const whereOf = (table, n) => make("span", { class: "where" }, size(pairs) > 1 ? pairKey(table, n) : "");
 
 function moveText(n) {
@@ -84,7 +84,7 @@ function refusal(n) {
   if (groups.skipped[n]) return `would skip ${plural(groups.skipped[n], "unread record")}`;
   if (groups.Withheld[n]) return `${plural(groups.Withheld[n], "partition")} withheld (${groups.reason[n] || "no reason given"})`;
   if (groups.TargetActive[n]) return `has members at ${groups.target_cluster[n]}`;
-  if (groups.unknown[n]) return "nobody can tell what it would repeat";
+  if (groups.unknown[n]) return "what it would repeat is not known";
   return `${groups.target_cluster[n]} does not say whether it has members`;
 }
 

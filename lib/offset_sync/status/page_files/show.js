@@ -77,7 +77,7 @@ const MEANINGS = {
   TargetActive: "The group has members at the target, so it runs there and is left alone.",
   "Move: yes": "Every partition is InSync: nothing is repeated, nothing is lost.",
   "Move: at a cost": "It can be moved, with the repeats and the loss that are shown. Planned work waits for “yes”.",
-  "Move: no": "A partition is withheld, the group is active at the target, or nobody can tell what it would cost.",
+  "Move: no": "A partition is withheld, the group is active at the target, or what it would cost is not known.",
   Repeats: "Records the group would read again if moved now. Two numbers are bounds; “or more” where a part is not known.",
   Loses: "Unread records it would never see if moved now and the source never came back: the mirror has yet to bring them.",
   Lag: "Records from the group's commit to the end of the source's log.",

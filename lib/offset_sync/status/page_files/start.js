@@ -24,7 +24,7 @@ window.addEventListener("load", () => {
   drawCurvesIn(byId("rows"));
 });
 
-// A newer page, unless somebody is typing or looking elsewhere.
+// A newer page, unless the reader is typing or looking elsewhere.
 if (content.reload_ms > 0) {
   setInterval(() => {
     if (document.visibilityState === "visible" && Date.now() - typedAt > 5000) location.reload();
