@@ -123,24 +123,20 @@ def _offset(side: Side) -> str:
     return "nothing" if side.offset == ABSENT else str(side.offset)
 
 
-def uncommitted_partitions(
-    state: SyncState,
-    pair: tuple[str, str],
-    keys: Iterable[GroupPartition],
-    held: HeldOffsets,
-    metadata: MetadataByCluster,
-) -> dict[GroupTopic, list[int]]:
-    """Return, of the groups and topics in *keys*, the partitions of either cluster that have an offset at neither.
+def with_uncommitted(
+    assessment: Assessment, state: SyncState, held: HeldOffsets, metadata: MetadataByCluster
+) -> Assessment:
+    """Name the partitions of each row's topic, at either cluster, that have an offset of its group at neither.
 
-    What is not known to be there is left out: of one that does not answer the partitions that are indexed count.
-    *keys* are those of which *pair*'s source is the home; an offset counts by the coordinators or else by the tables.
+    What is not known to be there is left out: of a cluster that does not answer the partitions that are indexed count.
+    An offset counts by the coordinators or else by the tables.
     """
-    source, target = pair
+    pair = assessment.source, assessment.target
     known: dict[GroupTopic, set[int]] = {}
-    for group_id, topic, partition in keys:
+    for group_id, topic, partition in assessment.keys:
         known.setdefault((group_id, topic), set()).add(partition)
-    answers = [held.as_source.get(source, {}), held.as_target.get(target, {})]
-    found = {}
+    answers = [held.as_source.get(pair[0], {}), held.as_target.get(pair[1], {})]
+    texts = {}
     for (group_id, topic), committed in known.items():
         count = max(_partitions(state, alias, topic, metadata) for alias in pair)
         if count <= len(committed):
@@ -150,8 +146,11 @@ def uncommitted_partitions(
                 committed |= {place.partition for place in each if place.topic == topic}
         committed |= _captured(state, pair, group_id, topic, count)
         if left := [number for number in range(count) if number not in committed]:
-            found[group_id, topic] = left
-    return found
+            texts[group_id, topic] = to_ranges(left)
+    column = np.full(len(assessment.keys), None, np.object_)
+    for row, (group_id, topic, _) in enumerate(assessment.keys):
+        column[row] = texts.get((group_id, topic))
+    return replace(assessment, uncommitted=column)
 
 
 def to_ranges(numbers: Iterable[int]) -> str:

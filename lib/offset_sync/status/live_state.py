@@ -1,15 +1,19 @@
-"""What status reports and moves start from: the tables, the clusters, and how far the jobs have read."""
+"""Reports on groups between clusters, and what they and moves start from: tables, clusters, how far jobs have read."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from offset_sync.config import Config
+from offset_sync.config.duration import to_ms
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import ClusterPartition, Status, TopicPartition
 from offset_sync.state.cluster_ids import with_known_ids
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.key_index import KeyRows
@@ -17,13 +21,26 @@ from offset_sync.state.moves import Moves
 from offset_sync.state.new_partitions import begin_new_partitions
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import follow_commits
+from offset_sync.state.snapshot import Commits, MetadataByCluster, Snapshot, frontiers
 from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
-from offset_sync.status.assessment import Rows
-from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets
+from offset_sync.state.translator import Translator
+from offset_sync.status.assess import Assessor
+from offset_sync.status.assessment import Assessment, Rows, joined_rows, to_columns
+from offset_sync.status.classify import classify, needs_comparison
+from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets, ask_active, ask_coordinators
+from offset_sync.status.group_homes import (
+    clusters_by_group,
+    groups_of,
+    rows_by_home,
+    sources_beside,
+    take_in_unread,
+    with_contests,
+    with_uncommitted,
+)
 from offset_sync.status.job_progress import CheckpointProgress, IndexCatchUp, JobProgress, RunningJobs
-from offset_sync.status.record_comparison import RecordComparer
-from offset_sync.status.reporter import StatusReporter
+from offset_sync.status.present_facts import PresentFacts
+from offset_sync.status.record_comparison import RecordComparer, RecordPair
 from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.report_tables import REPORT_TABLES
 from offset_sync.tables.store import TableStore
@@ -101,3 +118,120 @@ class LiveState:
         with self.state.lock:
             keys = [row for row, key in enumerate(self.state.offsets.keys) if key.group_id in wanted]
         return np.array(keys, np.intp)
+
+
+class StatusReporter:
+    """Reports on the commits in *state*; its lock is not held while clusters are asked."""
+
+    def __init__(
+        self,
+        config: Config,
+        state: SyncState,
+        clusters: ClusterQueries,
+        catch_up: IndexCatchUp,
+        comparer: RecordComparer,
+    ) -> None:
+        self._config, self._state = config, state
+        self._clusters, self._catch_up, self._comparer = clusters, catch_up, comparer
+        self._translator = Translator(config, state)
+        self._assessor = Assessor(config, state, self._translator)
+        self._present = PresentFacts(config, state)
+
+    def ask(self, keys: KeyRows) -> HeldOffsets:
+        """Return what the coordinators hold of the groups of *keys*, and at which clusters groups have members.
+
+        The latter is noted in the state, for it tells where they are at home. To be called before it is looked at how
+        far commits are captured, and before the newest of them are taken in.
+        """
+        aliases = list(self._config.clusters)
+        active = ask_active(self._clusters, aliases)
+        with self._state.lock:
+            for alias, groups in active.items():
+                known = () if isinstance(groups, ClusterError) else groups
+                self._state.homes.note_members(alias, known, self._state.now_ms())
+        sources = self._sources_beside(keys)
+        homes = rows_by_home(self._state, keys, sources)
+        groups = {alias: groups_of(self._state, rows) for alias, rows in homes.items() if len(rows)}
+        held = ask_coordinators(self._clusters, aliases, groups)
+        take_in_unread(self._state, homes, held)
+        return replace(held, active=active, sources=sources)
+
+    def _sources_beside(self, keys: KeyRows) -> dict[int, str]:
+        contests = self._state.contests(keys)
+        if not contests:
+            return {}
+        return sources_beside(self._state, contests, self._clusters.mirror_checkpoints(list(self._config.clusters)))
+
+    def report(self, keys: KeyRows, progress: JobProgress, now_ms: int, held: HeldOffsets | None = None) -> Rows:
+        """Return a row for each of *keys* that a cluster owns, and for every cluster that it is translated to.
+
+        A report is of the moment at which the clusters are asked for their ends. A group that was in sync then stays
+        so while it does not read: all that it had read was at the target below its position, and what comes after
+        that moment is unread on both sides. *held* was asked before *progress*, and that before the commits were
+        brought up to date, so *state* has what it calls read; without *held* the coordinators are asked now.
+        """
+        self._state.index.refresh()
+        asked = held if held is not None else self.ask(keys)
+        measured: list[Assessment] = []
+        for target in dict.fromkeys(target for _, target in self._config.pairs()):
+            commits, partitions, known_to = self._commits_for(target, keys, asked.sources)
+            if not partitions:
+                continue
+            metadata = self._clusters.fetch([target, *commits], partitions)
+            self._catch_up.wait(metadata)
+            said = self._clusters.mirror_checkpoints([each for each in metadata if not _is_silent(metadata, each)])
+            snapshot = Snapshot(metadata, known_to, checkpoints=said)
+            for source, all_commits in commits.items():
+                kept = all_commits.take(self._state.is_kept(source, target, all_commits, snapshot))
+                if not len(kept.key):
+                    continue
+                found = self._assessor.assess(source, target, kept, snapshot, now_ms, asked)
+                found = with_contests(found, self._state.contests(found.key), said, now_ms)
+                measured.append(with_uncommitted(found, self._state, asked, metadata))
+        elsewhere, pairs = clusters_by_group(self._state, keys), {(each.source, each.target): each for each in measured}
+        stalled_after_ms = to_ms(self._config.status.stalled_after)
+        parts = []
+        for each in measured:
+            current = self._present.added(each, asked, progress, pairs, elsewhere, now_ms)
+            compared = self._with_comparison(classify(current, stalled_after_ms))
+            parts.append(to_columns(compared, self._config.names))
+        return joined_rows(parts)
+
+    def _commits_for(
+        self, target: str, keys: KeyRows, sources: Mapping[int, str]
+    ) -> tuple[dict[str, Commits], set[TopicPartition], Mapping[ClusterPartition, int]]:
+        """Return the commits that count at *target*, by source; their partitions; and how far these are indexed."""
+        state = self._state
+        with state.lock:
+            owned = state.owned_rows(target, keys)
+            if sources:
+                owned = {
+                    alias: state.keys.by_partition(rows[state.offsets.clusters[alias].position(rows)[0] >= 0])
+                    for alias, rows in rows_by_home(state, keys, sources).items()
+                    if alias in owned
+                }
+            commits = {source: state.commits(source, rows) for source, rows in owned.items() if len(rows)}
+            partitions = {each for one in commits.values() for each in state.keys.partitions_of(one.key)}
+            return commits, partitions, frontiers(self._state.index, [target, *commits], partitions)
+
+    def _with_comparison(self, assessment: Assessment) -> Assessment:
+        """Compare the next records of the rows that would be in sync; where they differ the row is not."""
+        pairs = {}
+        for row in np.flatnonzero(needs_comparison(assessment)).tolist():
+            _, topic, partition = assessment.keys[row]
+            source_offset, target_offset = int(assessment.source_offset[row]), int(assessment.target_offset[row])
+            topic_partition = TopicPartition(topic, partition)
+            pairs[row] = RecordPair(assessment.source, assessment.target, topic_partition, source_offset, target_offset)
+        if not pairs:
+            return assessment
+        differences = self._comparer.compare(list(dict.fromkeys(pairs.values())))
+        status, reason = assessment.status.copy(), assessment.reason.copy()
+        for row, pair in pairs.items():
+            difference = differences[pair]
+            if difference is not None:
+                status[row], reason[row] = Status.MIRRORING, difference
+        return replace(assessment, status=status, reason=reason)
+
+
+def _is_silent(metadata: MetadataByCluster, alias: str) -> bool:
+    return isinstance(metadata[alias], ClusterError)

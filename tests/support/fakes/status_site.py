@@ -16,8 +16,8 @@ from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.status.job_progress import JobProgress, StreamLag
+from offset_sync.status.live_state import StatusReporter
 from offset_sync.status.record_comparison import RecordPair
-from offset_sync.status.reporter import StatusReporter
 from oracles.status import identity
 from oracles.translation import Case, Log, LogRecord
 

@@ -21,7 +21,7 @@ from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.status import assess
 from offset_sync.status.job_progress import StreamLag
-from offset_sync.status.reporter import StatusReporter
+from offset_sync.status.live_state import StatusReporter
 from oracles.translation import Case
 
 PAY = TopicPartition("pay-in", 0)
