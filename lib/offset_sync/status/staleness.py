@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT
 from offset_sync.state.column_store import ColumnStore
 from offset_sync.state.key_index import KeyRows
-from offset_sync.status.assessment import Bools
 from offset_sync.translate.index.runs import Int64s
 
 
@@ -20,7 +20,7 @@ class StalenessTracker:
     def __init__(self) -> None:
         self._columns = ColumnStore({"since_ms": ABSENT})
 
-    def observe(self, key: KeyRows, is_stale: Bools, begins_ms: Int64s) -> Int64s:
+    def observe(self, key: KeyRows, is_stale: NDArray[np.bool_], begins_ms: Int64s) -> Int64s:
         """Take in which of *key* are stale; return since when, :data:`ABSENT` where they are not; shape (keys,).
 
         *begins_ms* is for the keys that were not stale before.
@@ -61,7 +61,7 @@ class ReportStaleness:
         self._columns = ColumnStore({"reported_at_ms": ABSENT, "target_offset": ABSENT, "indexed_at_ms": 0})
 
     def behind_ms(
-        self, key: KeyRows, is_behind: Bools, committed_at_ms: Int64s, target_offset: Int64s, now_ms: int
+        self, key: KeyRows, is_behind: NDArray[np.bool_], committed_at_ms: Int64s, target_offset: Int64s, now_ms: int
     ) -> Int64s:
         """Return for how long the target has not had the translation of each key, 0 where it has; shape (keys,).
 
@@ -80,7 +80,7 @@ class ReportStaleness:
         behind: Int64s = np.where(is_behind, np.maximum(now_ms - since, 1), 0)
         return behind
 
-    def waiting_ms(self, key: KeyRows, is_waiting: Bools, still_ms: int, now_ms: int) -> Int64s:
+    def waiting_ms(self, key: KeyRows, is_waiting: NDArray[np.bool_], still_ms: int, now_ms: int) -> Int64s:
         """Return for how long the index has left each key's records unread, 0 where it has not; shape (keys,).
 
         At most *still_ms*, for which the index has read nothing, and at most the time since all was read: on a quiet

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from offset_sync.jobs.metrics.endpoint import add_worst, gauge
+from offset_sync.jobs.metrics.gauges import add_worst, gauge
 from offset_sync.jobs.metrics.sync import HAS_IT, PAIR, CommitLatency
 from offset_sync.model.values import GroupPartition, Outcome, State
 from offset_sync.state.key_index import KeyRows

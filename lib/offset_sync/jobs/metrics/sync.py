@@ -15,7 +15,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from offset_sync.config import Config
-from offset_sync.jobs.metrics.endpoint import gauge
+from offset_sync.jobs.metrics.gauges import gauge
 from offset_sync.model.values import ABSENT, Outcome
 from offset_sync.state.column_store import ColumnStore
 from offset_sync.state.key_index import KeyRows

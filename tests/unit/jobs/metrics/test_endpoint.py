@@ -14,7 +14,8 @@ from prometheus_client.registry import Collector
 
 from offset_sync import __version__
 from offset_sync.config import Metrics
-from offset_sync.jobs.metrics.endpoint import add_worst, open_endpoint
+from offset_sync.jobs.metrics.endpoint import open_endpoint
+from offset_sync.jobs.metrics.gauges import add_worst
 from tools.prometheus_scrape import fetch, read
 
 HOSTILE = 'a"} 1\nfake{x="\\" 🐘 \x00\x1b[31m\r\ud800end'
