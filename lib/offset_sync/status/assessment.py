@@ -22,23 +22,9 @@ Rows = dict[str, list[Any]]
 _WORDS = [status.word for status in Status]
 
 
-# Empty columns: some are filled in only once the partitions of a pair are joined.
-
-
-def _numbers() -> Int64s:
-    return np.empty(0, np.int64)
-
-
-def _mask() -> Bools:
-    return np.empty(0, np.bool_)
-
-
-def _codes() -> Codes:
-    return np.empty(0, np.intp)
-
-
-def _texts() -> NDArray[np.object_]:
-    return np.empty(0, np.object_)
+def _empty() -> Any:
+    """Return a column that is filled in once the partitions of a pair are joined."""
+    return np.empty(0)
 
 
 def has_text(texts: NDArray[np.object_]) -> Bools:
@@ -88,35 +74,35 @@ class Assessment:
     mirror_lag_by_origin: NDArray[np.object_]
     origin_share: NDArray[np.object_]
     # What MirrorMaker makes of the source's commit, if anything: it is shown, and nothing follows from it.
-    mirror_maker_offset: Int64s = field(default_factory=_numbers)  # ABSENT: it has said nothing of the partition
-    mirror_maker_behind: Int64s = field(default_factory=_numbers)  # repeated there beside what the translation costs
-    mirror_maker_lost: Int64s = field(default_factory=_numbers)  # unread below it; ABSENT as before: not known
-    mirror_maker_doubt: NDArray[np.object_] = field(default_factory=_texts)  # where its group sync writes
+    mirror_maker_offset: Int64s = field(default_factory=_empty)  # ABSENT: it has said nothing of the partition
+    mirror_maker_behind: Int64s = field(default_factory=_empty)  # repeated there beside what the translation costs
+    mirror_maker_lost: Int64s = field(default_factory=_empty)  # unread below it; ABSENT as before: not known
+    mirror_maker_doubt: NDArray[np.object_] = field(default_factory=_empty)  # where its group sync writes
     # Filled in once the partitions of the pair are joined.
     source: str = ""
     target: str = ""
     keys: Sequence[GroupPartition] = ()
-    committed_at_ms: Int64s = field(default_factory=_numbers)
+    committed_at_ms: Int64s = field(default_factory=_empty)
     # What clusters and jobs say at the moment of the report.
-    is_activity_known: Bools = field(default_factory=_mask)
-    is_target_active: Bools = field(default_factory=_mask)  # the group has members at the target
-    held_at_source: Int64s = field(default_factory=_numbers)  # by its coordinator; ABSENT: nothing, or not known
-    has_moved_on: Bools = field(default_factory=_mask)  # the source holds another offset than source_offset
-    is_uncaptured: Bools = field(default_factory=_mask)  # and sync_offsets may not have read that commit
-    not_asked: NDArray[np.object_] = field(default_factory=_texts)  # which coordinator did not answer; None: both did
-    contest: NDArray[np.object_] = field(default_factory=_texts)  # where it is committed at once; None: it has a home
-    uncommitted: NDArray[np.object_] = field(default_factory=_texts)  # partitions of its topic that the group never did
-    elsewhere: NDArray[np.object_] = field(default_factory=_texts)  # third clusters with newest commits of the group
-    unread_commits: Int64s = field(default_factory=_numbers)  # of __consumer_offsets, that may concern the group
-    are_commits_known: Bools = field(default_factory=_mask)  # all clusters that matter could be asked for them
-    held_back: NDArray[np.object_] = field(default_factory=_texts)  # by which open transaction; None: by none
-    staleness_ms: Int64s = field(default_factory=_numbers)  # for how long the target has lacked the translation
-    mirror_lag_ms: Int64s = field(default_factory=_numbers)  # age of the oldest pending record
-    sync_silent_ms: Int64s = field(default_factory=_numbers)  # for how long sync_offsets has stood still, with work
-    index_silent_ms: Int64s = field(default_factory=_numbers)  # for how long index_records has
+    is_activity_known: Bools = field(default_factory=_empty)
+    is_target_active: Bools = field(default_factory=_empty)  # the group has members at the target
+    held_at_source: Int64s = field(default_factory=_empty)  # by its coordinator; ABSENT: nothing, or not known
+    has_moved_on: Bools = field(default_factory=_empty)  # the source holds another offset than source_offset
+    is_uncaptured: Bools = field(default_factory=_empty)  # and sync_offsets may not have read that commit
+    not_asked: NDArray[np.object_] = field(default_factory=_empty)  # which coordinator did not answer; None: both did
+    contest: NDArray[np.object_] = field(default_factory=_empty)  # where it is committed at once; None: it has a home
+    uncommitted: NDArray[np.object_] = field(default_factory=_empty)  # partitions of its topic that the group never did
+    elsewhere: NDArray[np.object_] = field(default_factory=_empty)  # third clusters with newest commits of the group
+    unread_commits: Int64s = field(default_factory=_empty)  # of __consumer_offsets, that may concern the group
+    are_commits_known: Bools = field(default_factory=_empty)  # all clusters that matter could be asked for them
+    held_back: NDArray[np.object_] = field(default_factory=_empty)  # by which open transaction; None: by none
+    staleness_ms: Int64s = field(default_factory=_empty)  # for how long the target has lacked the translation
+    mirror_lag_ms: Int64s = field(default_factory=_empty)  # age of the oldest pending record
+    sync_silent_ms: Int64s = field(default_factory=_empty)  # for how long sync_offsets has stood still, with work
+    index_silent_ms: Int64s = field(default_factory=_empty)  # for how long index_records has
     # The verdict.
-    status: Codes = field(default_factory=_codes)
-    reason: NDArray[np.object_] = field(default_factory=_texts)  # None where the row is in sync
+    status: Codes = field(default_factory=_empty)
+    reason: NDArray[np.object_] = field(default_factory=_empty)  # None where the row is in sync
 
     @property
     def is_withheld(self) -> Bools:

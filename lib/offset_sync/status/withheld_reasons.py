@@ -37,6 +37,22 @@ _KEPT_MS = int(KEPT.total_seconds() * 1000)
 _Epochs = Mapping[TopicPartition, "set[int]"]
 
 
+_TEXTS = {
+    State.TOPIC_NOT_INCLUDED: "the configuration leaves this topic out; include it, and let index_records read it",
+    State.NOT_INDEXED: "the index does not reach there; is index_records running? It may have begun later "
+    "(index.starting: latest)",
+    State.STRATEGY_REFUSED: "the topic's strategy could lose records; choose exact for it",
+    State.COPY_WRITTEN: "a copy was written to, so the same offset means another record; make the copy anew, or index "
+    "anew where the strategy is another one now",
+    State.NO_REFERENCE: "the topic's strategy finds nothing to go by; wait for mirrored records, or choose exact",
+    State.TRANSLATION_FAILED: "an error in Offset Sync itself; the log has its stack trace, please report it",
+    State.AMBIGUOUS: "less than one copy in 1,000 has contents of its own; have the mirror stamp headers",
+    State.MIRROR_ALTERS_RECORDS: "more than one copy in 1,000 has the contents of no original: the mirror alters "
+    "records (see mirror.keeps), or somebody else writes to the copy; have the mirror stamp headers",
+    State.LOG_TRUNCATED: "a log has lost records that were indexed; let index_records read it again",
+}
+
+
 class _Log(NamedTuple):
     """A log of the source: its *ends* by its leader (None: no answer), and where epochs *ended*, by epoch."""
 
@@ -124,22 +140,6 @@ class ReadEpochs:
     def _known_since_ms(self) -> int:
         """Return from when on every election is known, whichever driver has removed rows, by whatever clock."""
         return self._now_ms - _KEPT_MS + 2 * CLOCKS_APART_MS
-
-
-_TEXTS = {
-    State.TOPIC_NOT_INCLUDED: "the configuration leaves this topic out; include it, and let index_records read it",
-    State.NOT_INDEXED: "the index does not reach there; is index_records running? It may have begun later "
-    "(index.starting: latest)",
-    State.STRATEGY_REFUSED: "the topic's strategy could lose records; choose exact for it",
-    State.COPY_WRITTEN: "a copy was written to, so the same offset means another record; make the copy anew, or index "
-    "anew where the strategy is another one now",
-    State.NO_REFERENCE: "the topic's strategy finds nothing to go by; wait for mirrored records, or choose exact",
-    State.TRANSLATION_FAILED: "an error in Offset Sync itself; the log has its stack trace, please report it",
-    State.AMBIGUOUS: "less than one copy in 1,000 has contents of its own; have the mirror stamp headers",
-    State.MIRROR_ALTERS_RECORDS: "more than one copy in 1,000 has the contents of no original: the mirror alters "
-    "records (see mirror.keeps), or somebody else writes to the copy; have the mirror stamp headers",
-    State.LOG_TRUNCATED: "a log has lost records that were indexed; let index_records read it again",
-}
 
 
 class WithheldReasons:
