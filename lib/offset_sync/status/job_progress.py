@@ -8,8 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,7 +32,7 @@ from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.runs import Int64s
 
 logger = logging.getLogger(__name__)
-_POLL_S, _INDEX_POLL_S = 0.1, 0.2
+_POLL_S = 0.2
 _SYNC = "sync_offsets"
 
 
@@ -144,19 +143,58 @@ class RunningJobs:
         return holders(self._claims, job, [None]).get(None)
 
 
+class Patience:
+    """Waits for what a job has not read yet, *patience_s* seconds at most; but not twice in vain for what stands still.
+
+    *text*, of what is waited for, is logged once: a report every minute does not repeat it.
+    """
+
+    def __init__(self, text: str, patience_s: float, clock: Clock) -> None:
+        self._text, self._patience_s, self._clock = text, patience_s, clock
+        self._stuck: dict[Hashable, int | None] = {}
+        self._has_said = False
+
+    def wait(
+        self,
+        behind: Callable[[], Mapping[Hashable, int | None]],
+        is_running: Callable[[], bool],
+        refresh: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Return once nothing is *behind* any more, by how far each log is read, or the job is not running.
+
+        *refresh* is called before each further look.
+        """
+        until, left = self._clock.now() + self._patience_s, behind()
+        while any(key not in self._stuck or self._stuck[key] != read for key, read in left.items()) and is_running():
+            if self._clock.now() >= until:
+                self._stuck |= left
+                return
+            if not self._has_said:
+                logger.info("waiting for %s, at most %.0f s", self._text, self._patience_s)
+                self._has_said = True
+            self._clock.pause(_POLL_S)
+            refresh()
+            left = behind()
+
+
 class CheckpointProgress:
     """Reads the checkpoints of sync_offsets and index_records; compares them with the ends of ``__consumer_offsets``.
 
-    On a busy cluster some commit is always unread. So what was there when the ends were asked is waited for, for
-    *patience_s* seconds, but not again for a query that has not moved since it was waited for in vain, and not where
-    no sync_offsets is among the running *jobs*.
+    On a busy cluster some commit is always unread. So what was there when the ends were asked is waited for, with
+    :class:`Patience`, where a sync_offsets is among the running *jobs*.
     """
 
     def __init__(
-        self, files: Files, config: Config, clusters: ClusterQueries, jobs: RunningJobs, patience_s: float = 5.0
+        self,
+        files: Files,
+        config: Config,
+        clusters: ClusterQueries,
+        jobs: RunningJobs,
+        patience_s: float = 5.0,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._clusters, self._jobs = clusters, jobs
-        self._patience_s = patience_s
+        self._patience = Patience("sync_offsets to read all commits", patience_s, clock)
         root = config.tables.checkpoints
         self._sync = {alias: Checkpoint(files, f"{root}/{_SYNC}/{alias}") for alias in config.clusters}
         # Where contents tell what a copy is one query reads originals and another one copies.
@@ -165,15 +203,12 @@ class CheckpointProgress:
         self._index = {
             alias: [Checkpoint(files, f"{index}{alias}{kind}") for kind in kinds] for alias in config.clusters
         }
-        self._stuck_at: dict[str, int | None] = {}
-        self._has_said = False
 
     def read(self, now_ms: int) -> JobProgress:
         """Return how far the jobs have read; a query that has never finished a batch has read nothing."""
         asked = {alias: self._clusters.commit_log_ends(alias) for alias in self._sync}
         ends = {alias: each for alias, each in asked.items() if not isinstance(each, ClusterError)}
-        if self._jobs.is_running(_SYNC):
-            self._wait(ends)
+        self._patience.wait(lambda: self._behind(ends), lambda: self._jobs.is_running(_SYNC))
         silent = {alias: _silent_ms(checkpoints, now_ms) for alias, checkpoints in self._index.items()}
         lags = {alias: self._lag(alias, each, now_ms) for alias, each in ends.items()}
         return JobProgress(lags, silent, self._jobs.has_ended(_SYNC))
@@ -197,20 +232,7 @@ class CheckpointProgress:
         found = self._clusters.held_commits(alias, behind) if behind else {}
         return {number: each for number, each in found.items() if each.stable < (ends[number] or 0)}
 
-    def _wait(self, ends: Mapping[str, Sequence[int | None]]) -> None:
-        until, behind = time.monotonic() + self._patience_s, self._behind(ends)
-        while any(alias not in self._stuck_at or self._stuck_at[alias] != batch for alias, batch in behind.items()):
-            if time.monotonic() >= until:
-                break
-            if not self._has_said:
-                clusters = ", ".join(behind)
-                logger.info("waiting for sync_offsets to read %s, at most %.0f s", clusters, self._patience_s)
-                self._has_said = True
-            time.sleep(_POLL_S)
-            behind = self._behind(ends)
-        self._stuck_at = behind
-
-    def _behind(self, ends: Mapping[str, Sequence[int | None]]) -> dict[str, int | None]:
+    def _behind(self, ends: Mapping[str, Sequence[int | None]]) -> dict[Hashable, int | None]:
         """Return the last finished batch of each query that has not read everything; None: it has finished none."""
         last = {alias: self._sync[alias].last_committed() for alias in ends}
         return {
@@ -234,10 +256,9 @@ def _silent_ms(checkpoints: Sequence[Checkpoint], now_ms: int) -> int:
 
 
 class IndexCatchUp:
-    """Waits until the index has read all that was there when the clusters were asked, *patience_s* seconds at most.
+    """Waits with :class:`Patience` until the index has read all that was there when the clusters were asked.
 
-    A partition that was waited for in vain is not waited for again before its index has moved; and nothing is waited
-    for while no index_records runs, by *is_indexing*.
+    Nothing is waited for while no index_records runs, by *is_indexing*.
     """
 
     def __init__(
@@ -247,32 +268,16 @@ class IndexCatchUp:
         clock: Clock = SYSTEM_CLOCK,
         is_indexing: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._state, self._patience_s, self._clock = state, patience_s, clock
-        self._is_indexing = is_indexing
-        self._stuck: dict[ClusterPartition, int] = {}
-        self._has_said = False
+        self._state, self._is_indexing = state, is_indexing
+        self._patience = Patience("index_records to read all records", patience_s, clock)
 
     def wait(self, metadata: MetadataByCluster) -> None:
         """Return when everything below the ends in *metadata* is indexed, or patience is at its end."""
-        until, behind = self._clock.now() + self._patience_s, self._behind(metadata)
-        while any(self._stuck.get(partition) != indexed for partition, indexed in behind.items()):
-            if self._clock.now() >= until or not self._is_indexing():
-                self._stuck |= behind
-                return
-            self._say_once(len(behind))
-            self._clock.pause(_INDEX_POLL_S)
-            self._state.index.refresh()
-            behind = self._behind(metadata)
+        self._patience.wait(lambda: self._behind(metadata), self._is_indexing, self._state.index.refresh)
 
-    def _say_once(self, partitions: int) -> None:
-        """Tell a person who waits what for; a report every minute does not repeat it."""
-        if not self._has_said:
-            logger.info("waiting for the index of %d partitions, at most %.0f s", partitions, self._patience_s)
-        self._has_said = True
-
-    def _behind(self, metadata: MetadataByCluster) -> dict[ClusterPartition, int]:
+    def _behind(self, metadata: MetadataByCluster) -> dict[Hashable, int | None]:
         """Return the frontiers of the partitions whose index has not reached the ends in *metadata*."""
-        behind = {}
+        behind: dict[Hashable, int | None] = {}
         with self._state.lock:
             for alias, answer in metadata.items():
                 if isinstance(answer, ClusterError):

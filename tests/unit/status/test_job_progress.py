@@ -1,4 +1,4 @@
-"""How far jobs have read, by their checkpoints, and whether one is at work, by what its drivers have written down."""
+"""How far jobs have read, and what of it is waited for: not for ever, not twice in vain, and not where no job runs."""
 
 from __future__ import annotations
 
@@ -6,23 +6,28 @@ import json
 import os
 import socket
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from builders.logs import log
+from fakes.clusters import MemoryEnds, MemoryIndex
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits, OpenTransaction
-from offset_sync.model.values import GroupPartition
+from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.claims import Claim, ended, to_rows
+from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.coordinators import coordinator_hashes
-from offset_sync.status.job_progress import CheckpointProgress, JobProgress, RunningJobs, StreamLag
+from offset_sync.state.sync_state import SyncState
+from offset_sync.status.job_progress import CheckpointProgress, IndexCatchUp, JobProgress, RunningJobs, StreamLag
 from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.files import Files
 
@@ -112,7 +117,8 @@ class Site:
         self.asked: list[tuple[str, list[int]]] = []
         self.config: Config = config_of(["X", "Y"], tables={"root": f"{root}/tables", "checkpoints": str(root / "c")})
         self.is_sync_running = True
-        self.progress = CheckpointProgress(Files(), self.config, self, self, PATIENCE_S)
+        clock = Clock(lambda: self.slept_s, self.sleep)
+        self.progress = CheckpointProgress(Files(), self.config, self, self, PATIENCE_S, clock)
         self.slept_s = 0.0
         self.meanwhile: Callable[[], None] = lambda: None
 
@@ -140,11 +146,8 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    site = Site(tmp_path)
-    clock = SimpleNamespace(monotonic=lambda: site.slept_s, sleep=site.sleep)
-    monkeypatch.setattr("offset_sync.status.job_progress.time", clock)
-    return site
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
 
 
 def test_what_the_last_finished_batch_has_not_read_is_unread(site: Site) -> None:
@@ -294,3 +297,72 @@ def test_what_is_claimed_later_is_seen_by_the_same_reader() -> None:
     tables.append(DRIVERS, to_rows([ELSEWHERE]))
     assert jobs.is_running("sync_offsets")
     assert not jobs.is_running("index_records")
+
+
+# The index
+
+ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
+
+
+@dataclass
+class Waiting:
+    """An index that grows by *steps* of records with every look at the tables, and a clock."""
+
+    steps: list[int] = field(default_factory=list)
+    seconds: float = 0.0
+    end: int = 10
+    is_indexing: bool = True
+
+    def __post_init__(self) -> None:
+        self.index = MemoryIndex()
+        self.index.extend(log("X", "X0:4"), ORDERS)
+        self.index.refresh = self.refresh  # type: ignore[method-assign]
+        clock = Clock(lambda: self.seconds, self.pause)
+        state = SyncState(config_of(["X", "Y"]), self.index)
+        self.catch_up = IndexCatchUp(state, 5.0, clock, lambda: self.is_indexing)
+
+    def pause(self, seconds: float) -> None:
+        self.seconds += seconds
+
+    def refresh(self) -> None:
+        if self.steps:
+            self.index.extend(log("X", f"X0:{self.steps.pop(0)}"), ORDERS)
+
+    def waited(self, **metadata: ClusterMetadata | ClusterError) -> float:
+        before = self.seconds
+        self.catch_up.wait(metadata or {"X": ClusterMetadata({}, {ORDERS: MemoryEnds(0, self.end)})})
+        return round(self.seconds - before, 1)
+
+
+def test_nothing_is_waited_for_where_all_is_indexed_or_nobody_answers() -> None:
+    waiting = Waiting(end=4)
+    assert waiting.waited() == 0
+    assert waiting.waited(X=ClusterError("X", "no answer")) == 0
+
+
+def test_the_index_is_looked_at_until_it_has_reached_the_ends() -> None:
+    waiting = Waiting([6, 8, 10, 12])
+    assert (waiting.waited(), waiting.steps) == (0.6, [12])
+
+
+def test_patience_ends_and_is_not_lost_again_on_an_index_that_stands_still() -> None:
+    waiting = Waiting()
+    assert [waiting.waited(), waiting.waited()] == [5.0, 0]
+    waiting.steps = [6, 7]
+    waiting.refresh()
+    assert waiting.waited() >= 5.0
+    assert waiting.index.logs["X", "orders", 0].frontier == 7
+
+
+def test_a_partition_that_stands_still_does_not_keep_the_others_from_being_waited_for() -> None:
+    waiting = Waiting()
+    both = ClusterMetadata({}, {ORDERS: MemoryEnds(0, 10), OTHER: MemoryEnds(0, 1)})
+    waiting.waited(X=both)
+    waiting.steps = [6, 10]
+    waiting.refresh()
+    assert waiting.waited(X=both) == 0.2
+
+
+def test_where_nobody_indexes_nothing_is_waited_for() -> None:
+    waiting = Waiting(is_indexing=False)
+    assert waiting.waited() == 0
