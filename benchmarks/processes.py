@@ -27,15 +27,16 @@ class Meter:
     def start(self) -> None:
         """Count the processor's time from now on."""
         self._started_s = time.monotonic()
-        self._before_s = {name: processor_s(pid) for name, pid in self._pids.items()}
+        self._before_s = {name: _used_s(pid) for name, pid in self._pids.items()}
 
     def read(self) -> dict[str, Use]:
         """Return what was used until now; of memory what was held at any time."""
-        seconds = time.monotonic() - self._started_s
-        return {
-            name: Use(peak_memory_mib(pid), round((processor_s(pid) - self._before_s[name]) / seconds, 2))
-            for name, pid in self._pids.items()
-        }
+        seconds, found = time.monotonic() - self._started_s, dict[str, Use]()
+        for name, pid in self._pids.items():
+            # What a process used that has ended by now is not known.
+            used_s = sum(s - self._before_s[name].get(each, 0.0) for each, s in _used_s(pid).items())
+            found[name] = Use(peak_memory_mib(pid), round(used_s / seconds, 3))
+        return found
 
 
 def child_pid(name: str) -> int:
@@ -75,6 +76,18 @@ def processor_s(pid: int) -> float:
         # utime, stime, and the same of children that have ended (fields 14 to 17, of which the first two are gone).
         total += sum(int(ticks) for ticks in fields[11:15]) / os.sysconf("SC_CLK_TCK")
     return total
+
+
+def _used_s(pid: int) -> dict[int, float]:
+    """Return the processor time that the process and each of its living children have used, in seconds."""
+    found = dict[int, float]()
+    for each in _tree(pid):
+        try:
+            fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        found[each] = sum(int(ticks) for ticks in fields[11:13]) / os.sysconf("SC_CLK_TCK")
+    return found
 
 
 def _tree(pid: int) -> set[int]:

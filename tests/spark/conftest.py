@@ -54,6 +54,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():
             patch.setenv(name, value)
-        session = open_session("tests")
+        session = open_session("tests", reads_internal_topics=True)
         yield session
         session.stop()

@@ -38,11 +38,8 @@ class Checkpoint:
     def _start(self, batch_id: int) -> Offsets:
         if batch_id > 0:
             return self._end(batch_id - 1)
-        try:
-            # What Spark's source for Kafka resolved `startingOffsets` to; that of commits begins at the beginning.
-            return _parse(self._lines("sources/0/0")[1])
-        except FileNotFoundError:
-            return {}
+        # What the source resolved `startingOffsets` to.
+        return _parse(self._lines("sources/0/0")[1])
 
     def _inside(self, offsets: Offsets) -> Offsets:
         """Return *offsets* by streams: a topic is one."""
@@ -115,23 +112,6 @@ class Checkpoint:
         except FileNotFoundError:  # cleaned up by the running query meanwhile, so there is a later one
             return self.last_sign_ms()
         return max(times, default=None)
-
-    def begin_after(self, other: Checkpoint) -> None:
-        """Have the query go on after what is done of the query of *other*, which may run; there must be none yet."""
-        for _ in range(3):
-            done = other.last_committed()
-            if done is None:
-                return
-            # Spark wants to see the plan before the last one, too.
-            plans = [f"offsets/{number}" for number in (done - 1, done) if number >= 0]
-            try:
-                texts = {name: other._read(name) for name in ("metadata", *plans, f"commits/{done}")}
-            except FileNotFoundError:  # cleaned up meanwhile, so there is a later one
-                continue
-            for name, text in texts.items():
-                self._files.write_text(f"{self.path}/{name}", text)
-            return
-        raise TableError(f"{other.path}: its newest micro-batches are cleaned up as fast as they are read; try again")
 
     def _last(self, folder: str) -> int | None:
         return max((int(name) for name in self._files.names(f"{self.path}/{folder}") if name.isdigit()), default=None)

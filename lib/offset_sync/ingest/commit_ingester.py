@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.ingest.checkpoint import Checkpoint, Offsets
@@ -20,7 +20,7 @@ from offset_sync.ingest.commit_log_check import CommitLogs, UncheckedLogs
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, UNREAD, decode_batches
 from offset_sync.ingest.log_rows import OffsetRanges, ranges_of
 from offset_sync.ingest.looked import Looked
-from offset_sync.ingest.map_batches import are_few
+from offset_sync.ingest.map_batches import are_few, task_share
 from offset_sync.ingest.unknown_versions import UnknownVersions
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
@@ -34,10 +34,13 @@ logger = logging.getLogger(__name__)
 
 
 class CommitRows(Protocol):
-    """Who reads the log of commits of one cluster, see :class:`offset_sync.ingest.commit_source.CommitRecords`."""
+    """Who reads the log of commits of one cluster, see :class:`offset_sync.ingest.commit_records.CommitRecords`."""
 
     def read(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
         """Yield rows of DECODED_SCHEMA."""
+
+    def read_by_tasks(self, spark: SparkSession, ranges: OffsetRanges, tasks: int) -> pa.Table:
+        """Return the same rows."""
 
 
 class Reading(NamedTuple):
@@ -62,12 +65,13 @@ class CommitIngester:
         tables: TableStore,
         checkpoint: Checkpoint,
         commits: CommitRows,
+        clusters: int,
         reading: Reading | None = None,
     ) -> None:
         self.alias = alias
         self._tables = tables
         self._checkpoint = checkpoint
-        self._commits = commits
+        self._commits, self._clusters = commits, clusters
         self._reading = reading or Reading()
         self._lives = self._reading.lives or CommitLogLives(tables)
         self._versions = UnknownVersions(alias, CONSUMER_OFFSETS)
@@ -100,11 +104,6 @@ class CommitIngester:
         """Return whether a micro-batch reads all that the logs held when it was planned. Errs to False."""
         return self._checkpoint.record_limit(batch_id) < self._reading.most
 
-    def is_read_to(self, ends: Mapping[int, int]) -> bool:
-        """Return whether all below *ends*, by partition, is in micro-batches that are done."""
-        position = self._checkpoint.position()
-        return all(position.get(partition, 0) >= end for partition, end in ends.items())
-
     def restore_missed(self, state: SyncState, batch_id: int) -> KeyRows:
         """Bring *state* up to *batch_id*, which is next; return the rows of what another driver took in before it.
 
@@ -125,13 +124,16 @@ class CommitIngester:
     def decode(self, records: DataFrame, batch_id: int) -> CommitBatch:
         """Read one micro-batch; of a log that has other records than before, those that it has now.
 
-        Few records the driver reads by itself; many are *records* of the source, which tasks read.
+        What it is, its plan says: of *records*, as Spark would read them, nothing is.
 
         Raises UnknownVersionError where so many commits are of an unknown version that none may be passed, and
         ClusterError where not all could be read, or nobody can tell whether what was read is still there.
         """
-        is_small = are_few(self._checkpoint.record_limit(batch_id))
-        decoded = self._read(self.ranges(batch_id)) if is_small else records.toArrow().cast(DECODED_SCHEMA)
+        ranges = self.ranges(batch_id)
+        if are_few(self._checkpoint.record_limit(batch_id)):
+            decoded = self._read(ranges)
+        else:
+            decoded = self._commits.read_by_tasks(records.sparkSession, ranges, task_share(records, self._clusters))
         # Asked after reading, and written down before anything that was read: so each row is of a life that is known.
         looked = self._reading.logs.look(batch_id)
         batch = to_batch(self._with_streams(self._with_again(decoded, looked)), batch_id, looked)

@@ -11,10 +11,11 @@ from pyspark.sql import functions as F
 
 from offset_sync.config import Config, Mirror
 from offset_sync.kafka.range_reader import OffsetRange
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
 
 HEADER_BYTES = 1024
 """A header is cut after that: nothing that long is valid, cut or not, and it bounds the memory of a batch."""
+_EARLIEST = -2  # as Spark writes it
 
 _ALWAYS = {
     # Aborted records and aborted commits are neither mirrored nor valid: translating them would lose records.
@@ -121,3 +122,26 @@ def read_whole_records(
         .option("failOnDataLoss", "false")
         .load()
     )
+
+
+def read_consumer_offsets(
+    spark: SparkSession, config: Config, alias: str, partitions: int, starting: Mapping[int, int] | None = None
+) -> DataFrame:
+    """Stream ``key, value, partition, offset, timestamp`` of the cluster's ``__consumer_offsets``, from its beginning.
+
+    All *partitions* are assigned by number: subscribing would join a group and write into the very topic we read.
+    The topic is compacted, so its beginning is the full present state and a gap is what compaction left. With a new
+    checkpoint a partition among *starting* is read from that offset on.
+    """
+    begins = {str(number): (starting or {}).get(number, _EARLIEST) for number in range(partitions)}
+    records = (
+        spark.readStream.format("kafka")
+        .options(**_ALWAYS)
+        .options(**config.spark_options(alias))
+        .option("assign", json.dumps({CONSUMER_OFFSETS: list(range(partitions))}))
+        .option("startingOffsets", json.dumps({CONSUMER_OFFSETS: begins}) if starting else "earliest")
+        .option("maxOffsetsPerTrigger", config.sync.max_offsets_per_trigger)
+        .option("failOnDataLoss", "false")
+        .load()
+    )
+    return records.select("key", "value", "partition", "offset", "timestamp")

@@ -53,8 +53,12 @@ def in_its_share(records: DataFrame, clusters: int) -> DataFrame:
 
     Tasks that wait for a dead broker would otherwise hold all of them, and one cluster would stop the others.
     """
-    slots = records.sparkSession.sparkContext.defaultParallelism
-    return records.coalesce(max(1, slots // clusters))
+    return records.coalesce(task_share(records, clusters))
+
+
+def task_share(records: DataFrame, clusters: int) -> int:
+    """Return how many task slots each of *clusters* has."""
+    return max(1, records.sparkSession.sparkContext.defaultParallelism // clusters)
 
 
 def to_sql(schema: pa.Schema) -> str:

@@ -49,22 +49,19 @@ class _Supervised:
     ends_by: float | None = None  # it is being ended, to be started anew; by then it is interrupted
     ending: threading.Thread | None = None
 
+    @property
+    def has_caught_up(self) -> bool:
+        if self.error is not None or self.start is not None:
+            return False
+        return self.was_started if self.query is None else self.query.isActive and has_caught_up(self.query)
+
 
 class QuerySupervisor:
-    """Named queries of one job: they end when the job is to *stop*, and when they are *over* without that.
+    """Named queries of one job: they end when the job is to *stop*, and when they are *over* without that."""
 
-    *is_read* says of a running query whether it has read its log up to the end once.
-    """
-
-    def __init__(
-        self,
-        stop: threading.Event,
-        over: threading.Event | None = None,
-        folders: Sequence[str] = (),
-        is_read: Callable[[str, StreamingQuery], bool] = lambda _name, query: has_caught_up(query),
-    ) -> None:
+    def __init__(self, stop: threading.Event, over: threading.Event | None = None, folders: Sequence[str] = ()) -> None:
         self._stop, self._over = stop, over or threading.Event()
-        self._folders, self._is_read = folders, is_read
+        self._folders = folders
         self._queries: dict[str, _Supervised] = {}
         self._held: list[HeldFunction] = []
         self._is_silent = False
@@ -124,17 +121,11 @@ class QuerySupervisor:
 
     def have_caught_up(self) -> bool:
         """Return whether every query has read its log up to the end once, or cannot read it now."""
-        return all(
-            supervised.error is not None or self.has_caught_up(name) for name, supervised in self._queries.items()
-        )
+        return all(supervised.error is not None or supervised.has_caught_up for supervised in self._queries.values())
 
     def has_caught_up(self, name: str) -> bool:
         """Return whether a query has read its log up to the end once; nothing is unread where nothing is there."""
-        supervised = self._queries[name]
-        if supervised.error is not None or supervised.start is not None:
-            return False
-        query = supervised.query
-        return supervised.was_started if query is None else query.isActive and self._is_read(name, query)
+        return self._queries[name].has_caught_up
 
     def errors(self) -> dict[str, str]:
         """Return the present error of every query that is not running."""
@@ -226,7 +217,8 @@ class QuerySupervisor:
         """Return whether a query that is to be started anew still has to end, and have it ended when it can be."""
         if supervised.ends_by is None or not query.isActive:
             return False
-        if supervised.ending is None and (_is_idle(query) or time.monotonic() > supervised.ends_by):
+        is_idle = not query.status["isTriggerActive"]
+        if supervised.ending is None and (is_idle or time.monotonic() > supervised.ends_by):
             # Spark waits there for the query's last word, which a silent cluster may hold up.
             supervised.ending = threading.Thread(target=query.stop, name=f"end {query.name}", daemon=True)
             supervised.ending.start()
@@ -249,15 +241,9 @@ def _cluster_of(name: str) -> str:
 
 def _let_end(query: StreamingQuery, deadline: float) -> None:
     while query.isActive:
-        if _is_idle(query) or time.monotonic() > deadline:
+        if not query.status["isTriggerActive"] or time.monotonic() > deadline:
             query.stop()
         time.sleep(0.02)
-
-
-def _is_idle(query: StreamingQuery) -> bool:
-    """Return whether no micro-batch is in hand; asked for offsets, the source of commits waits until some come."""
-    status = query.status
-    return not status["isTriggerActive"] or str(status["message"]).startswith("Getting offsets")
 
 
 def _is_no_stop(record: logging.LogRecord) -> bool:

@@ -8,7 +8,7 @@ from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.ingest.commit_log_check import CommitLogCheck
-from offset_sync.ingest.commit_source import CommitRecords
+from offset_sync.ingest.commit_records import CommitRecords
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
@@ -47,7 +47,7 @@ class CommitReading:
             logs = CommitLogCheck(alias, checkpoint, asked, self._incarnations[alias])
             most = config.sync.max_offsets_per_trigger
             reading = Reading(logs, lives, config.names, most)
-            self.ingesters[alias] = CommitIngester(alias, seen, checkpoint, self.commits[alias], reading)
+            self.ingesters[alias] = CommitIngester(alias, seen, checkpoint, self.commits[alias], len(options), reading)
 
     def begin_after(self, captured_ms: int) -> None:
         """Have lives of logs begin after the last row that was written by the drivers before."""

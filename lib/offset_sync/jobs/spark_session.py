@@ -23,6 +23,8 @@ _REQUIRED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
+    # The default offset reader leaves out internal topics: __consumer_offsets would read as empty, without an error.
+    "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "false",
     # By default times are written as nanoseconds, which end in 2262; Kafka takes any number for a time.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Spark has a second one, which ingest/checkpoint.py does not read.
@@ -34,8 +36,6 @@ _DEFAULTS = {
     # 1 GiB. Not lz4: Arrow's in Java is many times slower.
     "spark.sql.execution.arrow.compression.codec": "zstd",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
-    # Otherwise the size of a batch to Python is added up anew with every row; rows of the index are small.
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.shuffle.partitions": "4",
     # Appends of some hundred rows: two jobs each instead of four, a quarter less processor time (measured).
@@ -61,12 +61,13 @@ _MOST_SLOTS = 32
 """Of more than the cores; each may hold 20 MiB of fetched records in the driver's heap."""
 
 
-def open_session(name: str, *, clusters: int = 1) -> SparkSession:
+def open_session(name: str, *, reads_internal_topics: bool = False, clusters: int = 1) -> SparkSession:
     """Return the session of this application; what ``spark-submit --conf`` sets wins over our defaults.
 
-    On ``local[*]`` each of *clusters* gets as many task slots as there are cores, so that its share
-    (``ingest/map_batches.py``) is enough for all of them. Raises PlatformError, in one line, where Spark, Delta or
-    librdkafka is not one that this can work with.
+    *reads_internal_topics* switches to the offset reader that sees ``__consumer_offsets``. It is one setting for the
+    whole session, so a job reads either internal topics or topics by pattern. On ``local[*]`` each of *clusters* gets
+    as many task slots as there are cores, so that its share (``ingest/map_batches.py``) is enough for all of them.
+    Raises PlatformError, in one line, where Spark, Delta or librdkafka is not one that this can work with.
     """
     if os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"):
         raise ConfigError(["SPARK_REMOTE: Spark Connect runs foreachBatch elsewhere; unset it and use spark-submit"])
@@ -86,11 +87,17 @@ def open_session(name: str, *, clusters: int = 1) -> SparkSession:
         conf.setIfMissing(f"spark.executorEnv.{LOG_FORMAT}", log_format)
     conf.setIfMissing("spark.master", _EVERY_CORE)
     conf.set("spark.master", with_slots(str(conf.get("spark.master")), processors(), clusters))
+    if not reads_internal_topics:
+        # Otherwise the size of a batch to Python is added up anew with every row; rows of the index are small.
+        conf.setIfMissing("spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1))
+    reader = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
+    conf.set(reader, str(reads_internal_topics).lower())
     on_interrupt = signal.getsignal(signal.SIGINT)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     silence_accumulators(spark)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, on_interrupt)  # Spark's own would raise in the middle of whatever goes on
+    spark.conf.set(reader, str(reads_internal_topics).lower())
     logger.info("Spark %s started in %.0f s", spark.version, time.monotonic() - began)
     return spark
 

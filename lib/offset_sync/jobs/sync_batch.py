@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -58,8 +57,6 @@ class SyncBatch:
         self._ended_ms = ABSENT, ABSENT  # when the last two micro-batches ended
         self._reads_on = False  # the last one read all that there was
         self._dated = -1, False  # the last one that was dated, and whether the one before it read all
-        self.is_read = False
-        """Whether the log was read, since the query was started, up to where it ended then."""
 
     def __call__(self, records: DataFrame, batch_id: int) -> None:
         """Decode, record, reconcile, and write down what was seen."""
@@ -83,16 +80,11 @@ class SyncBatch:
                 counts = history.result()
             self._metrics.count_records(self._alias, counts)
             self._ended_ms = self._ended_ms[1], self._state.now_ms()
-            self.is_read = self.is_read or self._reads_on
             failpoints.failpoint(failpoints.AFTER_HISTORY)
 
-    def note_start(self, ends: Mapping[int, int]) -> None:
-        """Note that the query is started, maybe with more partitions: what it reads first may be as old as the log.
-
-        *ends* are those of the log's partitions.
-        """
+    def note_start(self) -> None:
+        """Note that the query is started, maybe with more partitions: what it reads first may be as old as the log."""
         self._reads_on, self._dated = False, (self._dated[0], False)
-        self.is_read = self._ingester.is_read_to(ends)
 
     def _record(self, batch: CommitBatch) -> Recorded:
         records, last = batch.commit_records, self._last

@@ -6,15 +6,15 @@ import argparse
 import logging
 import threading
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.ingest.commit_source import CommitSource, source_options
 from offset_sync.ingest.failing_batches import FailingBatches
+from offset_sync.ingest.kafka_source import read_consumer_offsets
 from offset_sync.ingest.quarantine_replay import replay_quarantine
 from offset_sync.ingest.query_supervisor import STOPPED, BatchFunction, QuerySupervisor
 from offset_sync.jobs.commit_reading import CommitReading
@@ -53,12 +53,13 @@ from offset_sync.tables.report_tables import CUTOVERS
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
+LOOKS = 4
+"""So often new commits are looked for in a trigger interval."""
 
 
 def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Sync until stopped, or with ``--once`` what is there now; return one line per failure."""
-    spark = open_session("offset-sync sync_offsets")
-    spark.dataSource.register(CommitSource)
+    spark = open_session("offset-sync sync_offsets", reads_internal_topics=True)
     try:
         tables = TableStore.of(config)
         tables.create((*TABLES, CUTOVERS))
@@ -106,7 +107,7 @@ class SyncJob:
         self._syncs = dict[str, SyncBatch]()
         self._batches = {alias: self._batch(alias) for alias in config.clusters}
         folders = config.tables.root, config.tables.checkpoints
-        self._queries = QuerySupervisor(run.lease.stop, self._over, folders, lambda a, _query: self._syncs[a].is_read)
+        self._queries = QuerySupervisor(run.lease.stop, self._over, folders)
         for alias in config.clusters:
             self._queries.add(alias, _CommitQuery(self, alias))
         lives, loop, queries = self._reading.lives, self._loop, self._queries
@@ -119,10 +120,8 @@ class SyncJob:
         """Take in what the drivers before have left; how far they have read is asked first, so nothing is between."""
         folder = f"{self._config.tables.checkpoints}/sync_offsets"
         done = {alias: Checkpoint(self._tables.files, f"{folder}/{alias}") for alias in self._config.clusters}
-        if self._run.is_dry:
-            for alias, checkpoint in done.items():
-                self._checkpoint(alias).begin_after(checkpoint)
-        else:
+        self._positions_before = {alias: checkpoint.position() for alias, checkpoint in done.items()}
+        if not self._run.is_dry:
             for alias, checkpoint in done.items():
                 self._reading.ingesters[alias].note_taken_in(checkpoint.last_committed())
             # Records as their cluster has them.
@@ -184,30 +183,25 @@ class SyncJob:
         if not partitions:
             return None
         self._partitions.note_partitions(alias)
+        self._syncs[alias].note_start()
         checkpoint = self._checkpoint(alias)
         checkpoint.repair()
-        self._syncs[alias].note_start(self._admins[alias].stable_ends(CONSUMER_OFFSETS, partitions))
-        query = self._begun(self._planned(alias, partitions, checkpoint))
+        starting = self._positions_before[alias] if self._run.is_dry else None
+        writer = (
+            read_consumer_offsets(self._spark, self._config, alias, partitions, starting)
+            .writeStream.queryName(f"sync_offsets {alias}")
+            .option("checkpointLocation", checkpoint.path)
+            .foreachBatch(self._queries.stop_between_batches(self._batches[alias]))
+        )
+        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)
+        query = writer.trigger(**self._trigger).start()
         self._metrics.count_start(alias)
         return query
 
-    def _planned(self, alias: str, partitions: int, checkpoint: Checkpoint) -> DataStreamWriter:
-        sync, config = self._config.sync, self._config
-        options = source_options(
-            alias,
-            config.admin_options(alias),
-            partitions=partitions,
-            most=sync.max_offsets_per_trigger,
-            tasks=max(1, self._spark.sparkContext.defaultParallelism // len(config.clusters)),
-            interval_s=sync.trigger_interval.total_seconds(),
-        )
-        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)
-        records = self._spark.readStream.format(CommitSource.name()).options(**options).load()
-        writer = records.writeStream.queryName(f"sync_offsets {alias}").option("checkpointLocation", checkpoint.path)
-        return writer.foreachBatch(self._queries.stop_between_batches(self._batches[alias]))
-
-    def _begun(self, writer: DataStreamWriter) -> StreamingQuery:
-        return writer.trigger(availableNow=True).start() if self._is_once else writer.start()
+    @property
+    def _trigger(self) -> dict[str, Any]:
+        looks_s = self._config.sync.trigger_interval.total_seconds() / LOOKS
+        return {"availableNow": True} if self._is_once else {"processingTime": f"{looks_s} seconds"}
 
     def _note_readiness(self) -> None:
         if not self._lease.is_settled or not (self._is_ready.is_set() or self._queries.have_caught_up()):

@@ -98,10 +98,6 @@ class ClusterAdmin:
         """Return the log ends; partitions that are not there, or of which nobody can tell now, are left out."""
         return self._topics.ends(partitions, deadline)
 
-    def stable_ends(self, topic: str, partitions: int, deadline: float = DEADLINE_S) -> dict[int, int]:
-        """Return the last stable offset of each of so many partitions; raises ClusterError where one is not known."""
-        return self._topics.stable_ends(topic, partitions, deadline)
-
     def reaches(self, is_wanted: Callable[[str], bool], deadline: float = DEADLINE_S) -> dict[TopicPartition, Reach]:
         """Return how far each partition of the wanted topics can be read; where nobody can tell now it is left out."""
         return self._topics.reaches(is_wanted, deadline)

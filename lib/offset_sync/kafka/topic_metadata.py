@@ -137,20 +137,6 @@ class TopicMetadata:
         high = self._offsets.read({each: leaders[each] for each in stable}, LATEST, ends_at)
         return {each: Reach(stable[each].offset, max(stable[each].offset, high[each].offset)) for each in high}
 
-    def stable_ends(self, topic: str, partitions: int, deadline: float) -> dict[int, int]:
-        """Return the last stable offset of each of so many *partitions* of *topic*.
-
-        Raises ClusterError where one of them is not there, or its leader is away or silent.
-        """
-        ends_at, wanted = time.monotonic() + deadline, [TopicPartition(topic, number) for number in range(partitions)]
-        leaders = _leaders(allowed(self._requests.described([topic], ends_at)))
-        known = {each: leaders[each] for each in wanted if each in leaders}
-        found = self._offsets.read(known, LATEST, ends_at, isolation_level=IsolationLevel.READ_COMMITTED)
-        if unknown := [each.partition for each in wanted if each not in found]:
-            numbers = ", ".join(map(str, unknown[:5])) + (" and more" if len(unknown) > 5 else "")
-            raise self._requests.error(f"no answer about where {topic} ends: partitions {numbers}")
-        return {each.partition: found[each].offset for each in wanted}
-
 
 def to_topic_info(description: TopicDescription) -> TopicInfo:
     """Return id and partition count."""

@@ -7,16 +7,17 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
-from builders.record_schemas import CONSUMER_OFFSETS
 from fakes.clusters import MemoryIndex
+from fakes.commit_rows import CommitRowsInMemory
+from fakes.ingest import NO_ROWS
 from fakes.reconciler_site import config_of
 from offset_sync.ingest.commit_ingester import CommitIngester
 from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
+from offset_sync.model.values import TopicPartition
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 from offset_sync.tables.store import TableStore
@@ -41,6 +42,11 @@ class Query:
     def record_limit(self, batch_id: int) -> int:
         return 1000
 
+    def start_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
+        return {}
+
+    end_offsets = start_offsets
+
 
 def test_captured_records_and_broken_ones_reach_the_tables_once_and_the_rest_goes_on(
     spark: SparkSession, tables: TableStore
@@ -51,7 +57,8 @@ def test_captured_records_and_broken_ones_reach_the_tables_once_and_the_rest_goe
         {"key": key, "value": value, "partition": 1, "offset": offset, "timestamp": WRITTEN_US}
         for offset, (key, value) in enumerate([*whole, *broken, (None, b"v")])
     ]
-    records = spark.createDataFrame(pa.Table.from_pylist(rows, CONSUMER_OFFSETS))
+    read = CommitRowsInMemory()
+    read.put(rows)
     expected = [decode_record(row["key"], row["value"]) for row in rows]  # type: ignore[arg-type]
     config, checkpoint, reconciled = config_of(["X", "Y"]), Query(), list[int]()
     state, is_ready = SyncState(config, MemoryIndex()), threading.Event()
@@ -63,8 +70,8 @@ def test_captured_records_and_broken_ones_reach_the_tables_once_and_the_rest_goe
             return []
 
     for _restart in range(2):
-        ingester = CommitIngester("X", tables, checkpoint, 1)  # type: ignore[arg-type]
-        SyncBatch(ingester, state, Reconciled(), SyncMetrics(config), is_ready)(records, 0)
+        ingester = CommitIngester("X", tables, checkpoint, read, 1)  # type: ignore[arg-type]
+        SyncBatch(ingester, state, Reconciled(), SyncMetrics(config), is_ready)(NO_ROWS, 0)
 
     commits = [(n, each) for n, each in enumerate(expected) if each.kind == "commit"]
     assert reconciled == [len(commits)] * 2

@@ -42,6 +42,13 @@ def test_what_the_configuration_hides_spark_does_not_show_either(spark: SparkSes
     assert conf.get("spark.sql.redaction.options.regex") == HIDDEN_NAMES
 
 
+@pytest.mark.parametrize("reads_internal_topics", [False, True])
+def test_each_job_says_whether_it_reads_internal_topics(spark: SparkSession, reads_internal_topics: bool) -> None:
+    same = open_session("again", reads_internal_topics=reads_internal_topics)
+    expected = str(reads_internal_topics).lower()
+    assert same.conf.get("spark.sql.streaming.kafka.useDeprecatedOffsetFetching") == expected
+
+
 @pytest.mark.parametrize("variable", ["SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"])
 def test_spark_connect_is_refused_with_the_remedy(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, "sc://localhost")

@@ -78,7 +78,7 @@ class CommitLogJob(IngestingJob):
         checkpoint: Any = self
         self.incarnations = IncarnationCheck(tables, {"X": self}, self.reaches, of_commits=True)
         logs = CommitLogCheck("X", checkpoint, self, self.incarnations)
-        ingester = CommitIngester("X", tables, checkpoint, self, Reading(logs, self.lives))
+        ingester = CommitIngester("X", tables, checkpoint, self, 1, Reading(logs, self.lives))
         self.batch = SyncBatch(ingester, self.state, self, self.metrics, self.is_ready)
         restore(self.tables, self.state, self.lives)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from builders.record_schemas import CONSUMER_OFFSETS
-from offset_sync.ingest.decode_commits import decode_batches
+from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.model.values import TopicPartition
 
@@ -26,3 +26,7 @@ class CommitRowsInMemory:
     def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[pa.RecordBatch]:
         """Yield them, decoded."""
         return decode_batches(self._batches)
+
+    def read_by_tasks(self, _spark: Any, ranges: Mapping[TopicPartition, OffsetRange], _tasks: int) -> pa.Table:
+        """Return the same as a table."""
+        return pa.Table.from_batches(list(self.read(ranges)), DECODED_SCHEMA)

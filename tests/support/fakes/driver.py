@@ -11,7 +11,7 @@ from builders.logs import log
 from builders.offset_records import commit_key, commit_value
 from fakes.clusters import CommitRecord
 from fakes.commit_rows import CommitRowsInMemory
-from fakes.ingest import NO_FRAME
+from fakes.ingest import NO_ROWS
 from fakes.reconciler_site import ORDERS, Site, config_of
 from fakes.tables import MemoryTables
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
@@ -80,7 +80,7 @@ class Driver(Site):
         checkpoint: Any = Query(alias)
         tables: Any = self.written
         reading = Reading(logs=LookedAt(self.clock_ms))
-        ingester = CommitIngester(alias, tables, checkpoint, self.rows[alias], reading)
+        ingester = CommitIngester(alias, tables, checkpoint, self.rows[alias], 1, reading)
         return SyncBatch(ingester, self.state, self.reconciler, self.metrics, self.is_ready)
 
     def ingest(self, alias: str, at_most: int) -> None:
@@ -96,7 +96,7 @@ class Driver(Site):
         self.rows[alias].put(rows)
         self.batches[alias] += 1
         self.position[alias] = first + len(records)
-        self.sync_batches[alias](NO_FRAME, self.batches[alias])
+        self.sync_batches[alias](NO_ROWS, self.batches[alias])
 
 
 def encoded(record: CommitRecord) -> dict[str, Any]:

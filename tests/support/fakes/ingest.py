@@ -14,7 +14,6 @@ from fakes.commit_rows import CommitRowsInMemory
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryFrame, MemoryTables
 from offset_sync.ingest.commit_ingester import CommitIngester
-from offset_sync.ingest.decode_commits import DECODED_SCHEMA
 from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.model.values import GroupPartition, TopicPartition
@@ -25,8 +24,8 @@ from offset_sync.tables.catalog import OFFSET_COMMITS
 WRITTEN_MS = 1_700_000_009_000
 Raw = tuple[bytes | None, bytes | None]
 """Key and value of a record."""
-NO_FRAME: Any = None
-"""Few records are not asked of Spark."""
+NO_ROWS: Any = MemoryFrame(pa.table({}))
+"""What Spark would read is not read."""
 
 
 @dataclass
@@ -38,7 +37,6 @@ class IngestingJob:
     reconcile_errors: list[Exception] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     most_records: int = 10
-    position_before: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         config = config_of(["X", "Y"])
@@ -47,7 +45,7 @@ class IngestingJob:
         self.is_ready = threading.Event()
         self.is_ready.set()
         self.rows = CommitRowsInMemory()
-        ingester = CommitIngester("X", self.tables, self, self.rows)  # type: ignore[arg-type]
+        ingester = CommitIngester("X", self.tables, self, self.rows, 2)  # type: ignore[arg-type]
         self.batch = SyncBatch(ingester, self.state, self, self.metrics, self.is_ready)
 
     def query_id(self) -> str:
@@ -65,10 +63,6 @@ class IngestingJob:
     def end_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
         """As a checkpoint says it."""
         return {}
-
-    def position(self) -> dict[int, int]:
-        """As a checkpoint says it."""
-        return self.position_before
 
     def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> list[str]:
         """Note which groups are to be reconciled."""
@@ -92,8 +86,7 @@ class IngestingJob:
             for n, (key, value) in enumerate(records)
         ]
         self.rows.put(rows[::-1] if reverse else rows, batch_rows=2)
-        by_tasks: Any = MemoryFrame(pa.Table.from_batches(list(self.rows.read({})), DECODED_SCHEMA))
-        self.batch(by_tasks, batch_id)
+        self.batch(NO_ROWS, batch_id)
 
     def commits(self, *names: str) -> list[tuple[Any, ...]]:
         """Return these columns of the commits written down."""

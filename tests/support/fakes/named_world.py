@@ -19,7 +19,7 @@ from builders.record_schemas import MIRRORED_RECORDS
 from fakes.clusters import MemoryCluster, MemoryEnds, MemoryTopic
 from fakes.commit_rows import CommitRowsInMemory
 from fakes.driver import Query, encoded
-from fakes.ingest import NO_FRAME
+from fakes.ingest import NO_ROWS
 from fakes.named_doors import NamedTables
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryFrame
@@ -112,7 +112,7 @@ class NamedWorld:
         self.sync_batches = {}
         for alias in ALIASES:
             query: Any = Query(alias)
-            ingester = CommitIngester(alias, store, query, self.commit_rows[alias], Reading(names=names))
+            ingester = CommitIngester(alias, store, query, self.commit_rows[alias], 1, Reading(names=names))
             self.sync_batches[alias] = SyncBatch(ingester, self.state, self.reconciler, metrics, self.is_ready)
 
     # Producers, mirrors and groups, who know Kafka's names
@@ -201,7 +201,7 @@ class NamedWorld:
         self.commit_rows[alias].put(rows)
         self.commit_batches[alias] += 1
         self.position[alias] = len(log)
-        self.sync_batches[alias](NO_FRAME, self.commit_batches[alias])
+        self.sync_batches[alias](NO_ROWS, self.commit_batches[alias])
 
     def rows(self, table: Table) -> list[dict[str, Any]]:
         """Return the rows as they are stored."""

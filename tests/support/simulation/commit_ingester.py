@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -77,10 +77,6 @@ class Ingester:
         """Return whether a micro-batch reads all that there was when it was planned."""
         plan = self.driver.persisted.planned(self.alias)
         return plan.is_whole and plan.number == batch_id
-
-    def is_read_to(self, ends: Mapping[int, int]) -> bool:
-        """Return that all was read: when the driver is ready is told to it."""
-        return True
 
     def restore_missed(self, state: SyncState, batch_id: int) -> KeyRows:
         """Take in what another driver has read and written down since this one began."""

@@ -10,7 +10,7 @@ import pytest
 
 from builders.record_schemas import CONSUMER_OFFSETS, MIRRORED_RECORDS
 from offset_sync.config import Mirror
-from offset_sync.ingest.commit_source import offset_records
+from offset_sync.ingest.commit_records import offset_records
 from offset_sync.ingest.log_rows import LAST_MS, ranges_of
 from offset_sync.ingest.second_reader import MirroredRecords, SecondReader, is_for_a_time
 from offset_sync.kafka.range_reader import Chunk, OffsetRange

@@ -1,4 +1,4 @@
-"""When a log is read, and when its commits were made."""
+"""When commits were made, by our clock."""
 
 from __future__ import annotations
 
@@ -20,33 +20,6 @@ def commit(offset: int) -> Raw:
 def job() -> IngestingJob:
     return IngestingJob()
 
-
-def test_a_log_is_read_where_what_is_done_reaches_its_ends(job: IngestingJob) -> None:
-    job.position_before = {3: 7}
-    job.batch.note_start({3: 7, 4: 0})
-    assert job.batch.is_read
-    job.batch.note_start({3: 8})
-    assert not job.batch.is_read
-
-
-@pytest.mark.parametrize(("most", "is_read"), [(10, False), (11, True)], ids=["leaves some", "reads all"])
-def test_else_once_a_micro_batch_has_read_all_that_there_was(job: IngestingJob, most: int, is_read: bool) -> None:
-    job.batch._ingester._reading = Reading(most=most)
-    job.batch.note_start({3: 1})
-    job.ingest(0, commit(5))
-    assert job.batch.is_read == is_read
-
-
-def test_one_that_fails_has_read_nothing(job: IngestingJob) -> None:
-    job.batch._ingester._reading = Reading(most=11)
-    job.batch.note_start({3: 1})
-    job.reconcile_errors = [RuntimeError("once")]
-    with pytest.raises(RuntimeError):
-        job.ingest(0, commit(5))
-    assert not job.batch.is_read
-
-
-# When commits were made, by our clock
 
 HOUR_MS = 3_600_000
 
@@ -94,7 +67,7 @@ def test_after_the_query_was_started_anew_the_first_micro_batch_may_be_as_old_as
     dated = Dated(ALL)
     for _ in range(3):
         dated.made(dated.now_ms)
-    dated.job.batch.note_start({})
+    dated.job.batch.note_start()
     written_ms = dated.now_ms - HOUR_MS
     assert abs(dated.made(written_ms) - written_ms) <= 20_000
 
