@@ -53,22 +53,23 @@ somebody else's lists the folder of the log, so the entries count.
 
 By the timestamps that the two brokers give, while index_records and sync_offsets run with
 `trigger_interval: 1s`. The brokers, the groups and a mirror share the two cores. `partitions`,
-`groups` and `index` are ten times the base, at the same number of commits a second. The table
-is of before two changes. Then all groups of a second committed at once, and so kept their place in
-the interval: p50 was anything between 0.6 and 1.4 s, by luck; now they are spread over the second.
-And micro-batches began once per interval; now they follow the commits. With both, `base` had p50
-0.36 and p99 1.01 s on 2026-11-25, with nothing else on the machine.
+`groups` and `index` are ten times the base, at the same number of commits a second. The table is of
+before commits were read by one function and looked for four times per interval, and of when all
+groups of a second committed at once. Beside each other on 2026-11-26, before that and after, with
+other work on the machine at a hundredth of the weight: a group by itself (`alone`) had p50 0.65 and
+0.32 s, p99 1.11 and 0.36 s; `base`, now spread over the second, p50 1.19 and 0.61 s, p99 2.71 and
+1.43 s; `at_once` afterwards p50 0.44 and p99 0.99 s. An idle `sync_offsets` took 0.02 and 0.025
+cores, under `base` 0.47 and 0.61, and as much memory.
 """,
     "batch_profile": """### One micro-batch of `sync_offsets`
 
 The scenario `base` above, with a clock around each step (`benchmarks/batch_profile.py`). A dot
 stands before each part of the step above it. `cpu`: processor time of the thread that does it; the
 rest of a step is waiting, for a broker, for the disk or for a core. What Spark does itself comes
-before and after `micro-batch`. The table is of before the pace that follows the commits, and of
-before Spark's files of a checkpoint were written without processes; since then `triggerExecution`
-has the pause in it. A commit waits half of the
-time from one micro-batch to the next for its own to begin, and then for all that comes before the
-request with its group, half of `commit` included.
+before and after `micro-batch`. The table is of before commits were looked for four times per
+interval, and of before Spark's files of a checkpoint were written without processes. A commit waits
+half of the time from one micro-batch to the next for its own to begin, and then for all that comes
+before the request with its group, half of `commit` included.
 """,
 }
 
