@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from workloads import ClusterLog, Workload
 
-from offset_sync.decode.stamps import OFFSET_HEADER, ORIGIN_HEADER, PLACE_HEADER, decode_stamps
+from offset_sync.decode.mirror_headers import OFFSET_HEADER, ORIGIN_HEADER, PLACE_HEADER, decode_stamps
 
 Ints = NDArray[np.int64]
 _WHERE = ("orders", 0)

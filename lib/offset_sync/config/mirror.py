@@ -10,8 +10,7 @@ from pydantic import PlainValidator, model_validator
 from offset_sync.config.contents import Contents
 from offset_sync.config.presets import OWN, PRESETS, Preset, preset_of
 from offset_sync.config.sections import Text
-from offset_sync.decode.mirror_headers import Encoding
-from offset_sync.decode.stamps import OFFSET_HEADER, ORIGIN_HEADER, PLACE_HEADER
+from offset_sync.decode.mirror_headers import OFFSET_HEADER, ORIGIN_HEADER, PLACE_HEADER, Encoding
 
 
 def _to_rules(names: object) -> object:
@@ -45,6 +44,6 @@ class Mirror(Contents):
         return PRESETS[self.preset]
 
     def header_columns(self) -> dict[str, str]:
-        """Return which column has the value of which header, for :func:`offset_sync.decode.stamps.decode_stamps`."""
+        """Return which column of :mod:`offset_sync.decode.mirror_headers` has the value of which header."""
         columns = {ORIGIN_HEADER: self.origin_header, OFFSET_HEADER: self.offset_header}
         return columns | ({PLACE_HEADER: self.place_header} if self.place_header else {})

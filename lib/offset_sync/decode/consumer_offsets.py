@@ -1,19 +1,36 @@
-"""Records of ``__consumer_offsets`` to typed rows, vectorised over Arrow buffers."""
+"""Records of ``__consumer_offsets`` to typed rows: sound commits many at a time, all other records one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+import pyarrow.compute as pc
 
-from offset_sync.decode.arrow_buffers import ByteRows, to_byte_rows
-from offset_sync.decode.commit_values import Commits, decode_commits
-from offset_sync.decode.cursor import DecodeError
-from offset_sync.decode.group_values import GroupValue, decode_group_value
-from offset_sync.decode.keys import Keys, decode_keys
-from offset_sync.decode.record_layouts import COMMIT, GROUP, GROUP_EPOCH, KINDS, MALFORMED, MEMBER
+from offset_sync.decode.byte_rows import (
+    BulkCursor,
+    ByteRows,
+    Flags,
+    Ints,
+    Rows,
+    Spans,
+    gather,
+    to_byte_rows,
+    to_text,
+    window,
+    with_nulls,
+)
+from offset_sync.decode.offset_records import (
+    COMMIT,
+    COMMIT_LAYOUTS,
+    KIND_OF_TYPE,
+    KINDS,
+    TOPIC_ID_TAG,
+    UUID_BYTES,
+    decode_record,
+    to_uuid_text,
+)
 
 RECORDS = pa.schema(
     [
@@ -38,7 +55,11 @@ RECORDS = pa.schema(
 )
 """The columns of a decoded batch. Fields that the record's kind does not have are null, and so are absent values."""
 
-Flags = NDArray[np.bool_]
+Columns = dict[str, pa.Array]
+
+_COMMIT_TYPES = [record_type for record_type, kind in KIND_OF_TYPE.items() if kind == COMMIT]
+_TOPIC_ID = TOPIC_ID_TAG << 8 | UUID_BYTES
+"""The tag and the size before a topic id, read as one int16."""
 
 
 def decode_records(key: pa.Array | pa.ChunkedArray, value: pa.Array | pa.ChunkedArray) -> pa.RecordBatch:
@@ -51,81 +72,106 @@ def decode_records(key: pa.Array | pa.ChunkedArray, value: pa.Array | pa.Chunked
     keys, values = to_byte_rows(key), to_byte_rows(value)
     if len(keys) != len(values):
         raise ValueError(f"{len(keys)} keys but {len(values)} values")
-    errors: dict[int, str] = {}
-    found = decode_keys(keys, errors)
-    wanted = ~values.is_null & ~_flags(len(keys), errors)
-    rows = np.flatnonzero(wanted & (found.kind == KINDS.index(COMMIT)))
-    commits = decode_commits(values, rows, found.record_type, errors)
-    groups = _decode_groups(values, found, wanted, errors)
-    malformed = _flags(len(keys), errors)
-    has_commit = np.zeros(len(keys), np.bool_)
-    has_commit[rows] = True
+    columns, is_read = _decode_commits(keys, values)
+    rest = [decode_record(keys.row(row), values.row(row)) for row in np.flatnonzero(~is_read).tolist()]
+    final = [_with_rest(columns, field, rest, ~is_read) for field in RECORDS]
+    return pa.RecordBatch.from_arrays(final, schema=RECORDS)
+
+
+def _with_rest(columns: Columns, field: pa.Field, rest: list[dict[str, Any]], is_rest: Flags) -> pa.Array:
+    """Return the column of a *field*: that of the commits with the values of the *rest* put in."""
+    if field.name == "kind":
+        codes = np.full(len(is_rest), KINDS.index(COMMIT), np.int8)
+        codes[is_rest] = [KINDS.index(row["kind"]) for row in rest]
+        return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(KINDS, pa.string()))
+    column = columns[field.name] if field.name in columns else pa.nulls(len(is_rest), field.type)
+    values, mask = pa.array([row.get(field.name) for row in rest], field.type), pa.array(is_rest)
+    if values.null_count == column.filter(mask).null_count == len(rest):
+        return column  # which is most of them, and spares a copy
+    return pc.replace_with_mask(column, mask, values)
+
+
+def _decode_commits(keys: ByteRows, values: ByteRows) -> tuple[Columns, Flags]:
+    """Return the columns of sound commits and their tombstones, and which rows these are; the others mean nothing."""
+    count = len(keys)
+    record_type, partition = np.zeros(count, np.int16), np.zeros(count, np.int32)
+    group, topic = Spans.empty(keys), Spans.empty(keys)
+    cursor = BulkCursor(keys, np.flatnonzero(~keys.is_null))
+    cursor.read(record_type)
+    cursor.keep(np.isin(record_type[cursor.rows], _COMMIT_TYPES))
+    cursor.read_string(group)
+    cursor.read_string(topic)
+    cursor.read(partition)
+    cursor.keep((topic.start < topic.end)[cursor.rows] & (partition[cursor.rows] >= 0))
+    columns, is_read = _decode_values(values, cursor.rows)
+    for name, spans in (("group_id", group), ("topic", topic)):
+        columns[name], is_bad = to_text(gather(keys, spans, ~is_read))
+        is_read &= ~is_bad
+    columns["record_type"], columns["partition"] = pa.array(record_type), pa.array(partition, mask=~is_read)
+    return columns | {"is_tombstone": pa.array(values.is_null)}, is_read
+
+
+def _decode_values(values: ByteRows, rows: Rows) -> tuple[Columns, Flags]:
+    """Return the columns of the commit values of *rows* (ascending), and which could be read; nulls can."""
+    count = len(values)
+    offset, committed_at = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    epoch, expires_at = np.full(count, -1, np.int32), np.full(count, -1, np.int64)
+    metadata, id_at = Spans.empty(values), np.full(count, -1, np.int64)
+    version, has_value = np.zeros(count, np.int16), np.zeros(count, np.bool_)
+    every = BulkCursor(values, rows[~values.is_null[rows]])
+    every.read(version)
+    for number, layout in enumerate(COMMIT_LAYOUTS):
+        cursor = every.select(version[every.rows] == number)
+        if not len(cursor.rows):
+            continue
+        cursor.read(offset)
+        if layout.has_epoch:
+            cursor.read(epoch)
+        cursor.read_string(metadata, compact=layout.is_flexible)
+        cursor.read(committed_at)
+        if layout.has_expiry:
+            cursor.read(expires_at)
+        if layout.is_flexible:
+            _read_topic_id(cursor, id_at)
+        has_value[cursor.rows] = True
+    text, is_bad = to_text(gather(values, metadata, ~has_value))
+    has_value &= ~is_bad
     columns = {
-        "kind": _kinds(found.kind, malformed),
-        "is_tombstone": pa.array(values.is_null),
-        **_key_columns(found),
-        **_commit_columns(commits, has_commit & ~malformed),
-        **_group_columns(groups, len(keys)),
-        "error": _sparse(errors, len(keys), pa.string()),
+        "committed_offset": pa.array(offset, mask=~has_value),
+        "leader_epoch": pa.array(epoch, mask=~has_value | (epoch < 0)),
+        "metadata": text,
+        "topic_id": _topic_ids(values, id_at),
+        "committed_at_ms": pa.array(committed_at, mask=~has_value),
+        "expires_at_ms": pa.array(expires_at, mask=~has_value | (expires_at < 0)),
     }
-    return pa.RecordBatch.from_arrays([columns[name] for name in RECORDS.names], schema=RECORDS)
+    is_read = has_value.copy()
+    is_read[rows[values.is_null[rows]]] = True
+    return columns, is_read
 
 
-def _decode_groups(values: ByteRows, keys: Keys, wanted: Flags, errors: dict[int, str]) -> dict[int, GroupValue]:
-    codes = [KINDS.index(kind) for kind in (GROUP, GROUP_EPOCH, MEMBER)]
-    found = {}
-    for row in np.flatnonzero(wanted & np.isin(keys.kind, codes)).tolist():
-        try:
-            found[row] = decode_group_value(int(keys.record_type[row]), values.row(row))
-        except DecodeError as problem:
-            errors[row] = str(problem)
-    return found
+def _read_topic_id(cursor: BulkCursor, id_at: Ints) -> None:
+    """Note where the topic id begins, in rows with that tagged field; rows with any other one leave the cursor."""
+    fields, tag_and_size = np.zeros(len(id_at), np.int8), np.zeros(len(id_at), np.int16)
+    cursor.read(fields)
+    tagged = cursor.select(fields[cursor.rows] == 1)
+    tagged.read(tag_and_size)
+    tagged.keep(tag_and_size[tagged.rows] == _TOPIC_ID)
+    tagged.skip(UUID_BYTES)
+    id_at[tagged.rows] = tagged.position - UUID_BYTES
+    cursor.keep((fields[cursor.rows] == 0) | (id_at[cursor.rows] >= 0))
 
 
-def _key_columns(keys: Keys) -> dict[str, pa.Array]:
-    return {
-        "record_type": pa.array(keys.record_type, mask=~keys.has_type),
-        "group_id": keys.group_id,
-        "topic": keys.topic,
-        "partition": pa.array(keys.partition, mask=keys.topic.is_null().to_numpy(zero_copy_only=False)),
-        "member_id": keys.member_id,
-    }
+def _topic_ids(values: ByteRows, position: Ints) -> pa.StringArray:
+    """Return the topic id at *position* of each row as text; null where that is -1, or the id zero.
 
-
-def _commit_columns(commits: Commits, present: Flags) -> dict[str, pa.Array]:
-    return {
-        "committed_offset": pa.array(commits.committed_offset, mask=~present),
-        "leader_epoch": pa.array(commits.leader_epoch, mask=~present | (commits.leader_epoch < 0)),
-        "metadata": commits.metadata,
-        "topic_id": commits.topic_id,
-        "committed_at_ms": pa.array(commits.committed_at_ms, mask=~present),
-        "expires_at_ms": pa.array(commits.expires_at_ms, mask=~present | (commits.expires_at_ms < 0)),
-    }
-
-
-def _group_columns(groups: dict[int, GroupValue], count: int) -> dict[str, pa.Array]:
-    return {
-        "generation": _sparse({row: value.generation for row, value in groups.items()}, count, pa.int32()),
-        "members": _sparse({row: value.members for row, value in groups.items()}, count, pa.int32()),
-        "protocol_type": _sparse({row: value.protocol_type for row, value in groups.items()}, count, pa.string()),
-    }
-
-
-def _kinds(codes: NDArray[np.int8], malformed: Flags) -> pa.DictionaryArray:
-    final = np.where(malformed, np.int8(KINDS.index(MALFORMED)), codes)
-    return pa.DictionaryArray.from_arrays(pa.array(final, pa.int8()), pa.array(KINDS, pa.string()))
-
-
-def _sparse(entries: Mapping[int, int | str | None], count: int, kind: pa.DataType) -> pa.Array:
-    """Return a column that is null but for a few entries."""
-    if not entries:
-        return pa.nulls(count, kind)
-    index = np.zeros(count, np.int64)
-    index[list(entries)] = np.arange(1, len(entries) + 1)
-    return pa.array([None, *entries.values()], kind).take(pa.array(index))
-
-
-def _flags(count: int, rows: dict[int, str]) -> Flags:
-    flags = np.zeros(count, np.bool_)
-    flags[list(rows)] = True
-    return flags
+    Positions count from the beginning of the column's bytes. Topic ids are few: only distinct ones are formatted.
+    """
+    present = position >= 0
+    if not present.any():
+        return pa.nulls(len(position), pa.string())
+    octets = window(values.content, UUID_BYTES)[np.where(present, position, 0)]
+    binary = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(UUID_BYTES), len(position), [None, pa.py_buffer(octets.view(np.uint8))]
+    )
+    encoded = with_nulls(binary, ~present).dictionary_encode()
+    return pa.array(map(to_uuid_text, encoded.dictionary.to_pylist()), pa.string()).take(encoded.indices)

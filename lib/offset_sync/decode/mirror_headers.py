@@ -1,27 +1,44 @@
-"""The mirror's two headers to identities (origin cluster, origin offset), vectorised over Arrow buffers."""
+"""All that a mirror stamps on its copies, vectorised over Arrow buffers: origin and offset, and maybe the place.
+
+The place header says of which topic and partition a record is a copy: ``orders-3``. Applications that hand the headers
+of what they read on to what they write (Kafka Streams, Camel, Spring Cloud Stream do) make records that name an origin
+and an offset of another topic. Taken for copies they would make that topic's unread records pass for read ones. A
+record that names another place was produced where it is.
+An application that writes into the very topic it reads hands on the right place too; for that the mirror may add the
+time of the original, ``orders-3@1700000000000``, which has to be the record's own. That needs topics that keep the time
+of the copies (CreateTime), and helps only against applications that give what they write a time of its own.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from offset_sync.decode.arrow_buffers import ByteRows, to_byte_rows, window, with_nulls
+from offset_sync.decode.byte_rows import ByteRows, Flags, Ints, Rows, is_utf8, to_byte_rows, window, with_nulls
 
 Encoding = Literal["text", "int64"]
-Flags = NDArray[np.bool_]
+
+ORIGIN_HEADER, OFFSET_HEADER, PLACE_HEADER = "origin_header", "offset_header", "place_header"
+"""Columns of raw header values: the first two always, the third one where the mirror stamps the place."""
+HEADER_COLUMNS = (ORIGIN_HEADER, OFFSET_HEADER, PLACE_HEADER)
 
 ORIGIN_BYTES = 249
 """An origin may be as long as a topic name; anything longer is no cluster's name."""
 NOT_MIRRORED = -1
 """Origin code of a record that has none; as an index it names the last entry, which callers add for such records."""
-_DIGITS = 19
 LARGEST_OFFSET = 2**62 - 1
 """No log is as long as that; the numbers above mean "not there" to those who count with them."""
+NO_PLACE = "no place header, or none that fits: a mirror that stamps it otherwise, or handed on by an application"
+OTHER_ORIGIN = "another origin than the topic is named for"
+_DIGITS = 19
 _INT64_BYTES = 8
+_PLACE_FORM = "^.+-[0-9]+(@-?[0-9]+)?$"
 
 
 @dataclass(frozen=True)
@@ -36,7 +53,7 @@ class Identities:
     is_malformed: Flags
     origin_code: NDArray[np.int32]
     origins: list[str]
-    origin_offset: NDArray[np.int64]
+    origin_offset: Ints
     reasons: dict[int, str]
 
     @property
@@ -44,19 +61,99 @@ class Identities:
         """Rows without the two headers."""
         return ~(self.is_mirrored | self.is_malformed)
 
-    def without(self, is_wrong: Flags, reasons: dict[int, str]) -> Identities:
-        """Return the same where mirrored rows that are *wrong* are malformed, so unread by everyone: *reasons* by row.
+    def judged(self, is_native: Flags | bool, reasons: dict[int, str]) -> Identities:
+        """Return the same where rows that are *native* are so whatever they say, and those with *reasons* malformed.
 
-        Shape (records,).
+        Malformed ones are unread by everyone.
         """
-        return replace(
-            self,
-            is_mirrored=self.is_mirrored & ~is_wrong,
-            is_malformed=self.is_malformed | is_wrong,
-            origin_code=np.where(is_wrong, np.int32(NOT_MIRRORED), self.origin_code),
-            origin_offset=np.where(is_wrong, 0, self.origin_offset),
-            reasons=self.reasons | reasons,
+        if not (reasons or np.any(is_native)):
+            return self
+        still_malformed = np.flatnonzero(self.is_malformed & ~np.asarray(is_native)).tolist()
+        return _identities(
+            self.is_mirrored & ~np.asarray(is_native),
+            self.origin_code,
+            self.origins,
+            self.origin_offset,
+            {row: self.reasons[row] for row in still_malformed} | reasons,
         )
+
+
+class Places(NamedTuple):
+    """What place headers say, shape (records,): the record's own place, another one, or nothing certain."""
+
+    is_here: Flags
+    is_elsewhere: Flags
+
+
+def decode_stamps(
+    headers: Mapping[str, pa.Array],
+    encoding: Encoding,
+    where: tuple[str, int],
+    timestamp_ms: Ints,
+    known: Collection[str] | None = None,
+) -> Identities:
+    """Return the identities of the records of one partition; *headers* are columns of :data:`HEADER_COLUMNS`.
+
+    *where* is their topic and partition, *timestamp_ms* their times, shape (records,).
+
+    *known* are the only origins that a copy can have there; None: any. A record with another one is malformed, for its
+    offset may be of another cluster. Errs to malformed: such a record is unread by everyone.
+    """
+    found = decode_identities(headers[ORIGIN_HEADER], headers[OFFSET_HEADER], encoding)
+    if (places := places_of(headers, where, timestamp_ms)) is not None:
+        found = confirmed(found, places)
+    if known is None:
+        return found
+    is_unknown = np.array([*(origin not in known for origin in found.origins), False])[found.origin_code]
+    reason = "origin header {!a} is of no cluster that is mirrored to this one"
+    rows = np.flatnonzero(is_unknown).tolist()
+    return found.judged(False, {row: reason.format(found.origins[found.origin_code[row]]) for row in rows})
+
+
+def all_native(found: Identities) -> Identities:
+    """Return the identities of records at the one cluster where their stream is produced: every one is native.
+
+    Nothing comes in from elsewhere: whatever headers a record has there, an application has handed them on.
+    """
+    return found.judged(True, {})
+
+
+def of_one_origin(found: Identities, is_of_home: Flags) -> Identities:
+    """Return the identities in a copy of a stream that is produced at one cluster, its home.
+
+    *is_of_home* says which records name that one, shape (records,). Of one that names another origin nobody can tell
+    what it is; errs to malformed, which is unread by everyone.
+    """
+    is_other = found.is_mirrored & ~is_of_home
+    return found.judged(False, dict.fromkeys(np.flatnonzero(is_other).tolist(), OTHER_ORIGIN))
+
+
+def places_of(headers: Mapping[str, pa.Array], where: tuple[str, int], timestamp_ms: Ints) -> Places | None:
+    """Return what the records say of their places, None where the mirror stamps none."""
+    return read_places(headers[PLACE_HEADER], *where, timestamp_ms) if PLACE_HEADER in headers else None
+
+
+def read_places(header: pa.Array, topic: str, partition: int, timestamp_ms: Ints) -> Places:
+    """Compare raw header values of the records of one partition with the place where these are."""
+    own = f"{topic}-{partition}".encode()
+    is_here = pc.equal(header, pa.scalar(own, header.type))
+    is_own = pc.or_(is_here, pc.starts_with(header, own + b"@"))
+    is_elsewhere = pc.and_(pc.match_substring_regex(header, _PLACE_FORM), pc.invert(is_own))
+    if pc.any(is_own).as_py():
+        times = pc.cast(pc.cast(pa.array(timestamp_ms), pa.string()), header.type)
+        timed = pc.binary_join_element_wise(pa.scalar(own, header.type), times, pa.scalar(b"@", header.type))
+        is_here = pc.or_(is_here, pc.equal(header, timed))
+    return Places(*(pc.fill_null(each, False).to_numpy(zero_copy_only=False) for each in (is_here, is_elsewhere)))
+
+
+def confirmed(found: Identities, places: Places) -> Identities:
+    """Return the identities that are left: of records that name their own place.
+
+    What names another one is native, whatever else it says. Of what names none, or its own with another time, nobody
+    can tell, so it is malformed: unread by everyone.
+    """
+    is_unplaced = found.is_mirrored & ~places.is_here & ~places.is_elsewhere
+    return found.judged(places.is_elsewhere, dict.fromkeys(np.flatnonzero(is_unplaced).tolist(), NO_PLACE))
 
 
 def decode_identities(
@@ -71,104 +168,95 @@ def decode_identities(
     if len(origins) != len(offsets):
         raise ValueError(f"{len(origins)} origins but {len(offsets)} offsets")
     has_both = ~(origins.is_null | offsets.is_null)
-    reasons: dict[int, str] = {}
-    codes, names = _decode_origins(origin, origins, has_both, reasons)
-    numbers = (_decode_text if encoding == "text" else _decode_int64)(offsets, np.flatnonzero(has_both), reasons)
-    is_malformed = np.zeros(len(origins), np.bool_)
+    codes, names, problems = _decode_origins(origin, has_both)
+    rows = np.flatnonzero(has_both)
+    numbers, is_read = (_read_text if encoding == "text" else _read_int64)(offsets, rows)
+    offset_problem = _text_problem if encoding == "text" else _int64_problem
+    reasons = {row: f"offset header {offset_problem(offsets.row(row) or b'')}" for row in rows[~is_read].tolist()}
+    origin_offset = np.zeros(len(offsets), np.int64)
+    origin_offset[rows] = numbers
+    return _identities(has_both, codes, names, origin_offset, reasons | problems)
+
+
+def _identities(
+    has_both: Flags, codes: NDArray[np.int32], origins: list[str], offsets: Ints, reasons: dict[int, str]
+) -> Identities:
+    """Return the identities of rows: those with both headers are mirrored, or malformed where they have a reason."""
+    is_malformed = np.zeros(len(has_both), np.bool_)
     is_malformed[list(reasons)] = True
     is_mirrored = has_both & ~is_malformed
-    return Identities(
-        is_mirrored,
-        is_malformed,
-        np.where(is_mirrored, codes, np.int32(NOT_MIRRORED)),
-        names,
-        np.where(is_mirrored, numbers, 0),
-        reasons,
-    )
+    codes, offsets = np.where(is_mirrored, codes, np.int32(NOT_MIRRORED)), np.where(is_mirrored, offsets, 0)
+    return Identities(is_mirrored, is_malformed, codes, origins, offsets, reasons)
 
 
 def _decode_origins(
-    column: pa.Array | pa.ChunkedArray, rows: ByteRows, has_both: Flags, reasons: dict[int, str]
-) -> tuple[NDArray[np.int32], list[str]]:
-    """Return a code per row and the distinct values; each distinct value is checked once. An unreadable one is ''."""
+    column: pa.Array | pa.ChunkedArray, has_both: Flags
+) -> tuple[NDArray[np.int32], list[str], dict[int, str]]:
+    """Return a code per row, the distinct values, each checked once, and reasons; an unreadable value is ''."""
     if not has_both.any():
-        return np.full(len(rows), NOT_MIRRORED, np.int32), []
+        return np.full(len(has_both), NOT_MIRRORED, np.int32), [], {}
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     encoded = with_nulls(array.cast(pa.binary()), ~has_both).dictionary_encode()
     codes = encoded.indices.fill_null(NOT_MIRRORED).to_numpy(zero_copy_only=False).astype(np.int32)
     values = encoded.dictionary.to_pylist()
     problems = [_origin_problem(value) for value in values]
-    is_wrong = np.array([*(problem is not None for problem in problems), False])  # the last for NOT_MIRRORED
-    for row in np.flatnonzero(is_wrong[codes]).tolist():
-        reasons[row] = f"origin header {problems[codes[row]]}"
-    return codes, ["" if problem else value.decode() for value, problem in zip(values, problems, strict=True)]
+    is_wrong = np.array([*map(bool, problems), False])  # the last for NOT_MIRRORED
+    reasons = {row: f"origin header {problems[codes[row]]}" for row in np.flatnonzero(is_wrong[codes]).tolist()}
+    return codes, ["" if problem else value.decode() for value, problem in zip(values, problems, strict=True)], reasons
 
 
-def _origin_problem(value: bytes) -> str | None:
+def _origin_problem(value: bytes) -> str:
     if not value:
         return "is empty"
     if len(value) > ORIGIN_BYTES:
         return f"has {len(value)} bytes, more than {ORIGIN_BYTES}"
-    try:
-        value.decode("utf-8")
-    except UnicodeDecodeError:
-        return "is not valid UTF-8"
-    return None
+    return "" if is_utf8(value) else "is not valid UTF-8"
 
 
-def _decode_text(rows: ByteRows, chosen: NDArray[np.intp], reasons: dict[int, str]) -> NDArray[np.int64]:
-    """Read ASCII digits and nothing else: no sign, no space; 19 of them always fit the uint64 used here."""
-    numbers = np.zeros(len(rows), np.int64)
-    length = (rows.end - rows.start)[chosen]
-    fits = (length > 0) & (length <= _DIGITS)
-    for row, size in zip(chosen[~fits].tolist(), length[~fits].tolist(), strict=True):
-        problem = f"has {size} bytes, more than {_DIGITS} digits" if size else "is empty"
-        reasons.setdefault(row, f"offset header {problem}")
-    chosen, length = chosen[fits], length[fits]
-    total, is_other = _sum_digits(rows, chosen, length)
-    is_larger = ~is_other & (total > LARGEST_OFFSET)
-    for row in chosen[is_other].tolist():
-        reasons.setdefault(row, "offset header is not a decimal number without sign")
-    for row in chosen[is_larger].tolist():
-        reasons.setdefault(row, f"offset header exceeds {LARGEST_OFFSET}")
-    numbers[chosen] = np.where(is_other | is_larger, 0, total).astype(np.int64)
-    return numbers
+def _read_text(offsets: ByteRows, rows: Rows) -> tuple[Ints, Flags]:
+    """Read ASCII digits and nothing else: no sign, no space; 19 of them always fit the uint64 used here.
 
-
-def _sum_digits(
-    rows: ByteRows, chosen: NDArray[np.intp], length: NDArray[np.int64]
-) -> tuple[NDArray[np.uint64], Flags]:
-    """Return the number in each chosen row, and which rows hold anything but digits; loops over digits, not rows."""
-    total, is_other = np.zeros(len(chosen), np.uint64), np.zeros(len(chosen), np.bool_)
-    start = rows.start[chosen]
-    for number in range(int(length.max(initial=0))):
-        has_digit = length > number
-        digit = rows.content[np.where(has_digit, start + number, 0)] - np.uint8(ord("0"))
-        is_other |= has_digit & (digit > 9)
+    Returns the numbers of *rows*, and which could be read. Loops over digits, not rows.
+    """
+    start, length = offsets.start[rows], (offsets.end - offsets.start)[rows]
+    is_read = (length > 0) & (length <= _DIGITS)
+    total = np.zeros(len(rows), np.uint64)
+    for number in range(int(length[is_read].max(initial=0))):
+        has_digit = is_read & (length > number)
+        digit = offsets.content[np.where(has_digit, start + number, 0)] - np.uint8(ord("0"))
+        is_read &= ~has_digit | (digit <= 9)
         total[has_digit] = (total * np.uint64(10) + digit)[has_digit]
-    return total, is_other
+    is_read &= total <= LARGEST_OFFSET
+    return total.astype(np.int64), is_read
 
 
-def _decode_int64(rows: ByteRows, chosen: NDArray[np.intp], reasons: dict[int, str]) -> NDArray[np.int64]:
+def _text_problem(offset: bytes) -> str:
+    if not offset:
+        return "is empty"
+    if len(offset) > _DIGITS:
+        return f"has {len(offset)} bytes, more than {_DIGITS} digits"
+    return f"exceeds {LARGEST_OFFSET}" if offset.isdigit() else "is not a decimal number without sign"
+
+
+def _read_int64(offsets: ByteRows, rows: Rows) -> tuple[Ints, Flags]:
     """Read eight bytes, big-endian, neither negative nor larger than any offset.
 
-    Eight digits are text, not a number of 3 * 10^18, where no log ends.
+    Eight digits are text, not a number of 3 * 10^18, where no log ends. Returns the numbers of *rows*, and which could
+    be read.
     """
     numbers = np.zeros(len(rows), np.int64)
-    length = (rows.end - rows.start)[chosen]
-    fits = length == _INT64_BYTES
-    for row, size in zip(chosen[~fits].tolist(), length[~fits].tolist(), strict=True):
-        reasons.setdefault(row, f"offset header has {size} bytes, not {_INT64_BYTES}")
-    chosen = chosen[fits]
-    values = window(rows.content, _INT64_BYTES)[rows.start[chosen]]
-    found = values.view(">i8").astype(np.int64)
-    for row, number in zip(chosen[found < 0].tolist(), found[found < 0].tolist(), strict=True):
-        reasons.setdefault(row, f"offset header {number} is negative")
-    is_larger = found > LARGEST_OFFSET
-    for row in chosen[is_larger].tolist():
-        reasons.setdefault(row, f"offset header exceeds {LARGEST_OFFSET}")
+    is_read = (offsets.end - offsets.start)[rows] == _INT64_BYTES
+    values = window(offsets.content, _INT64_BYTES)[offsets.start[rows[is_read]]]
+    found = numbers[is_read] = values.view(">i8").astype(np.int64)
     is_text = (values.view(np.uint8).reshape(-1, _INT64_BYTES) - np.uint8(ord("0")) <= 9).all(axis=1)
-    for row in chosen[is_text].tolist():
-        reasons.setdefault(row, "offset header is text, eight digits")
-    numbers[chosen] = np.where(is_larger, 0, found)
-    return numbers
+    is_read[is_read] = (found >= 0) & (found <= LARGEST_OFFSET) & ~is_text
+    return numbers, is_read
+
+
+def _int64_problem(offset: bytes) -> str:
+    if len(offset) != _INT64_BYTES:
+        return f"has {len(offset)} bytes, not {_INT64_BYTES}"
+    if offset.isdigit():
+        return "is text, eight digits"
+    number = int.from_bytes(offset, "big", signed=True)
+    return f"{number} is negative" if number < 0 else f"exceeds {LARGEST_OFFSET}"

@@ -18,7 +18,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from offset_sync.config import Config
-from offset_sync.decode.record_layouts import KIND_OF_TYPE
+from offset_sync.decode.offset_records import KIND_OF_TYPE
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_batch import group_event_rows, to_batch
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches

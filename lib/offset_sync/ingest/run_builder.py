@@ -11,8 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
-from offset_sync.decode.mirror_headers import Encoding
-from offset_sync.decode.stamps import HEADER_COLUMNS
+from offset_sync.decode.mirror_headers import HEADER_COLUMNS, Encoding
 from offset_sync.ingest.run_encoding import MALFORMED_CODE, RunColumns, cut_runs, join_runs
 from offset_sync.ingest.stream_identities import StreamIdentities
 from offset_sync.model.values import TopicPartition

@@ -11,14 +11,22 @@ from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.config.stream_names import Names
-from offset_sync.decode.mirror_headers import Encoding, Identities, decode_identities
-from offset_sync.decode.one_origin import all_native, of_one_origin
-from offset_sync.decode.place_header import Places
-from offset_sync.decode.stamps import OFFSET_HEADER, ORIGIN_HEADER, decode_stamps, places_of
+from offset_sync.decode.mirror_headers import (
+    OFFSET_HEADER,
+    ORIGIN_HEADER,
+    Encoding,
+    Identities,
+    Places,
+    all_native,
+    decode_identities,
+    decode_stamps,
+    of_one_origin,
+    places_of,
+)
 from offset_sync.model.values import TopicPartition
 
 Headers = Mapping[str, pa.Array]
-"""Raw values of headers, shape (records,), by the columns of :mod:`offset_sync.decode.stamps`."""
+"""Raw values of headers, shape (records,), by the columns of :mod:`offset_sync.decode.mirror_headers`."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.decode.record_layouts import COMMIT, COMMIT_LAYOUTS, KIND_OF_TYPE, MALFORMED, unknown_version
+from offset_sync.decode.offset_records import COMMIT, COMMIT_LAYOUTS, KIND_OF_TYPE, MALFORMED, unknown_version
 from offset_sync.model.errors import UnknownVersionError
 from offset_sync.translate.index.runs import Int64s
 

@@ -12,9 +12,9 @@ import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 
-from offset_sync.decode.commit_key import decode_commit_key
 from offset_sync.decode.cursor import DecodeError
-from offset_sync.decode.transaction_state import TransactionState, decode_transaction, decode_transactional_id
+from offset_sync.decode.offset_records import decode_commit_key
+from offset_sync.decode.other_logs import TransactionState, decode_transaction, decode_transactional_id
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.range_reader import OffsetRange, RangeReader
 from offset_sync.kafka.tail_reader import TailReader

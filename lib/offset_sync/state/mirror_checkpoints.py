@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from offset_sync.decode.cursor import DecodeError
-from offset_sync.decode.mirror_checkpoints import MirrorCheckpoint, decode_checkpoint
+from offset_sync.decode.other_logs import MirrorCheckpoint, decode_checkpoint
 from offset_sync.kafka.error_codes import NotAuthorizedError, TransientError
 from offset_sync.model.values import GroupPartition, RecordContent
 

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from connect.mirror_cases import Copy, Headers, MirrorCases, Record
-from offset_sync.decode.mirror_headers import decode_identities
-from offset_sync.decode.place_header import confirmed, read_places
+from offset_sync.decode.mirror_headers import confirmed, decode_identities, read_places
 
 pytestmark = [pytest.mark.xdist_group("connect"), pytest.mark.no_cover]
 ABSENT = b"absent"

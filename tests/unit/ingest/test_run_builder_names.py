@@ -10,9 +10,7 @@ import pytest
 from builders.record_schemas import MIRRORED_RECORDS
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.stream_names import MirroredNames
-from offset_sync.decode.one_origin import OTHER_ORIGIN
-from offset_sync.decode.place_header import NO_PLACE
-from offset_sync.decode.stamps import PLACE_HEADER
+from offset_sync.decode.mirror_headers import NO_PLACE, OTHER_ORIGIN, PLACE_HEADER
 from offset_sync.ingest.run_builder import CUT_SCHEMA, Copies, RunBuilder
 
 ALIASES = ("dc1", "dc2", "dc3")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from builders.record_schemas import MIRRORED_RECORDS
-from offset_sync.decode.place_header import NO_PLACE
-from offset_sync.decode.stamps import PLACE_HEADER
+from offset_sync.decode.mirror_headers import NO_PLACE, PLACE_HEADER
 from offset_sync.ingest.run_builder import RunBuilder
 
 CUTTER = RunBuilder("X", {"IDC-Y": "Y"}, "text", str.isupper)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from offset_sync.config import Config, parse_config
-from offset_sync.decode.place_header import NO_PLACE
+from offset_sync.decode.mirror_headers import NO_PLACE
 from offset_sync.ingest.second_reader import MirroredRecords
 from offset_sync.jobs.index_records import builder_of
 from offset_sync.model.values import RecordContent, TopicPartition

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, takewhile
 
 from offset_sync.config import Config
-from offset_sync.decode.one_origin import OTHER_ORIGIN
-from offset_sync.decode.place_header import NO_PLACE
+from offset_sync.decode.mirror_headers import NO_PLACE, OTHER_ORIGIN
 from offset_sync.jobs.checks.stamps import Kind, Stamp, Stamped, has_stamps
 from offset_sync.kafka.tail_reader import SeenLogs
 from offset_sync.model.finding import Finding, Level, Lines, some

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from offset_sync.config import Config
 from offset_sync.decode.cursor import DecodeError
-from offset_sync.decode.mirror_checkpoints import decode_checkpoint
+from offset_sync.decode.other_logs import decode_checkpoint
 from offset_sync.jobs.checks.asking import (
     CHECKPOINTS,
     DEADLINE_S,

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from builders.offset_records import commit_key, commit_value, group_key
-from offset_sync.decode.arrow_buffers import to_byte_rows
+from offset_sync.decode.byte_rows import to_byte_rows
 from offset_sync.decode.consumer_offsets import RECORDS, decode_records
 from oracles.decode import decode_record
 

@@ -1,0 +1,219 @@
+"""One record of ``__consumer_offsets``: record types, kinds, layouts, and a decoder that says what is wrong.
+
+Source: schema files of Kafka's group coordinator, 4.3.0 and 4.4.0, and ``CoordinatorRecordSerde``. What brokers
+write most, sound offset commits, :mod:`offset_sync.decode.consumer_offsets` reads many at a time; all else comes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from offset_sync.decode.cursor import Cursor, DecodeError
+
+COMMIT = "commit"
+GROUP = "group"
+GROUP_EPOCH = "group_epoch"
+MEMBER = "member"
+STREAMS = "streams"
+STREAMS_MEMBER = "streams_member"
+SHARE = "share"
+SHARE_MEMBER = "share_member"
+IGNORED = "ignored"
+MALFORMED = "malformed"
+KINDS = (COMMIT, GROUP, GROUP_EPOCH, MEMBER, STREAMS, STREAMS_MEMBER, SHARE, SHARE_MEMBER, IGNORED, MALFORMED)
+"""Every kind, in the order of the codes of the dictionary column ``kind``."""
+
+# Type 9 and 18 existed in some releases only; every type that is not listed here is ignored, as the broker does.
+KIND_OF_TYPE = {
+    0: COMMIT,
+    1: COMMIT,
+    2: GROUP,
+    3: GROUP_EPOCH,  # 3 and 5: KIP-848
+    5: MEMBER,
+    10: SHARE_MEMBER,  # 10 and 11: KIP-932
+    11: SHARE,
+    17: STREAMS,  # 17 and 19: KIP-1071
+    19: STREAMS_MEMBER,
+}
+"""The record types that are decoded."""
+
+MEMBER_KINDS = (MEMBER, STREAMS_MEMBER, SHARE_MEMBER)
+"""The kinds whose keys name a member."""
+
+TOPIC_ID_TAG = 0
+UUID_BYTES = 16
+_INT16, _INT32, _INT64 = 2, 4, 8
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class CommitLayout:
+    """Which fields an offset commit value has; the order is always offset, epoch, metadata, times, tags."""
+
+    has_epoch: bool = False
+    is_flexible: bool = False  # compact metadata, tagged fields
+    has_expiry: bool = False
+
+
+COMMIT_LAYOUTS = (
+    CommitLayout(),
+    CommitLayout(has_expiry=True),
+    CommitLayout(),
+    CommitLayout(has_epoch=True),
+    CommitLayout(has_epoch=True, is_flexible=True),
+)
+"""Layout per value version."""
+
+
+def unknown_version(version: int, record_type: int) -> str:
+    """Return the error of a known record type with a value version that is not."""
+    return f"value version {version} is unknown for record type {record_type}"
+
+
+def decode_record(key: bytes | None, value: bytes | None) -> Row:
+    """Return the columns of one record, by name, without those that are null; never raises.
+
+    A record that cannot be read is ``malformed`` and says why in ``error``. With a malformed value the columns of the
+    key are there, with a malformed key at most the record type.
+    """
+    row: Row = {"kind": MALFORMED, "is_tombstone": value is None}
+    try:
+        if key is None:
+            raise DecodeError("key is null")
+        cursor = Cursor(key, "key")
+        record_type = row["record_type"] = cursor.integer(_INT16, "record type")
+        kind = KIND_OF_TYPE.get(record_type, IGNORED)
+        row |= _key_columns(cursor, kind)
+        if value is not None and kind in _VALUES:
+            row |= _value_columns(value, kind, record_type)
+        return row | {"kind": kind}
+    except DecodeError as problem:
+        return row | {"error": str(problem)}
+
+
+def decode_commit_key(key: bytes) -> tuple[str, str, int] | None:
+    """Return group id, topic and partition, None for a record that is no commit; raises DecodeError."""
+    cursor = Cursor(key, "key")
+    if KIND_OF_TYPE.get(cursor.integer(_INT16, "record type")) != COMMIT:
+        return None
+    row = _key_columns(cursor, COMMIT)
+    return row["group_id"], row["topic"], row["partition"]
+
+
+def _key_columns(cursor: Cursor, kind: str) -> Row:
+    """Read a key behind its record type. Keys are never flexible, whatever the value's version is."""
+    if kind == IGNORED:
+        return {}
+    row: Row = {"group_id": cursor.text("group")}
+    if kind in MEMBER_KINDS:
+        row["member_id"] = cursor.text("member")
+    if kind == COMMIT:
+        row |= {"topic": cursor.text("topic"), "partition": cursor.integer(_INT32, "partition")}
+        # No broker writes these two; in one of our requests they would fail all partitions of the group.
+        if not row["topic"]:
+            raise cursor.error("topic is empty")
+        if row["partition"] < 0:
+            raise cursor.error(f"partition {row['partition']} is negative")
+    return row
+
+
+def _value_columns(value: bytes, kind: str, record_type: int) -> Row:
+    """Read a whole value, although little of a group's is returned, so that one that is cut off is noticed."""
+    cursor = Cursor(value, "value")
+    version = cursor.integer(_INT16, "version")
+    versions, read = _VALUES[kind]
+    if version not in versions:
+        raise DecodeError(unknown_version(version, record_type))
+    return read(cursor, version)
+
+
+def _commit(cursor: Cursor, version: int) -> Row:
+    layout = COMMIT_LAYOUTS[version]
+    row: Row = {"committed_offset": cursor.integer(_INT64, "offset")}
+    if layout.has_epoch and (epoch := cursor.integer(_INT32, "leader epoch")) >= 0:
+        row["leader_epoch"] = epoch
+    row["metadata"] = cursor.text("metadata", compact=layout.is_flexible)
+    row["committed_at_ms"] = cursor.integer(_INT64, "commit timestamp")
+    if layout.has_expiry and (expires_at_ms := cursor.integer(_INT64, "expire timestamp")) >= 0:
+        row["expires_at_ms"] = expires_at_ms
+    if layout.is_flexible and (topic_id := cursor.tags().get(TOPIC_ID_TAG)) is not None:
+        if len(topic_id) != UUID_BYTES:
+            raise cursor.error(f"topic id has {len(topic_id)} bytes, not {UUID_BYTES}")
+        row["topic_id"] = to_uuid_text(topic_id)
+    return row
+
+
+def to_uuid_text(octets: bytes | None) -> str | None:
+    """Return a UUID of 16 bytes as 36 characters; null and zero are unknown ones."""
+    return str(UUID(bytes=octets)) if octets and any(octets) else None
+
+
+def _classic_group(cursor: Cursor, version: int) -> Row:
+    """GroupMetadataValue, versions 0 to 4: a group with members is active, one without is empty."""
+    compact = version >= 4
+    protocol_type = cursor.text("protocol type", compact=compact)
+    generation = cursor.integer(_INT32, "generation")
+    cursor.nullable_string("protocol", compact=compact)
+    cursor.nullable_string("leader", compact=compact)
+    if version >= 2:
+        cursor.integer(_INT64, "state timestamp")
+    members = cursor.count("members", compact=compact)
+    for _ in range(members):
+        _skip_classic_member(cursor, version, compact=compact)
+    if compact:
+        cursor.tags()
+    return {"generation": generation, "members": members, "protocol_type": protocol_type}
+
+
+def _skip_classic_member(cursor: Cursor, version: int, *, compact: bool) -> None:
+    cursor.string("member id", compact=compact)
+    if version >= 3:
+        cursor.nullable_string("group instance id", compact=compact)
+    cursor.string("client id", compact=compact)
+    cursor.string("client host", compact=compact)
+    if version >= 1:
+        cursor.integer(_INT32, "rebalance timeout")
+    cursor.integer(_INT32, "session timeout")
+    cursor.blob("subscription", compact=compact)
+    cursor.blob("assignment", compact=compact)
+    if compact:
+        cursor.tags()
+
+
+def _group_epoch(cursor: Cursor, _version: int) -> Row:
+    """ConsumerGroupMetadataValue (KIP-848): the epoch; the metadata hash of 4.1+ is a tagged field and is skipped."""
+    generation = cursor.integer(_INT32, "epoch")
+    cursor.tags()
+    return {"generation": generation}
+
+
+def _member(cursor: Cursor, _version: int) -> Row:
+    """ConsumerGroupMemberMetadataValue (KIP-848): the member lives as long as the record exists."""
+    cursor.nullable_string("instance id", compact=True)
+    cursor.nullable_string("rack id", compact=True)
+    cursor.string("client id", compact=True)
+    cursor.string("client host", compact=True)
+    for _ in range(cursor.count("topic names", compact=True)):
+        cursor.string("topic name", compact=True)
+    cursor.nullable_string("topic regex", compact=True)
+    cursor.integer(_INT32, "rebalance timeout")
+    cursor.nullable_string("server assignor", compact=True)
+    cursor.tags()
+    return {}
+
+
+_VALUES: dict[str, tuple[range, Callable[[Cursor, int], Row]]] = {
+    COMMIT: (range(len(COMMIT_LAYOUTS)), _commit),
+    GROUP: (range(5), _classic_group),
+    GROUP_EPOCH: (range(1), _group_epoch),
+    MEMBER: (range(1), _member),
+}
+"""The value versions that are known, and their decoder, per kind whose values are read.
+
+Of streams and share groups only the key is read: the group or the member exists as long as the record does, whatever
+the value says and in whichever version.
+"""
