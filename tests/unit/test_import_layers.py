@@ -90,7 +90,7 @@ BEHIND_IT = "tables.delta"
 KAFKAS_OWN_CLIENT = "sync.groups_at_once"
 """The only other one that asks the door for classes."""
 JVM_CLASS = re.compile(r"(io|org)\.[\w.]+\.[A-Z]\w*(\$\w*)?")
-CLASS_NAMES_AS_SETTINGS = ("config.security_options", "jobs.spark_session")
+CLASS_NAMES_AS_SETTINGS = ("config.client_options", "jobs.spark_session")
 DOORS_TO_C = {"kafka.librdkafka"}
 """The client of Kafka, and malloc."""
 

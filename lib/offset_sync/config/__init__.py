@@ -11,17 +11,7 @@ from offset_sync.config.configuration import Config
 from offset_sync.config.load import load_config, parse_config
 from offset_sync.config.mirror import Mirror
 from offset_sync.config.secret import HIDDEN_NAMES
-from offset_sync.config.sections import (
-    Cluster,
-    Groups,
-    Index,
-    Metrics,
-    Override,
-    Strategy,
-    Sync,
-    Tables,
-    Topics,
-)
+from offset_sync.config.sections import Cluster, Groups, Index, Metrics, Override, Strategy, Sync, Tables, Topics
 
 __all__ = [
     "HIDDEN_NAMES",

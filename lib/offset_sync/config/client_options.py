@@ -3,12 +3,22 @@
 Checked against kafka-clients 3.9.2 and librdkafka 2.16: ``_JAVA_ONLY`` holds the names that librdkafka refuses, and
 those that mean something else to it. Any other name goes to both clients, so librdkafka refuses a misspelt one by its
 name and it is not silently ignored.
+
+The section ``security`` of a cluster gives each secret one place. Java reads a certificate and its key from one PEM
+file, or both as text. So a key in a file of its own is read whenever a Java client is configured, and travels as text;
+with the key in the file of the certificate only the path does.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from offset_sync.config.secret import with_secrets
+from offset_sync.config.sections import GSSAPI_REFUSED, Cluster, Security
+from offset_sync.model.errors import ConfigError
 
 _OWNED = re.compile(
     r"group\..*|isolation\.level|auto\.offset\.reset|auto\.commit\..*|enable\.(auto\.(commit|offset\.store)|partition\.eof)"
@@ -31,75 +41,191 @@ _JAVA_ONLY = re.compile(
     r"|socket\.connection\.setup\.timeout\.max\.ms|max\.(block\.ms|request\.size|poll\..*|partition\.fetch\.bytes)"
     r"|buffer\.memory|compression\..*\.level|partitioner\..*|fetch\..*|check\.crcs|(session|heartbeat)\..*|internal\..*"
 )
-
-GSSAPI_REFUSED = (
-    "Kerberos (GSSAPI) is refused: the Python client's librdkafka is built without it (No provider for SASL mechanism "
-    "GSSAPI); give this program a SCRAM-SHA-512 user or a certificate, by the cluster's section security"
+_MADE_OF_SECURITY = re.compile(
+    r"security\.protocol|sasl\.(mechanisms?|username|password|jaas\.config)"
+    r"|ssl\.(truststore|keystore|ca|certificate|key)\..*"
 )
+_PEM_STORES = {
+    "ssl.truststore.location": ["ssl.ca.location"],
+    "ssl.truststore.certificates": ["ssl.ca.pem"],
+    "ssl.keystore.location": ["ssl.certificate.location", "ssl.key.location"],
+    "ssl.keystore.certificate.chain": ["ssl.certificate.pem"],
+    "ssl.keystore.key": ["ssl.key.pem"],
+}
+"""What librdkafka calls Java's options of stores in PEM."""
+_PKCS12_STORE = ("ssl.keystore.location", "ssl.keystore.password")
+"""The options that both clients read alike, where the type of the key store is PKCS#12."""
+_LOGIN_MODULES = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+_SASL_ONLY = ("username", "password")
+_TLS_ONLY = ("ca", "certificate", "key", "key_password")
 
 
-def option_problems(options: Mapping[str, object], stack: str) -> Iterator[tuple[str, str]]:
-    """Yield (option, "what is wrong; remedy") for names not allowed in the map *stack*: kafka, spark or admin."""
-    for name in options:
-        if name.startswith("kafka."):
-            yield name, f"has Spark's prefix; write {name.removeprefix('kafka.')}"
-        elif _OWNED.fullmatch(name):
-            yield name, "is set by Offset Sync itself, another value could lose records; remove it"
-        elif _SPARK_SOURCE.fullmatch(name):
-            yield name, "is an option of Spark's source, which the jobs set; remove it"
-        elif name == "bootstrap.servers" and stack != "kafka":
-            yield name, "has to be the same for both clients; move it to kafka"
+def option_problems(cluster: Cluster) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield (path below the cluster, "what is wrong; remedy") for its client options and its section ``security``."""
+    has_security = cluster.security != Security()
+    for stack in ("kafka", "spark", "admin"):
+        for name in getattr(cluster, stack):
+            if name.startswith("kafka."):
+                yield (stack, name), f"has Spark's prefix; write {name.removeprefix('kafka.')}"
+            elif _OWNED.fullmatch(name):
+                yield (stack, name), "is set by Offset Sync itself, another value could lose records; remove it"
+            elif _SPARK_SOURCE.fullmatch(name):
+                yield (stack, name), "is an option of Spark's source, which the jobs set; remove it"
+            elif name == "bootstrap.servers" and stack != "kafka":
+                yield (stack, name), "has to be the same for both clients; move it to kafka"
+            elif has_security and _MADE_OF_SECURITY.fullmatch(name):
+                text = "is made from the cluster's section security too; remove it here, or that section"
+                yield (stack, name), text
+    yield from ((("admin",), text) for text in _login_problems({**cluster.kafka, **cluster.admin}))
+    if "bootstrap.servers" not in cluster.kafka:
+        yield ("kafka",), "missing bootstrap.servers; add the cluster's brokers as host:port"
+    elif not all(map(_is_broker, cluster.kafka["bootstrap.servers"].split(","))):
+        text = "holds a broker that is not host:port; write host:port, separated by commas"
+        yield ("kafka", "bootstrap.servers"), text
+    yield from ((("security", name), text) for name, text in _security_problems(cluster.security))
 
 
-def bootstrap_problem(servers: str) -> str | None:
-    """Return what is wrong with a list of brokers, without quoting it."""
-    for server in servers.split(","):
-        host, _, port = server.strip().rpartition(":")
-        if not re.fullmatch(r"\S+", host) or not re.fullmatch(r"[0-9]{1,5}", port) or not 0 < int(port) < 65536:
-            return "holds a broker that is not host:port; write host:port, separated by commas"
-    return None
+def _is_broker(server: str) -> bool:
+    host, _, port = server.strip().rpartition(":")
+    return bool(re.fullmatch(r"\S+", host) and re.fullmatch(r"[0-9]{1,5}", port) and 0 < int(port) < 65536)
 
 
-def login_problem(options: Mapping[str, object]) -> str | None:
-    """Return what librdkafka lacks to log in by password, which would otherwise show only when it first connects."""
-    is_sasl = str(options.get("security.protocol", "")).upper().startswith("SASL")
-    mechanism = str(options.get("sasl.mechanism", options.get("sasl.mechanisms", ""))).upper()
-    missing = [name for name in ("sasl.username", "sasl.password") if name not in options]
-    if not is_sasl or not missing or not mechanism.startswith(("PLAIN", "SCRAM-")):
-        return None
-    return f"missing {' and '.join(missing)}; add them, the Python client cannot read sasl.jaas.config"
+def _login_problems(options: Mapping[str, str]) -> Iterator[str]:
+    """Yield why librdkafka could not log in, which would otherwise show only when it first connects.
 
-
-def kerberos_problem(options: Mapping[str, object]) -> str | None:
-    """Return why librdkafka, given these *options*, could not log in: it would take Kerberos, which it cannot do."""
-    if not str(options.get("security.protocol", "")).upper().startswith("SASL"):
-        return None
+    It takes Kerberos unless another mechanism is given, and cannot do it.
+    """
+    if not options.get("security.protocol", "").upper().startswith("SASL"):
+        return
     mechanism = options.get("sasl.mechanism", options.get("sasl.mechanisms"))
+    missing = [name for name in ("sasl.username", "sasl.password") if name not in options]
     if mechanism is None:
-        return f"missing sasl.mechanism, and without it clients take Kerberos; {GSSAPI_REFUSED}"
-    return GSSAPI_REFUSED if str(mechanism).upper() == "GSSAPI" else None
+        yield f"missing sasl.mechanism, and without it clients take Kerberos; {GSSAPI_REFUSED}"
+    elif mechanism.upper() == "GSSAPI":
+        yield GSSAPI_REFUSED
+    elif missing and mechanism.upper().startswith(("PLAIN", "SCRAM-")):
+        yield f"missing {' and '.join(missing)}; add them, the Python client cannot read sasl.jaas.config"
 
 
-def to_librdkafka(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the common *options* as librdkafka understands them.
+def _security_problems(security: Security) -> Iterator[tuple[str, str]]:
+    """Yield (option, "what is wrong; remedy") for what does not go together in the section."""
+    protocol = security.protocol
+    given = {name for name, value in security if value}
+    is_sasl, is_tls = protocol.startswith("SASL_"), protocol.endswith("SSL")
+    for name in _SASL_ONLY:
+        if is_sasl and name not in given:
+            yield name, f"is missing; {protocol} needs it"
+        elif name in given and not is_sasl:
+            yield name, "is for SASL_SSL and SASL_PLAINTEXT; set protocol, or remove it"
+    for name in _TLS_ONLY:
+        if name in given and not is_tls:
+            yield name, "is for SSL and SASL_SSL; set protocol, or remove it"
+    if is_tls and given & {"key", "key_password"} and "certificate" not in given:
+        yield "certificate", "is missing; a key is of use only with its certificate"
+    elif is_tls and _is_pem(security.certificate) and "key" not in given:
+        yield "key", "is missing; the certificate is given as text, so write its key as text too"
+
+
+def to_librdkafka(cluster: Cluster) -> dict[str, str]:
+    """Return the options of *cluster* as librdkafka understands them.
 
     Options of key and trust stores are translated where both clients can read the same file: PEM and PKCS#12 with the
     type given. Other Java-only options are dropped; what librdkafka needs in their stead belongs in ``admin``.
     """
+    options = cluster.kafka
     kept = {name: value for name, value in options.items() if not _JAVA_ONLY.fullmatch(name)}
     if kept.get("ssl.endpoint.identification.algorithm") == "":
         kept["ssl.endpoint.identification.algorithm"] = "none"  # Java switches the check off with an empty text
-    return {**kept, **_translated_stores(options)}
+    for java, value in options.items():
+        store_type = options.get(f"{java.rpartition('store.')[0]}store.type", "").upper()
+        if store_type == "PEM":
+            kept |= dict.fromkeys(_PEM_STORES.get(java, ()), value)
+        elif store_type == "PKCS12" and java in _PKCS12_STORE:
+            kept[java] = value
+    return {**kept, **librdkafka_security(cluster.security), **cluster.admin}
 
 
-def _translated_stores(options: Mapping[str, str]) -> dict[str, str]:
-    names: dict[str, str] = {}
-    if options.get("ssl.truststore.type", "").upper() == "PEM":
-        names |= {"ssl.ca.location": "ssl.truststore.location", "ssl.ca.pem": "ssl.truststore.certificates"}
-    keystore_type = options.get("ssl.keystore.type", "").upper()
-    if keystore_type == "PEM":
-        names |= {"ssl.certificate.location": "ssl.keystore.location", "ssl.key.location": "ssl.keystore.location"}
-        names |= {"ssl.certificate.pem": "ssl.keystore.certificate.chain", "ssl.key.pem": "ssl.keystore.key"}
-    if keystore_type == "PKCS12":
-        names |= {name: name for name in ("ssl.keystore.location", "ssl.keystore.password")}
-    return {name: options[java] for name, java in names.items() if java in options}
+def to_java(cluster: Cluster, alias: str) -> dict[str, str]:
+    """Return the options of *cluster* for a client of Kafka's own.
+
+    Raises ConfigError for a key file that cannot be read, or a key in a form that Java does not take. It is read anew
+    each time, so a new one is taken up.
+    """
+    return {**cluster.kafka, **cluster.spark, **java_security(cluster.security, alias)}
+
+
+def java_security(security: Security, alias: str) -> dict[str, str]:
+    """Return what the section of cluster *alias* means for Java's clients; raises as :func:`to_java`."""
+    options = _protocol(security)
+    if "sasl.mechanism" in options:
+        login = f"username={_quoted(security.username)} password={_quoted(security.password)}"
+        options["sasl.jaas.config"] = f"{_LOGIN_MODULES[security.mechanism]} required {login};"
+    if security.ca:
+        place = "certificates" if _is_pem(security.ca) else "location"
+        options |= {"ssl.truststore.type": "PEM", f"ssl.truststore.{place}": security.ca}
+    if security.certificate:
+        options |= {"ssl.keystore.type": "PEM", **_java_keystore(security, f"clusters.{alias}.security")}
+    return with_secrets(options)
+
+
+def librdkafka_security(security: Security) -> dict[str, str]:
+    """Return what the section means for librdkafka."""
+    options = _protocol(security)
+    if "sasl.mechanism" in options:
+        options |= {"sasl.username": security.username, "sasl.password": security.password}
+    parts = {"ca": security.ca, "certificate": security.certificate, "key": security.key or security.certificate}
+    for name, value in parts.items():
+        if value:
+            options[f"ssl.{name}.{'pem' if _is_pem(value) else 'location'}"] = value
+    return with_secrets(options)
+
+
+def _protocol(security: Security) -> dict[str, str]:
+    """Return the options that both clients call the same; none without the section."""
+    options: dict[str, str] = {"security.protocol": security.protocol} if security.protocol != "PLAINTEXT" else {}
+    if security.protocol.startswith("SASL_"):
+        options["sasl.mechanism"] = security.mechanism
+    return options | ({"ssl.key.password": security.key_password} if security.key_password else {})
+
+
+def _quoted(text: str) -> str:
+    """Return *text* as Java's StreamTokenizer, which reads JAAS, reads it back."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    return f'"{escaped}"'
+
+
+def _java_keystore(security: Security, place: str) -> dict[str, str]:
+    if not security.key or security.key == security.certificate:
+        with suppress(OSError, ValueError):  # where it cannot be read here the clients say so
+            _refuse_for_java(Path(security.certificate).read_text(encoding="utf-8"), f"{place}.certificate")
+        return {"ssl.keystore.location": security.certificate}
+    key = _pem_text(security.key, f"{place}.key")
+    _refuse_for_java(key, f"{place}.key")
+    chain = _pem_text(security.certificate, f"{place}.certificate")
+    return {"ssl.keystore.certificate.chain": chain, "ssl.keystore.key": key}
+
+
+def _refuse_for_java(key: str, place: str) -> None:
+    """Raise ConfigError for a key that librdkafka reads and Java does not, which says so in no words of use."""
+    if re.search("BEGIN (RSA|EC|DSA) PRIVATE KEY", key):
+        remedy = "openssl pkcs8 -topk8 -nocrypt -in OLD -out NEW"
+        raise ConfigError([f"{place}: its key is not PKCS#8, which Java needs; convert it by {remedy}"])
+
+
+def _pem_text(value: str, place: str) -> str:
+    if _is_pem(value):
+        return value
+    try:
+        return Path(value).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "no PEM text"
+        text = f"{place}: file {value} cannot be read ({reason}); correct the path or its rights"
+        raise ConfigError([text]) from None
+
+
+def _is_pem(value: str) -> bool:
+    return "-----BEGIN " in value

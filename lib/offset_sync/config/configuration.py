@@ -3,49 +3,49 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
+from itertools import takewhile
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
     Field,
     ModelWrapValidatorHandler,
-    PlainValidator,
     PrivateAttr,
     ValidationError,
     ValidationInfo,
     model_validator,
 )
 
-from offset_sync.config.client_options import to_librdkafka
-from offset_sync.config.contents import FINGERPRINT, source_of_all
-from offset_sync.config.error_messages import explain
-from offset_sync.config.mirror import Mirror
+from offset_sync.config.client_options import to_java, to_librdkafka
+from offset_sync.config.mirror import FINGERPRINT, Mirror
 from offset_sync.config.name_patterns import is_match
-from offset_sync.config.name_rules import mirror_aliases, to_names
-from offset_sync.config.problem import KeyPath, Problem, first_per_path
-from offset_sync.config.redaction import shown
+from offset_sync.config.prefix_names import PrefixNames
+from offset_sync.config.problems import KeyPath, Problem, explain, to_lines
+from offset_sync.config.rule_names import RuleNames
+from offset_sync.config.rules import rule_problems
+from offset_sync.config.secret import Substitution, shown
 from offset_sync.config.sections import (
     Cluster,
     Groups,
     Index,
     Maintenance,
     Metrics,
+    Pairs,
     Section,
     Status,
     Strategy,
     Sync,
     Tables,
     Topics,
+    words_or,
 )
-from offset_sync.config.security_options import to_java_security, to_librdkafka_security
-from offset_sync.config.stream_names import SAME_NAMES, Names
-from offset_sync.config.topic_pattern import topic_pattern
-from offset_sync.config.validation import rule_problems
+from offset_sync.config.stream_names import SAME_NAMES, MirroredNames, Names
 from offset_sync.model.errors import ConfigError
 
 _TIMED = frozenset({"timestamp", "identity"})
+_DIRECTIONS = "not a list of directions; write all, or [[source, target], …]"
 
 
 def _with_origins(clusters: dict[str, Cluster], info: ValidationInfo) -> dict[str, Cluster]:
@@ -53,13 +53,6 @@ def _with_origins(clusters: dict[str, Cluster], info: ValidationInfo) -> dict[st
     if mirror is not None and mirror.known.asks_ids:
         return clusters
     return {alias: c if c.origin else c.model_copy(update={"origin": alias}) for alias, c in clusters.items()}
-
-
-def _to_pairs(directions: object) -> object:
-    """Freeze the list; its content is checked by the rules, item by item."""
-    if not isinstance(directions, (list, tuple)):
-        return directions
-    return tuple(tuple(item) if isinstance(item, (list, tuple)) else item for item in directions)
 
 
 class Config(Section):
@@ -71,7 +64,7 @@ class Config(Section):
 
     mirror: Mirror = Field(default_factory=Mirror)  # first: it says what an origin is where none is given
     clusters: Annotated[dict[str, Cluster], AfterValidator(_with_origins)]
-    directions: Annotated[Literal["all"] | tuple[tuple[str, str], ...], PlainValidator(_to_pairs)] = "all"
+    directions: Annotated[Literal["all"] | Pairs, words_or(Pairs, ("all",), _DIRECTIONS)] = "all"
     topics: Topics
     groups: Groups = Field(default_factory=Groups)
     sync: Sync = Field(default_factory=Sync)
@@ -86,16 +79,20 @@ class Config(Section):
     @model_validator(mode="wrap")
     @classmethod
     def _all_problems_at_once(
-        cls, tree: object, validate: ModelWrapValidatorHandler[Config], info: ValidationInfo
+        cls, tree: Any, validate: ModelWrapValidatorHandler[Config], info: ValidationInfo
     ) -> Config:
-        found_before: Sequence[Problem] = info.context or ()  # when the file was read and substituted
-        broken_rules = list(rule_problems(tree)) if isinstance(tree, Mapping) else []
+        read: Substitution = info.context or Substitution({})
         try:
             config = validate(tree)
+            found = list(rule_problems(config))
         except ValidationError as error:
-            raise ConfigError(first_per_path([found_before, [*explain(error, cls), *broken_rules]])) from None
-        if found_before or broken_rules:
-            raise ConfigError(first_per_path([found_before, broken_rules]))
+            found = list(explain(error, cls))
+            with suppress(ValidationError):
+                found += _rule_problems_beside(found, tree, validate)
+        if lines := to_lines(read.problems, found):
+            raise ConfigError(lines)
+        # Names are learned, so that there is one object, which copies of the configuration share.
+        config._names, config._hidden = config._to_names(), frozenset(read.hidden)
         return config
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -127,27 +124,31 @@ class Config(Section):
         return self.model_copy(update={"clusters": clusters})
 
     def spark_options(self, alias: str) -> dict[str, str]:
-        """Return the options of *alias* for Spark's Kafka source, each with the prefix ``kafka.``.
+        """Return the options of *alias* for Spark's Kafka source, each with the prefix ``kafka.``; raises ConfigError.
 
-        Raises ConfigError where a key file cannot be read: it is read anew each time, so a new one is taken up.
+        See :func:`offset_sync.config.client_options.to_java`.
         """
         return {f"kafka.{name}": value for name, value in self.java_options(alias).items()}
 
     def java_options(self, alias: str) -> dict[str, str]:
         """Return the same options for a client of Kafka's own."""
-        cluster = self.clusters[alias]
-        return {**cluster.kafka, **cluster.spark, **to_java_security(cluster.security, alias)}
+        return to_java(self.clusters[alias], alias)
 
     def admin_options(self, alias: str) -> dict[str, str]:
         """Return the options of *alias* for librdkafka: the common ones it understands, and ``admin`` over them."""
-        cluster = self.clusters[alias]
-        return {**to_librdkafka(cluster.kafka), **to_librdkafka_security(cluster.security), **cluster.admin}
+        return to_librdkafka(self.clusters[alias])
 
-    def model_post_init(self, _context: Any) -> None:
-        """Make out what topics are called where; once, for names are learned."""
-        aliases = mirror_aliases({alias: dict(cluster) for alias, cluster in self.clusters.items()})
-        with suppress(AssertionError, KeyError, TypeError):  # wrong rules, which are reported by then
-            self._names = to_names(self.mirror.names, self.mirror.separator, aliases)
+    def mirror_aliases(self) -> dict[str, str]:
+        """Return what the mirror calls each cluster: by default its alias."""
+        return {alias: cluster.mirror_alias or alias for alias, cluster in self.clusters.items()}
+
+    def _to_names(self) -> Names:
+        names, aliases = self.mirror.names, self.mirror_aliases()
+        if names == "same":
+            return SAME_NAMES
+        if names == "mm2":
+            return MirroredNames(PrefixNames(aliases, self.mirror.separator))
+        return MirroredNames(RuleNames.of(names, aliases))
 
     @property
     def names(self) -> Names:
@@ -184,7 +185,7 @@ class Config(Section):
 
     def origin_of(self, stream: str) -> str | None:
         """Return the one cluster where *stream* is produced; None where any may, and headers tell."""
-        return self._names.home(stream) or source_of_all(self.mirror.flows)
+        return self._names.home(stream) or self.mirror.source_of_all
 
     def is_timed(self, stream: str) -> bool:
         """Whether *stream* is translated, or checked, by timestamp: its runs also end where the timestamp changes."""
@@ -211,22 +212,38 @@ class Config(Section):
         With the same names exactly those. Else it is for *cluster*, and errs to more. *without* are names to leave out.
         """
         affixes = self._names.affixes(cluster or next(iter(self.clusters)))
-        return topic_pattern(self.topics, without, affixes)
+        return self.topics.java_pattern(without, affixes)
 
     def is_group_included(self, group_id: str) -> bool:
         """Whether the offsets of *group_id* are synced; never those of the empty id, which has no coordinator."""
         is_included = is_match(self.groups.include, group_id) and not is_match(self.groups.exclude, group_id)
         return is_included and group_id != ""
 
-    def hiding(self, paths: Iterable[KeyPath]) -> Config:
-        """Return the same configuration that also hides the values at *paths*."""
-        hiding = self.model_copy()
-        hiding._hidden = self._hidden | frozenset(paths)
-        return hiding
-
     def redacted(self) -> dict[str, Any]:
         """Return the effective configuration as plain values; ``***`` for secrets and whatever came from ``${…}``."""
-        return {name: shown(getattr(self, name), (name,), self._hidden) for name in type(self).model_fields}
+        return {name: shown(section, (name,), self._hidden) for name, section in self}
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         yield from self.redacted().items()
+
+
+def _rule_problems_beside(
+    problems: Collection[Problem], tree: Any, validate: ModelWrapValidatorHandler[Config]
+) -> list[Problem]:
+    """Return the rules that *tree* breaks beside its *problems*: whatever is at their paths is left out.
+
+    A list goes as a whole, and what is required gets a stand-in. Raises ValidationError where that is not enough.
+    """
+    wrong = {tuple(takewhile(lambda part: isinstance(part, str), each.path)) for each in problems}
+    rest = _without(tree, wrong)
+    rest["topics"] = {"include": [".*"], **dict(rest.get("topics", {}))}
+    if "clusters" in rest:
+        rest["clusters"] = {alias: rest["clusters"].get(alias, {}) for alias in tree["clusters"]}
+    found = rule_problems(validate(rest))
+    return [each for each in found if wrong.isdisjoint(each.path[:size] for size in range(len(each.path) + 1))]
+
+
+def _without(value: Any, wrong: Collection[KeyPath], path: KeyPath = ()) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    return {key: _without(each, wrong, (*path, key)) for key, each in value.items() if (*path, key) not in wrong}

@@ -1,24 +1,59 @@
-"""From a file, or a tree of plain values, to a :class:`Config`."""
+"""From a YAML file, or a tree of plain values, to a :class:`Config`: values arrive as they are written."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from offset_sync.config.configuration import Config
-from offset_sync.config.problem import Problem
-from offset_sync.config.substitution import Substitution
-from offset_sync.config.yaml_file import read_yaml
+from offset_sync.config.problems import KeyPath, Problem
+from offset_sync.config.secret import Substitution
+from offset_sync.model.errors import ConfigError
+
+_TAG = "tag:yaml.org,2002:"
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader with the scalars of YAML 1.2: `strategy: off` is not false and `010` is not eight."""
+
+
+_Loader.yaml_implicit_resolvers = {}
+for _name, _written, _first in (
+    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", r"[-+]?(?:0|[1-9][0-9_]{0,17})", list("-+0123456789")),
+    ("float", r"[-+]?(?:0|[1-9][0-9]*)\.[0-9]+", list("-+0123456789")),
+    ("null", r"~|null|Null|NULL|", [*"~nN", ""]),
+    ("merge", r"<<", ["<"]),
+):
+    _Loader.add_implicit_resolver(_TAG + _name, re.compile(rf"(?:{_written})\Z"), _first)
 
 
 def load_config(path: str | Path, environment: Mapping[str, str] | None = None) -> Config:
     """Return the configuration in the YAML file at *path*; ``${NAME}`` is looked up in *environment* (os.environ).
 
-    Raises ConfigError with all problems of the file.
+    Raises ConfigError with all problems of the file. Never quotes it where it may hold secrets.
     """
-    tree, twice = read_yaml(Path(path))
+    path = Path(path)
+    try:
+        tree, twice = _parse(path.read_bytes())
+    except FileNotFoundError:
+        raise ConfigError([f"{path}: no such file; name an existing one with --conf"]) from None
+    except yaml.YAMLError as error:
+        raise ConfigError([_syntax_problem(path, error)]) from None
+    except RecursionError:
+        raise ConfigError([f"{path}: is nested too deeply; start from conf/reference.yaml"]) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a path"
+        raise ConfigError([f"{path}: cannot be read ({reason}); name a readable file with --conf"]) from None
+    if tree is None:
+        raise ConfigError([f"{path}: is empty; start from conf/two-clusters.yaml"])
+    if not isinstance(tree, dict):
+        raise ConfigError([f"{path}: is not a mapping of keys to values; start from conf/two-clusters.yaml"])
     return parse_config(tree, environment, twice)
 
 
@@ -31,7 +66,45 @@ def parse_config(
 
     Raises ConfigError with all problems at once, among them *problems*, which the reader of the file has found.
     """
-    substitution = Substitution(os.environ if environment is None else environment)
-    replaced = substitution.apply(tree)
-    config = Config.model_validate(replaced, context=[*problems, *substitution.problems])
-    return config.hiding(substitution.hidden)
+    substitution = Substitution(os.environ if environment is None else environment, [*problems])
+    return Config.model_validate(substitution.apply(tree), context=substitution)
+
+
+def _parse(content: bytes) -> tuple[Any, list[Problem]]:
+    """Return what a file holds, with all keys as text, and a problem for each key that is given twice."""
+    loader = _Loader(content)
+    node = loader.get_single_node()
+    if node is None:
+        return None, []
+    problems = list(_checked_keys(node, (), ()))
+    return loader.construct_document(node), problems
+
+
+def _checked_keys(node: yaml.Node, key_path: KeyPath, parents: tuple[yaml.Node, ...]) -> Iterator[Problem]:
+    """Yield the keys that are given twice in one mapping; also turns keys that look like numbers into text."""
+    if any(node is parent for parent in parents):
+        raise yaml.constructor.ConstructorError(None, None, "an alias stands inside what it names", node.start_mark)
+    parents = (*parents, node)
+    if isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            yield from _checked_keys(item, (*key_path, index), parents)
+    lines: dict[str, int] = {}
+    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
+        if not isinstance(key, yaml.ScalarNode):
+            continue  # refused when the mapping is constructed
+        if key.tag != _TAG + "merge":
+            key.tag = _TAG + "str"
+        path, line = (*key_path, key.value), key.start_mark.line + 1
+        if key.value in lines:
+            yield Problem(path, f"stands twice, lines {lines[key.value]} and {line}; remove one")
+        lines.setdefault(key.value, line)
+        yield from _checked_keys(value, path, parents)
+
+
+def _syntax_problem(path: Path, error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    location = f"{path}, line {mark.line + 1}" if mark is not None else str(path)
+    what = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "not readable")
+    # An unquoted password such as *x or !x is read as an alias or a tag, and the message would quote it.
+    hidden = re.sub(r"(alias|anchor|tag|handle) ['\"].*", r"\1, put text that begins with * & or ! in quotes", what)
+    return f"{location}: not valid YAML ({hidden}); correct it"

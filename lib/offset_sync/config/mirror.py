@@ -2,46 +2,134 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import PlainValidator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from offset_sync.config.contents import Contents
-from offset_sync.config.presets import OWN, PRESETS, Preset, preset_of
-from offset_sync.config.sections import Text
+from offset_sync.config.duration import Duration, PositiveDuration
+from offset_sync.config.problems import refused
+from offset_sync.config.sections import Count, Pairs, Pattern, Section, Text, words_or
 from offset_sync.decode.mirror_headers import OFFSET_HEADER, ORIGIN_HEADER, PLACE_HEADER, Encoding
 
+FINGERPRINT = "fingerprint"
+OWN: Final = "offset-sync"
+REDPANDA: Final = "redpanda-migrator"
 
-def _to_rules(names: object) -> object:
-    """Freeze the list; its content is checked by the rules, item by item."""
-    return tuple(names) if isinstance(names, list) else names
+
+@dataclass(frozen=True)
+class Preset:
+    """What a mirror whose headers are known stamps on each copy: what ``mirror.preset`` stands for.
+
+    *asks_ids*: the origin is Kafka's own id of the cluster. *is_closed*: an origin that the configuration does not
+    know, or that is the cluster itself, tells of another hop, at which the offset means another record; so it is no
+    identity.
+    """
+
+    origin_header: str
+    offset_header: str
+    offset_encoding: Encoding
+    asks_ids: bool = False
+    is_closed: bool = False
+
+    def defaults(self) -> dict[str, str]:
+        """Return the keys of the section ``mirror`` that it sets."""
+        return {name: getattr(self, name) for name in ("origin_header", "offset_header", "offset_encoding")}
 
 
-class Mirror(Contents):
+PRESETS: Mapping[str, Preset] = {
+    OWN: Preset("IDC", "Offset", "text"),
+    # redpanda-data/connect, internal/impl/redpanda/migrator/migrator.go: the provenance of the first hop is kept, the
+    # offset is written anew at every hop.
+    REDPANDA: Preset(
+        "redpanda-migrator-provenance", "redpanda-migrator-offset", "int64", asks_ids=True, is_closed=True
+    ),
+}
+
+
+def is_part_of_name(text: str) -> bool:
+    """Whether *text*, which may be empty, can be in the name of a topic."""
+    return re.fullmatch(r"[A-Za-z0-9._-]*", text) is not None
+
+
+def _checked_separator(separator: str) -> str:
+    if not is_part_of_name(separator):
+        raise refused("stands in no name of a topic; use A-Z a-z 0-9 . _ -")
+    return separator
+
+
+def _checked_name(name: str) -> str:
+    rest = name.replace("{from}", "").replace("{to}", "")
+    if rest.count("{topic}") != 1:
+        raise refused("has not {topic} once, so nobody could tell what it was called; write it once")
+    if not is_part_of_name(rest.replace("{topic}", "")):
+        raise refused("is no name of a topic; use {topic}, {from}, {to} and A-Z a-z 0-9 . _ -")
+    return name
+
+
+_NAMES = "is none of its values; use same, mm2 or a list of rules {from, to, topics, name}"
+
+
+class NameRule(Section):
+    """What *source* calls as *topics* says is called *name* at *target*."""
+
+    source: Text = Field(alias="from")
+    target: Text = Field(alias="to")
+    topics: Pattern
+    name: Annotated[str, AfterValidator(_checked_name)]
+
+
+class Mirror(Section):
     """The headers the data mirror stamps on every record it copies; the third one only where it is named.
 
-    What is not given is what the *preset* says. *names* says what it calls copies; rules are mappings with from, to,
-    topics and name. Without headers contents tell.
+    What is not given is what the *preset* says. *names* says what it calls copies. With *identity* ``fingerprint``
+    contents tell which record is which, and this is known of the mirror:
+
+    *flows* are from which cluster to which it copies, where the names of copies do not say it, and *exclusive* that
+    nobody else writes to copies there. *order* says whether it may put records into another order for good, *keeps*
+    what a copy has of its original beside key and value. It goes back at most *resend_window* and *resend_records*
+    offsets. A copy that no unique one follows is decided after *hold*. Where times are not kept a copy is at most
+    *slack* offsets from where the order would have it.
     """
 
     preset: Literal["offset-sync", "redpanda-migrator"] = OWN
+    identity: Literal["headers", "fingerprint"] = "headers"
+    flows: Pairs = ()
+    exclusive: bool = False
+    order: Literal["kept", "any"] = "kept"
+    keeps: tuple[Literal["timestamps", "headers"], ...] = ("timestamps", "headers")
+    resend_window: PositiveDuration = timedelta(hours=1)
+    resend_records: Count = 1_000_000
+    hold: Duration = timedelta(seconds=10)
+    slack: Count = 1_000
     origin_header: Text = PRESETS[OWN].origin_header
     offset_header: Text = PRESETS[OWN].offset_header
-    place_header: str = ""
     offset_encoding: Encoding = PRESETS[OWN].offset_encoding
-    names: Annotated[Literal["same", "mm2"] | tuple[Mapping[str, str], ...], PlainValidator(_to_rules)] = "same"
-    separator: Text = "."
+    place_header: str = ""
+    names: Annotated[
+        Literal["same", "mm2"] | tuple[NameRule, ...], words_or(tuple[NameRule, ...], ("same", "mm2"), _NAMES)
+    ] = "same"
+    separator: Annotated[Text, AfterValidator(_checked_separator)] = "."
 
     @model_validator(mode="before")
     @classmethod
-    def _by_preset(cls, given: object) -> object:
-        return {**preset_of(given).defaults(), **given} if isinstance(given, Mapping) else given
+    def _by_preset(cls, given: Any) -> Any:
+        is_known = isinstance(given, Mapping) and given.get("preset") in [*PRESETS]
+        return {**PRESETS[given["preset"]].defaults(), **given} if is_known else given
 
     @property
     def known(self) -> Preset:
         """What the preset knows of this mirror beside its keys."""
         return PRESETS[self.preset]
+
+    @property
+    def source_of_all(self) -> str | None:
+        """The cluster at which all *flows* begin; None where there are none."""
+        targets = {target for _, target in self.flows}
+        return next((source for source, _ in self.flows if source not in targets), None)
 
     def header_columns(self) -> dict[str, str]:
         """Return which column of :mod:`offset_sync.decode.mirror_headers` has the value of which header."""

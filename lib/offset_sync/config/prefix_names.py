@@ -10,8 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from offset_sync.config.mirror import OWN
 from offset_sync.config.stream_names import Affix
+
+if TYPE_CHECKING:
+    from offset_sync.config.configuration import Config
 
 _HEARTBEATS = "heartbeats"
 
@@ -96,5 +101,19 @@ def ambiguous_aliases(aliases: Mapping[str, str], separator: str) -> list[tuple[
         (one, other)
         for one, first in prefixes.items()
         for other, second in prefixes.items()
-        if one != other and second.startswith(first)
+        if aliases[one] != aliases[other] and second.startswith(first)
     ]
+
+
+def checkpoint_topics(config: Config, source: str) -> tuple[str, ...]:
+    """Return what the topic with the checkpoints of the groups of *source* may be called where it is copied to.
+
+    By what MirrorMaker calls that cluster (``checkpointsTopic``): its alias in names, and the value of the origin
+    header, which by default is the same. It may have its separator there, or a dot. None where another mirror copies.
+    """
+    if config.mirror.preset != OWN:
+        return ()
+    cluster = config.clusters[source]
+    aliases = [cluster.mirror_alias or source, cluster.origin or source]
+    separators = [config.mirror.separator, "."]
+    return tuple(dict.fromkeys(f"{a}{s}checkpoints{s}internal" for a in aliases for s in separators))

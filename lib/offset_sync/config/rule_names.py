@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from offset_sync.config.mirror import NameRule
 from offset_sync.config.name_patterns import is_match
 from offset_sync.config.stream_names import Affix
 
 _BOUND = "/"  # in no name of a topic, and in no alias
-_PLACEHOLDER = re.compile(r"\{(from|to)\}")
 _TOPIC = "{topic}"
 
 
@@ -40,11 +40,11 @@ class Renaming:
         return name[len(self.prefix) : size] if is_one else None
 
 
-def to_renaming(rule: Mapping[str, str], aliases: Mapping[str, str]) -> Renaming:
+def to_renaming(rule: NameRule, aliases: Mapping[str, str]) -> Renaming:
     """Return a rule of the configuration, with *aliases* in the place of ``{from}`` and ``{to}``."""
-    name = _PLACEHOLDER.sub(lambda found: aliases[rule[found[1]]], rule["name"])
+    name = rule.name.replace("{from}", aliases[rule.source]).replace("{to}", aliases[rule.target])
     prefix, _, suffix = name.partition(_TOPIC)
-    return Renaming(rule["from"], rule["to"], rule["topics"], prefix, suffix)
+    return Renaming(rule.source, rule.target, rule.topics, prefix, suffix)
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,11 @@ class RuleNames:
 
     rules: Sequence[Renaming]
     clusters: Sequence[str]
+
+    @classmethod
+    def of(cls, rules: Sequence[NameRule], aliases: Mapping[str, str]) -> RuleNames:
+        """Return the names by *rules* of the configuration; *aliases* are the mirror's, by ours."""
+        return cls(tuple(to_renaming(each, aliases) for each in rules), tuple(aliases))
 
     def stream(self, cluster: str, topic: str) -> str | None:
         """Return the stream of a name; None where it could be several, or a copy of the cluster's own topic.

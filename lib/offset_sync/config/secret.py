@@ -1,14 +1,23 @@
-"""Values that must not be shown."""
+"""Values that come from elsewhere, by ``${NAME}``, ``${NAME:-default}`` or ``${file:/path}``, and are not shown."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
 
-from pydantic import ValidatorFunctionWrapHandler
+from pydantic import BaseModel, ByteSize, ValidatorFunctionWrapHandler
+
+from offset_sync.config.duration import format_duration, format_size
+from offset_sync.config.problems import KeyPath, Problem
 
 HIDDEN = "***"
 # Also valid in Java, so that the Spark session can extend spark.redaction.regex with it.
 HIDDEN_NAMES = r"(?i)password|passphrase|secret|token|credential|jaas|sasl\.username?|sasl\.oauthbearer\.config|key"
+_REFERENCE = re.compile(r"\$\{([^{}]*)\}")
+_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 
 
 class Secret(str):
@@ -23,11 +32,6 @@ class Secret(str):
         return f"'{HIDDEN}'"
 
 
-def is_secret_name(name: str) -> bool:
-    """Whether the value of this client option is hidden; errs to hiding (``ssl.keystore.type`` is hidden too)."""
-    return re.search(HIDDEN_NAMES, name) is not None
-
-
 def keep_secret(value: object, validate: ValidatorFunctionWrapHandler) -> object:
     """Validate *value* and keep it a :class:`Secret` if it was one; pydantic alone would make it plain text."""
     valid = validate(value)
@@ -35,5 +39,82 @@ def keep_secret(value: object, validate: ValidatorFunctionWrapHandler) -> object
 
 
 def with_secrets(options: dict[str, str]) -> dict[str, str]:
-    """Return *options* with the values of secret names made :class:`Secret`."""
-    return {name: Secret(value) if is_secret_name(name) else value for name, value in options.items()}
+    """Return client *options* with the values of secret names hidden; errs to hiding (``ssl.keystore.type`` too)."""
+    return {name: Secret(value) if re.search(HIDDEN_NAMES, name) else value for name, value in options.items()}
+
+
+def shown(value: object, path: KeyPath, hidden: Collection[KeyPath]) -> object:
+    """Return the *value* at *path* as it would be written in the file; ``***`` for secrets and what is *hidden*."""
+    if path in hidden:
+        return HIDDEN
+    if isinstance(value, Secret):
+        return HIDDEN if value else ""
+    if isinstance(value, timedelta):
+        return format_duration(value)
+    if isinstance(value, ByteSize):
+        return format_size(value)
+    if isinstance(value, BaseModel):
+        fields = type(value).model_fields
+        value = {fields[name].alias or name: each for name, each in value if name != "origin" or each}
+    if isinstance(value, Mapping):
+        return {key: shown(each, (*path, key), hidden) for key, each in value.items()}
+    if isinstance(value, tuple):
+        return [shown(each, (*path, index), hidden) for index, each in enumerate(value)]
+    return value
+
+
+@dataclass
+class Substitution:
+    """One pass over a tree, with the *problems* it found and the paths of the values that have to be *hidden*.
+
+    A text with a reference becomes a :class:`Secret` as a whole, even if only a part of it was substituted. What a
+    reference brings in is not searched for references again.
+    """
+
+    environment: Mapping[str, str]
+    problems: list[Problem] = field(default_factory=list)
+    hidden: set[KeyPath] = field(default_factory=set)
+
+    def apply(self, value: object, key_path: KeyPath = ()) -> object:
+        """Return *value* with every reference replaced; keys stay as they are."""
+        if isinstance(value, Mapping):
+            return {key: self.apply(item, (*key_path, key)) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.apply(item, (*key_path, index)) for index, item in enumerate(value)]
+        if not isinstance(value, str) or "${" not in value:
+            return value
+        self.hidden.add(key_path)
+        if "${" in _REFERENCE.sub("", value):
+            text = "holds a ${ without its }; write ${NAME}, ${NAME:-default} or ${file:/path}"
+            self.problems.append(Problem(key_path, text))
+            return Secret("")
+        return Secret(_REFERENCE.sub(lambda reference: self._resolved(reference[1], key_path), value))
+
+    def _resolved(self, reference: str, key_path: KeyPath) -> str:
+        try:
+            if reference.startswith("file:"):
+                return _content_of(reference.removeprefix("file:"))
+            return self._variable(reference)
+        except ValueError as error:
+            self.problems.append(Problem(key_path, str(error)))
+            return ""
+
+    def _variable(self, reference: str) -> str:
+        found = _VARIABLE.fullmatch(reference)
+        if found is None:
+            raise ValueError("is no reference; write ${NAME}, ${NAME:-default} or ${file:/path}")
+        name, default = found.groups()
+        value = self.environment.get(name, default)
+        if value is None:
+            raise ValueError(f"environment variable {name} is not set; set it before the start")
+        return value or default or ""
+
+
+def _content_of(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except UnicodeDecodeError:
+        raise ValueError(f"file {path} is not UTF-8 text; store the secret as text") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a path"
+        raise ValueError(f"file {path} cannot be read ({reason}); create it or correct the path") from None

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WrapValidator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ByteSize,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    TypeAdapter,
+    WrapValidator,
+)
 
-from offset_sync.config.client_options import GSSAPI_REFUSED
-from offset_sync.config.duration import Duration, PositiveDuration
-from offset_sync.config.name_patterns import is_match, pattern_problem
-from offset_sync.config.problem import refused
+from offset_sync.config.duration import Duration, PositiveDuration, Size
+from offset_sync.config.name_patterns import is_match, java_any, pattern_problem
+from offset_sync.config.problems import refused
 from offset_sync.config.secret import Secret, keep_secret, with_secrets
-from offset_sync.config.size import DEFAULT_SIZE, Size
 
 Strategy = Literal["exact", "header", "timestamp", "identity", "off"]
+
+GSSAPI_REFUSED = (
+    "Kerberos (GSSAPI) is refused: the Python client's librdkafka is built without it (No provider for SASL mechanism "
+    "GSSAPI); give this program a SCRAM-SHA-512 user or a certificate, by the cluster's section security"
+)
 
 
 def _to_option(value: object) -> object:
@@ -28,9 +42,8 @@ def _to_option(value: object) -> object:
     return value
 
 
-def _checked_pattern(pattern: object) -> object:
-    problem = pattern_problem(pattern) if isinstance(pattern, str) else None
-    if problem:
+def _checked_pattern(pattern: str) -> str:
+    if problem := pattern_problem(pattern):
         raise refused(f"{pattern!r} {problem}")
     return pattern
 
@@ -52,6 +65,27 @@ def _to_port(value: object) -> object:
     return number
 
 
+def _to_pair(value: object) -> tuple[str, str]:
+    match value:
+        case [str() as source, str() as target]:
+            return source, target
+    raise refused("is no pair of clusters; write [source, target]")
+
+
+def words_or(kind: Any, words: Collection[object], otherwise: str) -> PlainValidator:
+    """Return a validator for one of *words*, or a list of this *kind* that is not empty."""
+    read = TypeAdapter(kind).validate_python
+
+    def validate(value: object) -> object:
+        if value in words:
+            return value
+        if not isinstance(value, (list, tuple)) or not value:
+            raise refused(otherwise)
+        return read(value)
+
+    return PlainValidator(validate)
+
+
 def _not_kerberos(mechanism: object) -> object:
     if str(mechanism).upper() == "GSSAPI":
         raise refused(GSSAPI_REFUSED)
@@ -62,9 +96,11 @@ Text = Annotated[str, Field(min_length=1), WrapValidator(keep_secret)]
 Option = Annotated[str, BeforeValidator(_to_option), WrapValidator(keep_secret)]
 SecretOption = Annotated[str, BeforeValidator(_to_option), AfterValidator(Secret)]
 Options = Annotated[dict[str, Option], AfterValidator(with_secrets)]
-Pattern = Annotated[str, BeforeValidator(_checked_pattern), WrapValidator(keep_secret)]
+Pattern = Annotated[str, WrapValidator(keep_secret), AfterValidator(_checked_pattern)]
 Port = Annotated[int | Literal["off"], PlainValidator(_to_port)]
 Count = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, lt=2**63)]
+Pairs = tuple[Annotated[tuple[str, str], PlainValidator(_to_pair)], ...]
+"""Of a source and a target cluster each."""
 
 
 class Section(BaseModel):
@@ -81,10 +117,9 @@ class Security(Section):
     """
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    mechanism: Annotated[
-        Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"],
-        BeforeValidator(_not_kerberos),
-    ] = "SCRAM-SHA-512"
+    mechanism: Annotated[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], BeforeValidator(_not_kerberos)] = (
+        "SCRAM-SHA-512"
+    )
     username: Option = ""
     password: SecretOption = Secret("")
     ca: Option = ""
@@ -137,6 +172,26 @@ class Topics(Section):
         """All that any topic may have."""
         return frozenset({self.strategy, *(each.strategy for each in self.overrides)})
 
+    def java_pattern(self, without: Collection[str], affixes: Iterable[tuple[str, str]]) -> str:
+        """Return a Java expression for the names of these topics with one of *affixes*, but those in *without*.
+
+        Spark lists the topics anew by it for every micro-batch. Affixes are expressions before and behind a name.
+        """
+        left_out = f"(?!{java_any(list(map(re.escape, sorted(without))))}$)" if without else ""
+        ways = [f"{prefix}{self._java_pattern(suffix)}" for prefix, suffix in affixes]
+        return f"^(?!__){left_out}{ways[0] if len(ways) == 1 else java_any(ways)}$"
+
+    def _java_pattern(self, suffix: str) -> str:
+        is_on = "(?!)" if self.strategy == "off" else ""  # which never matches
+        for override in reversed(self.overrides):
+            named = f"{java_any(override.topics)}{suffix}$"
+            if override.strategy == "off":
+                is_on = f"(?!{named}){is_on}"
+            elif is_on:
+                is_on = f"(?:(?={named})|(?!{named}){is_on})"
+        excluded = f"(?!{java_any(self.exclude)}{suffix}$)" if self.exclude else ""
+        return f"{excluded}{is_on}{java_any(self.include)}{suffix}"
+
     def origin_of(self, topic: str) -> str:
         """Return the origin that is given for *topic*, empty where none is."""
         return next((each.origin for each in self.overrides if is_match(each.topics, topic)), "") or self.origin
@@ -160,7 +215,7 @@ class Sync(Section):
     home_silence: Duration = timedelta(minutes=5)
     max_offsets_per_trigger: Count = 500_000
     requests_in_flight: Count = 500
-    index_memory: Size = DEFAULT_SIZE
+    index_memory: Size = ByteSize(512 << 20)
     commit_timeout: PositiveDuration = timedelta(seconds=15)
 
 

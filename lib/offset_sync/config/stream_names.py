@@ -14,35 +14,17 @@ is translated of it, and what is known of it keeps its name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from offset_sync.config.prefix_names import PrefixNames
+    from offset_sync.config.rule_names import RuleNames
 
 LONGEST_NAME = 249
 """Kafka takes no longer name of a topic."""
 _APART = " at "  # no name of a topic and no alias has a space
 Affix = tuple[str, str]
 """What may stand before and behind an origin's topic, as expressions that Java reads."""
-
-
-class Naming(Protocol):
-    """A rule by which mirrors name copies; pure, so the same names always mean the same."""
-
-    def stream(self, cluster: str, topic: str) -> str | None:
-        """Return the stream of a name; None where it is none."""
-
-    def name(self, cluster: str, stream: str) -> str | None:
-        """Return what *stream* is called at *cluster* where it has come the shortest way; None: nothing."""
-
-    def home(self, stream: str) -> str | None:
-        """Return the one cluster where records of *stream* are produced; None where any may."""
-
-    def origin_topic(self, stream: str) -> str | None:
-        """Return what *stream* is called where it is produced; None where it is no stream."""
-
-    def affixes(self, cluster: str) -> list[Affix]:
-        """Return what names at *cluster* may add to those of origins; errs to more."""
-
-    def problems(self, cluster: str, topic: str) -> Iterable[str]:
-        """Return why the copies of *topic* could not be told from others, with the names."""
 
 
 class Names:
@@ -107,7 +89,7 @@ SAME_NAMES = Names()
 
 
 class MirroredNames(Names):
-    """Names as *naming* has them. Threads may share it; a process has one.
+    """Names as *naming* has them, which is pure. Threads may share this one; a process has one.
 
     A copy that has come by way of another cluster is called otherwise than one that came straight, and only the
     clusters know which there is. So the first name that is met of a stream at a cluster is its name there; a second one
@@ -116,7 +98,7 @@ class MirroredNames(Names):
 
     is_same = False
 
-    def __init__(self, naming: Naming) -> None:
+    def __init__(self, naming: PrefixNames | RuleNames) -> None:
         self._naming = naming
         self._name_of: dict[tuple[str, str], str] = {}
         self._stream_of: dict[tuple[str, str], str | None] = {}

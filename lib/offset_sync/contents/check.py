@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from offset_sync.config import Config
-from offset_sync.config.presets import PRESETS
+from offset_sync.config.mirror import PRESETS
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.kafka.tail_reader import Pair, SeenLogs, TailRecord
 from offset_sync.model.errors import ClusterError

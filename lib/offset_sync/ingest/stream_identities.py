@@ -34,7 +34,7 @@ class StreamIdentities:
     """Says what records at the cluster *alias* are.
 
     *origins* are aliases by what the origin header says. *is_closed*: of a copy only a known one of another cluster
-    counts, see :class:`offset_sync.config.presets.Preset`.
+    counts, see :class:`offset_sync.config.mirror.Preset`.
     """
 
     alias: str

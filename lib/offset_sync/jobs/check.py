@@ -22,8 +22,8 @@ from rich.table import Table
 from rich.text import Text
 
 from offset_sync.config import Config
-from offset_sync.config.cautions import cautions
-from offset_sync.config.problem import path_text
+from offset_sync.config.problems import path_text
+from offset_sync.config.rules import cautions
 from offset_sync.jobs.checks.asking import Cluster, answers, ask_cluster, look_at_logs, side_by_side
 from offset_sync.jobs.checks.copies import check_copies
 from offset_sync.jobs.checks.facts import OWN_GROUP, judge_clock, judge_id, judge_rights, judge_settings

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fakes.newest_logs import known_config
-from offset_sync.config.cautions import cautions
+from offset_sync.config.rules import cautions
 
 THREE = ("dc1", "dc2", "dc3")
 RULE = {"from": "dc1", "to": "dc2", "topics": "pay-.*", "name": "{topic}.{from}"}

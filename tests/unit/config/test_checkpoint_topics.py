@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from offset_sync.config import parse_config
-from offset_sync.config.checkpoint_topics import checkpoint_topics
+from offset_sync.config.prefix_names import checkpoint_topics
 
 
 def topics_of(cluster: dict[str, Any] | None = None, **mirror: object) -> tuple[str, ...]:

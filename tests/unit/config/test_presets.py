@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from offset_sync.config import Config, Mirror, load_config, parse_config
-from offset_sync.config.presets import PRESETS
+from offset_sync.config.mirror import PRESETS
 from offset_sync.model.errors import ConfigError
 
 DC1 = {"kafka": {"bootstrap.servers": "a:1"}}

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offset_sync.config import Config, parse_config
-from offset_sync.config.rule_names import RuleNames, irreversible, to_renaming
+from offset_sync.config.mirror import NameRule
+from offset_sync.config.rule_names import RuleNames, irreversible
 from offset_sync.config.stream_names import MirroredNames
 from offset_sync.model.errors import ConfigError
 
@@ -24,7 +25,7 @@ def rule(source: str, target: str, topics: str = ".*", name: str = "{topic}-repl
 
 
 def naming(*rules: dict[str, str]) -> RuleNames:
-    return RuleNames(tuple(to_renaming(each, {each: each for each in ALIASES}) for each in rules), ALIASES)
+    return RuleNames.of([NameRule.model_validate(each) for each in rules], {each: each for each in ALIASES})
 
 
 def named(*rules: dict[str, str]) -> MirroredNames:

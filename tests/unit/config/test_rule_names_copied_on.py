@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from offset_sync.config.rule_names import RuleNames, to_renaming
+from offset_sync.config.mirror import NameRule
+from offset_sync.config.rule_names import RuleNames
 from offset_sync.config.stream_names import MirroredNames
 
 ALIASES = ("dc1", "dc2", "dc3")
 
 
 def naming(source: str, target: str, topics: str, name: str) -> RuleNames:
-    rule = {"from": source, "to": target, "topics": topics, "name": name}
-    return RuleNames((to_renaming(rule, {each: each for each in ALIASES}),), ALIASES)
+    rule = NameRule.model_validate({"from": source, "to": target, "topics": topics, "name": name})
+    return RuleNames.of([rule], {each: each for each in ALIASES})
 
 
 def test_a_renamed_copy_that_is_copied_on_under_its_new_name_is_no_stream() -> None:

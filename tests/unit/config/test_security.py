@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from offset_sync.config import Config, parse_config
+from offset_sync.config.client_options import java_security, librdkafka_security
 from offset_sync.config.sections import Security
-from offset_sync.config.security_options import to_java_security, to_librdkafka_security
 from offset_sync.model.errors import ConfigError
 
 CANARY = "c4n4ry"
@@ -182,6 +182,6 @@ def test_what_is_made_of_a_password_is_a_secret_too() -> None:
     section = Security(
         protocol="SASL_SSL", username=f"user-{CANARY}", password=CANARY, certificate=CERTIFICATE, key=f"{KEY}{CANARY}"
     )
-    for made in (to_java_security(section, "dc1"), to_librdkafka_security(section)):
+    for made in (java_security(section, "dc1"), librdkafka_security(section)):
         assert CANARY in "".join(made.values())
         assert CANARY not in repr(made)

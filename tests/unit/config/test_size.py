@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from offset_sync.config.size import Size, format_size
+from offset_sync.config.duration import Size, format_size
 
 READ = TypeAdapter(Size).validate_python
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from offset_sync.config.mirror import NameRule
 from offset_sync.config.prefix_names import PrefixNames
-from offset_sync.config.rule_names import RuleNames, to_renaming
+from offset_sync.config.rule_names import RuleNames
 from offset_sync.config.stream_names import SAME_NAMES, MirroredNames
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
@@ -94,7 +95,7 @@ def test_records_and_leaders_are_asked_for_by_the_clusters_names(heard: list[Any
 def test_what_the_cluster_has_no_name_for_is_not_asked_for_though_another_topic_has_its_name(heard: list[Any]) -> None:
     # dc2's own pay-eu: at dc1 that is what another stream is called.
     rule = {"from": "dc1", "to": "dc2", "topics": "pay-.*", "name": "{topic}-replica"}
-    names = MirroredNames(RuleNames((to_renaming(rule, {}),), ("dc1", "dc2")))
+    names = MirroredNames(RuleNames.of([NameRule.model_validate(rule)], {"dc1": "dc1", "dc2": "dc2"}))
     stranger, own = names.inside("dc2", "pay-eu"), names.inside("dc1", "pay-eu")
     assert (stranger, own) == ("pay-eu", "dc1/pay-eu")
     admin, place = open_admin("dc1", {}, names), TopicPartition(stranger, 0)

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from offset_sync.config import Config
-from offset_sync.config.checkpoint_topics import checkpoint_topics
-from offset_sync.config.name_rules import mirror_aliases
+from offset_sync.config.prefix_names import checkpoint_topics
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.own_rights import Operations, OwnRights
 from offset_sync.kafka.range_reader import OffsetRange
@@ -146,7 +145,7 @@ def _clashes(config: Config, admin: ClusterAdmin) -> list[str]:
 
 def own_topics(config: Config, cluster: Cluster) -> dict[str, str]:
     """Return MirrorMaker's own topics at a cluster, names by stream."""
-    aliases = mirror_aliases({alias: dict(known) for alias, known in config.clusters.items()}).values()
+    aliases = config.mirror_aliases().values()
     heartbeats = re.compile(rf"(({'|'.join(map(re.escape, aliases))})[._-])?heartbeats")
     named = {stream: config.names.outside(cluster.alias, stream) for stream in cluster.partitions}
     return {s: name for s, name in named.items() if _OWN.fullmatch(name) or heartbeats.fullmatch(name)}

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from offset_sync.config import Config, Mirror
-from offset_sync.config.presets import PRESETS
+from offset_sync.config.mirror import PRESETS
 from offset_sync.ingest.stream_identities import identities_at
 from offset_sync.kafka.tail_reader import SeenLogs, TailRecord
 from offset_sync.model.values import TopicPartition

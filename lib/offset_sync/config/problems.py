@@ -1,15 +1,17 @@
-"""Pydantic's errors in our words: ``path.to.key: what is wrong; remedy``, never quoting a secret."""
+"""Problems of the configuration: ``path.to.key: what is wrong; remedy``, never quoting a secret."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import get_args
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, PydanticCustomError
 
-from offset_sync.config.problem import PROBLEM, KeyPath, Problem
+KeyPath = tuple[str | int, ...]  # keys and list indices, from the root of the file
+_PROBLEM = "problem"  # the pydantic error type whose message is already complete
 
 _TEXTS = {
     "missing": "is missing; add it as in conf/reference.yaml",
@@ -41,24 +43,54 @@ _REMOVED: dict[KeyPath, str] = {
 """Options of earlier versions, whatever their value, and values behind their option; each with the remedy."""
 
 
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong at *path*; *text* reads ``what is wrong; remedy`` and never quotes a secret."""
+
+    path: KeyPath
+    text: str
+
+    def __str__(self) -> str:
+        return f"{path_text(self.path)}: {self.text}"
+
+
+def path_text(path: KeyPath) -> str:
+    """Return ``topics.overrides[0].strategy`` for ``("topics", "overrides", 0, "strategy")``."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+
+
+def refused(text: str) -> PydanticCustomError:
+    """Return the error for a validator to raise; *text* is shown as it is, braces included."""
+    return PydanticCustomError(_PROBLEM, "{text}", {"text": text})
+
+
+def to_lines(read: Iterable[Problem], validated: Iterable[Problem]) -> list[str]:
+    """Return the lines to show: problems found when the file was read, and when it was validated.
+
+    A path that could not be read is not mentioned again. Otherwise a variable that is not set would be followed by
+    "not a duration" and other consequences.
+    """
+    read = list(read)
+    unread = {each.path for each in read}
+    return list(dict.fromkeys(map(str, [*read, *(each for each in validated if each.path not in unread)])))
+
+
 def explain(error: ValidationError, model: type[BaseModel]) -> Iterator[Problem]:
-    """Yield one problem for each error that validating against *model* found."""
+    """Yield pydantic's errors in our words, one problem for each that validating against *model* found."""
     for detail in error.errors(include_url=False):
-        path = tuple(detail["loc"])
         if detail["type"] == "too_short" and detail["input"]:
             continue  # it has entries, all of them wrong, and each is reported by itself
+        path = tuple(detail["loc"])
         yield Problem(path, _text(detail, path, model))
 
 
 def _text(detail: ErrorDetails, path: KeyPath, model: type[BaseModel]) -> str:
     kind, value = detail["type"], detail["input"]
     if kind == "extra_forbidden":
-        if removed := _REMOVED.get(path):
-            return removed
-        return _unknown_key_text(str(path[-1]), sorted(_fields_at(path[:-1], model)))
+        return _REMOVED.get(path) or _unknown_key_text(str(path[-1]), _keys_at(path[:-1], model))
     if value is None and kind != "missing":
         return "is empty; give it a value or remove the line"
-    if kind == PROBLEM:
+    if kind == _PROBLEM:
         return detail["msg"]
     if kind == "literal_error":
         if isinstance(value, str) and (removed := _REMOVED.get((*path, value))):
@@ -77,16 +109,15 @@ def _unknown_key_text(name: str, known: list[str]) -> str:
     return f"unknown key; remove it, known here: {', '.join(known)}"
 
 
-def _fields_at(path: KeyPath, model: type[BaseModel]) -> set[str]:
-    """Return the names of the fields of the section at *path*; keys of mappings and indices name no field."""
+def _keys_at(path: KeyPath, section: Any) -> list[str]:
+    """Return the keys of the section at *path*; keys of mappings and indices name no section."""
     for part in path:
-        field = model.model_fields.get(str(part)) if isinstance(part, str) else None
-        if field is not None:
-            model = _section_in(field.annotation) or model
-    return set(model.model_fields)
+        if field := section.model_fields.get(part):
+            section = _section_in(field.annotation) or section
+    return sorted(field.alias or name for name, field in section.model_fields.items())
 
 
-def _section_in(annotation: object) -> type[BaseModel] | None:
+def _section_in(annotation: object) -> Any:
     """Return the model inside ``Section``, ``dict[str, Section]`` or ``tuple[Section, ...]``."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation

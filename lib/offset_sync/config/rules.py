@@ -1,0 +1,233 @@
+"""Rules between several values of a configuration of which each value by itself is right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from posixpath import normpath
+from typing import TYPE_CHECKING
+
+from offset_sync.config.client_options import option_problems
+from offset_sync.config.mirror import PRESETS, REDPANDA, Mirror, NameRule, is_part_of_name
+from offset_sync.config.prefix_names import ambiguous_aliases
+from offset_sync.config.problems import KeyPath, Problem
+from offset_sync.config.rule_names import RuleNames, irreversible, is_copied_on
+from offset_sync.config.sections import Override, Topics
+
+if TYPE_CHECKING:
+    from offset_sync.config.configuration import Config
+
+_ALIAS = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_FLOWS: KeyPath = ("mirror", "flows")
+_NAMES: KeyPath = ("mirror", "names")
+
+
+def rule_problems(config: Config) -> Iterator[Problem]:
+    """Yield a problem for every rule that *config* breaks."""
+    if len(config.clusters) < 2:
+        yield Problem(("clusters",), "fewer than two clusters, so there is nothing to sync to; add another")
+    for alias, cluster in config.clusters.items():
+        # An alias becomes the name of a folder below the checkpoints, and "." and ".." would lead out of it.
+        if not _ALIAS.fullmatch(alias) or alias in (".", ".."):
+            yield Problem(("clusters", alias), "not an alias; use 1 to 64 of A-Z a-z 0-9 . _ -")
+        for path, text in option_problems(cluster):
+            yield Problem(("clusters", alias, *path), text)
+    yield from _origin_problems({alias: cluster.origin for alias, cluster in config.clusters.items()})
+    yield from _direction_problems(() if config.directions == "all" else config.directions, config.clusters)
+    yield from _header_problems(config.mirror, len(config.clusters))
+    yield from _identity_problems(config)
+    yield from _name_problems(config)
+    yield from _original_problems(config.topics, config.clusters, are_named=config.mirror.names == "mm2")
+    if normpath(config.tables.root) == normpath(config.tables.checkpoints):
+        yield Problem(("tables", "checkpoints"), "is the same as tables.root; choose a folder of its own")
+
+
+def cautions(config: Config) -> Iterator[Problem]:
+    """Yield what a person should know of *config*: it works, and something cannot be verified. Refuses no start."""
+    mirror, is_by_headers = config.mirror, config.topics.strategies & {"exact", "header"}
+    if mirror.place_header or config.is_by_contents or not is_by_headers or not _copies_on(config):
+        return
+    text = (
+        f"is empty, and with these mirror.names and {len(config.clusters)} clusters a copy may come by way of another "
+        "cluster: whether its offset is that at its origin cannot be verified then; have the mirror stamp the place "
+        "(docs/mirrors.md), and name that header here"
+    )
+    yield Problem(("mirror", "place_header"), text)
+
+
+def _copies_on(config: Config) -> bool:
+    """Whether the names allow that a copy is copied on to a third cluster. Errs to yes."""
+    names = config.mirror.names
+    if len(config.clusters) < 3 or names == "same":
+        return False
+    return names == "mm2" or is_copied_on(RuleNames.of(names, config.mirror_aliases()))
+
+
+def _origin_problems(origins: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield what could mean two clusters; one that is still to be asked for its origin has none."""
+    owners: dict[str, str] = {}
+    for alias, origin in origins.items():
+        path = ("clusters", alias, "origin")
+        if origin != alias and origin in origins:
+            yield Problem(path, f"{origin!r} is the alias of another cluster; correct it or rename that alias")
+        elif origin and owners.setdefault(origin, alias) != alias:
+            yield Problem(path, f"{origin!r} is the origin of clusters.{owners[origin]} too; give each its own")
+
+
+def _unknown(named: Sequence[str], clusters: Mapping[str, object]) -> str:
+    """Return what is wrong with the clusters that are *named*; empty where all are known."""
+    unknown = sorted({*named} - clusters.keys())
+    return f"no cluster {' or '.join(map(repr, unknown))}; use aliases below clusters" if unknown else ""
+
+
+def _direction_problems(directions: Sequence[tuple[str, str]], clusters: Mapping[str, object]) -> Iterator[Problem]:
+    for index, direction in enumerate(directions):
+        path: KeyPath = ("directions", index)
+        if text := _unknown(direction, clusters):
+            yield Problem(path, text)
+        elif direction[0] == direction[1]:
+            yield Problem(path, "source and target are the same cluster; name two")
+        elif direction in directions[:index]:
+            yield Problem(path, "stands twice; remove one")
+
+
+def _header_problems(mirror: Mirror, cluster_count: int) -> Iterator[Problem]:
+    named: dict[str, str] = {}
+    for key in ("origin_header", "offset_header", "place_header"):
+        name = getattr(mirror, key)
+        if name in named:
+            yield Problem(("mirror", key), f"is the same as mirror.{named[name]}; name the other header")
+        elif name:
+            named[name] = key
+    if mirror.preset != REDPANDA:
+        return
+    for key, expected in PRESETS[REDPANDA].defaults().items():
+        given = getattr(mirror, key)
+        if given != expected:
+            text = f"{given!r} contradicts mirror.preset {REDPANDA}, which has {expected!r}; remove it, or the preset"
+            yield Problem(("mirror", key), text)
+    if cluster_count > 2:
+        text = (
+            f"{REDPANDA} goes with two clusters, and there are {cluster_count}: at every hop it keeps the id of the "
+            "first cluster and writes the offset anew, so what comes by way of a third one has an offset of another "
+            "cluster than it says; leave two clusters, or have a mirror that keeps both"
+        )
+        yield Problem(("mirror", "preset"), text)
+
+
+def _identity_problems(config: Config) -> Iterator[Problem]:
+    """Yield what does not go with ``mirror.identity``, by contents or by headers."""
+    mirror, topics = config.mirror, config.topics
+    if not config.is_by_contents:
+        for key in ("flows", "exclusive"):
+            if getattr(mirror, key):
+                text = "is of mirror.identity: fingerprint, and headers tell what a copy is; remove it, or set that"
+                yield Problem(("mirror", key), text)
+        return
+    if mirror.place_header:
+        text = "is no header that anybody looks at with mirror.identity: fingerprint; remove one of the two"
+        yield Problem(("mirror", "place_header"), text)
+    for path, section in _sections(topics):
+        if section.strategy not in ("exact", "off"):  # others look at headers, or at nothing but times
+            text = "does not go by contents, as mirror.identity: fingerprint has it; write exact or off"
+            yield Problem((*path, "strategy"), f"{section.strategy} {text}")
+    if mirror.names == "mm2" and mirror.flows:
+        yield Problem(_FLOWS, "is what the names of copies say with mirror.names: mm2; remove it")
+    elif mirror.flows:
+        yield from _flow_problems(mirror.flows, config.clusters)
+        if not mirror.exclusive:
+            text = (
+                "has to be said where copies have the names of their originals: contents do not tell a copy from a "
+                "record that is produced there; write true if nobody but the mirror writes to copies"
+            )
+            yield Problem(("mirror", "exclusive"), text)
+    elif mirror.names == "same":
+        text = (
+            "is needed by mirror.identity: fingerprint with the same names, for nobody can tell from contents where a "
+            "record was produced; write [[source, target], …], all of them from one cluster"
+        )
+        yield Problem(_FLOWS, text)
+
+
+def _flow_problems(flows: Sequence[tuple[str, str]], clusters: Mapping[str, object]) -> Iterator[Problem]:
+    into: dict[str, str] = {}
+    for number, (source, target) in enumerate(flows):
+        path: KeyPath = (*_FLOWS, number)
+        if text := _unknown((source, target), clusters):
+            yield Problem(path, text)
+        elif source == target:
+            yield Problem(path, "begins and ends at the same cluster; name two")
+        elif target in into:
+            yield Problem(path, f"is a second flow into {target}, beside that from {into[target]}; leave one")
+        into.setdefault(target, source)
+    if len(clusters.keys() - into.keys()) != 1 or not {source for source, _ in flows} - into.keys():
+        yield Problem(_FLOWS, "does not lead from one cluster to all others; contents tell copies of one origin only")
+
+
+def _name_problems(config: Config) -> Iterator[Problem]:
+    """Yield what is wrong with the names of copies, which have to be readable backwards."""
+    names, separator, aliases = config.mirror.names, config.mirror.separator, config.mirror_aliases()
+    if names == "same":
+        return
+    owners: dict[str, str] = {}
+    for cluster, alias in aliases.items():
+        path = ("clusters", cluster, "mirror_alias")
+        if not is_part_of_name(alias) or alias.startswith("__"):
+            yield Problem(path, f"{alias!r} begins no name of a topic; use A-Z a-z 0-9 . _ - and no __ in front")
+        elif owners.setdefault(alias, cluster) != cluster:
+            yield Problem(path, f"{alias!r} is what the mirror calls clusters.{owners[alias]} too; correct one of them")
+        elif names == "mm2" and f"{alias}{separator}".startswith("__"):
+            text = f"copies begin with {alias}{separator}, as a cluster's own topics do; choose another separator"
+            yield Problem(path, text)
+    if names == "mm2":
+        for one, other in ambiguous_aliases(aliases, separator):
+            first, second = f"{aliases[one]}{separator}", f"{aliases[other]}{separator}"
+            text = f"{second!r} begins as copies of {one} do ({first!r}), so nobody can tell them apart; rename one"
+            yield Problem(("clusters", other, "mirror_alias"), text)
+    else:
+        yield from _rule_problems(names, aliases)
+
+
+def _rule_problems(rules: Sequence[NameRule], aliases: Mapping[str, str]) -> Iterator[Problem]:
+    wrong: list[Problem] = []
+    for number, rule in enumerate(rules):
+        for key, cluster in (("from", rule.source), ("to", rule.target)):
+            if text := _unknown([cluster], aliases):
+                wrong.append(Problem((*_NAMES, number, key), text))
+        if rule.source == rule.target:
+            wrong.append(Problem((*_NAMES, number, "to"), "is the same cluster as from; name two"))
+    yield from wrong
+    if wrong:
+        return
+    names = RuleNames.of(rules, aliases)
+    for number, renaming in enumerate(names.rules):
+        if renaming.prefix.startswith("__"):
+            text = "begins with __, as a cluster's own topics do; begin otherwise"
+            yield Problem((*_NAMES, number, "name"), text)
+    yield from (Problem((*_NAMES, number), text) for number, text in irreversible(names))
+
+
+def _sections(topics: Topics) -> Iterator[tuple[KeyPath, Topics | Override]]:
+    """Yield the sections that have a strategy, with their paths."""
+    yield ("topics",), topics
+    yield from ((("topics", "overrides", number), each) for number, each in enumerate(topics.overrides))
+
+
+def _original_problems(topics: Topics, clusters: Mapping[str, object], *, are_named: bool) -> Iterator[Problem]:
+    """Yield where strategy ``identity`` has no original, and where an original is named for nothing.
+
+    Where all streams *are_named* for their homes these are the originals.
+    """
+    for path, section in _sections(topics):
+        is_identity = section.strategy == "identity"
+        text = ""
+        if section.origin and not (is_identity or (section is topics and "identity" in topics.strategies)):
+            text = "goes with strategy identity only; remove it"
+        elif section.origin and are_named:
+            text = "is what the names say where mirror.names is mm2; remove it"
+        elif section.origin and section.origin not in clusters:
+            text = f"no cluster {section.origin!r}; use an alias below clusters"
+        elif is_identity and not (section.origin or topics.origin or are_named):
+            text = "is needed by strategy identity; name the cluster of which the others hold copies, byte for byte"
+        if text:
+            yield Problem((*path, "origin"), text)
