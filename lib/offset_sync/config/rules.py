@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
@@ -74,21 +74,18 @@ def _origin_problems(origins: Mapping[str, str]) -> Iterator[Problem]:
             yield Problem(path, f"{origin!r} is the origin of clusters.{owners[origin]} too; give each its own")
 
 
-def _unknown(named: Sequence[str], clusters: Mapping[str, object]) -> str:
-    """Return what is wrong with the clusters that are *named*; empty where all are known."""
-    unknown = sorted({*named} - clusters.keys())
-    return f"no cluster {' or '.join(map(repr, unknown))}; use aliases below clusters" if unknown else ""
+def _end_problem(ends: tuple[str, str], clusters: Collection[str]) -> str:
+    """Return what is wrong with the *ends* of a direction, a flow or a rule for names; empty where nothing is."""
+    if unknown := sorted({*ends} - {*clusters}):
+        return f"no cluster {' or '.join(map(repr, unknown))}; use aliases below clusters"
+    return "source and target are the same cluster; name two" if ends[0] == ends[1] else ""
 
 
-def _direction_problems(directions: Sequence[tuple[str, str]], clusters: Mapping[str, object]) -> Iterator[Problem]:
-    for index, direction in enumerate(directions):
-        path: KeyPath = ("directions", index)
-        if text := _unknown(direction, clusters):
-            yield Problem(path, text)
-        elif direction[0] == direction[1]:
-            yield Problem(path, "source and target are the same cluster; name two")
-        elif direction in directions[:index]:
-            yield Problem(path, "stands twice; remove one")
+def _direction_problems(directions: Sequence[tuple[str, str]], clusters: Collection[str]) -> Iterator[Problem]:
+    for number, direction in enumerate(directions):
+        is_twice = direction in directions[:number]
+        if text := _end_problem(direction, clusters) or ("stands twice; remove one" if is_twice else ""):
+            yield Problem(("directions", number), text)
 
 
 def _header_problems(mirror: Mirror, cluster_count: int) -> Iterator[Problem]:
@@ -149,18 +146,16 @@ def _identity_problems(config: Config) -> Iterator[Problem]:
         yield Problem(_FLOWS, text)
 
 
-def _flow_problems(flows: Sequence[tuple[str, str]], clusters: Mapping[str, object]) -> Iterator[Problem]:
+def _flow_problems(flows: Sequence[tuple[str, str]], clusters: Collection[str]) -> Iterator[Problem]:
     into: dict[str, str] = {}
     for number, (source, target) in enumerate(flows):
-        path: KeyPath = (*_FLOWS, number)
-        if text := _unknown((source, target), clusters):
-            yield Problem(path, text)
-        elif source == target:
-            yield Problem(path, "begins and ends at the same cluster; name two")
-        elif target in into:
-            yield Problem(path, f"is a second flow into {target}, beside that from {into[target]}; leave one")
+        text = _end_problem((source, target), clusters)
+        if not text and target in into:
+            text = f"is a second flow into {target}, beside that from {into[target]}; leave one"
+        if text:
+            yield Problem((*_FLOWS, number), text)
         into.setdefault(target, source)
-    if len(clusters.keys() - into.keys()) != 1 or not {source for source, _ in flows} - into.keys():
+    if len({*clusters} - into.keys()) != 1 or not {source for source, _ in flows} - into.keys():
         yield Problem(_FLOWS, "does not lead from one cluster to all others; contents tell copies of one origin only")
 
 
@@ -189,15 +184,9 @@ def _name_problems(config: Config) -> Iterator[Problem]:
 
 
 def _rule_problems(rules: Sequence[NameRule], aliases: Mapping[str, str]) -> Iterator[Problem]:
-    wrong: list[Problem] = []
-    for number, rule in enumerate(rules):
-        for key, cluster in (("from", rule.source), ("to", rule.target)):
-            if text := _unknown([cluster], aliases):
-                wrong.append(Problem((*_NAMES, number, key), text))
-        if rule.source == rule.target:
-            wrong.append(Problem((*_NAMES, number, "to"), "is the same cluster as from; name two"))
-    yield from wrong
-    if wrong:
+    ends = [_end_problem((each.source, each.target), aliases) for each in rules]
+    if any(ends):
+        yield from (Problem((*_NAMES, number), text) for number, text in enumerate(ends) if text)
         return
     names = RuleNames.of(rules, aliases)
     for number, renaming in enumerate(names.rules):
@@ -213,7 +202,7 @@ def _sections(topics: Topics) -> Iterator[tuple[KeyPath, Topics | Override]]:
     yield from ((("topics", "overrides", number), each) for number, each in enumerate(topics.overrides))
 
 
-def _original_problems(topics: Topics, clusters: Mapping[str, object], *, are_named: bool) -> Iterator[Problem]:
+def _original_problems(topics: Topics, clusters: Collection[str], *, are_named: bool) -> Iterator[Problem]:
     """Yield where strategy ``identity`` has no original, and where an original is named for nothing.
 
     Where all streams *are_named* for their homes these are the originals.

@@ -53,7 +53,7 @@ class Names:
 
     def outside(self, cluster: str, stream: str) -> str:
         """Return the same for rows and people: of what has no name there, the stream."""
-        return stream
+        return self.called(cluster, stream) or stream
 
     def origin_topic(self, stream: str) -> str | None:
         """Return what *stream* is called where it is produced; None where it is no stream."""
@@ -138,10 +138,6 @@ class MirroredNames(Names):
             name, _, where = stream.partition(_APART)
             return name if where == cluster else None
         return stream if stream.startswith("__") else self.topic(cluster, stream)
-
-    def outside(self, cluster: str, stream: str) -> str:
-        """Return the same for rows and people: of what has no name there, the stream."""
-        return self.called(cluster, stream) or stream
 
     def origin_topic(self, stream: str) -> str | None:
         """Return what *stream* is called where it is produced; None where it is no stream."""

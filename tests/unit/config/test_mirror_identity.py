@@ -78,7 +78,7 @@ def test_what_is_known_of_the_mirror_has_defaults() -> None:
         (HUB | {"flows": [["dc1", "dc2"], ["dc2", "dc1"], ["dc1", "dc3"]]}, "mirror.flows: does not lead from one"),
         (HUB | {"flows": [["dc1", "dc2"], ["dc3", "dc2"]]}, r"mirror.flows\[1\]: is a second flow into dc2"),
         (HUB | {"flows": [["dc1", "dc9"]]}, r"mirror.flows\[0\]: no cluster 'dc9'"),
-        (HUB | {"flows": [["dc1", "dc1"]]}, r"mirror.flows\[0\]: begins and ends at the same cluster"),
+        (HUB | {"flows": [["dc1", "dc1"]]}, r"mirror.flows\[0\]: source and target are the same cluster"),
         (HUB | {"flows": ["dc1"]}, r"mirror.flows\[0\]: is no pair of clusters; write"),
         (HUB | {"flows": "dc1"}, "mirror.flows: must be a list; write"),
         (HUB | {"place_header": "Place"}, "mirror.place_header: is no header that anybody looks at"),
