@@ -1,4 +1,4 @@
-"""What the configuration file may say, and what is said about one that is wrong."""
+"""What the configuration file may say, and what is said about one that is wrong, or of an earlier version."""
 
 from __future__ import annotations
 
@@ -8,25 +8,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
-from offset_sync.config import Cluster, Config, Sync, Topics, load_config, parse_config
-from offset_sync.config.duration import format_duration, parse_duration
+from broker.kept_installation import CONFIGURATION, KEPT, without_removed_options
+from builders.configurations import clusters, parsed, problems
+from offset_sync.config import Cluster, Config, Sync, Topics, load_config
 from offset_sync.model.errors import ConfigError
 
-DC1 = {"kafka": {"bootstrap.servers": "a:1"}}
-DC2 = {"kafka": {"bootstrap.servers": "b:2"}}
-
-
-def parsed(**changes: object) -> Config:
-    return parse_config({"clusters": {"dc1": DC1, "dc2": DC2}, "topics": {"include": ["orders"]}, **changes}, {})
-
-
-def problems(**changes: object) -> list[str]:
-    with pytest.raises(ConfigError) as caught:
-        parsed(**changes)
-    return caught.value.problems
+DC1, DC2 = clusters("dc1", "dc2").values()
 
 
 @pytest.fixture
@@ -187,38 +175,6 @@ def test_directions_that_are_not_distinct_pairs_of_clusters_are_refused(directio
     assert all(line.startswith("directions") for line in problems(directions=directions))
 
 
-# Durations
-
-
-@pytest.mark.parametrize(
-    ("written", "seconds"),
-    [("1s", 1), ("500ms", 0.5), ("12h", 43200), ("10m", 600), ("0s", 0), ("2d", 172800), (7, 7), ("7", 7), (0, 0)],
-)
-def test_a_duration_is_a_number_with_a_unit_or_whole_seconds(written: object, seconds: float) -> None:
-    assert parsed(sync={"hole_grace": written}).sync.hole_grace == timedelta(seconds=seconds)
-
-
-@pytest.mark.parametrize("written", ["", "s", "-1s", -1, "1.5s", 1.5, "1 s", "1w", True, "1s ", "9" * 15, [], "٣s"])
-def test_anything_else_is_no_duration(written: object) -> None:
-    assert problems(sync={"hole_grace": written})[0].startswith("sync.hole_grace: ")
-
-
-@given(st.timedeltas(min_value=timedelta(0), max_value=timedelta(days=3650)))
-def test_a_shown_duration_reads_back_as_itself(duration: timedelta) -> None:
-    whole = timedelta(milliseconds=duration // timedelta(milliseconds=1))
-    assert parse_duration(format_duration(whole)) == whole
-
-
-@pytest.mark.parametrize("name", ["reconcile_interval", "refresh_interval", "commit_timeout"])
-def test_no_duration_at_all_is_refused_where_it_makes_no_sense(name: str) -> None:
-    assert problems(sync={name: "0s"})[0].startswith(f"sync.{name}: must be longer than 0s")
-
-
-@pytest.mark.parametrize("name", ["trigger_interval", "hole_grace", "idle_after", "home_silence"])
-def test_no_duration_at_all_is_accepted_where_it_has_a_meaning(name: str) -> None:
-    assert getattr(parsed(sync={name: "0s"}).sync, name) == timedelta(0)
-
-
 # The object
 
 
@@ -228,15 +184,15 @@ def test_a_configuration_cannot_be_changed() -> None:
 
 
 def test_a_configuration_may_be_put_together_in_python() -> None:
-    clusters = {"dc1": Cluster(kafka={"bootstrap.servers": "a:1"}), "dc2": Cluster(kafka={"bootstrap.servers": "b:2"})}
-    config = Config(clusters=clusters, topics=Topics(include=("orders",)), sync=Sync(hole_grace=timedelta(seconds=3)))
+    both = {"dc1": Cluster(kafka=DC1["kafka"]), "dc2": Cluster(kafka=DC2["kafka"])}
+    config = Config(clusters=both, topics=Topics(include=("orders",)), sync=Sync(hole_grace=timedelta(seconds=3)))
     assert config == parsed(sync={"hole_grace": "3s"})
     with pytest.raises(ConfigError, match=r"missing bootstrap\.servers"):
-        Config(clusters={"dc1": clusters["dc1"], "dc2": Cluster()}, topics=config.topics)
+        Config(clusters={"dc1": both["dc1"], "dc2": Cluster()}, topics=config.topics)
 
 
 def test_a_configuration_survives_the_way_to_an_executor() -> None:
-    config = parse_config({"clusters": {"dc1": DC1, "dc2": DC2}, "topics": {"include": ["${T}"]}}, {"T": "orders"})
+    config = parsed({"T": "orders"}, topics={"include": ["${T}"]})
     copy = pickle.loads(pickle.dumps(config))
     assert copy == config
     assert repr(copy) == repr(config)
@@ -246,3 +202,73 @@ def test_the_shown_configuration_loads_as_the_same_configuration(path: Path) -> 
     config = parsed(directions=[["dc1", "dc2"]], sync={"hole_grace": 90})
     path.write_text(yaml.safe_dump(config.redacted()))
     assert load_config(path) == config
+
+
+# Options and values of earlier versions
+
+REMEDIES = {
+    "deletes": "sync.deletes: was removed; remove the line: offsets that a group deleted at its home cluster are no "
+    "longer refreshed at the other clusters and expire there; nothing is deleted",
+    "metadata": "sync.metadata: was removed; remove the line: commits carry empty metadata",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("deletes", value) for value in ("ignore", "follow", "${POLICY:-ignore}", None)),
+        *(("metadata", value) for value in ("tag", "carry", None)),
+    ],
+)
+def test_a_removed_option_is_refused_with_the_remedy_whatever_its_value(name: str, value: str | None) -> None:
+    assert problems(sync={name: value}) == [REMEDIES[name]]
+
+
+def test_removed_options_are_reported_with_all_other_problems() -> None:
+    found = problems(sync={"deletes": "ignore", "metadata": "tag", "hole_grace": "soon"}, tabels={})
+    assert set(REMEDIES.values()) < set(found)
+    assert {line.split(": ")[0] for line in found} - {"sync.deletes", "sync.metadata"} == {"sync.hole_grace", "tabels"}
+
+
+PRESET = (
+    "mirror.preset: 'lenses-k2k' was removed: it was never tested with Lenses K2K; write identity: fingerprint and "
+    "keeps: [timestamps] instead, and begin with new tables (docs/mirrors-contents.md). Or write origin_header: "
+    "k2k_pipeline, offset_header: k2k_offset and, as clusters.X.origin, the pipeline that reads X; k2k_topic and "
+    "k2k_partition are no longer checked then. So this is safe only if at most one pipeline reads each cluster, no "
+    "copy is copied on or back, and no application passes headers on; else unread records may count as read"
+)
+PIPELINES = "mirror.pipelines: was removed together with mirror.preset lenses-k2k, its only user; remove the line"
+
+
+def test_the_removed_preset_is_refused_with_what_to_write_instead_and_what_that_loses() -> None:
+    pipelines = {"one": "dc1", "other": "dc2"}
+    assert problems(mirror={"preset": "lenses-k2k"}) == [PRESET]
+    assert problems(mirror={"preset": "lenses-k2k", "pipelines": pipelines}) == [PRESET, PIPELINES]
+    for mirror in ({}, {"preset": "redpanda-migrator"}):
+        for value in (pipelines, {}, None, "one"):
+            assert problems(mirror={**mirror, "pipelines": value}) == [PIPELINES]
+
+
+def test_what_the_error_names_instead_of_the_preset_loads() -> None:
+    both = {"dc1": {**DC1, "origin": "dc1-to-dc2"}, "dc2": DC2}
+    mirror: dict[str, object] = {"origin_header": "k2k_pipeline", "offset_header": "k2k_offset"}
+    config = parsed(clusters=both, mirror=mirror)
+    assert config.origins() == {"dc1-to-dc2": "dc1", "dc2": "dc2"}
+    mirror = {"identity": "fingerprint", "keeps": ["timestamps"], "names": "mm2"}
+    assert parsed(clusters=both, mirror=mirror).is_by_contents
+
+
+def test_the_name_of_a_removed_option_is_any_unknown_key_elsewhere() -> None:
+    assert problems(index={"deletes": "ignore"})[0].startswith("index.deletes: unknown key; remove it")
+
+
+def test_the_configuration_of_an_earlier_version_is_refused_and_loads_without_the_removed_options(
+    tmp_path: Path,
+) -> None:
+    environment = {"KEPT_DC1": "a:1", "KEPT_DC2": "b:2", "KEPT_FOLDER": "kept"}
+    with pytest.raises(ConfigError) as caught:
+        load_config(KEPT / CONFIGURATION, environment)
+    assert caught.value.problems == [REMEDIES["deletes"]]
+    path = tmp_path / CONFIGURATION
+    path.write_text(without_removed_options((KEPT / CONFIGURATION).read_text()))
+    assert load_config(path, environment).sync.requests_in_flight == 500

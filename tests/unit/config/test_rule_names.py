@@ -10,14 +10,14 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.configurations import clusters, parsed, problems
 from offset_sync.config import Config, parse_config
 from offset_sync.config.mirror import NameRule
 from offset_sync.config.rule_names import RuleNames, irreversible
 from offset_sync.config.stream_names import MirroredNames
-from offset_sync.model.errors import ConfigError
 
 ALIASES = ("dc1", "dc2", "dc3")
-CLUSTERS = {alias: {"kafka": {"bootstrap.servers": f"{alias}:1"}} for alias in ALIASES}
+CLUSTERS = clusters(*ALIASES)
 
 
 def rule(source: str, target: str, topics: str = ".*", name: str = "{topic}-replica") -> dict[str, str]:
@@ -32,15 +32,13 @@ def named(*rules: dict[str, str]) -> MirroredNames:
     return MirroredNames(naming(*rules))
 
 
-def config(names: Any, clusters: Any = CLUSTERS, include: list[str] | None = None, **mirror: Any) -> Config:
+def config(names: Any, known: Any = CLUSTERS, include: list[str] | None = None, **mirror: Any) -> Config:
     topics = {"include": include or ["orders", "pay-.*"]}
-    return parse_config({"clusters": clusters, "topics": topics, "mirror": {"names": names, **mirror}}, {})
+    return parsed(clusters=known, topics=topics, mirror={"names": names, **mirror})
 
 
-def problems(names: Any, clusters: Any = CLUSTERS, **mirror: Any) -> list[str]:
-    with pytest.raises(ConfigError) as caught:
-        config(names, clusters, **mirror)
-    return caught.value.problems
+def name_problems(names: Any, known: Any = CLUSTERS, **mirror: Any) -> list[str]:
+    return problems(clusters=known, mirror={"names": names, **mirror})
 
 
 def test_a_topic_that_is_renamed_is_one_stream_under_both_names() -> None:
@@ -135,7 +133,7 @@ def test_what_is_included_can_be_read_by_the_pattern_of_its_cluster(
 )
 def test_rules_that_make_one_name_of_two_topics_are_found_out(rules: list[dict[str, str]]) -> None:
     assert any("cannot be reversed: " in text for _, text in irreversible(naming(*rules)))
-    assert any(line.startswith("mirror.names[") for line in problems(rules))
+    assert any(line.startswith("mirror.names[") for line in name_problems(rules))
 
 
 def test_rules_whose_patterns_are_apart_are_taken_and_looked_at_again_when_topics_are_known() -> None:
@@ -166,7 +164,7 @@ def test_rules_whose_patterns_are_apart_are_taken_and_looked_at_again_when_topic
     ],
 )
 def test_what_is_no_way_to_name_copies_is_an_error_once(names: Any, path: str) -> None:
-    assert [line.split(": ")[0] for line in problems(names)] == [path]
+    assert [line.split(": ")[0] for line in name_problems(names)] == [path]
 
 
 @pytest.mark.parametrize(
@@ -183,15 +181,15 @@ def test_what_is_no_way_to_name_copies_is_an_error_once(names: Any, path: str) -
     ],
 )
 def test_aliases_that_nobody_could_read_off_a_name_are_errors(aliases: list[str], separator: str, path: str) -> None:
-    clusters = {each: {**CLUSTERS[each], "mirror_alias": alias} for each, alias in zip(ALIASES, aliases, strict=False)}
-    assert [line.split(": ")[0] for line in problems("mm2", clusters, separator=separator)] == [path]
+    known = {each: {**CLUSTERS[each], "mirror_alias": alias} for each, alias in zip(ALIASES, aliases, strict=False)}
+    assert [line.split(": ")[0] for line in name_problems("mm2", known, separator=separator)] == [path]
 
 
 def test_the_mirrors_aliases_and_the_separator_are_those_of_the_file() -> None:
-    clusters = {**CLUSTERS, "dc1": {**CLUSTERS["dc1"], "mirror_alias": "us-east"}}
-    names = config("mm2", clusters, separator="_").names
+    known = {**CLUSTERS, "dc1": {**CLUSTERS["dc1"], "mirror_alias": "us-east"}}
+    names = config("mm2", known, separator="_").names
     assert names.stream("dc2", "us-east_orders") == names.stream("dc1", "orders") == "us-east_orders"
-    assert config([rule("dc1", "dc2", name="{from}-{topic}")], clusters).names.topic("dc2", "dc1/orders") == (
+    assert config([rule("dc1", "dc2", name="{from}-{topic}")], known).names.topic("dc2", "dc1/orders") == (
         "us-east-orders"
     )
 
@@ -217,3 +215,35 @@ def test_the_shown_configuration_loads_as_the_same_configuration() -> None:
     again = parse_config(yaml.safe_load(yaml.safe_dump(chosen.redacted())), {})
     assert again == chosen
     assert again.names == chosen.names != config("same").names
+
+
+# Names that a renamed copy has elsewhere: headers of such records name places in another log than the name does
+
+
+def renamed(source: str, target: str, topics: str, name: str) -> RuleNames:
+    return naming(rule(source, target, topics, name))
+
+
+def test_a_renamed_copy_that_is_copied_on_under_its_new_name_is_no_stream() -> None:
+    names = renamed("dc1", "dc2", "orders", "x-{topic}")
+    assert names.stream("dc2", "x-orders") == names.stream("dc3", "orders") == "dc1/orders"
+    assert names.stream("dc3", "x-orders") is None
+    assert names.name("dc3", "dc1/orders") == "orders"
+
+
+def test_it_is_not_taken_for_what_its_origin_calls_so_either() -> None:
+    names = renamed("dc1", "dc2", "a.*", "a{topic}")
+    assert names.stream("dc2", "aaorders") == "dc1/aorders"
+    assert names.stream("dc3", "aaorders") is None
+    assert names.stream("dc3", "aorders") == "dc1/aorders"
+    assert renamed("dc1", "dc2", "a.*", "b{topic}").stream("dc3", "aaorders") == "dc1/aaorders"
+
+
+def test_a_topic_whose_name_is_a_copy_of_another_one_of_its_cluster_is_a_problem() -> None:
+    (problem,) = MirroredNames(renamed("dc1", "dc2", "orders", "x-{topic}")).problems({"dc1": ["orders", "x-orders"]})
+    assert "x-orders keeps its name at dc2" in problem
+
+
+def test_where_headers_tell_them_apart_it_is_none() -> None:
+    names = MirroredNames(renamed("dc1", "dc2", "orders", "x-{topic}"))
+    assert not names.problems({"dc3": ["x-orders"], "dc1": ["orders"], "dc2": ["x-orders", "orders"]})
