@@ -60,6 +60,26 @@ def test_all_problems_are_reported_at_once_each_with_its_path_and_remedy() -> No
     assert all("; " in line for line in found)
 
 
+def test_rules_are_checked_beside_values_that_are_wrong_and_not_on_what_stands_in_for_these() -> None:
+    found = problems(
+        clusters={"dc1": {**DC1, "security": {"protocol": "TLS", "ca": "/ca"}}, "dc2": None, "dc3": {"origin": "dc1"}},
+        topics={"include": "orders", "origin": "dc1", "overrides": [{"topics": ["a"], "strategy": "identity"}, {}]},
+        directions=[["dc1", "dc2"], ["dc1", "dc1"]],
+    )
+    assert [line.split(": ")[0] for line in found] == [
+        "clusters.dc1.security.protocol",
+        "clusters.dc2",
+        "topics.include",
+        "topics.overrides[1].topics",
+        "topics.overrides[1].strategy",
+        "clusters.dc1.security.ca",
+        "clusters.dc3.kafka",
+        "clusters.dc3.origin",
+        "directions[1]",
+        "topics.origin",
+    ]
+
+
 def test_a_missing_required_key_is_named() -> None:
     assert problems(topics={}) == ["topics.include: is missing; add it as in conf/reference.yaml"]
 
@@ -105,6 +125,8 @@ def test_an_unknown_key_is_refused_and_the_nearest_known_one_named(changes: dict
         ({"clusters": []}, "clusters"),
         ({"mirror": {"offset_header": ""}}, "mirror.offset_header"),
         ({"mirror": {"offset_header": "IDC"}}, "mirror.offset_header"),
+        ({"mirror": {"offset_header": ["IDC"]}}, "mirror.offset_header"),
+        ({"mirror": {"flows": ""}}, "mirror.flows"),
         ({"mirror": {"offset_encoding": "utf8"}}, "mirror.offset_encoding"),
         ({"mirror": {"place_header": "IDC"}}, "mirror.place_header"),
         ({"mirror": {"place_header": "Offset"}}, "mirror.place_header"),

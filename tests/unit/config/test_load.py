@@ -1,0 +1,261 @@
+"""Reading the file: what it says is what arrives, also from elsewhere; secrets are shown nowhere, whatever fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders.configurations import parsed, problems
+from offset_sync.config import Config, load_config
+from offset_sync.model.errors import ConfigError
+
+LEAST = """
+clusters: {dc1: {kafka: {bootstrap.servers: "a:1"}}, dc2: {kafka: {bootstrap.servers: "b:2"}}}
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "sync.yaml"
+
+
+def file_problems(path: Path, text: str | bytes | None) -> list[str]:
+    if text is not None:
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(path, {})
+    return caught.value.problems
+
+
+@pytest.mark.parametrize("text", ["", "# only a comment\n", "---\n"])
+def test_an_empty_file_is_refused(path: Path, text: str) -> None:
+    assert len(file_problems(path, text)) == 1
+
+
+def test_a_file_that_is_not_there_is_refused(path: Path) -> None:
+    assert file_problems(path, None) == [f"{path}: no such file; name an existing one with --conf"]
+
+
+def test_a_folder_is_refused(tmp_path: Path) -> None:
+    assert "cannot be read" in file_problems(tmp_path, None)[0]
+
+
+@pytest.mark.parametrize("text", ["- a\n- b\n", "text\n", "5\n"])
+def test_a_file_that_is_no_mapping_is_refused(path: Path, text: str) -> None:
+    assert "not a mapping" in file_problems(path, text)[0]
+
+
+def test_a_syntax_error_names_the_line(path: Path) -> None:
+    assert file_problems(path, "clusters:\n  dc1: {\n")[0].startswith(f"{path}, line 3: not valid YAML")
+
+
+@pytest.mark.parametrize(
+    "text", [b"\xff\xfe\x00", b"a: \x07", "a: b\n--- \nc: d\n", "? [a]\n: b\n", "a: !!python/name:os.system\n"]
+)
+def test_content_that_is_not_one_plain_document_is_refused(path: Path, text: str | bytes) -> None:
+    assert "not valid YAML" in file_problems(path, text)[0]
+
+
+@pytest.mark.parametrize(
+    "unquoted", ["*hunter2", "!hunter2", "!hunter2!x y", "&hunter2 &hunter2 x", "%hunter2", "@hunter2"]
+)
+def test_a_password_without_quotes_is_not_quoted_in_the_syntax_error(path: Path, unquoted: str) -> None:
+    assert "hunter2" not in file_problems(path, f"sasl.password: {unquoted}\n")[0]
+
+
+def test_a_file_that_contains_itself_is_refused(path: Path) -> None:
+    assert "inside what it names" in file_problems(path, "a: &a\n  b: [*a]\n")[0]
+
+
+def test_a_file_nested_without_end_is_refused(path: Path) -> None:
+    assert "nested too deeply" in file_problems(path, "a: " + "[" * 3000)[0]
+
+
+def test_keys_that_stand_twice_are_all_reported_with_their_lines(path: Path) -> None:
+    text = (
+        LEAST
+        + "topics: {include: [a], include: [b]}\nsync: {}\nindex:\n  starting: latest\n  starting: earliest\nsync: {}\n"
+    )
+    assert file_problems(path, text) == [
+        "topics.include: stands twice, lines 3 and 3; remove one",
+        "index.starting: stands twice, lines 6 and 7; remove one",
+        "sync: stands twice, lines 4 and 8; remove one",
+    ]
+
+
+def test_a_key_that_stands_twice_does_not_hide_the_other_problems(path: Path) -> None:
+    found = file_problems(path, LEAST + "topics: {include: [a], include: [b]}\nsnyc: {}\n")
+    assert [line.split(": ")[0] for line in found] == ["topics.include", "snyc"]
+
+
+def test_off_is_a_strategy_and_not_false(path: Path) -> None:
+    path.write_text(LEAST + "topics: {include: [on, no], strategy: off}\n")
+    config = load_config(path)
+    assert (config.topics.strategy, config.topics.include) == ("off", ("on", "no"))
+
+
+def test_numbers_and_truths_become_the_text_of_client_options(path: Path) -> None:
+    options = "{bootstrap.servers: 'a:1', request.timeout.ms: 20000, enable.x: true, y: False, z: 0.8, w: 010}"
+    path.write_text(
+        f"clusters: {{1: {{kafka: {options}}}, 2: {{kafka: {{bootstrap.servers: 'b:2'}}}}}}\ntopics: {{include: [a]}}"
+    )
+    kafka = load_config(path).clusters["1"].kafka
+    assert kafka == {
+        "bootstrap.servers": "a:1",
+        "request.timeout.ms": "20000",
+        "enable.x": "true",
+        "y": "false",
+        "z": "0.8",
+        "w": "010",
+    }
+
+
+def test_shared_options_may_be_written_once_and_merged(path: Path) -> None:
+    path.write_text(
+        "clusters:\n"
+        "  dc1: {kafka: &shared {bootstrap.servers: 'a:1', client.id: sync}}\n"
+        "  dc2: {kafka: {<<: *shared, bootstrap.servers: 'b:2'}}\n"
+        "topics: {include: [a]}\n"
+    )
+    assert load_config(path).clusters["dc2"].kafka == {"bootstrap.servers": "b:2", "client.id": "sync"}
+
+
+# Values from elsewhere, and secrets
+
+CANARY = "c4n4ry"
+
+
+def tree(**options: object) -> dict[str, Any]:
+    kafka = {"bootstrap.servers": "a:1", **options}
+    return {
+        "clusters": {"dc1": {"kafka": kafka}, "dc2": {"kafka": {"bootstrap.servers": "b:2"}}},
+        "topics": {"include": ["orders"]},
+    }
+
+
+def shown(config: Config) -> str:
+    dc1 = config.clusters["dc1"]
+    options = (config.spark_options("dc1"), config.admin_options("dc1"))
+    return (
+        f"{config!r} {config} {config.redacted()} {dc1!r} {dc1} {dc1.kafka} {options} {config.tables!r} {config.topics}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("${NAME}", "found"),
+        ("<${NAME}/${NAME}>", "<found/found>"),
+        ("${NAME:-other}", "found"),
+        ("${UNSET:-other}", "other"),
+        ("${UNSET:-}", ""),
+        ("${EMPTY:-other}", "other"),
+        ("${EMPTY}", ""),
+        ("${NESTED}", "${NAME}"),
+        ("$NAME", "$NAME"),
+    ],
+)
+def test_environment_variables_are_put_into_text(written: str, value: str) -> None:
+    environment = {"NAME": "found", "EMPTY": "", "NESTED": "${NAME}"}
+    config = parsed(environment, **tree(**{"client.id": written}))
+    assert config.clusters["dc1"].kafka["client.id"] == value
+
+
+def test_references_work_anywhere_also_for_numbers_and_durations() -> None:
+    content = {**tree(), "sync": {"requests_in_flight": "${N}", "hole_grace": "${D}"}, "tables": {"root": "${R}/t"}}
+    config = parsed({"N": "7", "D": "3s", "R": "/r"}, **content)
+    assert (config.sync.requests_in_flight, config.sync.hole_grace.seconds, config.tables.root) == (7, 3, "/r/t")
+
+
+def test_the_content_of_a_file_is_put_in_without_the_blanks_around_it(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text(f" {CANARY}\n")
+    config = parsed({}, **tree(**{"client.id": f"${{file:{tmp_path}/secret}}"}))
+    assert config.clusters["dc1"].kafka["client.id"] == CANARY
+
+
+def test_a_variable_that_is_not_set_is_named_with_its_path_and_nothing_else_is_said_about_it() -> None:
+    content = {**tree(**{"sasl.password": "${A}"}), "sync": {"hole_grace": "${B}"}}
+    assert problems(**content) == [
+        "clusters.dc1.kafka.sasl.password: environment variable A is not set; set it before the start",
+        "sync.hole_grace: environment variable B is not set; set it before the start",
+    ]
+
+
+@pytest.mark.parametrize(
+    "written", ["${", "${A", "x${}", "${1}", "${a b}", "${file:}", "${file:/no/such/file}", "${file:\0}"]
+)
+def test_a_reference_that_cannot_be_followed_is_refused(written: str) -> None:
+    assert [line.split(": ")[0] for line in problems(**tree(**{"client.id": written}))] == [
+        "clusters.dc1.kafka.client.id"
+    ]
+
+
+def test_a_variable_that_is_not_set_is_found_inside_a_list() -> None:
+    content = {**tree(), "topics": {"include": ["a", "${A}"]}}
+    assert [line.split(": ")[0] for line in problems(**content)] == ["topics.include[1]"]
+
+
+def test_a_secret_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "store.jks").write_bytes(b"\xfe\xed\xfe\xed")
+    assert "not UTF-8" in problems(**tree(**{"client.id": f"${{file:{tmp_path}/store.jks}}"}))[0]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ssl.key.password",
+        "sasl.jaas.config",
+        "sasl.username",
+        "sasl.password",
+        "sasl.oauthbearer.client.secret",
+        "sasl.oauthbearer.config",
+        "some.TOKEN",
+        "ssl.keystore.key",
+        "ssl.key.pem",
+    ],
+)
+def test_a_value_with_the_name_of_a_secret_is_never_shown_and_still_given_to_the_client(name: str) -> None:
+    config = parsed({}, **tree(**{name: CANARY}))
+    assert CANARY not in shown(config)
+    assert "***" in repr(config)
+    assert str(config.spark_options("dc1")[f"kafka.{name}"]) == CANARY
+
+
+@pytest.mark.parametrize("written", ["${S}", "x ${S}", "${NONE:-c4n4ry}"])
+def test_a_value_that_came_from_elsewhere_is_never_shown_whatever_its_name(written: str) -> None:
+    content = {**tree(**{"client.id": written}), "tables": {"root": written}}
+    content["topics"]["include"].append(written)
+    config = parsed({"S": CANARY}, **content)
+    assert CANARY not in shown(config)
+    assert CANARY in config.clusters["dc1"].kafka["client.id"]
+
+
+def test_a_number_that_came_from_elsewhere_is_not_shown() -> None:
+    content = {**tree(), "sync": {"requests_in_flight": "${N}", "hole_grace": "${N}"}}
+    config = parsed({"N": "77"}, **content)
+    shown_sync = config.redacted()["sync"]
+    assert (shown_sync["requests_in_flight"], shown_sync["hole_grace"]) == ("***", "***")
+    assert "77" not in f"{config!r} {config}"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sync": {"hole_grace": "${S}", "requests_in_flight": "${S}"}},
+        {"directions": [["${S}", "dc1"]]},
+        {"directions": "${S}"},
+        {"topics": {"include": ["${S}("], "strategy": "${S}"}},
+        {"clusters": {a: {"origin": "${S}", "kafka": {"bootstrap.servers": "${S}"}} for a in ("dc1", "dc2")}},
+    ],
+)
+def test_no_error_message_quotes_a_value_that_came_from_elsewhere(changes: dict[str, Any]) -> None:
+    found = problems({"S": CANARY}, **{**tree(), **changes})
+    assert found
+    assert CANARY not in "\n".join(found)
+
+
+def test_what_is_no_secret_is_shown() -> None:
+    shown_kafka = parsed({}, **tree(**{"client.id": "sync"})).redacted()["clusters"]["dc1"]["kafka"]
+    assert shown_kafka == {"bootstrap.servers": "a:1", "client.id": "sync"}
