@@ -130,36 +130,13 @@ def _security_problems(security: Security) -> Iterator[tuple[str, str]]:
         yield "key", "is missing; the certificate is given as text, so write its key as text too"
 
 
-def to_librdkafka(cluster: Cluster) -> dict[str, str]:
-    """Return the options of *cluster* as librdkafka understands them.
-
-    Options of key and trust stores are translated where both clients can read the same file: PEM and PKCS#12 with the
-    type given. Other Java-only options are dropped; what librdkafka needs in their stead belongs in ``admin``.
-    """
-    options = cluster.kafka
-    kept = {name: value for name, value in options.items() if not _JAVA_ONLY.fullmatch(name)}
-    if kept.get("ssl.endpoint.identification.algorithm") == "":
-        kept["ssl.endpoint.identification.algorithm"] = "none"  # Java switches the check off with an empty text
-    for java, value in options.items():
-        store_type = options.get(f"{java.rpartition('store.')[0]}store.type", "").upper()
-        if store_type == "PEM":
-            kept |= dict.fromkeys(_PEM_STORES.get(java, ()), value)
-        elif store_type == "PKCS12" and java in _PKCS12_STORE:
-            kept[java] = value
-    return {**kept, **librdkafka_security(cluster.security), **cluster.admin}
-
-
 def to_java(cluster: Cluster, alias: str) -> dict[str, str]:
     """Return the options of *cluster* for a client of Kafka's own.
 
     Raises ConfigError for a key file that cannot be read, or a key in a form that Java does not take. It is read anew
     each time, so a new one is taken up.
     """
-    return {**cluster.kafka, **cluster.spark, **java_security(cluster.security, alias)}
-
-
-def java_security(security: Security, alias: str) -> dict[str, str]:
-    """Return what the section of cluster *alias* means for Java's clients; raises as :func:`to_java`."""
+    security = cluster.security
     options = _protocol(security)
     if "sasl.mechanism" in options:
         login = f"username={_quoted(security.username)} password={_quoted(security.password)}"
@@ -169,11 +146,12 @@ def java_security(security: Security, alias: str) -> dict[str, str]:
         options |= {"ssl.truststore.type": "PEM", f"ssl.truststore.{place}": security.ca}
     if security.certificate:
         options |= {"ssl.keystore.type": "PEM", **_java_keystore(security, f"clusters.{alias}.security")}
-    return with_secrets(options)
+    return {**cluster.kafka, **cluster.spark, **with_secrets(options)}
 
 
-def librdkafka_security(security: Security) -> dict[str, str]:
-    """Return what the section means for librdkafka."""
+def to_librdkafka(cluster: Cluster) -> dict[str, str]:
+    """Return the options of *cluster* as librdkafka understands them; those in ``admin`` win."""
+    security = cluster.security
     options = _protocol(security)
     if "sasl.mechanism" in options:
         options |= {"sasl.username": security.username, "sasl.password": security.password}
@@ -181,7 +159,25 @@ def librdkafka_security(security: Security) -> dict[str, str]:
     for name, value in parts.items():
         if value:
             options[f"ssl.{name}.{'pem' if _is_pem(value) else 'location'}"] = value
-    return with_secrets(options)
+    return {**_translated(cluster.kafka), **with_secrets(options), **cluster.admin}
+
+
+def _translated(options: dict[str, str]) -> dict[str, str]:
+    """Return Java's *options* under the names of librdkafka.
+
+    Those of key and trust stores are translated where both clients can read the same file: PEM and PKCS#12 with the
+    type given. Other Java-only options are dropped; what librdkafka needs in their stead belongs in ``admin``.
+    """
+    kept = {name: value for name, value in options.items() if not _JAVA_ONLY.fullmatch(name)}
+    if kept.get("ssl.endpoint.identification.algorithm") == "":
+        kept["ssl.endpoint.identification.algorithm"] = "none"  # Java switches the check off with an empty text
+    for java, value in options.items():
+        store_type = options.get(f"{java.rpartition('store.')[0]}store.type", "").upper()
+        if store_type == "PEM":
+            kept |= dict.fromkeys(_PEM_STORES.get(java, ()), value)
+        elif store_type == "PKCS12" and java in _PKCS12_STORE:
+            kept[java] = value
+    return kept
 
 
 def _protocol(security: Security) -> dict[str, str]:

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    Field,
     ModelWrapValidatorHandler,
     PrivateAttr,
     ValidationError,
@@ -19,7 +18,7 @@ from pydantic import (
 )
 
 from offset_sync.config.client_options import to_java, to_librdkafka
-from offset_sync.config.mirror import FINGERPRINT, Mirror
+from offset_sync.config.mirror import Mirror
 from offset_sync.config.name_patterns import is_match
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.problems import KeyPath, Problem, explain, to_lines
@@ -62,17 +61,17 @@ class Config(Section):
     whole names; internal topics (``__…``) are never included.
     """
 
-    mirror: Mirror = Field(default_factory=Mirror)  # first: it says what an origin is where none is given
+    mirror: Mirror = Mirror()  # first: it says what an origin is where none is given
     clusters: Annotated[dict[str, Cluster], AfterValidator(_with_origins)]
     directions: Annotated[Literal["all"] | Pairs, words_or(Pairs, ("all",), _DIRECTIONS)] = "all"
     topics: Topics
-    groups: Groups = Field(default_factory=Groups)
-    sync: Sync = Field(default_factory=Sync)
-    index: Index = Field(default_factory=Index)
-    tables: Tables = Field(default_factory=Tables)
-    status: Status = Field(default_factory=Status)
-    metrics: Metrics = Field(default_factory=Metrics)
-    maintenance: Maintenance = Field(default_factory=Maintenance)
+    groups: Groups = Groups()
+    sync: Sync = Sync()
+    index: Index = Index()
+    tables: Tables = Tables()
+    status: Status = Status()
+    metrics: Metrics = Metrics()
+    maintenance: Maintenance = Maintenance()
     _hidden: frozenset[KeyPath] = PrivateAttr(default=frozenset())
     _names: Names = PrivateAttr(default=SAME_NAMES)
 
@@ -114,24 +113,23 @@ class Config(Section):
 
         Raises ConfigError where two clusters have the same one.
         """
-        origins = {alias: cluster.origin or asked.get(alias, "") for alias, cluster in self.clusters.items()}
+        clusters = {
+            alias: cluster.model_copy(update={"origin": cluster.origin or asked.get(alias, "")})
+            for alias, cluster in self.clusters.items()
+        }
         owner: dict[str, str] = {}
-        for alias, origin in origins.items():
-            if origin and owner.setdefault(origin, alias) != alias:
-                path = f"clusters.{alias}.origin: {origin!r} is the id of clusters.{owner[origin]} too"
+        for alias, cluster in clusters.items():
+            if cluster.origin and owner.setdefault(cluster.origin, alias) != alias:
+                path = f"clusters.{alias}.origin: {cluster.origin!r} is the id of clusters.{owner[cluster.origin]} too"
                 raise ConfigError([f"{path}; correct bootstrap.servers of one of them, or give each its own origin"])
-        clusters = {a: c.model_copy(update={"origin": origins[a]}) for a, c in self.clusters.items()}
         return self.model_copy(update={"clusters": clusters})
 
     def spark_options(self, alias: str) -> dict[str, str]:
-        """Return the options of *alias* for Spark's Kafka source, each with the prefix ``kafka.``; raises ConfigError.
-
-        See :func:`offset_sync.config.client_options.to_java`.
-        """
+        """Return :meth:`java_options` of *alias* for Spark's Kafka source, each with the prefix ``kafka.``."""
         return {f"kafka.{name}": value for name, value in self.java_options(alias).items()}
 
     def java_options(self, alias: str) -> dict[str, str]:
-        """Return the same options for a client of Kafka's own."""
+        """Return the options of *alias* for a client of Kafka's own; raises ConfigError where a key cannot be read."""
         return to_java(self.clusters[alias], alias)
 
     def admin_options(self, alias: str) -> dict[str, str]:
@@ -181,7 +179,7 @@ class Config(Section):
     @property
     def is_by_contents(self) -> bool:
         """Whether copies are told by their contents: the mirror stamps no headers."""
-        return self.mirror.identity == FINGERPRINT
+        return self.mirror.identity == "fingerprint"
 
     def origin_of(self, stream: str) -> str | None:
         """Return the one cluster where *stream* is produced; None where any may, and headers tell."""
@@ -219,9 +217,9 @@ class Config(Section):
         is_included = is_match(self.groups.include, group_id) and not is_match(self.groups.exclude, group_id)
         return is_included and group_id != ""
 
-    def redacted(self) -> dict[str, Any]:
+    def redacted(self) -> Any:
         """Return the effective configuration as plain values; ``***`` for secrets and whatever came from ``${…}``."""
-        return {name: shown(section, (name,), self._hidden) for name, section in self}
+        return shown(self, (), self._hidden)
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         yield from self.redacted().items()
@@ -234,6 +232,8 @@ def _rule_problems_beside(
 
     A list goes as a whole, and what is required gets a stand-in. Raises ValidationError where that is not enough.
     """
+    if not isinstance(tree, Mapping):
+        return []
     wrong = {tuple(takewhile(lambda part: isinstance(part, str), each.path)) for each in problems}
     rest = _without(tree, wrong)
     rest["topics"] = {"include": [".*"], **dict(rest.get("topics", {}))}

@@ -15,14 +15,13 @@ from offset_sync.config.problems import refused
 from offset_sync.config.sections import Count, Pairs, Pattern, Section, Text, words_or
 from offset_sync.decode.mirror_headers import OFFSET_HEADER, ORIGIN_HEADER, PLACE_HEADER, Encoding
 
-FINGERPRINT = "fingerprint"
 OWN: Final = "offset-sync"
 REDPANDA: Final = "redpanda-migrator"
 
 
 @dataclass(frozen=True)
 class Preset:
-    """What a mirror whose headers are known stamps on each copy: what ``mirror.preset`` stands for.
+    """What a mirror whose headers are known stamps on each copy: what ``mirror.preset`` means.
 
     *asks_ids*: the origin is Kafka's own id of the cluster. *is_closed*: an origin that the configuration does not
     know, or that is the cluster itself, tells of another hop, at which the offset means another record; so it is no
@@ -89,7 +88,7 @@ class Mirror(Section):
     contents tell which record is which, and this is known of the mirror:
 
     *flows* are from which cluster to which it copies, where the names of copies do not say it, and *exclusive* that
-    nobody else writes to copies there. *order* says whether it may put records into another order for good, *keeps*
+    only the mirror writes to copies there. *order* says whether it may put records into another order for good, *keeps*
     what a copy has of its original beside key and value. It goes back at most *resend_window* and *resend_records*
     offsets. A copy that no unique one follows is decided after *hold*. Where times are not kept a copy is at most
     *slack* offsets from where the order would have it.

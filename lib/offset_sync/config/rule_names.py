@@ -34,7 +34,7 @@ class Renaming:
         return not (self.prefix or self.suffix)
 
     def inner(self, name: str) -> str | None:
-        """Return what stands between prefix and suffix; None where these do not."""
+        """Return what is between prefix and suffix; None for a name without them."""
         size = len(name) - len(self.suffix)
         is_one = name.startswith(self.prefix) and name.endswith(self.suffix) and size > len(self.prefix)
         return name[len(self.prefix) : size] if is_one else None

@@ -246,7 +246,7 @@ class Tables(Section):
 
     root: Text = "./data/tables"
     checkpoints: Text = "./data/checkpoints"
-    storage: Options = Field(default_factory=dict)
+    storage: Options = {}
 
 
 class Status(Section):

@@ -24,7 +24,7 @@ LONGEST_NAME = 249
 """Kafka takes no longer name of a topic."""
 _APART = " at "  # no name of a topic and no alias has a space
 Affix = tuple[str, str]
-"""What may stand before and behind an origin's topic, as expressions that Java reads."""
+"""What may come before and behind an origin's topic, as expressions that Java reads."""
 
 
 class Names:
@@ -127,7 +127,7 @@ class MirroredNames(Names):
 
     def inside(self, cluster: str, topic: str) -> str:
         """Return the stream, or for what is none a name that no stream has."""
-        if topic.startswith("__"):  # a cluster's own, which is nobody's copy
+        if topic.startswith("__"):  # a cluster's own, which is no copy
             return topic
         stream = self.stream(cluster, topic)
         return f"{topic}{_APART}{cluster}" if stream is None else stream

@@ -121,8 +121,8 @@ def all_native(found: Identities) -> Identities:
 def of_one_origin(found: Identities, is_of_home: Flags) -> Identities:
     """Return the identities in a copy of a stream that is produced at one cluster, its home.
 
-    *is_of_home* says which records name that one, shape (records,). Of one that names another origin nobody can tell
-    what it is; errs to malformed, which is unread by everyone.
+    *is_of_home* says which records name that one, shape (records,). One that names another origin has no
+    known place; it is malformed, so unread by everyone.
     """
     is_other = found.is_mirrored & ~is_of_home
     return found.judged(False, dict.fromkeys(np.flatnonzero(is_other).tolist(), OTHER_ORIGIN))
@@ -149,8 +149,8 @@ def read_places(header: pa.Array, topic: str, partition: int, timestamp_ms: Ints
 def confirmed(found: Identities, places: Places) -> Identities:
     """Return the identities that are left: of records that name their own place.
 
-    What names another one is native, whatever else it says. Of what names none, or its own with another time, nobody
-    can tell, so it is malformed: unread by everyone.
+    What names another one is native, whatever else it says. What names none, or its own with another time, may be
+    either, so it is malformed: unread by everyone.
     """
     is_unplaced = found.is_mirrored & ~places.is_here & ~places.is_elsewhere
     return found.judged(places.is_elsewhere, dict.fromkeys(np.flatnonzero(is_unplaced).tolist(), NO_PLACE))

@@ -10,8 +10,8 @@ import pytest
 
 from builders.configurations import clusters, parsed, problems
 from offset_sync.config import Config
-from offset_sync.config.client_options import java_security, librdkafka_security
-from offset_sync.config.sections import Security
+from offset_sync.config.client_options import to_java, to_librdkafka
+from offset_sync.config.sections import Cluster, Security
 from offset_sync.model.errors import ConfigError
 
 Options = dict[str, Any]
@@ -319,6 +319,6 @@ def test_what_is_made_of_a_password_is_a_secret_too() -> None:
     section = Security(
         protocol="SASL_SSL", username=f"user-{CANARY}", password=CANARY, certificate=CERTIFICATE, key=f"{KEY}{CANARY}"
     )
-    for made in (java_security(section, "dc1"), librdkafka_security(section)):
+    for made in (to_java(Cluster(security=section), "dc1"), to_librdkafka(Cluster(security=section))):
         assert CANARY in "".join(made.values())
         assert CANARY not in repr(made)
