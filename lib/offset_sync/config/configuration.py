@@ -235,6 +235,8 @@ def _rule_problems_beside(
     if not isinstance(tree, Mapping):
         return []
     wrong = {tuple(takewhile(lambda part: isinstance(part, str), each.path)) for each in problems}
+    if ("topics", "overrides") in wrong:
+        wrong.add(("topics", "origin"))  # which is of use to overrides with strategy identity
     rest = _without(tree, wrong)
     rest["topics"] = {"include": [".*"], **dict(rest.get("topics", {}))}
     if "clusters" in rest:

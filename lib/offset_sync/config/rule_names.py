@@ -33,6 +33,10 @@ class Renaming:
         """Whether it changes nothing: then it keeps later rules away."""
         return not (self.prefix or self.suffix)
 
+    def copy_of(self, topic: str) -> str:
+        """Return what the copy of *topic* is called."""
+        return f"{self.prefix}{topic}{self.suffix}"
+
     def inner(self, name: str) -> str | None:
         """Return what is between prefix and suffix; None for a name without them."""
         size = len(name) - len(self.suffix)
@@ -65,14 +69,15 @@ class RuleNames:
         So it is with a name that another cluster has for a copy: who copies that on says what the copy's origin is.
         """
         at, rest, seen = cluster, topic, {(cluster, topic)}
-        while not (is_copied_on := self._is_copied_on(at, rest)) and (hops := self._hops(at, rest)):
+        while not self._is_copied_on(at, rest):
+            hops = self._hops(at, rest)
+            if not hops:
+                return f"{at}{_BOUND}{rest}" if self._is_renamed(at, rest) else rest
             at, rest = min(hops)
             if len(hops) > 1 or (at, rest) in seen or at == cluster:
                 return None
             seen.add((at, rest))
-        if is_copied_on:
-            return None
-        return f"{at}{_BOUND}{rest}" if self._is_renamed(at, rest) else rest
+        return None
 
     def name(self, cluster: str, stream: str) -> str | None:
         """Return what *stream* is called at *cluster* where it has come the shortest way; None: nothing."""
@@ -83,7 +88,7 @@ class RuleNames:
             at = waiting.pop(0)
             for target in self.clusters:
                 if target not in names:
-                    names[target] = self._renamed(at, target, names[at]) or names[at]
+                    names[target] = self._called(at, target, names[at])
                     waiting.append(target)
         name = names.get(cluster, topic)
         return name if self.stream(cluster, name) == stream else None
@@ -110,11 +115,11 @@ class RuleNames:
             return
         stream = self.stream(cluster, topic)
         for target in self.clusters if stream is not None else ():
-            copy = self._renamed(cluster, target, topic)
-            there = self.stream(target, copy or topic)
+            copy = self._called(cluster, target, topic)
+            there = self.stream(target, copy)
             # Under its own name it may not be mirrored there at all; but if so, headers would not tell them apart.
-            if there not in (stream, None) and (copy is not None or self.home(there) == cluster):
-                does = f"becomes {copy}" if copy is not None else "keeps its name"
+            if there not in (stream, None) and (copy != topic or self.home(there) == cluster):
+                does = f"becomes {copy}" if copy != topic else "keeps its name"
                 yield f"{topic} {does} at {target}, where that is something else; name the copies apart"
 
     def _affixes(self, cluster: str, way: tuple[str, ...]) -> Iterator[Affix]:
@@ -133,13 +138,13 @@ class RuleNames:
         if found or self._is_renamed(cluster, topic):
             return found
         others = [each for each in self.clusters if each != cluster and self._is_renamed(each, topic)]
-        return {(each, topic) for each in others if self._renamed(each, cluster, topic) is None}
+        return {(each, topic) for each in others if self._called(each, cluster, topic) == topic}
 
     def _by_rules(self, cluster: str, topic: str) -> set[tuple[str, str]]:
         """Return the same of what rules have renamed on its way to the cluster."""
         rules = [rule for rule in self.rules if rule.target == cluster and not rule.is_same]
         inner = {(rule.source, name) for rule in rules if (name := rule.inner(topic)) is not None}
-        return {(source, name) for source, name in inner if self._renamed(source, cluster, name) == topic}
+        return {(source, name) for source, name in inner if self._called(source, cluster, name) == topic}
 
     def _is_copied_on(self, cluster: str, topic: str) -> bool:
         """Return whether the topic may be a renamed copy of another cluster, mirrored on under the name it has there.
@@ -148,18 +153,18 @@ class RuleNames:
         """
         if self._by_rules(cluster, topic):
             return False
-        ways = [each for each in self.clusters if each != cluster and self._renamed(each, cluster, topic) is None]
+        ways = [each for each in self.clusters if each != cluster and self._called(each, cluster, topic) == topic]
         return any(source != cluster for each in ways for source, _ in self._by_rules(each, topic))
 
-    def _renamed(self, source: str, target: str, topic: str) -> str | None:
-        """Return what *target* calls a topic of *source*; None where it has the same name."""
+    def _called(self, source: str, target: str, topic: str) -> str:
+        """Return what *target* calls a topic of *source*."""
         for rule in self.rules:
             if (rule.source, rule.target) == (source, target) and is_match([rule.topics], topic):
-                return None if rule.is_same else f"{rule.prefix}{topic}{rule.suffix}"
-        return None
+                return rule.copy_of(topic)
+        return topic
 
     def _is_renamed(self, cluster: str, topic: str) -> bool:
-        return any(self._renamed(cluster, target, topic) is not None for target in self.clusters)
+        return any(self._called(cluster, target, topic) != topic for target in self.clusters)
 
 
 def irreversible(names: RuleNames) -> Iterator[tuple[int, str]]:
@@ -167,8 +172,7 @@ def irreversible(names: RuleNames) -> Iterator[tuple[int, str]]:
     examples = {each for rule in names.rules for each in _examples(rule.topics)}
     for number, rule in enumerate(names.rules):
         for topic in sorted(each for each in examples if is_match([rule.topics], each)):
-            copy = f"{rule.prefix}{topic}{rule.suffix}"
-            if reasons := [*names.problems(rule.source, topic), *names.problems(rule.target, copy)]:
+            if reasons := [*names.problems(rule.source, topic), *names.problems(rule.target, rule.copy_of(topic))]:
                 yield number, f"cannot be reversed: {reasons[0]}"
                 break
 
@@ -180,7 +184,7 @@ def is_copied_on(names: RuleNames) -> bool:
     """
     rules = [each for each in names.rules if not each.is_same]
     for first in rules:
-        copies = {f"{first.prefix}{each}{first.suffix}" for each in _examples(first.topics)}
+        copies = {first.copy_of(each) for each in _examples(first.topics)}
         onward = [each for each in rules if each.source == first.target and each.target != first.source]
         if any(not copies or any(is_match([then.topics], each) for each in copies) for then in onward):
             return True

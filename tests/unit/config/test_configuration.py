@@ -76,7 +76,6 @@ def test_rules_are_checked_beside_values_that_are_wrong_and_not_on_what_stands_i
         "clusters.dc3.kafka",
         "clusters.dc3.origin",
         "directions[1]",
-        "topics.origin",
     ]
 
 
