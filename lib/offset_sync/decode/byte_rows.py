@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,7 +132,8 @@ class BulkCursor:
     """Reads the same field of all *rows*, field after field; a row that has not the bytes for it leaves the cursor.
 
     Results go into full-size columns, one element per row of the batch, so that the rows that are left stay aligned.
-    Bounds are checked before each read. What is wrong with a row :class:`offset_sync.decode.cursor.Cursor` says.
+    Bounds are checked before each read. Arrays are replaced and never changed, for cursors share them. What is wrong
+    with a row :class:`offset_sync.decode.cursor.Cursor` says.
     """
 
     def __init__(self, source: ByteRows, rows: Rows) -> None:
@@ -142,8 +144,7 @@ class BulkCursor:
 
     def select(self, chosen: Flags) -> BulkCursor:
         """Return a cursor over the chosen rows that goes on from here, at their positions."""
-        part = object.__new__(BulkCursor)
-        part._source, part.rows, part.position, part._end = self._source, self.rows, self.position.copy(), self._end
+        part = copy(self)
         part.keep(chosen)
         return part
 
@@ -158,7 +159,7 @@ class BulkCursor:
         self.keep(self._end - self.position >= width)
         raw = window(self._source.content, width)[self.position]
         column[self.rows] = raw.view(column.dtype.newbyteorder(">"))
-        self.position += width
+        self.position = self.position + width
 
     def read_string(self, spans: Spans, *, compact: bool = False) -> None:
         """Read a string that may not be null: int16 length, or a varint of length + 1 when *compact*."""
@@ -180,7 +181,7 @@ class BulkCursor:
     def skip(self, size: int) -> None:
         """Skip *size* bytes of each row."""
         self.keep(self._end - self.position >= size)
-        self.position += size
+        self.position = self.position + size
 
     def _varint(self) -> Ints:
         """Read unsigned varints of one or two bytes, as of all lengths up to 16,383; rows with longer ones leave."""
@@ -195,5 +196,5 @@ class BulkCursor:
             number = np.where(is_long, number - 0x80 + (second << 7), number)[fits]
             is_long = is_long[fits]
             self.keep(fits)
-        self.position += 1 + is_long
+        self.position = self.position + 1 + is_long
         return number
