@@ -59,7 +59,7 @@ IMPURE_MODULES = {"asyncio", "logging", "os", "pathlib", "random", "socket", "su
 # What executors unpickle that have no compiled client, and what is read without a JVM, may lead to neither.
 WITHOUT = {
     "confluent_kafka": (
-        "contents.packed",
+        "contents.rows",
         "ingest.decode_commits",
         "ingest.refuted_runs",
         "ingest.run_builder",

@@ -24,12 +24,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.config import Config
-from offset_sync.contents.packed import (
+from offset_sync.contents.rows import (
     FINGERPRINT,
     PACKED_SCHEMA,
     FingerprintBuilder,
-    WantedStreams,
     fingerprint_rows_of,
+    is_wanted,
     native_runs,
 )
 from offset_sync.ingest.batch_rows import ReadBatch, is_of
@@ -164,13 +164,13 @@ class FingerprintIndexer(RecordIndexer):
         append(rows.filter(is_again))
         append(rows.filter(pc.invert(is_again)), writer)
         if self._kind.are_originals:
-            super()._write(read._replace(cut=native_runs(read.cut)), batch_id)
+            super()._write(read._replace(cut=native_runs(read.cut, self._builder.alias)), batch_id)
         self._kind.take(rows)
         return int(pc.sum(read.cut.column("length")).as_py() or 0)
 
     def try_rows(self, rows: pa.RecordBatch) -> None:
         """Pack *rows* as those of a micro-batch, and write nothing."""
-        native_runs(pa.Table.from_batches(list(self._builder([rows])), self.schema))
+        native_runs(pa.Table.from_batches(list(self._builder([rows])), self.schema), self._builder.alias)
 
 
 class ContentQuery:
@@ -187,7 +187,7 @@ class ContentQuery:
         rows = ContentRows(parts.spark, config.mirror.keeps)
         self._again = SecondReader(admin.alias, open_ranges(admin.alias, options, config.names), rows)
         self._failing = FailingBatches(admin.alias, self._again)
-        self._wanted = WantedStreams(config, admin.alias, kind.are_originals)
+        self._wanted = partial(is_wanted, config, admin.alias, kind.are_originals)
 
     @property
     def name(self) -> str:

@@ -9,30 +9,28 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from offset_sync.contents.alignment.copy_follower import Decision
-from offset_sync.contents.alignment.records import Settings
-from offset_sync.contents.decided_copies import DecidedCopies, Followed
-from offset_sync.contents.known_logs import follower_of, logs_with_fingerprints, read_known
-from offset_sync.contents.packed import stretches_of
+from offset_sync.contents.alignment.aligner import AlignerState, CopyFollower, Decision
+from offset_sync.contents.alignment.mirror import Reach, Settings
+from offset_sync.contents.alignment.records import Stretch
+from offset_sync.contents.known_logs import Kept, KeptAlignments, follower_of, logs_with_fingerprints, read_known
+from offset_sync.contents.rows import decided_rows, stretches_of
 from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
 from offset_sync.ingest.log_check import Logs
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.tables.catalog import ALIGNED, NOT_INDEXED, RECORD_FINGERPRINTS
-from offset_sync.tables.definition import Table
+from offset_sync.tables.catalog import ALIGNED, NOT_INDEXED, RECORD_FINGERPRINTS, RECORD_RUNS
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 _NOT_SOONER_MS = 3_600_000
 """A log whose copies have no originals after that is not read again at once: they have none."""
-ReadRange = Callable[[ClusterPartition, int], pa.Table]
-"""Returns the rows of ``record_fingerprints`` for a log, from an offset on to where it ends now."""
 
 
 class Mirrored(NamedTuple):
@@ -46,24 +44,45 @@ class Mirrored(NamedTuple):
 
 
 class Lookups(NamedTuple):
-    """Who is asked: about the ends of *logs*, about *incarnations*, and for originals that were read long ago."""
+    """Who is asked: about the ends of *logs*, about *incarnations*, and for originals that were read long ago.
+
+    *read_from* returns rows of ``record_fingerprints`` for a log, from an offset on to where it ends now.
+    """
 
     logs: Logs
     incarnations: IncarnationCheck
-    again: OriginalsAgain
+    read_from: Callable[[ClusterPartition, int], pa.Table]
+
+
+@dataclass
+class _Followed:
+    """A log of copies that is being aligned, and the one of its originals, which begins at *log_start* now.
+
+    *lives_ms* is when the last life was noticed that it is aligned by, *word* what was written down of it last.
+    """
+
+    follower: CopyFollower
+    origin: ClusterPartition
+    lives_ms: int
+    word: str
+    log_start: int = 0
 
 
 class CopyAlignment:
-    """All logs of copies. :meth:`take` may be called by any thread, the rest by one."""
+    """All logs of copies; *file* says where to go on from. :meth:`take` may be called by any thread, the rest by one.
 
-    def __init__(self, tables: TableStore, written: DecidedCopies, lookups: Lookups, mirrored: Mirrored) -> None:
-        self._tables, self._written, self._lookups, self._mirrored = tables, written, lookups, mirrored
+    Of each log that is followed the state is kept whose decisions are in the tables.
+    """
+
+    def __init__(self, tables: TableStore, file: KeptAlignments, lookups: Lookups, mirrored: Mirrored) -> None:
+        self._tables, self._file, self._lookups, self._mirrored = tables, file, lookups, mirrored
         self._incoming: list[pa.Table] = []
         self._lock = threading.Lock()
-        self._followed: dict[ClusterPartition, Followed] = {}
+        self._origins: dict[ClusterPartition, ClusterPartition] = {}
+        self._followed: dict[ClusterPartition, _Followed] = {}
         self._due: set[ClusterPartition] = set()
-        self._by_origin: dict[ClusterPartition, set[ClusterPartition]] = {}
-        self._seen: set[ClusterPartition] = set()
+        self._kept: dict[ClusterPartition, Kept] = {}
+        self._read_again_ms: dict[ClusterPartition, int] = {}
         self._is_begun = False
 
     def take(self, rows: pa.Table) -> None:
@@ -75,6 +94,11 @@ class CopyAlignment:
     def is_waiting(self) -> bool:
         """Whether anything is there that was read and not decided."""
         return bool(self._incoming or self._due) or any(each.follower.is_waiting for each in self._followed.values())
+
+    def save(self) -> None:
+        """Keep how far all logs are aligned; what has led there is written down."""
+        if self._is_begun:
+            self._file.write(self._kept)
 
     def step(self, now_ms: int) -> int:
         """Decide what can be decided now, and write it down; return of how many logs something was decided.
@@ -92,59 +116,44 @@ class CopyAlignment:
         if not self._is_begun:
             self._begin()
         self._take_in()
-        self._due |= self._lookups.again.done()
         self._let_go_of_former_lives()
-        if due := {log for log in self._due if self._can_begin(log)}:
-            self._load(due)
+        self._load()
         self._ask_ends()
         self._let_go_of_former_lives()
         decided = {log: each for log, known in self._followed.items() if (each := known.follower.advance(now_ms))}
         for log in [log for log, each in decided.items() if each.aliens and self._begin_anew(log, each, now_ms)]:
             del decided[log]
-        self._written.write({log: (self._followed[log], each) for log, each in decided.items()})
+        self._write(decided)
         return len(decided)
 
     def _begin(self) -> None:
-        self._written.read()
-        self._due |= {log for log in self._written.logs if self._originals_of(log) is not None}
-        for log in logs_with_fingerprints(self._tables):
+        self._kept = self._file.read()
+        for log in self._kept.keys() | logs_with_fingerprints(self._tables):
             self._note(log)
+        self._due |= self._origins.keys()
         self._is_begun = True
 
-    def _note(self, log: ClusterPartition) -> ClusterPartition | None:
-        """Have a log of copies aligned; return the log of its originals, None for one that is no log of copies."""
-        self._seen.add(log)
-        originals = self._originals_of(log)
-        if originals is None or originals == log:
-            return None
-        if log not in self._followed and log not in self._by_origin.get(originals, ()):
-            self._due.add(log)
-        self._by_origin.setdefault(originals, set()).add(log)
-        return originals
-
-    def _originals_of(self, log: ClusterPartition) -> ClusterPartition | None:
+    def _note(self, log: ClusterPartition) -> None:
         origin = self._mirrored.origin_of(log)
-        return None if origin is None else ClusterPartition(origin, *log.topic_partition)
-
-    def _can_begin(self, log: ClusterPartition) -> bool:
-        return self._originals_of(log) in self._seen and not self._lookups.again.is_reading(log)
+        if origin not in (None, log.cluster):
+            self._origins[log] = ClusterPartition(str(origin), *log.topic_partition)
 
     def _take_in(self) -> None:
         with self._lock:
             incoming, self._incoming = self._incoming, []
+        came: dict[ClusterPartition, list[Stretch]] = defaultdict(list)
         for rows in incoming:
             for log, stretch in stretches_of(rows):
-                originals = self._note(log)
-                copies = self._by_origin.get(log, set()) if originals is None else {log}
-                for each in copies:
-                    known = self._followed.get(each)
-                    if known is None:
-                        self._due.add(each)  # by the table, which has these rows
-                        continue
-                    take = known.follower.take_originals if originals is None else known.follower.take_copies
-                    if not take(stretch):
-                        logger.warning("clusters.%s: %s-%d: not all of it was read; it begins anew", *log)
-                        self._forget(each)
+                came[log].append(stretch)
+        for log in came:
+            self._note(log)
+        for log, originals in self._origins.items():
+            known = self._followed.get(log)
+            if known is None and (log in came or originals in came):
+                self._due.add(log)  # by the table, which has these rows
+            if known is not None and not known.follower.take(came.get(originals, ()), came.get(log, ())):
+                logger.warning("clusters.%s: %s-%d: not all of it was read; it begins anew", *log)
+                self._forget(log)
 
     def _forget(self, log: ClusterPartition) -> None:
         self._followed.pop(log, None)
@@ -155,26 +164,30 @@ class CopyAlignment:
             if self._lookups.incarnations.begun_ms(log.topic_partition) != known.lives_ms:
                 self._forget(log)
 
-    def _load(self, due: set[ClusterPartition]) -> None:
-        originals = {log: each for log in due if (each := self._originals_of(log)) is not None}
-        lives_ms = {log: self._lookups.incarnations.begun_ms(log.topic_partition) for log in due}
-        known = read_known(self._tables, {*due, *originals.values()})
-        for log in originals:
-            kept = self._written.kept(log, lives_ms[log])
-            follower = follower_of(known, log, originals[log], kept, self._mirrored.settings)
+    def _load(self) -> None:
+        """Begin with what the tables have of the logs that are due; of which they have nothing yet rows will come."""
+        if not self._due:
+            return
+        originals = {log: self._origins[log] for log in self._due}
+        lives_ms = {log: self._lookups.incarnations.begun_ms(log.topic_partition) for log in originals}
+        known = read_known(self._tables, {*originals, *originals.values()})
+        for log, origin in originals.items():
+            kept = self._kept.get(log)
+            kept = kept if kept is not None and kept.lives_ms == lives_ms[log] else None
+            follower = follower_of(known, log, origin, kept, self._mirrored.settings)
             if follower is not None:
-                word = known.doubts.get(log, ALIGNED)
-                self._followed[log] = Followed(follower, originals[log], lives_ms[log], word)
-        self._due -= due  # where nothing is known yet rows will come
+                self._followed[log] = _Followed(follower, origin, lives_ms[log], known.doubts.get(log, ALIGNED))
+                self._kept[log] = Kept(follower.state, lives_ms[log])
+        self._due.clear()
 
     def _ask_ends(self) -> None:
         """Ask where the logs of originals end whose copies were read since that was last asked."""
-        wanted: dict[str, set[TopicPartition]] = {}
-        for known in self._followed.values():
-            if known.follower.is_to_ask:
-                wanted.setdefault(known.origin.cluster, set()).add(known.origin.topic_partition)
-        if not wanted:
+        to_ask = [known for known in self._followed.values() if known.follower.is_to_ask]
+        if not to_ask:
             return
+        wanted: dict[str, set[TopicPartition]] = defaultdict(set)
+        for known in to_ask:
+            wanted[known.origin.cluster].add(known.origin.topic_partition)
         moment = self._lookups.incarnations.moment()
         said = self._lookups.logs.fetch_each(wanted)
         try:
@@ -182,22 +195,22 @@ class CopyAlignment:
         except OvertakenError:
             return  # with the next step
         ends = {alias: each.ends for alias, each in said.items() if not isinstance(each, ClusterError)}
-        for known in self._followed.values():
+        for known in to_ask:
             end = ends.get(known.origin.cluster, {}).get(known.origin.topic_partition)
-            if end is not None and known.follower.is_to_ask:
+            if end is not None:
                 known.log_start = end.log_start
                 known.follower.note_end(end.log_end, at)
 
     def _begin_anew(self, log: ClusterPartition, decision: Decision, now_ms: int) -> bool:
         """Begin anew with all originals that there are, if copies in *log* may be older than those that are known.
 
-        False where all of them are known, or were read again for that a while ago: then such copies have none.
+        False where all of them are known, or were read again for that a while ago: then such copies have none. The
+        mirror is looked for anew, but what it has altered does not count for less by that.
         """
-        known = self._followed[log]
+        known, written = self._followed[log], self._kept[log].state
         forgotten = known.follower.state.reach.first_needed - known.log_start
-        if not decision.may_be_older(forgotten, self._mirrored.settings.entry):
-            return False
-        if not self._lookups.again.read(log, known.origin, known.log_start, now_ms):
+        is_lately = now_ms - self._read_again_ms.get(log, -_NOT_SOONER_MS) < _NOT_SOONER_MS
+        if is_lately or not decision.may_be_older(forgotten, self._mirrored.settings.entry):
             return False
         logger.warning(
             "clusters.%s: %s-%d: copies of records that were forgotten: the originals are read again, from %d on, and "
@@ -205,48 +218,38 @@ class CopyAlignment:
             *log,
             known.log_start,
         )
-        self._written.say(log, known, NOT_INDEXED)
-        self._written.begin_anew(log, self._followed.pop(log))
+        self._say(log, NOT_INDEXED)
+        anew = AlignerState(written.frontier, Reach(known.log_start), counts=written.counts)
+        self._kept[log] = Kept(anew, known.lives_ms)
+        self.save()
+        self._forget(log)
+        try:
+            rows = self._lookups.read_from(known.origin, known.log_start)
+        except Exception as problem:  # the other logs go on
+            logger.error("clusters.%s: %s-%d: its originals could not be read again: %s", *log, problem)
+            return True
+        self._tables.append(RECORD_FINGERPRINTS, rows)
+        self._read_again_ms[log] = now_ms
         return True
 
-    def save(self) -> None:
-        """Keep how far all logs are aligned; what has led there is written down."""
-        if self._is_begun:
-            self._written.save()
+    def _write(self, decided: Mapping[ClusterPartition, Decision]) -> None:
+        """Write down what was *decided*, at once; doubts before that, for what such a log has is not to be used."""
+        words = {log: self._followed[log].follower.state.counts.verdict.value for log in decided}
+        for log, word in words.items():
+            if word != ALIGNED:
+                self._say(log, word)
+        rows = [decided_rows(log, self._followed[log].origin.cluster, each) for log, each in decided.items()]
+        if rows:
+            self._tables.append(RECORD_RUNS, pa.concat_tables(rows))
+        for log, word in words.items():
+            known = self._followed[log]
+            self._kept[log] = Kept(known.follower.state, known.lives_ms)
+            self._say(log, word)
 
-
-class OriginalsAgain:
-    """Originals that were forgotten, read once more from their log's first record on: the mirror has begun there again.
-
-    Reads by *read_range*, in a thread of its own, and has *append* write down what it finds.
-    """
-
-    def __init__(self, read_range: ReadRange, append: Callable[[Table, pa.Table], None]) -> None:
-        self._read_range, self._append = read_range, append
-        self._pool = ThreadPoolExecutor(1, "originals again")
-        self._reading: dict[ClusterPartition, Future[None]] = {}
-        self._read_ms: dict[ClusterPartition, int] = {}
-
-    def read(self, copies: ClusterPartition, originals: ClusterPartition, begin: int, now_ms: int) -> bool:
-        """Begin to read *originals* from *begin* on for the log *copies*; False where that was done lately."""
-        if now_ms - self._read_ms.get(copies, -_NOT_SOONER_MS) < _NOT_SOONER_MS:
-            return False
-        self._read_ms[copies] = now_ms
-        self._reading[copies] = self._pool.submit(self._read, originals, begin)
-        return True
-
-    def is_reading(self, copies: ClusterPartition) -> bool:
-        """Return whether originals are being read for the log *copies*."""
-        return copies in self._reading
-
-    def done(self) -> set[ClusterPartition]:
-        """Return the logs of copies whose originals are read by now, each once; what failed is tried again later."""
-        found = {log for log, reading in self._reading.items() if reading.done()}
-        for log in found:
-            if (problem := self._reading.pop(log).exception()) is not None:
-                logger.error("clusters.%s: %s-%d: its originals could not be read again: %s", *log, problem)
-                del self._read_ms[log]
-        return found
-
-    def _read(self, originals: ClusterPartition, begin: int) -> None:
-        self._append(RECORD_FINGERPRINTS, self._read_range(originals, begin))
+    def _say(self, log: ClusterPartition, word: str) -> None:
+        """Write down a *word* of ``catalog.DOUBTS`` of *log*, unless it is the last one."""
+        known = self._followed[log]
+        if word != known.word:
+            self._lookups.incarnations.note_doubt(log, self._kept[log].state.frontier, word)
+            (logger.info if word == ALIGNED else logger.error)("clusters.%s: %s-%d: told by contents: %s", *log, word)
+            known.word = word

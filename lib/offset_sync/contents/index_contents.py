@@ -12,10 +12,9 @@ import pyarrow as pa
 
 from offset_sync.config import Config, Mirror
 from offset_sync.config.duration import to_ms
-from offset_sync.contents.alignment.records import Settings
+from offset_sync.contents.alignment.mirror import Settings
 from offset_sync.contents.content_query import ContentQuery, QueryKind
-from offset_sync.contents.copy_alignment import CopyAlignment, Lookups, Mirrored, OriginalsAgain
-from offset_sync.contents.decided_copies import DecidedCopies
+from offset_sync.contents.copy_alignment import CopyAlignment, Lookups, Mirrored
 from offset_sync.contents.known_logs import KeptAlignments
 from offset_sync.ingest.index_parts import ORIGIN_DEADLINE_S, IndexParts
 from offset_sync.ingest.query_supervisor import QuerySupervisor
@@ -59,11 +58,9 @@ class ContentQueries:
         self._stop = parts.lease.stop
         file = KeptAlignments(parts.tables.files, config.tables.checkpoints)
         logs = MetadataFetcher(parts.admins, ORIGIN_DEADLINE_S)
-        again = OriginalsAgain(self._read_from, parts.tables.append)
-        lookups = Lookups(logs, parts.incarnations, again)
-        written = DecidedCopies(parts.tables, file, parts.incarnations)
+        lookups = Lookups(logs, parts.incarnations, self._read_from)
         mirrored = Mirrored(partial(origin_of, config), to_settings(config.mirror))
-        self.alignment = CopyAlignment(parts.tables, written, lookups, mirrored)
+        self.alignment = CopyAlignment(parts.tables, file, lookups, mirrored)
 
         def queries(*, are_originals: bool) -> list[ContentQuery]:
             kind = QueryKind(are_originals, self.alignment.take, parts.progress)

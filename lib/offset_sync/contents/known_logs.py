@@ -21,18 +21,17 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
-from offset_sync.contents.alignment.aligner import AlignerState
-from offset_sync.contents.alignment.copy_follower import CopyFollower
-from offset_sync.contents.alignment.order import Anchors, OrderWatch
-from offset_sync.contents.alignment.reach import Counts, Reach
-from offset_sync.contents.alignment.records import Settings, Stretch, newest_whole, of_present_life
-from offset_sync.contents.packed import stretches_of
+from offset_sync.contents.alignment.aligner import AlignerState, CopyFollower
+from offset_sync.contents.alignment.mirror import Counts, Reach, Settings
+from offset_sync.contents.alignment.records import Stretch, newest_whole, of_present_life
+from offset_sync.contents.alignment.rules import Anchor
+from offset_sync.contents.rows import stretches_of
 from offset_sync.ingest.batch_rows import is_of
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.begins_table import to_begins
 from offset_sync.state.incarnation_rows import lives_of
 from offset_sync.state.index_rows import int64s
-from offset_sync.state.row_groups import RowGroups, greatest_of_each, keys_at
+from offset_sync.state.row_groups import greatest_of_each
 from offset_sync.tables.catalog import DOUBTS, LOG_INCARNATIONS, RECORD_FINGERPRINTS, RECORD_RUNS
 from offset_sync.tables.files import Files
 from offset_sync.tables.maintenance import Maintainer, is_below
@@ -41,11 +40,10 @@ from offset_sync.translate.index.incarnations import Incarnation, true_below
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 
 logger = logging.getLogger(__name__)
-_VERSION = 1
+_VERSION = 2
 _FEW = 50
 _LOG = ["cluster", "topic", "partition"]
 _RUN = [*_LOG, "start_offset", "length", "indexed_at"]
-Lives = Mapping[ClusterPartition, list[Incarnation]]
 
 
 class Kept(NamedTuple):
@@ -81,48 +79,32 @@ class KeptAlignments:
 
     def write(self, kept: Mapping[ClusterPartition, Kept]) -> None:
         """Put *kept* in the place of what was kept before."""
-        logs = [[list(log), _to_plain(each.state), each.lives_ms] for log, each in sorted(kept.items())]
+        logs = [[log, asdict(each.state), each.lives_ms] for log, each in sorted(kept.items())]
         self._files.write_text(self.path, json.dumps({"version": _VERSION, "logs": logs}))
 
 
-def _to_plain(state: AlignerState) -> dict[str, Any]:
-    return {
-        "frontier": state.frontier,
-        "complete_ms": state.complete_ms,
-        "reach": asdict(state.reach),
-        "anchor": [state.anchor.offset.tolist(), state.anchor.original.tolist()],
-        "watch": [each.tolist() for each in (state.watch.broken, state.watch.open_at, state.watch.open_before)],
-        "counts": asdict(state.counts),
-    }
-
-
 def _to_state(plain: Mapping[str, Any]) -> AlignerState:
-    reach = plain["reach"]
-    marks = tuple((int(at_ms), int(newest)) for at_ms, newest in reach["marks"])
+    reach, anchor = plain["reach"], plain["anchor"]
+    marks = tuple((at_ms, newest) for at_ms, newest in reach["marks"])
     return AlignerState(
-        int(plain["frontier"]),
-        Reach(**{**reach, "marks": marks, "row": tuple(map(int, reach["row"]))}),
-        int(plain["complete_ms"]),
-        Anchors(*(np.array(each, np.int64) for each in plain["anchor"])),
-        OrderWatch(*(np.array(each, np.int64) for each in plain["watch"])),
+        plain["frontier"],
+        Reach(**{**reach, "marks": marks, "row": tuple(reach["row"])}),
+        plain["complete_ms"],
+        None if anchor is None else Anchor(*anchor),
+        tuple(plain["dips"]),
         Counts(**plain["counts"]),
     )
 
 
 class KnownLogs(NamedTuple):
-    """*stretches* of each log as they were read, by the log, its *lives* after the first, and how far it is indexed.
+    """What is known of logs: the newest *stretches* that follow each other, and how far each one is indexed.
 
-    *doubts* are the words that were last written down of logs of copies.
+    Both are of the present life of a log. *doubts* are the words that were last written down of logs of copies.
     """
 
     stretches: Mapping[ClusterPartition, list[Stretch]]
-    lives: Lives
     frontiers: Mapping[ClusterPartition, int]
     doubts: Mapping[ClusterPartition, str]
-
-    def whole(self, log: ClusterPartition) -> list[Stretch]:
-        """Return what can be believed of *log*: the newest stretches, without one that lacks between them."""
-        return newest_whole(of_present_life(self.stretches.get(log, ()), self.lives.get(log, ())))
 
 
 def logs_with_fingerprints(tables: TableStore) -> set[ClusterPartition]:
@@ -148,9 +130,10 @@ def read_known(tables: TableStore, wanted: Collection[ClusterPartition]) -> Know
                 stretches.setdefault(log, []).append(each)
     frontiers: dict[ClusterPartition, int] = {}
     for rows in _only(places, tables.batches(RECORD_RUNS, _RUN)):
-        for log, end in _ends(rows, lives):
+        for log, end in _ends(rows, {log: lives[log] for log in wanted if log in lives}).items():
             frontiers[log] = max(end, frontiers.get(log, 0))
-    return KnownLogs(stretches, lives, frontiers, _doubts(told))
+    whole = {log: newest_whole(of_present_life(each, lives.get(log, ()))) for log, each in stretches.items()}
+    return KnownLogs(whole, frontiers, _doubts(told))
 
 
 def _only(places: Collection[TopicPartition], parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -161,19 +144,17 @@ def _only(places: Collection[TopicPartition], parts: Iterable[pa.Table]) -> Iter
             yield found
 
 
-def _ends(rows: pa.Table, lives: Lives) -> Iterator[tuple[ClusterPartition, int]]:
-    """Yield how far each log is indexed by *rows*, by what is still true of them."""
-    columns = [rows.column(name) for name in _LOG]
-    groups = RowGroups.of(columns)
-    logs = [ClusterPartition(*each) for each in keys_at(columns, groups.first)]
+def _ends(rows: pa.Table, lives: Mapping[ClusterPartition, list[Incarnation]]) -> dict[ClusterPartition, int]:
+    """Return how far each log is indexed by *rows*, by what is still true of them."""
     start, indexed_ms = int64s(rows.column("start_offset")), int64s(rows.column("indexed_at")) // 1000
     end = start + int64s(rows.column("length"))
-    for number, log in enumerate(logs):
-        if log in lives:
-            mine = groups.group == number
-            limit = true_below(indexed_ms[mine], lives[log])
-            end[mine] = np.where(start[mine] <= limit, np.minimum(end[mine], limit), 0)
-    yield from ((ClusterPartition(*log), greatest) for log, greatest in greatest_of_each(columns, end).items())
+    for log, later in lives.items():
+        is_here = pc.and_(is_of(rows, [log.topic_partition]), pc.equal(rows.column("cluster"), log.cluster))
+        mine = is_here.to_numpy()
+        limit = true_below(indexed_ms[mine], later)
+        end[mine] = np.where(start[mine] <= limit, np.minimum(end[mine], limit), 0)
+    ends = greatest_of_each([rows.column(name) for name in _LOG], end)
+    return {ClusterPartition(*key): greatest for key, greatest in ends.items()}
 
 
 def _doubts(told: pa.Table) -> dict[ClusterPartition, str]:
@@ -189,15 +170,11 @@ def follower_of(
     *kept* is where it was before, None: nowhere that counts. Without it the mirror is looked for among all originals
     that are known.
     """
-    here, there = known.whole(copies), known.whole(originals)
+    here, there = known.stretches.get(copies), known.stretches.get(originals)
     if not here or not there:
         return None
-    state = _state(here[0].begin, there[0].begin, known.frontiers.get(copies), kept)
-    found = CopyFollower(state, settings)
-    for each in there:
-        found.take_originals(each)
-    for each in here:
-        found.take_copies(each)
+    found = CopyFollower(_state(here[0].begin, there[0].begin, known.frontiers.get(copies), kept), settings)
+    found.take(there, here)
     return found
 
 
@@ -211,7 +188,7 @@ def _state(copies_from: int, originals_from: int, indexed_to: int | None, kept: 
     if originals_from > state.reach.first_needed:
         state = replace(state, reach=Reach(originals_from))
     if copies_from > state.frontier:  # some were never read: what stands before them tells nothing of them
-        state = replace(state, frontier=copies_from, anchor=Anchors(), watch=OrderWatch())
+        state = replace(state, frontier=copies_from, anchor=None, dips=())
     return state
 
 
@@ -225,17 +202,18 @@ def needed_from(
     Of originals what any log of copies goes on with: all of them as long as one of those is not aligned, nothing where
     there is none. Logs of copies that are not aligned yet are left out: all of theirs are needed.
     """
-    of_originals: dict[ClusterPartition, int] = {}
+    found: dict[ClusterPartition, int] = {}
     for log in {*logs, *states}:
-        if (origin := origin_of(log.topic)) not in (None, log.cluster):
-            originals = ClusterPartition(str(origin), *log.topic_partition)
+        origin = origin_of(log.topic)
+        if origin == log.cluster:
+            found.setdefault(log, int(NO_LIMIT))
+        elif origin is not None:
+            originals = ClusterPartition(origin, *log.topic_partition)
             needed = states[log].reach.first_needed if log in states else 0
-            of_originals[originals] = min(needed, of_originals.get(originals, needed))
-    found = {log: states[log].frontier for log in logs if log in states}
-    for log in logs:
-        if origin_of(log.topic) == log.cluster:
-            found[log] = of_originals.get(log, int(NO_LIMIT))
-    return found
+            found[originals] = min(needed, found.get(originals, needed))
+            if log in states:
+                found[log] = states[log].frontier
+    return {log: found[log] for log in logs if log in found}
 
 
 def retire_fingerprints(config: Config, tables: TableStore, maintainer: Maintainer, now: datetime) -> int:

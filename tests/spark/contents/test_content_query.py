@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offset_sync.contents.content_query import ContentRows, with_fingerprints
-from offset_sync.contents.packed import FINGERPRINT
+from offset_sync.contents.rows import FINGERPRINT
 from offset_sync.model.values import RecordContent, TopicPartition
 
 SCHEMA = (

@@ -15,11 +15,10 @@ import pyarrow as pa
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.tables import MemoryTables
 from generators.unstamped_copies import History, Int64s, fingerprints
-from offset_sync.contents.alignment.records import Settings
-from offset_sync.contents.copy_alignment import CopyAlignment, Lookups, Mirrored, OriginalsAgain
-from offset_sync.contents.decided_copies import DecidedCopies
+from offset_sync.contents.alignment.mirror import Settings
+from offset_sync.contents.copy_alignment import CopyAlignment, Lookups, Mirrored
 from offset_sync.contents.known_logs import KeptAlignments
-from offset_sync.contents.packed import FINGERPRINT, PACKED_SCHEMA, FingerprintBuilder, fingerprint_rows_of, native_runs
+from offset_sync.contents.rows import FINGERPRINT, PACKED_SCHEMA, FingerprintBuilder, fingerprint_rows_of, native_runs
 from offset_sync.ingest.batch_rows import ReadBatch, coverage, to_runs
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.model.values import ClusterPartition, ToldEnd, TopicPartition
@@ -64,11 +63,11 @@ class ContentJob:
         clusters: Any = dict.fromkeys(("dc1", "dc2"), self)
         self.incarnations = IncarnationCheck(store, clusters, dict)
         files: Any = Files()
-        written = DecidedCopies(store, KeptAlignments(files, str(self.folder)), self.incarnations)
-        self.again = OriginalsAgain(self.read_from, self.tables.append)
+        file = KeptAlignments(files, str(self.folder))
         logs: Any = self
         mirrored = Mirrored(lambda _log: "dc1" if self.is_followed else None, self.settings)
-        self.alignment = CopyAlignment(store, written, Lookups(logs, self.incarnations, self.again), mirrored)
+        lookups = Lookups(logs, self.incarnations, self.read_from)
+        self.alignment = CopyAlignment(store, file, lookups, mirrored)
 
     # What the clusters say
 
@@ -117,8 +116,8 @@ class ContentJob:
         rows = fingerprint_rows_of(read, log.cluster)
         self.tables.append(RECORD_FINGERPRINTS, rows)
         if log == ORIGINALS:
-            runs = to_runs(native_runs(read.cut), log.cluster, read.at)
-            covered = coverage(runs, read._replace(cut=native_runs(read.cut)), self._batches, log.cluster)
+            runs = to_runs(native_runs(read.cut, log.cluster), log.cluster, read.at)
+            covered = coverage(runs, read._replace(cut=native_runs(read.cut, log.cluster)), self._batches, log.cluster)
             self.tables.append(RECORD_RUNS, pa.concat_tables([runs, covered]))
         self._batches += 1
         self.alignment.take(rows)

@@ -13,8 +13,8 @@ from fakes.pages import KeptPages, let_go_of_all_but
 from generators.mirror_settings import Reading
 from generators.unstamped_copies import History, fingerprints
 from offset_sync.contents.alignment.aligner import Aligner, AlignerState, Batch
-from offset_sync.contents.alignment.reach import Reach
-from offset_sync.contents.alignment.records import Fingerprints, Identities, Settings, to_runs, unrecognised
+from offset_sync.contents.alignment.mirror import Reach, Settings
+from offset_sync.contents.alignment.records import Fingerprints, Identities, to_runs, unrecognised
 from offset_sync.translate.index.bounds import origin_of
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs

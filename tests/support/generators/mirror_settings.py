@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from generators.unstamped_copies import ALPHABET, REPEATS, Workload
-from offset_sync.contents.alignment.records import Settings
+from offset_sync.contents.alignment.mirror import Settings
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from offset_sync.contents.alignment.aligner import Aligner, AlignerState, Batch
-from offset_sync.contents.alignment.reach import Reach, Verdict
-from offset_sync.contents.alignment.records import Fingerprints, Identities, Kind, Settings
+from offset_sync.contents.alignment.mirror import Reach, Settings, Verdict
+from offset_sync.contents.alignment.records import Fingerprints, Identities, Kind
 
 DEFAULT = Settings()
 
@@ -74,6 +74,7 @@ def test_2_not_where_the_order_was_broken_near_or_may_be() -> None:
     originals = "axyxbcdefgh"
     assert told(aligned(originals, "axyxbcdefgh"))[1] == "1=1"
     assert told(aligned(originals, "axyxbdcefgh"))[1] == "1:1-3"
+    assert told(aligned(originals, "axyxbcdecdefgh"))[1] == "1:1-3"  # or it is sent again: errs to broken
     assert told(aligned(originals, "axyxbcdefgh", Settings(keeps_order=False)))[1] == "1:1-3"
 
 

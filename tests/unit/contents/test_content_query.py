@@ -16,7 +16,7 @@ from fakes.tables import MemoryFrame, PowerFailure
 from offset_sync.contents.alignment.records import joined, newest_whole
 from offset_sync.contents.content_query import FingerprintIndexer, QueryKind, range_rows
 from offset_sync.contents.index_contents import origin_of
-from offset_sync.contents.packed import FINGERPRINT, FingerprintBuilder, fingerprint_rows_of, stretches_of
+from offset_sync.contents.rows import FINGERPRINT, FingerprintBuilder, fingerprint_rows_of, stretches_of
 from offset_sync.ingest.batch_rows import ReadBatch
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.model.values import ClusterPartition
@@ -67,7 +67,7 @@ def test_rows_of_a_micro_batch_leave_nothing_out() -> None:
     assert sum(rows.num_rows for rows in job.taken) == 2
 
 
-def test_rows_of_several_record_batches_join_on() -> None:
+def test_rows_of_several_record_batches_are_put_together() -> None:
     builder = FingerprintBuilder("Y", {}, lambda _stream: True)
     rows = [dict(zip(RAW.names, (*ORDERS, offset, offset), strict=True)) for offset in (1, 2, 3, 5, 6, 9)]
     batches = pa.Table.from_pylist(rows, RAW).to_batches(max_chunksize=2)
@@ -75,7 +75,7 @@ def test_rows_of_several_record_batches_join_on() -> None:
     at = datetime.fromtimestamp(1, timezone.utc)
     found = fingerprint_rows_of(ReadBatch(packed, {ORDERS: 0}, {ORDERS: 12}, at), "Y")
     spans = [(each.begin, each.end, each.records.offset.tolist()) for _, each in stretches_of(found)]
-    assert spans == [(0, 3, [1, 2]), (3, 6, [3, 5]), (6, 12, [6, 9])]
+    assert spans == [(0, 12, [1, 2, 3, 5, 6, 9])]
 
 
 def test_offsets_are_written_only_where_some_lack() -> None:
@@ -125,7 +125,7 @@ def test_a_new_checkpoint_writes_again_and_what_is_whole_is_the_same() -> None:
     job.read(0, (ORDERS, 0, 5), (ORDERS, 1, 6))
     job.read(1, (ORDERS, 2, 7), (ORDERS, 3, 8))
     rows = [each for _, each in stretches_of(job.tables.all_rows(RECORD_FINGERPRINTS))]
-    assert joined(newest_whole(rows)).fingerprint.tolist() == [5, 6, 7, 8]
+    assert joined([each.records for each in newest_whole(rows)]).fingerprint.tolist() == [5, 6, 7, 8]
 
 
 ORIGINALS = ClusterPartition("dc1", "orders", 0)

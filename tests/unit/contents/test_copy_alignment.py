@@ -11,7 +11,7 @@ import pytest
 from fakes.content_job import COPIES, ContentJob
 from fakes.tables import PowerFailure
 from generators.unstamped_copies import Workload, history
-from offset_sync.contents.alignment.records import Settings
+from offset_sync.contents.alignment.mirror import Settings
 from offset_sync.tables.catalog import RECORD_RUNS
 
 SETTINGS = Settings(hold_ms=300, resend_records=1_200, resend_ms=10**9, entry=30)

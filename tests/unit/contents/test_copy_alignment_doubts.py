@@ -10,7 +10,7 @@ import numpy as np
 
 from fakes.content_job import COPIES, ORIGINALS, ContentJob
 from generators.unstamped_copies import History, Workload, history
-from offset_sync.contents.alignment.records import Settings
+from offset_sync.contents.alignment.mirror import Settings
 from offset_sync.model.values import State
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_FINGERPRINTS, RECORD_RUNS
 
@@ -122,17 +122,6 @@ def test_copies_older_than_the_window_have_the_originals_read_again(tmp_path: Pa
     read_again_and_finish(job)
 
 
-def test_none_of_them_is_an_alien_because_a_few_were_read_before_the_others(tmp_path: Path) -> None:
-    job = half_forgotten(begun_again(), tmp_path)
-    job.read_copies(5)
-    job.step()
-    job.read_copies(500)
-    job.step(SETTINGS.hold_ms - 1)
-    job.step()  # the five have waited long enough, the others have not
-    assert doubt(job) is State.NOT_INDEXED
-    read_again_and_finish(job)
-
-
 def test_a_log_of_which_so_few_were_forgotten_that_they_make_no_row_is_looked_through_as_well(tmp_path: Path) -> None:
     job = ContentJob(begun_again(320), tmp_path, replace(SETTINGS, resend_records=300))
     job.read_originals(320)
@@ -167,8 +156,6 @@ def test_what_was_said_of_a_mirror_is_not_taken_back_because_it_begins_again(tmp
 
 def read_again_and_finish(job: ContentJob) -> None:
     """Expect that every copy is one in the end."""
-    while job.again.is_reading(COPIES):
-        job.step()
     job.step()
     assert doubt(job) is None
     job.finish()
@@ -196,8 +183,6 @@ def test_copies_without_an_original_are_aliens_once_all_originals_were_looked_th
     job.read_copies(500)
     job.step()
     job.step(SETTINGS.hold_ms + 1)
-    while job.again.is_reading(COPIES):
-        job.step()
     for _ in range(2):
         job.step(SETTINGS.hold_ms + 1)
     assert doubt(job) is State.MIRROR_ALTERS_RECORDS

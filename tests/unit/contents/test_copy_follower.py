@@ -6,10 +6,9 @@ from datetime import datetime, timezone
 
 import numpy as np
 
-from offset_sync.contents.alignment.aligner import AlignerState
-from offset_sync.contents.alignment.copy_follower import CopyFollower, Decision
-from offset_sync.contents.alignment.reach import Reach
-from offset_sync.contents.alignment.records import Fingerprints, Identities, Kind, Places, Settings, Stretch
+from offset_sync.contents.alignment.aligner import AlignerState, CopyFollower, Decision
+from offset_sync.contents.alignment.mirror import Reach, Settings
+from offset_sync.contents.alignment.records import Fingerprints, Identities, Kind, Places, Stretch
 
 SETTINGS = Settings(hold_ms=100, resend_records=50, resend_ms=10**9, entry=5)
 NOTHING = Identities(*np.empty((4, 0), np.int64), Places.none())
@@ -27,14 +26,14 @@ def stretch(begin: int, contents: list[int] | range, complete_ms: int = 0) -> St
 
 def test_copies_wait_for_the_end_that_was_asked_after_they_were_read() -> None:
     each = follower()
-    assert each.take_originals(stretch(0, range(4)))
-    assert each.take_copies(stretch(0, range(3)))
+    assert each.take([stretch(0, range(4))], [])
+    assert each.take([], [stretch(0, range(3))])
     assert each.is_to_ask
     assert each.advance(0) is None
     each.note_end(5, AT)
     assert not each.is_to_ask
     assert each.advance(0) is None  # a fifth original may look like any of them
-    assert each.take_originals(stretch(4, [9]))
+    assert each.take([stretch(4, [9])], [])
     found = each.advance(0)
     assert found is not None
     assert (found.begin, found.end, found.at) == (0, 3, AT)
@@ -44,10 +43,10 @@ def test_copies_wait_for_the_end_that_was_asked_after_they_were_read() -> None:
 
 def test_what_came_after_the_end_was_asked_waits_for_the_next_one() -> None:
     each = follower()
-    each.take_originals(stretch(0, range(10)))
-    each.take_copies(stretch(0, range(3)))
+    each.take([stretch(0, range(10))], [])
+    each.take([], [stretch(0, range(3))])
     each.note_end(10, AT)
-    each.take_copies(stretch(3, range(3, 6)))
+    each.take([], [stretch(3, range(3, 6))])
     found = each.advance(0)
     assert found is not None
     assert found.end == 3
@@ -60,13 +59,12 @@ def test_what_came_after_the_end_was_asked_waits_for_the_next_one() -> None:
 
 def test_what_was_read_before_is_left_out_and_what_lacks_is_told() -> None:
     each = follower()
-    assert each.take_originals(stretch(0, range(5)))
-    assert each.take_originals(stretch(2, range(2, 7)))
-    assert each.originals_end == 7
-    assert not each.take_originals(stretch(8, [8]))
-    assert each.take_copies(stretch(0, range(5)))
-    assert each.take_copies(stretch(0, range(4)))
-    assert not each.take_copies(stretch(6, [6]))
+    assert each.take([stretch(0, range(5))], [])
+    assert each.take([stretch(2, range(2, 7))], [])
+    assert not each.take([stretch(8, [8])], [])
+    assert each.take([], [stretch(0, range(5))])
+    assert each.take([], [stretch(0, range(4))])
+    assert not each.take([], [stretch(6, [6])])
     each.note_end(7, AT)
     found = each.advance(0)
     assert found is not None
@@ -76,68 +74,49 @@ def test_what_was_read_before_is_left_out_and_what_lacks_is_told() -> None:
 
 def test_a_log_is_decided_up_to_the_last_end_below_which_nothing_waits() -> None:
     each = follower()
-    each.take_originals(stretch(0, [0, 1, 2, 7, 7, 7]))
-    each.take_copies(stretch(0, [0, 1], complete_ms=10))
-    each.take_copies(stretch(2, [2, 7], complete_ms=20))
+    each.take([stretch(0, [0, 1, 2, 7, 7, 7])], [])
+    each.take([], [stretch(0, [0, 1], complete_ms=10)])
     each.note_end(6, AT)
-    found = each.advance(0)
+    found = each.advance(30)
+    assert found is not None
+    assert (found.end, found.complete_ms) == (2, 10)
+    each.take([], [stretch(2, [2, 7], complete_ms=20)])
+    each.note_end(6, AT)
+    found = each.advance(30)
     assert found is not None
     assert (found.end, found.complete_ms) == (3, 10)
     assert each.is_waiting
-    assert each.advance(99) is None
-    found = each.advance(100)
+    assert each.advance(129) is None
+    found = each.advance(130)
     assert found is not None
     assert (found.end, found.complete_ms) == (4, 20)
 
 
 def test_copies_in_a_row_that_have_no_original_are_counted_from_one_decision_to_the_next() -> None:
     each = follower()
-    each.take_originals(stretch(0, range(20)))
-    each.take_copies(stretch(0, [0, 1, -1, -2, 2, 3]))
+    each.take([stretch(0, range(20))], [])
+    each.take([], [stretch(0, [0, 1, -1, -2, 2, 3])])
     each.note_end(20, AT)
     found = each.advance(0)
     assert found is not None
     assert found.aliens == 2
-    each.take_copies(stretch(6, [4, -3, -4, -5, 5, -6, -7]))
+    each.take([], [stretch(6, [4, -3, -4, -5, 5, -6, -7])])
     each.note_end(20, AT)
     found = each.advance(0)
     assert found is not None
     assert found.aliens == 3
-    each.take_copies(stretch(13, [-8, -9]))
+    each.take([], [stretch(13, [-8, -9])])
     each.note_end(20, AT)
     found = each.advance(0)
     assert found is None  # two and two are kept back, and decided together
     found = each.advance(200)
     assert found is not None
     assert found.aliens == 4
-    each.take_copies(stretch(15, [-10, 6]))
+    each.take([], [stretch(15, [-10, 6])])
     each.note_end(20, AT)
     found = each.advance(200)
     assert found is not None
     assert found.aliens == 5  # with the four before
-
-
-def test_a_row_of_copies_without_an_original_is_decided_as_one() -> None:
-    each = follower()
-    each.take_originals(stretch(0, range(20)))
-    each.take_copies(stretch(0, [0, -1]))
-    each.note_end(20, AT)
-    found = each.advance(0)
-    assert found is not None
-    assert (found.end, found.aliens) == (1, 0)
-    each.take_copies(stretch(2, [-2, -3, -4, 7, -5]))
-    each.note_end(20, AT)
-    found = each.advance(99)
-    assert found is not None
-    assert (found.end, found.aliens) == (6, 4)
-    each.take_copies(stretch(7, [-6, -7]))
-    each.note_end(20, AT)
-    assert each.advance(150) is None
-    each.take_copies(stretch(9, [-8]))
-    each.note_end(20, AT)
-    found = each.advance(199)  # the first of them has waited long enough, and the others stand behind it
-    assert found is not None
-    assert (found.end, found.aliens) == (10, 4)
 
 
 def test_how_many_copies_in_a_row_may_be_of_originals_that_were_forgotten() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from generators.mirror_settings import Reading, Setting, by_time, fuzz, late_starts, settings_of
 from generators.unstamped_copies import Workload
-from offset_sync.contents.alignment.records import Settings
+from offset_sync.contents.alignment.mirror import Settings
 from oracles.fingerprints import Tally, simulate, simulate_two
 from tools.thorough import examples
 

@@ -18,10 +18,14 @@ def spans(stretches: list[Stretch]) -> list[tuple[int, int]]:
     return [(each.begin, each.end) for each in stretches]
 
 
+def records(stretches: list[Stretch]) -> Fingerprints:
+    return joined([each.records for each in stretches])
+
+
 def test_stretches_that_join_on_are_whole_in_whatever_order_they_come() -> None:
     found = newest_whole([stretch(5, 9), stretch(0, 5), stretch(9, 9 + 4)])
     assert spans(found) == [(0, 5), (5, 9), (9, 13)]
-    assert joined(found).offset.tolist() == [0, 2, 4, 6, 8, 10, 12]
+    assert records(found).offset.tolist() == [0, 2, 4, 6, 8, 10, 12]
 
 
 def test_what_lies_before_a_stretch_that_lacks_is_left_out() -> None:
@@ -31,7 +35,7 @@ def test_what_lies_before_a_stretch_that_lacks_is_left_out() -> None:
 def test_what_is_there_twice_counts_once() -> None:
     found = newest_whole([stretch(0, 6), stretch(0, 6), stretch(2, 5), stretch(4, 9)])
     assert spans(found) == [(0, 6), (6, 9)]
-    assert joined(found).offset.tolist() == [0, 2, 4, 6, 8]
+    assert records(found).offset.tolist() == [0, 2, 4, 6, 8]
 
 
 def test_a_part_is_complete_only_if_it_goes_to_the_end() -> None:
@@ -44,7 +48,7 @@ def test_of_a_log_that_was_cut_what_was_read_before_counts_up_to_there() -> None
     lives = [Incarnation(6, 100, "id", False)]
     found = of_present_life([stretch(0, 10, 1, 100), stretch(6, 12, 2, 101), stretch(8, 10, 1, 50)], lives)
     assert spans(found) == [(0, 6), (6, 12)]
-    assert (joined(newest_whole(found)).fingerprint % 10).tolist() == [1, 1, 1, 2, 2, 2]
+    assert (records(newest_whole(found)).fingerprint % 10).tolist() == [1, 1, 1, 2, 2, 2]
 
 
 def test_of_a_topic_made_anew_nothing_is_left() -> None:

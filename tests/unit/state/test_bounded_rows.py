@@ -12,9 +12,9 @@ from builders.index_rows import EPOCH, add, begin, edge, life, run
 from builders.record_indexes import cache_of, read_in_one
 from fakes.sealed_tables import SealedInMemory
 from fakes.tables import MemoryTables
-from offset_sync.contents.alignment.copy_follower import Decision
+from offset_sync.contents.alignment.aligner import Decision
 from offset_sync.contents.alignment.records import Identities, Kind, Places
-from offset_sync.contents.decided_copies import decided_rows
+from offset_sync.contents.rows import decided_rows
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import AT_MOST, LOG_INCARNATIONS, NOT_BEFORE, RECORD_RUNS

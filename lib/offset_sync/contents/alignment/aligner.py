@@ -1,15 +1,8 @@
-"""The copies of one partition, micro-batch by micro-batch: which original each one is of, or may be.
+"""The copies of one partition as both logs are read: when they are aligned, and which original each one is of.
 
-Before each call the end of the copies' log is asked first and that of the originals' log afterwards; the originals are
-read to there, the copies so far or less. So the original of every copy lies below the end of what is known of the
-originals, and of all with the same contents that are known the right one is among them. Five rules, the first that
-fits::
-
-    1  one original has these contents                                     it is that one
-    2  certified: record for record what stands between two such originals  it is the one in its place
-    3  several originals, near the neighbours where times are not kept      between the least and the greatest
-    4  none, and the mirror was not found yet in what is known              older than all that is known
-    5  none                                                                 an alien, unread by everyone
+Before copies are aligned the end of their originals' log is asked, *after* they were read, and the originals are read
+to there. So the original of every copy lies below the end of what is known of the originals, and of all with the same
+contents that are known the right one is among them: :mod:`offset_sync.contents.alignment.rules` tell which.
 
 Nothing is assumed but that the mirror copies bytes, that no two contents have one fingerprint within what can still
 come (:class:`Reach`), and in rule 2 that it keeps the order and drops nothing at random. Where that is so ``low <=
@@ -18,17 +11,17 @@ original <= high`` always.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from offset_sync.contents.alignment.order import Anchors, Neighbours, OrderWatch, certified, near_range
-from offset_sync.contents.alignment.originals import OriginalWindow, Pending, possible_places
-from offset_sync.contents.alignment.reach import Counts, Reach
-from offset_sync.contents.alignment.records import Fingerprints, Identities, Kind, Places, Settings
-from offset_sync.translate.index.runs import Int64s
+from offset_sync.contents.alignment.mirror import Counts, Reach, Settings
+from offset_sync.contents.alignment.originals import OriginalWindow, Pending
+from offset_sync.contents.alignment.records import Fingerprints, Identities, Kind, Stretch, joined
+from offset_sync.contents.alignment.rules import Anchor, Decisions, Neighbours
 
 _NONE = -1
 
@@ -38,14 +31,15 @@ class AlignerState:
     """All that is to be kept of a partition to go on later; does not change once it is made.
 
     Who goes on reads the copies again from *frontier*, the first one that is not decided, and the originals from
-    ``reach.first_needed`` on. An older state does as well. What stood in the copies' log at *complete_ms* is decided.
+    ``reach.first_needed`` on. An older state does as well. What stood in the copies' log at *complete_ms* is decided,
+    0: nobody knows. *anchor* is the last one, *dips* are offsets near it at which the order broke or may have.
     """
 
     frontier: int
     reach: Reach
     complete_ms: int = 0
-    anchor: Anchors = field(default_factory=Anchors)
-    watch: OrderWatch = field(default_factory=OrderWatch)
+    anchor: Anchor | None = None
+    dips: tuple[int, ...] = ()
     counts: Counts = field(default_factory=Counts)
 
 
@@ -85,11 +79,9 @@ class Aligner:
         self._window.forget_below(int(self._pending.from_original.min(initial=reach.floor)))
         at_hand = self._pending.followed_by(self._looked_up(batch, now_ms))
         count = self._decided(at_hand, now_ms) if reach.is_complete else len(at_hand)
-        copies = at_hand.take(slice(0, count))
-        newest = int(at_hand.offset[-1]) if len(at_hand) else self.state.frontier
+        copies, self._pending = at_hand.take(slice(0, count)), at_hand.take(slice(count, None))
         decide = self._aligned if reach.is_complete else self._before_it_is_found
-        found = decide(copies, newest, now_ms).identities(self._window, self._settings)
-        self._pending = at_hand.take(slice(count, None))
+        found = decide(copies, now_ms).identities(self._window, self._settings)
         frontier = int(self._pending.offset[0]) if len(self._pending) else batch.copies_end
         counts = self.state.counts.plus(count, int(copies.is_unique.sum()), int((found.kind == Kind.ALIEN).sum()))
         self._complete.append((batch.copies_end, batch.complete_ms))
@@ -106,39 +98,36 @@ class Aligner:
 
     def _looked_up(self, batch: Batch, now_ms: int) -> Pending:
         copies = batch.copies
-        floor = np.full(len(copies), self.state.reach.floor, np.int64)
-        end = np.full(len(copies), batch.originals_end, np.int64)
+        floor, end, read_ms = (
+            np.full(len(copies), each, np.int64) for each in (self.state.reach.floor, batch.originals_end, now_ms)
+        )
         found = self._window.candidates(copies.fingerprint, floor, end)
-        return Pending(copies.offset, copies.fingerprint, *found, floor, end, np.full(len(copies), now_ms, np.int64))
+        return Pending(copies.offset, copies.fingerprint, *found, floor, end, read_ms)
 
     def _decided(self, copies: Pending, now_ms: int) -> int:
-        """Return how many copies are decided now: up to the last unique one, and what has waited for too long.
-
-        A row of copies that have no original is decided as one, for how long it is tells what they are.
-        """
-        unique = np.flatnonzero(copies.is_unique)
+        """Return how many copies are decided now: up to the last unique one, and what has waited for too long."""
+        unique = np.flatnonzero(copies.is_unique) + 1
         waited = int(copies.read_ms.searchsorted(now_ms - self._settings.hold_ms, "right"))
-        count = max(int(unique[-1]) + 1 if len(unique) else 0, waited)
-        if count == 0 or copies.count[count - 1] > 0:
-            return count
-        return count + int(np.append(copies.count[count:] > 0, True).argmax())
+        return int(unique.max(initial=waited))
 
-    def _aligned(self, copies: Pending, newest_copy: int, now_ms: int) -> Decisions:
-        """Decide *copies* by rules 1, 2, 3 and 5; *newest_copy* is the last one at hand."""
+    def _aligned(self, copies: Pending, now_ms: int) -> Decisions:
+        """Decide *copies* by rules 1, 2, 3 and 5."""
         state, settings = self.state, self._settings
-        near = Neighbours.of(copies, np.flatnonzero(~copies.is_unique), state.anchor)
-        watch = state.watch.seen(near.anchors, newest_copy, settings.reorder_window)
-        decided = Decisions.by_count(copies)
+        near, decided = Neighbours.of(copies, state.anchor), Decisions.by_count(copies)
+        dips = [*state.dips, *near.dips]
         if settings.keeps_order:
-            decided.certify(near, watch, self._window, settings.reorder_window)
+            decided.certify(near, dips, self._window, settings.reorder_window)
         if not settings.keeps_timestamps:
-            decided.cut_to_near(near, self._window, settings)
-        newest = int(near.anchors.original.max(initial=_NONE))
+            decided.cut_to_near(near, self._window, settings.slack)
+        newest = int(near.original.max(initial=_NONE))
         reach = state.reach.advanced(newest, state.complete_ms, now_ms, settings)
-        self.state = replace(state, reach=reach, anchor=near.anchors.last, watch=watch)
+        # What comes begins at the last anchor, so of no other dip it is near.
+        since = 0 if near.last is None else near.last.offset - 2 * settings.reorder_window
+        recent = tuple(each for each in dips if each >= since)
+        self.state = replace(state, reach=reach, anchor=near.last, dips=recent)
         return decided
 
-    def _before_it_is_found(self, copies: Pending, newest: int, now_ms: int) -> Decisions:
+    def _before_it_is_found(self, copies: Pending, now_ms: int) -> Decisions:
         """Decide *copies* that may be of originals from before all that is known: by rules 3, 4 and 5."""
         before, told = self.state.reach, np.flatnonzero(copies.count <= 1)
         original = np.where(copies.count == 1, copies.least, _NONE)[told]
@@ -148,71 +137,120 @@ class Aligner:
         return Decisions.before_it_is_found(copies, before.begin, found_at)
 
 
+class _AskedEnd(NamedTuple):
+    """The originals' log ended at *originals_end*, asked after the copies below *copies_end* were read; rows bear *at*.
+
+    *at* lies after every life of the logs that was known then, and before any that is noticed later.
+    """
+
+    copies_end: int
+    originals_end: int
+    at: datetime
+
+
 @dataclass(frozen=True)
-class Decisions:
-    """One row per copy, which the rules write to; *first* and *end* are where its original is looked for."""
+class Decision:
+    """What was decided of the copies in ``[begin, end)``, to be written down at once; rows bear *at*.
 
-    copies: Pending
-    kind: NDArray[np.int8]
-    low: Int64s
-    high: Int64s
-    first: Int64s
-    end: Int64s
+    What stood in the copies' log at *complete_ms* is decided, 0: nobody knows. *aliens* copies in a row, with those
+    that were decided before, have no original among those that are known.
+    """
 
-    @classmethod
-    def by_count(cls, copies: Pending) -> Decisions:
-        """Return what the number of originals says: rules 1, 3 and 5."""
-        kind = np.select([copies.count == 0, copies.count == 1], [Kind.ALIEN, Kind.EXACT], Kind.BOUNDED)
-        spans = (copies.least, copies.greatest, copies.from_original, copies.to_original)
-        return cls(copies, kind.astype(np.int8), *(each.copy() for each in spans))
+    begin: int
+    end: int
+    identities: Identities
+    at: datetime
+    complete_ms: int = 0
+    aliens: int = 0
 
-    @classmethod
-    def before_it_is_found(cls, copies: Pending, begin: int, found_at: int) -> Decisions:
-        """Return what can be said of copies that may be of originals older than *begin*: rules 3, 4 and 5.
+    def may_be_older(self, forgotten: int, entry: int) -> bool:
+        """Return whether copies in a row may be of some of so many originals that were *forgotten*.
 
-        From the copy number *found_at* on the mirror is known to be within what is known.
+        Then nothing of it should be written down. So many as tell where the mirror is are no accident, and one is
+        enough where fewer than that were forgotten: there will be no such row.
         """
-        decided = cls.by_count(copies)
-        is_none = copies.count == 0
-        decided.kind[:] = Kind.BOUNDED
-        decided.kind[is_none & (np.arange(len(copies)) >= found_at)] = Kind.ALIEN
-        decided.low[:], decided.high[is_none] = 0, begin - 1
-        return decided
+        return forgotten > 0 and self.aliens >= (entry if forgotten >= entry else 1)
 
-    def certify(self, near: Neighbours, watch: OrderWatch, window: OriginalWindow, reorder_window: int) -> None:
-        """Apply rule 2."""
-        is_certified, original = certified(self.copies, near, watch, window, reorder_window)
-        row = near.row[is_certified]
-        self.low[row] = self.high[row] = original[is_certified]
-        self.kind[row] = Kind.EXACT
 
-    def cut_to_near(self, near: Neighbours, window: OriginalWindow, settings: Settings) -> None:
-        """Leave out, of the originals that copies may have, what does not lie near those of their neighbours.
+class CopyFollower:
+    """Goes on from *state*: both logs are to be given from there on, ``reach.first_needed`` and ``frontier``."""
 
-        Where only one is left, by neighbours on both sides, it is that one.
+    def __init__(self, state: AlignerState, settings: Settings) -> None:
+        self._aligner = Aligner(state, settings)
+        self._originals: list[Stretch] = []
+        self._copies: list[Stretch] = []
+        self._asked: list[_AskedEnd] = []
+        self._at: datetime | None = None
+        self._aliens = 0
+        self._originals_end = state.reach.first_needed
+        self._copies_end = self._given = state.frontier
+
+    @property
+    def state(self) -> AlignerState:
+        """What is to be kept to go on from here; what has led to it is to be written down before."""
+        return self._aligner.state
+
+    @property
+    def is_to_ask(self) -> bool:
+        """Whether copies were read since the end of the originals' log was asked."""
+        return self._copies_end > max([self._given, *(each.copies_end for each in self._asked)])
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether copies that were read are not decided."""
+        return self.state.frontier < self._copies_end
+
+    def take(self, originals: Iterable[Stretch], copies: Iterable[Stretch]) -> bool:
+        """Take in what was read of both logs; False where something lacks before it: then neither can be gone on with.
+
+        What comes again is left out.
         """
-        near = near.take(self.kind[near.row] == Kind.BOUNDED)
-        first, end = near_range(self.copies, near, settings)
-        cut = window.candidates(self.copies.fingerprint[near.row], first, end)
-        # Where nothing is left the mirror has put a record further away than it was said to: all may be meant.
-        some = cut.number > 0
-        row = near.row[some]
-        self.first[row], self.end[row] = first[some], end[some]
-        self.low[row], self.high[row] = cut.least[some], cut.greatest[some]
-        self.kind[near.row[(cut.number == 1) & near.has_before & near.has_behind]] = Kind.EXACT
+        for each in originals:
+            if each.begin > self._originals_end:
+                return False
+            if each.end > self._originals_end:
+                self._originals.append(each.between(self._originals_end, each.end))
+                self._originals_end = each.end
+        for each in copies:
+            if each.begin > self._copies_end:
+                return False
+            if each.end > self._copies_end:
+                self._copies.append(each.between(self._copies_end, each.end))
+                self._copies_end = each.end
+        return True
 
-    def identities(self, window: OriginalWindow, settings: Settings) -> Identities:
-        """Return what was decided, and where the originals may stand that nobody recognised.
+    def note_end(self, originals_end: int, at: datetime) -> None:
+        """Take note of where the originals' log ended after all was read that was taken in; rows may bear *at*."""
+        self._asked.append(_AskedEnd(self._copies_end, originals_end, at))
 
-        A certified copy is of another original if the mirror does not keep the order after all. So where that costs
-        little its other originals count too: then a group that has not read one has read the same contents.
-        """
-        is_asked = (self.kind == Kind.BOUNDED) & (self.copies.count > 0)
-        if settings.keeps_timestamps:
-            is_asked |= (self.kind == Kind.EXACT) & (self.copies.count > 1)
-        row = np.flatnonzero(is_asked)
-        places = Places.none()
-        if len(row):
-            known = np.unique(self.low[self.kind == Kind.EXACT])
-            places = possible_places(self.copies.take(row), self.first[row], self.end[row], known, window)
-        return Identities(self.copies.offset, self.kind, self.low, self.high, places)
+    def advance(self, now_ms: int) -> Decision | None:
+        """Decide what can be decided now; None where nothing can."""
+        begin, ready = self.state.frontier, [each for each in self._asked if each.originals_end <= self._originals_end]
+        if ready:
+            self._given, self._at = ready[-1].copies_end, ready[-1].at
+            self._asked = [each for each in self._asked if each.originals_end > self._originals_end]
+        elif begin == self._given:  # nothing is kept back
+            return None
+        found = self._aligner.advance(self._batch(), now_ms)
+        end = self.state.frontier
+        if end == begin or self._at is None:
+            return None
+        return Decision(begin, end, found, self._at, self.state.complete_ms, self._aliens_in_a_row(found))
+
+    def _batch(self) -> Batch:
+        """Return what may be aligned, and keep the rest."""
+        originals, self._originals = self._originals, []
+        copies = [each.between(each.begin, self._given) for each in self._copies if each.begin < self._given]
+        self._copies = [each.between(self._given, each.end) for each in self._copies if each.end > self._given]
+        complete_ms = max((each.complete_ms for each in copies), default=0)
+        there, here = (joined([each.records for each in read]) for read in (originals, copies))
+        return Batch(there, self._originals_end, here, self._given, complete_ms)
+
+    def _aliens_in_a_row(self, found: Identities) -> int:
+        """Return how many copies in a row have no original, the longest row with any of *found*; 0 where none has."""
+        is_alien = found.kind == Kind.ALIEN
+        others = np.flatnonzero(~is_alien)
+        edges = np.concatenate(([-1 - self._aliens], others, [len(found)]))
+        rows = np.diff(edges) - 1
+        self._aliens = int(rows[-1])
+        return int(rows.max()) if is_alien.any() else 0

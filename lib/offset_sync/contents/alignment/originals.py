@@ -7,9 +7,7 @@ O(n log W) comparisons, and there are O(log W) parts to search.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -35,29 +33,25 @@ class Candidates(NamedTuple):
     greatest: Int64s
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A stretch of the log whose offsets are *first* to *last*; shapes (records,)."""
+class _Part(NamedTuple):
+    """A stretch of the log that ends with the offset *last*; shapes (records,)."""
 
     fingerprint: Int64s
     offset: Int64s
-    first: int
     last: int
 
     @classmethod
-    def of(cls, fingerprint: Int64s, offset: Int64s, first: int, last: int) -> _Part:
+    def of(cls, fingerprint: Int64s, offset: Int64s, last: int) -> _Part:
         """Sort records whose offsets ascend where fingerprints are equal."""
         order = np.argsort(fingerprint, kind="stable")
-        return cls(fingerprint[order], offset[order], first, last)
+        return cls(fingerprint[order], offset[order], last)
 
     def followed_by(self, other: _Part, lowest: int) -> _Part:
         """Put two stretches together, without what lies below *lowest*."""
         fingerprint = np.concatenate((self.fingerprint, other.fingerprint))
         offset = np.concatenate((self.offset, other.offset))
-        if self.first < lowest:
-            kept = offset >= lowest
-            fingerprint, offset = fingerprint[kept], offset[kept]
-        return _Part.of(fingerprint, offset, max(self.first, lowest), other.last)
+        kept = offset >= lowest
+        return _Part.of(fingerprint[kept], offset[kept], other.last)
 
     def spans(self, fingerprint: Int64s, low: Int64s, high: Int64s) -> tuple[NDArray[np.intp], ...]:
         """Return which of the ascending *fingerprint* are here with an offset in ``[low, high)``, and where.
@@ -66,13 +60,9 @@ class _Part:
         """
         first = self.fingerprint.searchsorted(fingerprint, "left")
         found = np.flatnonzero(self.fingerprint[np.minimum(first, len(self.fingerprint) - 1)] == fingerprint)
-        first = first[found]
         end = self.fingerprint.searchsorted(fingerprint[found], "right")
-        low, high = low[found], high[found]
-        if len(found) and (low.max() > self.first):
-            first = _first_at_least(self.offset, first, end, low)
-        if len(found) and (high.min() <= self.last):
-            end = _first_at_least(self.offset, first, end, high)
+        first = _first_at_least(self.offset, first[found], end, low[found])
+        end = _first_at_least(self.offset, first, end, high[found])
         kept = first < end
         return found[kept], first[kept], end[kept]
 
@@ -88,8 +78,7 @@ class OriginalWindow:
         """Add records that stand behind all that are here."""
         if len(originals) == 0:
             return
-        first, last = int(originals.offset[0]), int(originals.offset[-1])
-        self._parts.append(_Part.of(originals.fingerprint, originals.offset, first, last))
+        self._parts.append(_Part.of(originals.fingerprint, originals.offset, int(originals.offset[-1])))
         while len(self._parts) > 1 and len(self._parts[-2].offset) <= _TIMES * len(self._parts[-1].offset):
             last_part = self._parts.pop()
             self._parts[-1] = self._parts[-1].followed_by(last_part, self._lowest)
@@ -102,17 +91,14 @@ class OriginalWindow:
     def candidates(self, fingerprint: Int64s, low: Int64s, high: Int64s) -> Candidates:
         """Return what originals with offsets in ``[low, high)`` each fingerprint has; all shapes (copies,)."""
         order = np.argsort(fingerprint, kind="stable")
-        fingerprint, low, high = fingerprint[order], low[order], high[order]
-        count = np.zeros(len(order), np.int64)
-        least, greatest = np.zeros((2, len(order)), np.int64)
+        number, least, greatest = np.zeros((3, len(order)), np.int64)
         for part in self._parts:  # by ascending offset
-            found, first, end = part.spans(fingerprint, low, high)
-            least[found] = np.where(count[found] == 0, part.offset[first], least[found])
-            greatest[found] = part.offset[end - 1]
-            count[found] += end - first
-        back = np.empty_like(order)
-        back[order] = np.arange(len(order))
-        return Candidates(count[back], least[back], greatest[back])
+            found, first, end = part.spans(fingerprint[order], low[order], high[order])
+            row = order[found]
+            least[row] = np.where(number[row] == 0, part.offset[first], least[row])
+            greatest[row] = part.offset[end - 1]
+            number[row] += end - first
+        return Candidates(number, least, greatest)
 
     def members(self, fingerprint: Int64s, low: Int64s, high: Int64s) -> tuple[NDArray[np.intp], Int64s]:
         """Return all originals with offsets in ``[low, high)``: the copy's number and the offset of each."""
@@ -181,8 +167,6 @@ class Pending:
 
     def followed_by(self, others: Pending) -> Pending:
         """Return both."""
-        if len(self) == 0:
-            return others
         return Pending(*(np.concatenate((getattr(self, name), getattr(others, name))) for name in _COLUMNS))
 
 
@@ -196,25 +180,17 @@ def possible_places(copies: Pending, low: Int64s, high: Int64s, known: Int64s, w
     of these a copy was recognised.
     """
     found = Places.none()
-    for part in _parts(copies.count):
-        row, original = window.members(copies.fingerprint[part], low[part], high[part])
-        at = np.concatenate((found.offset, copies.offset[part][row]))
-        found = last_of_each(np.concatenate((found.original, original)), at)
+    chunk = np.cumsum(np.minimum(copies.count, _AT_ONCE)) // _AT_ONCE
+    for rows in np.split(np.arange(len(copies)), np.flatnonzero(np.diff(chunk)) + 1):
+        row, original = window.members(copies.fingerprint[rows], low[rows], high[rows])
+        at = np.concatenate((found.offset, copies.offset[rows][row]))
+        found = _last_of_each(np.concatenate((found.original, original)), at)
     kept = ~np.isin(found.original, known)
     return Places(found.original[kept], found.offset[kept])
 
 
-def _parts(count: Int64s) -> Iterator[slice]:
-    """Yield slices of copies that have about :data:`_AT_ONCE` originals together."""
-    size = np.cumsum(np.minimum(count, _AT_ONCE))
-    edges = np.searchsorted(size, np.arange(0, int(size[-1]) + _AT_ONCE, _AT_ONCE)) if len(count) else np.zeros(1)
-    for first, end in pairwise(np.unique(edges).tolist()):
-        yield slice(first, end)
-
-
-def last_of_each(original: Int64s, offset: Int64s) -> Places:
+def _last_of_each(original: Int64s, offset: Int64s) -> Places:
     """Return the greatest *offset* of each original, which are ascending and distinct then; shapes (pairs,)."""
-    order = np.lexsort((offset, original))
-    original, offset = original[order], offset[order]
-    is_last = np.append(original[1:] != original[:-1], np.ones(min(len(original), 1), np.bool_))
-    return Places(original[is_last], offset[is_last])
+    order = np.lexsort((offset, original))[::-1]
+    distinct, last = np.unique(original[order], return_index=True)
+    return Places(distinct, offset[order][last])

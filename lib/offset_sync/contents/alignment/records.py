@@ -19,29 +19,6 @@ from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What is known of the mirror, and how far back it may go.
-
-    *keeps_timestamps*: fingerprints are of contents and time. *keeps_order*: False where the mirror may put records
-    into any order for good (``mirror.order: any``). Without timestamps a copy stands at most *slack* offsets from where
-    the order would have it. *reorder_window* (offsets): for so long an order that was broken is looked back at. The
-    mirror goes back at most *resend_records* (offsets) below the newest original that it has copied, and at most to
-    where it had come *resend_ms* ago. What nothing unique follows is decided after *hold_ms*. Where the originals are
-    not known from their log's first record on, *entry* copies in a row that each have one original, in ascending order,
-    tell where the mirror is.
-    """
-
-    keeps_timestamps: bool = True
-    keeps_order: bool = True
-    slack: int = 1_000
-    reorder_window: int = 200
-    hold_ms: int = 10_000
-    resend_records: int = 1_000_000
-    resend_ms: int = 3_600_000
-    entry: int = 100
-
-
-@dataclass(frozen=True)
 class Fingerprints:
     """Records of one log by ascending *offset*; both int64, shape (records,). An offset that lacks has no record."""
 
@@ -149,14 +126,13 @@ def newest_whole(stretches: Iterable[Stretch]) -> list[Stretch]:
     return found
 
 
-def joined(stretches: Sequence[Stretch]) -> Fingerprints:
-    """Return the records of *stretches*, which follow each other."""
-    if not stretches:
+def joined(parts: Sequence[Fingerprints]) -> Fingerprints:
+    """Return the records of *parts*, which follow each other."""
+    if not parts:
         return Fingerprints.of([], [])
-    if len(stretches) == 1:
-        return stretches[0].records
-    offset = np.concatenate([each.records.offset for each in stretches])
-    return Fingerprints(offset, np.concatenate([each.records.fingerprint for each in stretches]))
+    return Fingerprints(
+        *(np.concatenate([getattr(each, name) for each in parts]) for name in ("offset", "fingerprint"))
+    )
 
 
 def to_runs(found: Identities, origin: int, seen_ms: int) -> Runs:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offset_sync.contents.alignment.reach import Counts, Reach, Verdict
-from offset_sync.contents.alignment.records import Settings
+from offset_sync.contents.alignment.mirror import Counts, Reach, Settings, Verdict
 
 SETTINGS = Settings(resend_records=1_000, resend_ms=60_000, entry=5)
 

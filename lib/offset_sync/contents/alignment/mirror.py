@@ -1,5 +1,7 @@
 """What is known of the mirror of one partition: how far it has come, and whether its copies can be told by contents.
 
+:class:`Settings` are what the file says of it, :class:`Reach` and :class:`Counts` what its copies show.
+
 The mirror may resend from an offset below the one that it has reached. While originals from there on are not all read,
 a copy may be of one that was not read, and equal contents prove nothing. If the originals' log was not read from its
 first record, it takes a while to find where the mirror is: a copy of an older record may look like one of a later.
@@ -10,9 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-import numpy as np
-
-from offset_sync.contents.alignment.records import Settings
 from offset_sync.translate.index.runs import Int64s
 
 _MARKS = 16
@@ -20,6 +19,29 @@ _MARKS = 16
 _ONE_IN = 1_000
 _LATELY = 1_000_000
 """So many copies are counted; what came before them counts for half, and for half of that again."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is known of the mirror, and how far back it may go.
+
+    *keeps_timestamps*: fingerprints are of contents and time. *keeps_order*: False where the mirror may put records
+    into any order for good (``mirror.order: any``). Without timestamps a copy stands at most *slack* offsets from where
+    the order would have it. *reorder_window* (offsets): for so long an order that was broken is looked back at. The
+    mirror goes back at most *resend_records* (offsets) below the newest original that it has copied, and at most to
+    where it had come *resend_ms* ago. What nothing unique follows is decided after *hold_ms*. Where the originals are
+    not known from their log's first record on, *entry* copies in a row that each have one original, in ascending order,
+    tell where the mirror is.
+    """
+
+    keeps_timestamps: bool = True
+    keeps_order: bool = True
+    slack: int = 1_000
+    reorder_window: int = 200
+    hold_ms: int = 10_000
+    resend_records: int = 1_000_000
+    resend_ms: int = 3_600_000
+    entry: int = 100
 
 
 @dataclass(frozen=True)
@@ -81,30 +103,24 @@ class Reach:
         return replace(self, newest=newest, newest_ms=since_ms, marks=marks)
 
     def searched(self, original: Int64s, since_ms: int, now_ms: int, settings: Settings) -> tuple[Reach, int]:
-        """Look for the mirror among copies in their order: the only *original* of each, ABSENT where it has none.
+        """Look for the mirror among copies in their order: the only *original* of each, negative where it has none.
 
         They were written at *since_ms* or later. Copies that may be of several say nothing and are left out. Returns
         what is known then, and the number of the first copy from which on the mirror was there, or how many copies
         there are. Only whole rows of ``Settings.entry`` copies count, and of each its first original: a few that only
         look alike make none.
         """
-        value = np.concatenate((np.array(self.row, np.int64), original))
-        before = len(self.row)
-        is_start = np.ones(len(value), np.bool_)
-        is_start[1:] = (value[1:] <= value[:-1]) | (value[:-1] < 0)
-        start = np.flatnonzero(is_start)
-        size = np.diff(start, append=len(value))
-        size[value[start] < 0] = 0
-        rows = size // settings.entry
-        if len(start) == 0:
-            return self, 0
-        row = tuple(value[start[-1] + rows[-1] * settings.entry :].tolist()) if value[-1] >= 0 else ()
-        whole = np.flatnonzero(rows)
-        if len(whole) == 0:
-            return replace(self, row=row), len(original)
-        newest = int(value[start[whole] + (rows[whole] - 1) * settings.entry].max())
-        found = replace(self.advanced(newest, since_ms, now_ms, settings), row=row)
-        return found, max(int(start[whole[0]]) - before, 0)
+        row, newest, first = [*self.row], self.newest, len(original)
+        for number, each in enumerate(original.tolist()):
+            if row and each <= row[-1]:
+                row = []
+            if each >= 0:
+                row.append(each)
+            if len(row) == settings.entry:
+                newest = max(newest, row[0])
+                first = min(first, max(number + 1 - len(row), 0))
+                row = []
+        return replace(self.advanced(newest, since_ms, now_ms, settings), row=tuple(row)), first
 
 
 class Verdict(Enum):
