@@ -6,14 +6,12 @@ and ``exclusive`` promise.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeVar
 
-from offset_sync.config import Config
-from offset_sync.config.mirror import PRESETS
+from offset_sync.config import Config, Mirror
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.kafka.tail_reader import Pair, SeenLogs, TailRecord
 from offset_sync.model.errors import ClusterError
@@ -24,183 +22,135 @@ _ENOUGH = 5
 """So many copies and their originals have to be alike before more is promised than the file does."""
 _AROUND = 200
 """So many originals before the time of the oldest copy that was read are looked at, and twice as many after it."""
-_TIMES = "have times of their own (message.timestamp.type=LogAppendTime)"
-_NO_RECORD = "no record there yet"
-_NO_ORIGIN = "its origin has none of these records any more, or did not answer in time"
-_Each = TypeVar("_Each")
-_Content = tuple[bytes | None, bytes | None]
 
 
 @dataclass(frozen=True)
 class Alike:
-    """What was found of one log of copies; *aliens* stand between matches and have no original among those around.
+    """What was found of copies, of one log or of all logs of a topic.
 
-    *are_alike*: copies have originals with their contents, but each of them several.
+    *late* are those *matches* that come behind a copy of a later original, and for the first time; *aliens* stand
+    between matches and have no original among those around.
     """
 
-    copies: int
-    originals: int
-    matches: Sequence[Pair]
-    aliens: Sequence[TailRecord]
-    are_alike: bool
+    copies: int = 0
+    originals: int = 0
+    matches: tuple[Pair, ...] = ()
+    late: tuple[TailRecord, ...] = ()
+    aliens: tuple[TailRecord, ...] = ()
 
-    @property
-    def disordered(self) -> Iterator[Pair]:
-        """Yield the copies that come behind one of a later original, and for the first time.
-
-        A mirror that goes back sends what it has sent before. What it sent before the first copy here nobody can tell,
-        so it errs to in order.
-        """
-        seen: set[int] = set()
-        latest = first = -1
-        for each in self.matches:
-            offset = each.original.content.offset
-            first = offset if first < 0 else first
-            if first < offset < latest and offset not in seen:
-                yield each
-            latest = max(latest, offset)
-            seen.add(offset)
+    def __add__(self, other: Alike) -> Alike:
+        return Alike(
+            self.copies + other.copies,
+            self.originals + other.originals,
+            self.matches + other.matches,
+            self.late + other.late,
+            self.aliens + other.aliens,
+        )
 
 
-_Found = Mapping[TopicPartition, Alike]
-"""By the log of the copies."""
-_Topics = Mapping[str, Sequence[Alike]]
+_Topics = Mapping[str, Alike]
+_Chosen = Callable[[Alike], Sequence[TailRecord]]
 
 
 def judge_contents(config: Config, seen: Mapping[str, SeenLogs], alias: str) -> list[Finding]:
     """Return what the newest copies at *alias* show, beside the originals at other clusters, which are asked."""
-    return list(_judged(config, alias, *_compared_logs(config, seen, alias)))
+    lines, topics = Lines(f"clusters.{alias}", "copies"), _compared_topics(config, seen, alias)
+    told = {name: each for name, each in topics.items() if each.matches}
+    broken = [*_broken_promises(config.mirror, told, lines)]
+    right = told.keys() - {name for each in broken for name in each.topics}
+    return [*broken, *_more(config.mirror, told, lines), *_others(config.mirror, topics, right, lines)]
 
 
-def _judged(config: Config, alias: str, found: _Found, silent: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield what the copies at *alias* show of ``keeps``, ``order`` and ``exclusive``.
-
-    *silent* are names of topics at *alias* of which nothing could be compared, and why.
-    """
-    lines = Lines(f"clusters.{alias}", "copies")
-    topics: dict[str, list[Alike]] = {}
-    for place, each in found.items():
-        topics.setdefault(config.names.outside(alias, place.topic), []).append(each)
-    findings = [*_keeps(config, topics, lines), *_order(config, topics, lines), *_aliens(topics, lines)]
-    yield from findings
-    yield from _more(config, topics, lines)
-    none = {name: each for name, each in topics.items() if not _matches(each)}
-    yield from _nothing_found(none, lines)
-    for reason in sorted(set(silent.values())):
-        yield lines.of(Level.SKIP, reason, [name for name, why in silent.items() if why == reason])
-    wrong = {name for each in findings for name in each.topics}
-    if right := topics.keys() - none.keys() - wrong:
-        count = sum(len(_matches(topics[name])) for name in right)
-        says = " and ".join(("order", *config.mirror.keeps)) if config.mirror.order == "kept" else "keeps"
-        yield lines.of(Level.OK, f"{count} copies have originals, and {says} hold as the file says", right)
-
-
-def _keeps(config: Config, topics: _Topics, lines: Lines) -> Iterator[Finding]:
-    keeps = config.mirror.keeps
-    if "timestamps" in keeps and (bad := _where(topics, lambda one: (m for m in one.matches if not m.keeps_time))):
-        is_appended = any(each.copy.is_appended for some in bad.values() for each in some)
-        others = _TIMES if is_appended else "have other times than their originals"
-        text = f"{_share(bad, topics)} {others}, so none is told by contents; leave timestamps out of mirror.keeps"
-        remedy = ", or set it to CreateTime, and begin" if is_appended else " and begin"
-        yield lines.of(Level.FAIL, f"{text}{remedy} with new tables", bad)
-    if "headers" in keeps and (bad := _where(topics, lambda one: (m for m in one.matches if not m.keeps_headers))):
-        added = _added_headers([each for some in bad.values() for each in some])
-        names = f" ({', '.join(added)} added)" if added else ""
-        text = f"{_share(bad, topics)} have other headers than their originals{names}; leave headers out of"
-        yield lines.of(Level.FAIL, f"{text} mirror.keeps and begin with new tables{_of_preset(added)}", bad)
+def _broken_promises(mirror: Mirror, topics: _Topics, lines: Lines) -> Iterator[Finding]:
+    remedy = "of mirror.keeps and begin with new tables"
+    moved = _where(topics, lambda one: [m.copy for m in one.matches if not m.keeps_time])
+    if "timestamps" in mirror.keeps and moved:
+        text = f"{_share(moved, topics)} have other times than their originals, so none is told by contents"
+        if any(copy.is_appended for some in moved.values() for copy in some):
+            text = f"{_share(moved, topics)} have times of their own (message.timestamp.type=LogAppendTime)"
+            remedy = "of mirror.keeps, or set it to CreateTime, and begin with new tables"
+        yield lines.of(Level.FAIL, f"{text}; leave timestamps out {remedy}", moved)
+    other = _where(topics, lambda one: [m.copy for m in one.matches if not m.keeps_headers])
+    if "headers" in mirror.keeps and other:
+        text = f"{_share(other, topics)} have other headers than their originals; leave headers out of mirror.keeps"
+        yield lines.of(Level.FAIL, f"{text} and begin with new tables", other)
+    late = _where(topics, lambda one: one.late)
+    if mirror.order == "kept" and late:
+        text = f"{_share(late, topics)} come behind later ones, first at offset {_first(late)}; set mirror.order: any,"
+        yield lines.of(Level.WARN, f"{text} or have the mirror keep the order (idempotence)", late)
+    if aliens := _where(topics, lambda one: one.aliens):
+        count, of_all = sum(map(len, aliens.values())), sum(topics[name].copies for name in aliens)
+        text = f"{count} of {of_all} have key and value of no original, first at offset {_first(aliens)}: unread by"
+        yield lines.of(Level.WARN, f"{text} everyone; find out what changes records, or who writes to the copy", aliens)
 
 
-def _of_preset(added: Sequence[str]) -> str:
-    fits = next((name for name, each in PRESETS.items() if {each.origin_header, each.offset_header} <= {*added}), "")
-    return f", or better leave mirror.identity out: these are those of mirror.preset {fits}" if fits else ""
-
-
-def _more(config: Config, topics: _Topics, lines: Lines) -> Iterator[Finding]:
+def _more(mirror: Mirror, topics: _Topics, lines: Lines) -> Iterator[Finding]:
     """Yield what copies keep and the file does not say: with it more answers would be exact."""
-    matches = [each for some in topics.values() for each in _matches(some)]
+    matches = [each for one in topics.values() for each in one.matches]
+    with_headers = [each for each in matches if each.original.content.headers]
     kept = {
         "timestamps": len(matches) >= _ENOUGH and all(each.keeps_time for each in matches),
-        "headers": sum(bool(each.original.content.headers) for each in matches) >= _ENOUGH
-        and all(each.keeps_headers for each in matches),
+        "headers": len(with_headers) >= _ENOUGH and all(each.keeps_headers for each in matches),
     }
-    for name in (name for name, is_kept in kept.items() if is_kept and name not in config.mirror.keeps):
+    for name in (name for name, is_kept in kept.items() if is_kept and name not in mirror.keeps):
         text = f"all {len(matches)} copies looked at have {name} of their originals, which mirror.keeps leaves out; add"
         yield lines.of(Level.WARN, f"{text} them, with new tables, and more answers are exact", topics)
 
 
-def _order(config: Config, topics: _Topics, lines: Lines) -> Iterator[Finding]:
-    if config.mirror.order == "kept" and (bad := _where(topics, lambda one: one.disordered)):
-        first = next(iter(bad.values()))[0].copy.content.offset
-        text = f"{_share(bad, topics)} come behind later ones, first at offset {first}; set mirror.order: any, or have"
-        yield lines.of(Level.WARN, f"{text} the mirror keep the order (one request in flight, or idempotence)", bad)
+def _others(mirror: Mirror, topics: _Topics, right: set[str], lines: Lines) -> Iterator[Finding]:
+    """Yield of which topics no copy is told, of which nothing could be compared, and which are *right*."""
+    if untold := {name: one for name, one in topics.items() if one.originals and not one.matches}:
+        copies, originals = (sum(getattr(one, what) for one in untold.values()) for what in ("copies", "originals"))
+        text = f"none of {copies} copies has key and value of exactly one of {originals} originals of that time; find"
+        yield lines.of(Level.WARN, f"{text} out whether this is a copy, what changes records, or who repeats", untold)
+    if silent := [name for name, one in topics.items() if not one.originals]:
+        text = "no record there yet, or its origin has none of these records any more, or did not answer in time"
+        yield lines.of(Level.SKIP, text, silent)
+    if right:
+        count = sum(len(topics[name].matches) for name in right)
+        says = " and ".join(("order", *mirror.keeps)) if mirror.order == "kept" else "keeps"
+        yield lines.of(Level.OK, f"{count} copies have originals, and {says} hold as the file says", right)
 
 
-def _aliens(topics: _Topics, lines: Lines) -> Iterator[Finding]:
-    if bad := _where(topics, lambda one: one.aliens):
-        count, of_all = sum(map(len, bad.values())), sum(one.copies for name in bad for one in topics[name])
-        first = next(iter(bad.values()))[0].content.offset
-        text = f"{count} of {of_all} have key and value of no original, first at offset {first}: unread by everyone"
-        yield lines.of(Level.WARN, f"{text}; find out what changes records, or who writes to the copy", bad)
-
-
-def _nothing_found(none: _Topics, lines: Lines) -> Iterator[Finding]:
-    alike = {name for name, some in none.items() if any(each.are_alike for each in some)}
-    if alike:
-        text = "hardly any has a key and value of its own, so nothing shows of order and keeps, and answers are early"
-        yield lines.of(Level.WARN, f"{text} or withheld as AMBIGUOUS; have the mirror stamp headers", alike)
-    if other := none.keys() - alike:
-        copies = sum(each.copies for name in other for each in none[name])
-        originals = sum(each.originals for name in other for each in none[name])
-        text = f"none of {copies} copies has key and value of one of {originals} originals of that time"
-        yield lines.of(Level.WARN, f"{text}; find out whether this is a copy, and what changes its records", other)
-
-
-def _where(topics: _Topics, found_in: Callable[[Alike], Iterable[_Each]]) -> dict[str, list[_Each]]:
-    found = {name: [each for one in some for each in found_in(one)] for name, some in topics.items()}
+def _where(topics: _Topics, chosen: _Chosen) -> dict[str, Sequence[TailRecord]]:
+    found = {name: chosen(one) for name, one in topics.items()}
     return {name: each for name, each in found.items() if each}
 
 
-def _share(bad: Mapping[str, Sequence[Pair]], topics: _Topics) -> str:
-    return f"{sum(map(len, bad.values()))} of {sum(len(_matches(topics[name])) for name in bad)}"
+def _share(found: Mapping[str, Sequence[TailRecord]], topics: _Topics) -> str:
+    return f"{sum(map(len, found.values()))} of {sum(len(topics[name].matches) for name in found)}"
 
 
-def _matches(some: Sequence[Alike]) -> list[Pair]:
-    return [each for one in some for each in one.matches]
+def _first(found: Mapping[str, Sequence[TailRecord]]) -> int:
+    return next(iter(found.values()))[0].content.offset
 
 
-def _compared_logs(
-    config: Config, seen: Mapping[str, SeenLogs], alias: str
-) -> tuple[dict[TopicPartition, Alike], dict[str, str]]:
-    """Return how the copies at *alias* compare with originals, log by log; of other topics, by name, why not."""
+def _compared_topics(config: Config, seen: Mapping[str, SeenLogs], alias: str) -> dict[str, Alike]:
+    """Return how the copies at *alias* compare with originals, by what it calls their topic."""
     mine = seen[alias]
     origins = {s: origin for s in mine.partitions if (origin := config.origin_of(s)) not in (None, alias)}
-    found, lagging = dict[TopicPartition, Alike](), dict[str, list[TopicPartition]]()
-    for stream, origin in origins.items():
-        for place, copies in mine.logs_of(stream).items():
-            there = seen.get(str(origin))
-            if there is not None and place in there.ends:
-                found[place] = _compared(copies, there.records.get(place, ()))
-                if not found[place].matches:
-                    lagging.setdefault(str(origin), []).append(place)
-    for origin, places in lagging.items():
-        for place, originals in _around(seen[origin], mine, places).items():
-            found[place] = _compared(mine.records[place], originals) if originals else found[place]
-    found = {place: each for place, each in found.items() if each.originals}
-    compared_streams = {place.topic for place in found}
-    silent = {
-        config.names.outside(alias, stream): _NO_ORIGIN if mine.logs_of(stream) else _NO_RECORD
-        for stream in origins.keys() - compared_streams
-    }
-    return found, silent
+    found = {config.names.outside(alias, stream): Alike() for stream in origins}
+    for origin in {*origins.values()} & seen.keys():
+        there = seen[str(origin)]
+        logs = {place: each for s in origins if origins[s] == origin for place, each in mine.logs_of(s).items()}
+        compared = {place: _compared(each, there.records.get(place, ())) for place, each in logs.items()}
+        lagging = [place for place, one in compared.items() if not one.matches and place in there.ends]
+        for place, originals in _around(there, logs, lagging).items():
+            compared[place] = _compared(logs[place], originals) if originals else compared[place]
+        for place, one in compared.items():
+            if one.originals:
+                found[config.names.outside(alias, place.topic)] += one
+    return found
 
 
 def _around(
-    there: SeenLogs, mine: SeenLogs, places: list[TopicPartition]
+    there: SeenLogs, copies: Mapping[TopicPartition, Sequence[TailRecord]], places: Sequence[TopicPartition]
 ) -> Mapping[TopicPartition, Sequence[TailRecord]]:
     """Return originals around the time of the oldest copies that were read, each log in its order."""
-    times = {place: mine.records[place][0].content.timestamp_ms for place in places}
+    if not places:
+        return {}
     try:
-        near = there.reader.offsets_at(times)
+        near = there.reader.offsets_at({place: copies[place][0].content.timestamp_ms for place in places})
         ranges = {}
         for place, offset in near.items():
             ends = there.ends[place]
@@ -216,34 +166,34 @@ def _compared(copies: Sequence[TailRecord], originals: Sequence[TailRecord]) -> 
     Only what is certain: an original with the same key and value that has no other one like it, or whose time alone is
     the copy's.
     """
-    by_content: dict[_Content, list[TailRecord]] = defaultdict(list)
+    by_content: dict[tuple[bytes | None, bytes | None], list[TailRecord]] = defaultdict(list)
     for each in originals:
         by_content[each.content.key, each.content.value].append(each)
-    matches, rows, is_any = list[Pair](), list[int](), False
+    matches, rows, aliens = list[Pair](), list[int](), list[TailRecord]()
     for row, copy in enumerate(copies):
         found = by_content.get((copy.content.key, copy.content.value), [])
-        is_any = is_any or bool(found)
         if len(found) > 1:
             found = [each for each in found if each.content.timestamp_ms == copy.content.timestamp_ms]
         if len(found) == 1:
             matches.append(Pair(copy, found[0]))
             rows.append(row)
-    aliens = [
-        each
-        for number, (row, end) in enumerate(pairwise(rows))
+    for (first, end), (before, behind) in zip(pairwise(rows), pairwise(matches), strict=True):
         # Where the mirror goes back it may send what is older than all originals around.
-        if matches[number].original.content.offset < matches[number + 1].original.content.offset
-        for each in copies[row:end]
-        if (each.content.key, each.content.value) not in by_content
-    ]
-    return Alike(len(copies), len(originals), matches, aliens, is_any and not matches)
+        if before.original.content.offset < behind.original.content.offset:
+            aliens += [c for c in copies[first:end] if (c.content.key, c.content.value) not in by_content]
+    return Alike(len(copies), len(originals), tuple(matches), tuple(_late(matches)), tuple(aliens))
 
 
-def _added_headers(matches: Sequence[Pair]) -> list[str]:
-    """Return the names of headers that most copies have and their originals lack."""
-    counted = Counter(
-        name
-        for copy, original in matches
-        for name in {name for name, _ in copy.content.headers} - {name for name, _ in original.content.headers}
-    )
-    return sorted(name for name, count in counted.items() if 2 * count > len(matches))
+def _late(matches: Sequence[Pair]) -> Iterator[TailRecord]:
+    """Yield copies behind one of a later original, unless their original or an older one than the first came before.
+
+    A mirror that goes back sends what it has sent before. What it sent before the first copy here nobody can tell, so
+    it errs to in order.
+    """
+    seen, latest = set[int](), -1
+    for copy, original in matches:
+        offset = original.content.offset
+        if matches[0].original.content.offset < offset < latest and offset not in seen:
+            yield copy
+        latest = max(latest, offset)
+        seen.add(offset)
