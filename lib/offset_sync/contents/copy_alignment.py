@@ -33,14 +33,8 @@ _NOT_SOONER_MS = 3_600_000
 """A log whose copies have no originals after that is not read again at once: they have none."""
 
 
-class Mirrored(NamedTuple):
-    """What is known of the mirror: at which cluster the originals of a log are, and its *settings*.
-
-    *origin_of* is None where nobody says so, or where nobody reads that log any more.
-    """
-
-    origin_of: Callable[[ClusterPartition], str | None]
-    settings: Settings
+OriginOf = Callable[[ClusterPartition], str | None]
+"""At which cluster the originals of a log are; None where nobody says so, or where nobody reads that log any more."""
 
 
 class Lookups(NamedTuple):
@@ -74,8 +68,11 @@ class CopyAlignment:
     Of each log that is followed the state is kept whose decisions are in the tables.
     """
 
-    def __init__(self, tables: TableStore, file: KeptAlignments, lookups: Lookups, mirrored: Mirrored) -> None:
-        self._tables, self._file, self._lookups, self._mirrored = tables, file, lookups, mirrored
+    def __init__(
+        self, tables: TableStore, file: KeptAlignments, lookups: Lookups, origin_of: OriginOf, settings: Settings
+    ) -> None:
+        self._tables, self._file, self._lookups = tables, file, lookups
+        self._origin_of, self._settings = origin_of, settings
         self._incoming: list[pa.Table] = []
         self._lock = threading.Lock()
         self._origins: dict[ClusterPartition, ClusterPartition] = {}
@@ -134,7 +131,7 @@ class CopyAlignment:
         self._is_begun = True
 
     def _note(self, log: ClusterPartition) -> None:
-        origin = self._mirrored.origin_of(log)
+        origin = self._origin_of(log)
         if origin not in (None, log.cluster):
             self._origins[log] = ClusterPartition(str(origin), *log.topic_partition)
 
@@ -174,7 +171,7 @@ class CopyAlignment:
         for log, origin in originals.items():
             kept = self._kept.get(log)
             kept = kept if kept is not None and kept.lives_ms == lives_ms[log] else None
-            follower = follower_of(known, log, origin, kept, self._mirrored.settings)
+            follower = follower_of(known, log, origin, kept, self._settings)
             if follower is not None:
                 self._followed[log] = _Followed(follower, origin, lives_ms[log], known.doubts.get(log, ALIGNED))
                 self._kept[log] = Kept(follower.state, lives_ms[log])
@@ -210,7 +207,7 @@ class CopyAlignment:
         known, written = self._followed[log], self._kept[log].state
         forgotten = known.follower.state.reach.first_needed - known.log_start
         is_lately = now_ms - self._read_again_ms.get(log, -_NOT_SOONER_MS) < _NOT_SOONER_MS
-        if is_lately or not decision.may_be_older(forgotten, self._mirrored.settings.entry):
+        if is_lately or not decision.may_be_older(forgotten, self._settings.entry):
             return False
         logger.warning(
             "clusters.%s: %s-%d: copies of records that were forgotten: the originals are read again, from %d on, and "

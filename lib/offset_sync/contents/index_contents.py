@@ -14,7 +14,7 @@ from offset_sync.config import Config, Mirror
 from offset_sync.config.duration import to_ms
 from offset_sync.contents.alignment.mirror import Settings
 from offset_sync.contents.content_query import ContentQuery, QueryKind
-from offset_sync.contents.copy_alignment import CopyAlignment, Lookups, Mirrored
+from offset_sync.contents.copy_alignment import CopyAlignment, Lookups
 from offset_sync.contents.known_logs import KeptAlignments
 from offset_sync.ingest.index_parts import ORIGIN_DEADLINE_S, IndexParts
 from offset_sync.ingest.query_supervisor import QuerySupervisor
@@ -59,8 +59,8 @@ class ContentQueries:
         file = KeptAlignments(parts.tables.files, config.tables.checkpoints)
         logs = MetadataFetcher(parts.admins, ORIGIN_DEADLINE_S)
         lookups = Lookups(logs, parts.incarnations, self._read_from)
-        mirrored = Mirrored(partial(origin_of, config), to_settings(config.mirror))
-        self.alignment = CopyAlignment(parts.tables, file, lookups, mirrored)
+        settings = to_settings(config.mirror)
+        self.alignment = CopyAlignment(parts.tables, file, lookups, partial(origin_of, config), settings)
 
         def queries(*, are_originals: bool) -> list[ContentQuery]:
             kind = QueryKind(are_originals, self.alignment.take, parts.progress)
@@ -119,11 +119,12 @@ class ContentQueries:
         return self.alignment.step(system_now_ms())
 
     def _align(self, ended: threading.Event) -> None:
-        wait_s, kept_at = _STEP_S, time.monotonic()
-        while not ended.wait(wait_s):
+        wait_s, kept_at, is_last = _STEP_S, time.monotonic(), False
+        while not is_last:
+            is_last = ended.wait(wait_s)
             try:
                 self._step()
-                if time.monotonic() - kept_at > _KEEP_EVERY_S:
+                if is_last or time.monotonic() - kept_at > _KEEP_EVERY_S:
                     self.alignment.save()
                     kept_at = time.monotonic()
                 wait_s = _STEP_S
@@ -133,11 +134,3 @@ class ContentQueries:
             except Exception:
                 wait_s = min(max(2 * wait_s, _FIRST_BACK_OFF_S), _LONGEST_BACK_OFF_S)
                 logger.exception("copies could not be aligned, next try in %.0f s", wait_s)
-        self._end()
-
-    def _end(self) -> None:
-        try:
-            self._step()
-            self.alignment.save()
-        except Exception as problem:  # an older state does as well
-            logger.warning("how far copies are aligned was not kept: %s", problem)

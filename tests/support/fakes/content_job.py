@@ -16,7 +16,7 @@ from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.tables import MemoryTables
 from generators.unstamped_copies import History, Int64s, fingerprints
 from offset_sync.contents.alignment.mirror import Settings
-from offset_sync.contents.copy_alignment import CopyAlignment, Lookups, Mirrored
+from offset_sync.contents.copy_alignment import CopyAlignment, Lookups
 from offset_sync.contents.known_logs import KeptAlignments
 from offset_sync.contents.rows import FINGERPRINT, PACKED_SCHEMA, FingerprintBuilder, fingerprint_rows_of, native_runs
 from offset_sync.ingest.batch_rows import ReadBatch, coverage, to_runs
@@ -65,9 +65,10 @@ class ContentJob:
         files: Any = Files()
         file = KeptAlignments(files, str(self.folder))
         logs: Any = self
-        mirrored = Mirrored(lambda _log: "dc1" if self.is_followed else None, self.settings)
         lookups = Lookups(logs, self.incarnations, self.read_from)
-        self.alignment = CopyAlignment(store, file, lookups, mirrored)
+        self.alignment = CopyAlignment(
+            store, file, lookups, lambda _log: "dc1" if self.is_followed else None, self.settings
+        )
 
     # What the clusters say
 

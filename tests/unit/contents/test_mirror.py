@@ -7,44 +7,44 @@ import pytest
 
 from offset_sync.contents.alignment.mirror import Counts, Reach, Settings, Verdict
 
+NOW = 10**10
 SETTINGS = Settings(resend_records=1_000, resend_ms=60_000, entry=5)
 
 
 def test_the_floor_is_the_newest_original_less_what_may_be_sent_again() -> None:
     reach = Reach(0).advanced(5_000, 0, 0, SETTINGS)
-    assert reach.at(SETTINGS).floor == 4_000
+    assert reach.at(NOW, SETTINGS).floor == 4_000
 
 
 def test_what_was_reached_long_ago_is_not_sent_again_however_few_records_that_is() -> None:
     reach = Reach(0).advanced(70, 0, 0, SETTINGS).advanced(80, 49_000, 50_000, SETTINGS)
-    assert reach.advanced(81, 59_999, 60_000, SETTINGS).at(SETTINGS).floor == 0
-    assert reach.advanced(81, 60_000, 60_001, SETTINGS).at(SETTINGS).floor == 70
-    assert reach.advanced(81, 110_000, 111_000, SETTINGS).at(SETTINGS).floor == 80
+    assert reach.advanced(81, 59_999, 60_000, SETTINGS).at(NOW, SETTINGS).floor == 0
+    assert reach.advanced(81, 60_000, 60_001, SETTINGS).at(NOW, SETTINGS).floor == 70
+    assert reach.advanced(81, 110_000, 111_000, SETTINGS).at(NOW, SETTINGS).floor == 80
 
 
 def test_a_mirror_that_stands_still_may_go_back_as_far_as_when_it_stopped() -> None:
     reach = Reach(0).advanced(70, 0, 0, SETTINGS).advanced(80, 60_000, 61_000, SETTINGS)
-    assert reach.at(SETTINGS).advanced(75, 10**9, 10**9, SETTINGS).at(SETTINGS).floor == 70
+    assert reach.at(NOW, SETTINGS).advanced(75, 10**9, 10**9, SETTINGS).at(NOW, SETTINGS).floor == 70
 
 
 def test_times_of_a_clock_that_was_ahead_are_forgotten() -> None:
     reach = Reach(0).advanced(70, 0, 0, SETTINGS).advanced(80, 10**9, 10**9, SETTINGS)
-    assert reach.at(SETTINGS).floor == 70
-    assert reach.until(10**9) is reach
-    right = reach.until(100_000)
-    assert right.at(SETTINGS).floor == 0
-    assert right.advanced(90, 60_000, 100_000, SETTINGS).at(SETTINGS).floor == 70
+    assert reach.at(10**9, SETTINGS).floor == 70
+    right = reach.at(100_000, SETTINGS)
+    assert right.floor == 0
+    assert right.advanced(90, 60_000, 100_000, SETTINGS).at(100_000, SETTINGS).floor == 70
 
 
 def test_the_floor_never_falls() -> None:
-    reach = Reach(0).advanced(5_000, 0, 0, SETTINGS).at(SETTINGS)
-    assert reach.at(Settings(resend_records=10_000)).floor == 4_000
+    reach = Reach(0).advanced(5_000, 0, 0, SETTINGS).at(NOW, SETTINGS)
+    assert reach.at(NOW, Settings(resend_records=10_000)).floor == 4_000
 
 
 def test_marks_are_few_whatever_comes() -> None:
     reach = Reach(0)
     for now_ms in range(0, 1_000_000, 100):
-        reach = reach.at(SETTINGS).advanced(now_ms, now_ms, now_ms, SETTINGS)
+        reach = reach.at(NOW, SETTINGS).advanced(now_ms, now_ms, now_ms, SETTINGS)
     assert len(reach.marks) < 20
     assert reach.floor == reach.newest - 1_000 - 100
 
@@ -53,9 +53,9 @@ def test_originals_are_complete_where_their_log_is_known_from_its_first_record_o
     assert Reach(0).is_complete
     late = Reach(500)
     assert not late.is_complete
-    late = late.advanced(1_499, 0, 0, SETTINGS).at(SETTINGS)
+    late = late.advanced(1_499, 0, 0, SETTINGS).at(NOW, SETTINGS)
     assert not late.is_complete
-    assert late.advanced(1_500, 0, 0, SETTINGS).at(SETTINGS).is_complete
+    assert late.advanced(1_500, 0, 0, SETTINGS).at(NOW, SETTINGS).is_complete
 
 
 def test_the_mirror_is_found_by_so_many_copies_in_ascending_order() -> None:

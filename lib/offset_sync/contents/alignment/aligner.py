@@ -71,9 +71,11 @@ class Aligner:
 
         Copies come in the order of their log. Those behind the last unique one are kept back, ``hold_ms`` at most.
         """
-        self._forget_later_than(now_ms)
-        reach = self.state.reach.at(self._settings)
-        self.state = replace(self.state, reach=reach)
+        reach = self.state.reach.at(now_ms, self._settings)
+        # Times of a clock that was ahead, as of another machine, are forgotten: errs to what may still be sent again.
+        complete_ms = self.state.complete_ms if self.state.complete_ms <= now_ms else 0
+        self.state = replace(self.state, reach=reach, complete_ms=complete_ms)
+        self._pending = replace(self._pending, read_ms=np.minimum(self._pending.read_ms, now_ms))
         self._window.append(batch.originals)
         # Of what is kept back any original that it may have is still to be found.
         self._window.forget_below(int(self._pending.from_original.min(initial=reach.floor)))
@@ -89,12 +91,6 @@ class Aligner:
         self._complete = [each for each in self._complete if each[0] > frontier]
         self.state = replace(self.state, frontier=frontier, counts=counts, complete_ms=complete_ms)
         return found
-
-    def _forget_later_than(self, now_ms: int) -> None:
-        """Forget times of a clock that was ahead, as of another machine: errs to what may still be sent again."""
-        complete_ms = self.state.complete_ms if self.state.complete_ms <= now_ms else 0
-        self.state = replace(self.state, reach=self.state.reach.until(now_ms), complete_ms=complete_ms)
-        self._pending = replace(self._pending, read_ms=np.minimum(self._pending.read_ms, now_ms))
 
     def _looked_up(self, batch: Batch, now_ms: int) -> Pending:
         copies = batch.copies

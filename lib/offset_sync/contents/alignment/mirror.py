@@ -71,27 +71,18 @@ class Reach:
         """The first original that has to be known to go on."""
         return max(self.begin, self.floor)
 
-    def until(self, now_ms: int) -> Reach:
-        """Return the same without what was noted later than *now_ms*, by a clock that was ahead. Errs to a lower floor.
-
-        By such a time of the newest copy all that the mirror may send again would be older than it may be.
-        """
-        if self.newest_ms <= now_ms and (not self.marks or self.marks[-1][0] <= now_ms):
-            return self
-        marks = tuple(each for each in self.marks if each[0] <= now_ms)
-        return replace(self, marks=marks, newest_ms=self.newest_ms if self.newest_ms <= now_ms else 0)
-
-    def at(self, settings: Settings) -> Reach:
+    def at(self, now_ms: int, settings: Settings) -> Reach:
         """Return the same with the floor for copies that come behind that of the newest original; it never falls.
 
         How late they come says nothing. A mirror that stood still for hours goes back from where it was before that,
-        and takes its time until it has sent all of it again.
+        and takes its time until it has sent all of it again. Times later than *now_ms*, by a clock that was ahead, are
+        forgotten: it errs to a lower floor.
         """
-        if self.newest < 0:
-            return self
-        old = [newest for at_ms, newest in self.marks if at_ms <= self.newest_ms - settings.resend_ms]
+        newest_ms = self.newest_ms if self.newest_ms <= now_ms else 0
+        marks = [each for each in self.marks if each[0] <= now_ms]
+        old = [newest for at_ms, newest in marks if at_ms <= newest_ms - settings.resend_ms]
         floor = max(self.floor, self.newest - settings.resend_records, *old[-1:])
-        return replace(self, floor=floor, marks=self.marks[max(len(old) - 1, 0) :])
+        return replace(self, floor=floor, newest_ms=newest_ms, marks=tuple(marks[max(len(old) - 1, 0) :]))
 
     def advanced(self, newest: int, since_ms: int, now_ms: int, settings: Settings) -> Reach:
         """Return the same after a copy of *newest* was seen that was written at *since_ms* or later."""
