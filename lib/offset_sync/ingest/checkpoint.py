@@ -150,8 +150,11 @@ class NamedCheckpoint(Checkpoint):
 
 
 def count_offsets(start: Offsets, end: Offsets) -> int:
-    """Return how many offsets lie between *start* and *end*; a partition that is not in *start* begins at 0."""
-    return sum(offset - start.get(place, 0) for place, offset in end.items())
+    """Return how many offsets lie between *start* and *end*; a partition that is not in *start* begins at 0.
+
+    The plan for a log that was cut ends before it starts: nothing is read of it, and it takes nothing from the others.
+    """
+    return sum(max(0, offset - start.get(place, 0)) for place, offset in end.items())
 
 
 def _parse(text: str) -> Offsets:
