@@ -7,6 +7,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from broker.crafted_logs import create_topics, write_log
 from broker.raw_records import RawRecord, write_raw
+from broker.segments import change_record
 from offset_sync.kafka.range_reader import OffsetRange, RangeReader
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
@@ -88,3 +89,19 @@ def test_a_record_comes_as_it_was_written(cluster: EmbeddedCluster, topic_name: 
     reader = RangeReader("dc1", {"bootstrap.servers": cluster.bootstrap_servers})
     ((found,),) = reader.read({TopicPartition(topic_name, 0): OffsetRange(0, 1)})
     assert found[1] == RecordContent(0, found[1].timestamp_ms, b"key", None, tuple(headers))
+
+
+def test_a_record_that_the_disk_has_changed_is_an_error_and_none_comes_twice(
+    cluster: EmbeddedCluster, topic_name: str
+) -> None:
+    create_topics(cluster, {topic_name: 1})
+    for number in range(5):  # a batch each
+        write_raw(cluster, (topic_name, 0), [RawRecord(-1, [], b"key", b"commit-%d" % number)])
+    change_record(cluster, topic_name, 0, b"commit-2", b"commit-9")
+    chunks = RangeReader("dc1", {"bootstrap.servers": cluster.bootstrap_servers}, SHORT_S).read(
+        {TopicPartition(topic_name, 0): OffsetRange(0, 5)}
+    )
+    found = [record.offset for _, record in next(chunks)]
+    with pytest.raises(ClusterError, match=f"{topic_name}-0 cannot be read up to offset 5"):
+        found += [record.offset for chunk in chunks for _, record in chunk]
+    assert found == [0, 1]

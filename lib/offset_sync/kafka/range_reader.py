@@ -19,8 +19,13 @@ _ENDED_S = 3.0
 """So long more is waited for where every log that is left ends before its range: a new leader may not know yet."""
 _POLL_S = 0.5
 _MOST_RECORDS = 200
-# All that is fetched ahead, of all partitions together. What retention has deleted is read over, as Spark does it.
-_WANTED = {"queued.max.messages.kbytes": "16384", "fetch.message.max.bytes": "1048576"}
+# All that is fetched ahead, of all partitions together. What retention has deleted is read over, as Spark does it. A
+# record that a disk has changed is an error, as for a Java client: by default librdkafka would not look.
+_WANTED = {"queued.max.messages.kbytes": "16384", "fetch.message.max.bytes": "1048576", "check.crcs": "true"}
+
+
+_BROKEN = ("_BAD_MSG", "_BAD_COMPRESSION", "_NOT_IMPLEMENTED")
+"""Errors of records that the client cannot read, and may go on after."""
 
 
 class OffsetRange(NamedTuple):
@@ -36,6 +41,7 @@ Chunk = list[tuple[TopicPartition, RecordContent]]
 class _Seen(NamedTuple):
     reason: str
     is_end: bool = False
+    is_broken: bool = False
 
 
 _SILENT = _Seen("no answer")
@@ -77,7 +83,7 @@ class RangeReader:
             chunk: Chunk = []
             for message in next_messages(consumer, _MOST_RECORDS, _POLL_S):
                 place = TopicPartition(str(message.topic()), int(message.partition() or 0))
-                if place in waiting and self._take(message, waiting[place], chunk, seen):
+                if place in waiting and self._take(message, waiting, chunk, seen):
                     del waiting[place]
                     consumer.incremental_unassign([ClientPartition(*place)])
             if chunk:
@@ -91,17 +97,31 @@ class RangeReader:
     def _patience_for(self, seen: Sequence[_Seen]) -> float:
         return min(_ENDED_S, self._patience) if all(each.is_end for each in seen) else self._patience
 
-    def _take(self, message: Message, wanted: OffsetRange, chunk: Chunk, seen: dict[TopicPartition, _Seen]) -> bool:
-        """Add a record that is *wanted* to *chunk*; return whether nothing of its range can come after it."""
+    def _take(
+        self,
+        message: Message,
+        waiting: dict[TopicPartition, OffsetRange],
+        chunk: Chunk,
+        seen: dict[TopicPartition, _Seen],
+    ) -> bool:
+        """Add a record that is waited for to *chunk*; return whether nothing of its range can come after it.
+
+        Each comes once: what stands before one that cannot be read the client fetches again and again.
+        """
         place, offset = TopicPartition(str(message.topic()), int(message.partition() or 0)), int(message.offset() or 0)
-        error = message.error()
+        wanted, error = waiting[place], message.error()
+        if seen[place].is_broken:
+            return False
         if error is not None:
             is_end = error.name() == "_PARTITION_EOF"
             # A broker that leads since a moment may not know yet how far its log is readable: then more will come.
-            seen[place] = _Seen(f"the log ends at offset {offset}", is_end=True) if is_end else _Seen(str(error.str()))
+            is_broken = error.name() in _BROKEN
+            reason = f"the log ends at offset {offset}" if is_end else str(error.str())
+            seen[place] = _Seen(reason, is_end, is_broken)
             return bool(is_end and offset >= wanted.end)
         if wanted.start <= offset < wanted.end:
             chunk.append((place, to_content(message)))
+            waiting[place] = wanted._replace(start=offset + 1)
         return offset >= wanted.end - 1
 
 

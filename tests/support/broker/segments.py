@@ -16,6 +16,17 @@ def keep_records(cluster: EmbeddedCluster, topic: str, partition: int, records: 
     cluster.start()
 
 
+def change_record(cluster: EmbeddedCluster, topic: str, partition: int, before: bytes, after: bytes) -> None:
+    """Let the disk have changed the bytes *before* in a log."""
+    cluster.kill()
+    (segment,) = cluster.directory.glob(f"logs/{topic}-{partition}/*.log")
+    content = segment.read_bytes()
+    assert content.count(before) == 1
+    assert len(before) == len(after)
+    segment.write_bytes(content.replace(before, after))
+    cluster.start()
+
+
 def _end_of(segment: bytes, records: int) -> int:
     """Return where the batch ends that holds the last of the first *records*; it has to end there."""
     end = last = 0
