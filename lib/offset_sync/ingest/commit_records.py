@@ -8,7 +8,7 @@ them: that is most of the time between a commit and its translation. Of more rec
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -19,12 +19,15 @@ from offset_sync.ingest.map_batches import to_sql
 from offset_sync.kafka.range_reader import Chunk, OffsetRange, RangeReader, UnreadError
 from offset_sync.model.values import TopicPartition
 
+_PATIENCE_S = 10.0
+"""A stop waits for the micro-batch in hand, and nobody waits for a stop for half a minute."""
+
 
 class CommitRecords(LogRows):
     """Reads the log of commits of the cluster *alias*; *options* are librdkafka's."""
 
     def __init__(self, alias: str, options: Mapping[str, str]) -> None:
-        super().__init__(alias, RangeReader(alias, options), offset_records)
+        super().__init__(alias, RangeReader(alias, options, _PATIENCE_S), offset_records)
         self._options = options
 
     def read(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
@@ -50,7 +53,7 @@ class _ReadShares:
     """Reads the shares whose numbers a task is given; pickled to the executors."""
 
     alias: str
-    options: Mapping[str, str]
+    options: Mapping[str, str] = field(repr=False)
     shares: Sequence[OffsetRanges]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
