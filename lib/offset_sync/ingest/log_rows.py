@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
 
+from offset_sync.ingest.checkpoint import Offsets
 from offset_sync.kafka.range_reader import Chunk, OffsetRange, RangeReader, UnreadError
 from offset_sync.model.values import RecordContent, TopicPartition
 
@@ -16,7 +17,6 @@ LAST_MS = (2**63 - 1) // 1000
 _MOST_ROWS, _MOST_BYTES = 5_000, 16 << 20
 RowsOf = Callable[[Chunk], pa.RecordBatch]
 OffsetRanges = Mapping[TopicPartition, OffsetRange]
-Offsets = Mapping[tuple[str, int], int]
 
 
 class LogRows:

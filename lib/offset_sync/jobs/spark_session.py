@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from offset_sync.config import HIDDEN_NAMES
 from offset_sync.kafka.librdkafka import check_client
 from offset_sync.model.errors import ConfigError
-from offset_sync.tables.delta.jvm import processors, silence_accumulators, start_jvm
+from offset_sync.tables.delta.jvm import processors, start_jvm
 from offset_sync.tables.delta.requirements import CHECKPOINT_FORMAT
 from offset_sync.tables.delta.self_test import check_platform
 
@@ -94,7 +94,6 @@ def open_session(name: str, *, reads_internal_topics: bool = False, clusters: in
     conf.set(reader, str(reads_internal_topics).lower())
     on_interrupt = signal.getsignal(signal.SIGINT)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
-    silence_accumulators(spark)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, on_interrupt)  # Spark's own would raise in the middle of whatever goes on
     spark.conf.set(reader, str(reads_internal_topics).lower())

@@ -17,7 +17,7 @@ from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from offset_sync.model.errors import JvmEndedError, PlatformError
 
@@ -101,14 +101,6 @@ def hear_batches(is_worth_telling: Callable[[logging.LogRecord], bool]) -> None:
 
 def _set_level(name: str, level: Any) -> None:
     java("org.apache.logging.log4j.core.config.Configurator").setLevel(name, level)
-
-
-def silence_accumulators(spark: SparkSession) -> None:
-    """Have PySpark's server of accumulators, of which nothing here makes use, say nothing when the JVM is killed.
-
-    It would print a traceback before the line that says what has happened.
-    """
-    vars(spark.sparkContext._accumulatorServer)["handle_error"] = lambda *_: None
 
 
 class DriverClasses:
