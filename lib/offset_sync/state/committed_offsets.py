@@ -91,8 +91,6 @@ class ClusterOffsets:
                 "actual_is_own": False,
                 "last_offset": ABSENT,
                 "genuine_offset": ABSENT,
-                "genuine_before": ABSENT,
-                "genuine_before_ms": ABSENT,
                 "genuine_at_ms": ABSENT,
                 "genuine_made_ms": ABSENT,
                 "genuine_epoch": ABSENT,
@@ -233,19 +231,10 @@ class ClusterOffsets:
         column, said = self.columns, _last_of_each(records.key, chosen)
         np.minimum.at(column["first_ms"], records.key[chosen], records.made_ms[chosen])
         key = records.key[said]
-        self._note_before(records, np.setdiff1d(np.flatnonzero(chosen), said), key)
         column["genuine_offset"][key] = records.offset[said]
         column["genuine_at_ms"][key] = records.committed_at_ms[said]
         column["genuine_made_ms"][key] = records.made_ms[said]
         column["genuine_epoch"][key] = records.leader_epoch[said]
-
-    def _note_before(self, records: CommitRecords, earlier: NDArray[np.intp], key: NDArray[np.intp]) -> None:
-        """Note the commit before the last one of each *key*: one of the rows *earlier*, or the last that was known."""
-        column = self.columns
-        column["genuine_before"][key] = column["genuine_offset"][key]
-        column["genuine_before_ms"][key] = column["genuine_made_ms"][key]
-        column["genuine_before"][records.key[earlier]] = records.offset[earlier]
-        column["genuine_before_ms"][records.key[earlier]] = records.made_ms[earlier]
 
     def _note_rewinds(self, records: CommitRecords, is_new: NDArray[np.bool_], is_genuine: NDArray[np.bool_]) -> None:
         """Note when a group went back: it committed less than the record before, whoever had written that."""

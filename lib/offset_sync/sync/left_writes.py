@@ -2,19 +2,27 @@
 
 A driver commits first and records afterwards. What it leaves in between matches no write that is known to the next one,
 and would count as the group's own: its cluster would be the home, as long as the group commits nowhere else. So at a
-start after such an end a commit counts as ours if it is the answer to one of the last commits elsewhere, and the group
-has no members there::
+start after such an end a commit counts as ours if it is the answer to the last commit elsewhere, and the group has no
+members there::
 
     dc1    the group commits 100
     dc2                           we commit 102, and die        102 = t(100), and nobody reads there: ours
 
+What was answered may be known no more: the group has committed again since, or the index has grown. Then the answer
+lies between the last one that is recorded and the one to the newest commit, for both only grow::
+
+    dc1    100          150                   200, 250          home, and nobody else commits
+    dc2        102          154, and we die                     102 is recorded, t(250) = 257: 154 is ours
+
+This holds at the group's home alone, where no other cluster is active, and for commits of the driver's last moments.
+
 An answer below the target's log start was written as that log start, which has moved on since: so does what lies
 between count as ours. A reset to there while nobody drove is forgotten: what it repeats is there no more.
 
-Not an answer that is recorded as given: its record was read. Nor one to a commit that another one had followed long
-before: we answer the newest. So a reset to an earlier position is the group's own.
+Not an answer that is recorded as given: its record was read. So a reset to an earlier position is the group's own.
 
-Errs to the group's own: of three commits that were answered in the driver's last moments the first may be forgotten.
+What is taken for ours wrongly is a reset to what its group has read elsewhere: the target is set to the answer again.
+Errs to the group's own: a driver that goes back with the group, and dies before it records that, may be forgotten.
 """
 
 from __future__ import annotations
@@ -29,24 +37,22 @@ from offset_sync.state.column_store import ColumnStore
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import IS_HELD, LastTranslations
 from offset_sync.state.snapshot import Snapshot, frontiers
+from offset_sync.state.source_memory import OF_OURS
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translation import Pair
 from offset_sync.state.translator import Translator
 from offset_sync.sync.reconciliation import Fetcher
 from offset_sync.translate.given_offsets import GivenOffsets
+from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 
 PATIENCE_S = 3.0
 """So long the commits of the other clusters are waited for: theirs may come with a micro-batch beside."""
-_LAST = (
-    ("actual_offset", "actual_made_ms"),
-    ("genuine_offset", "genuine_made_ms"),
-    ("genuine_before", "genuine_before_ms"),
-)
+_LAST = (("actual_offset", "actual_made_ms"), ("genuine_offset", "genuine_made_ms"))
 """What may have been answered last, and when it was committed."""
 _BEFORE = -2
-_LATEST_MS = 30_000
-"""So long after a commit the one before it may still have been answered."""
+_LAST_MOMENTS_MS = 30_000
+"""So long after a driver has recorded anything it may have written what it has not recorded."""
 
 
 class LeftWrites:
@@ -85,10 +91,13 @@ class LeftWrites:
             keys = keys[state.keys.is_included(keys) & (column["last_offset"][keys] != ABSENT)]
             commits = np.stack([column[name][keys] for name, _ in _LAST])
             times = np.stack([column[name][keys] for _, name in _LAST])
-            recorded = _recorded(state.last(source, target), column, keys, commits)
+            last = state.last(source, target)
+            recorded = _recorded(last, column, keys, commits)
+            given = self._given(source, last, keys)
             partitions = state.keys.partitions_of(keys)
             if not partitions:
                 return found
+            alive_ms = self._alive_ms()
             known_to, asked_at_ms = frontiers(state.index, [target, source], set(partitions)), state.now_ms()
         snapshot = Snapshot(self._fetcher.fetch([target, source], partitions), known_to, asked_at_ms)
         pair = Pair(state.last(source, target), source, target, snapshot, state.now_ms())
@@ -100,11 +109,24 @@ class LeftWrites:
                 mine = times[:, place[number]]
                 is_answer = (least[:, number] <= offset[row]) & (offset[row] <= most[:, number])
                 is_answer &= mine <= made_ms[row]
+                if made_ms[row] <= alive_ms + _LAST_MOMENTS_MS:
+                    is_answer |= (given[place[number]] < offset[row]) & (offset[row] <= most[:, number])
                 is_answer &= recorded[:, place[number]] != _BEFORE
                 is_answer &= recorded[:, place[number]] != offset[row]
-                is_answer[-1] &= mine[-2] > made_ms[row] - _LATEST_MS
                 found[row] = is_answer.any()
         return found
+
+    def _given(self, source: str, last: LastTranslations, keys: KeyRows) -> Int64s:
+        """Return the last answers that are recorded, of keys at home at *source*; above all offsets where none is."""
+        homes = self._state.homes_of(keys)
+        is_at_home = homes.home == list(self._state.offsets.clusters).index(source)
+        wanted, outcome = (last.columns[name][keys] for name in ("wanted", "outcome"))
+        return np.where(is_at_home & ~homes.is_contested & IS_HELD[outcome] & (wanted >= 0), wanted, NO_LIMIT)
+
+    def _alive_ms(self) -> int:
+        """Return when the driver before has recorded an answer last, by its clock."""
+        times = [self._state.last(*pair).columns["restored_ms"] for pair in self._state.last_translations]
+        return max((int(each[each != OF_OURS].max(initial=ABSENT)) for each in times), default=ABSENT)
 
     def _translated(self, pair: Pair, partition: TopicPartition, commits: Int64s) -> tuple[Int64s, Int64s]:
         """Return between what the answers to *commits* of keys were, all of shape (kinds, keys); ABSENT: there is none.
@@ -135,6 +157,4 @@ def _recorded(last: LastTranslations, column: ColumnStore, keys: KeyRows, commit
         found[kind] = np.where(
             column[name][keys] < at_ms, _BEFORE, np.where(column[name][keys] == at_ms, wanted, ABSENT)
         )
-    is_newest = column["genuine_at_ms"][keys] <= at_ms
-    found[-1] = np.where(is_newest, _BEFORE, np.where(answered == commits[-1], wanted, ABSENT))
     return np.where(is_answered, found, ABSENT)

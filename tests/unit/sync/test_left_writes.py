@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from fakes.clusters import MemoryEnds
+from fakes.next_driver import begin_anew_by_the_tables
 from fakes.reconciler_site import ORDERS, Site, mirrored_site
-from offset_sync.model.values import GroupPartition
+from offset_sync.model.values import GroupPartition, Outcome
 from offset_sync.state.translator import Translator
 from offset_sync.sync.left_writes import LeftWrites
 
@@ -61,16 +62,55 @@ def test_another_answer_to_the_commit_that_was_answered_last_is_ours() -> None:
     assert is_ours(site, 10)
 
 
-@pytest.mark.parametrize(("later_ms", "may_be_earlier"), [(1_000, True), (5 * MINUTE_MS, False)])
-def test_of_two_commits_the_earlier_may_have_been_answered_last_only_in_the_last_moments(
-    later_ms: int, may_be_earlier: bool
-) -> None:
-    site = answered_site(3)
-    site.commit("X", "g", 6)
-    site.commit("X", "g", 8)
+def next_site(*offsets: int) -> Site:
+    """Return a site whose driver died after it recorded the answer to 3, which is 5; X goes on to *offsets*."""
+    site = mirrored_site()
+    site.commit("X", "g", 3)
+    site.reconcile()
+    begin_anew_by_the_tables(site)
+    for offset in offsets:
+        site.commit("X", "g", offset)
     site.read_all()
-    assert is_ours(site, 10, later_ms)
-    assert is_ours(site, 8, later_ms) == may_be_earlier
+    return site
+
+
+def test_what_lies_between_the_recorded_answer_and_the_one_to_the_newest_commit_is_ours() -> None:
+    """The driver answered 6, and X has committed twice since; or 8, with an index that did not reach further."""
+    site = next_site(6, 7, 8)
+    assert [offset for offset in range(13) if is_ours(site, offset)] == [6, 7, 8, 9, 10]
+
+
+def test_an_answer_that_waited_for_the_index_was_lower_than_today() -> None:
+    site = next_site()
+    last = site.state.last("X", "Y")
+    last.columns["wanted"][:] = 3  # what was indexed ended there
+    assert [offset for offset in range(13) if is_ours(site, offset)] == [4, 5]
+
+
+def test_only_what_was_written_in_the_last_moments_of_the_driver_before_may_lie_between() -> None:
+    site = next_site(6, 8)
+    assert is_ours(site, 9, later_ms=29_000)
+    assert not is_ours(site, 9, later_ms=31_000)
+
+
+def test_nothing_lies_between_where_another_cluster_is_active_or_is_the_home() -> None:
+    """Two readers with one id: what the second one commits is never taken for ours, whatever the first one reads."""
+    site = next_site(6, 8)
+    site.state.homes.silence_ms = MINUTE_MS
+    rows = site.offsets.ids([GroupPartition("g", *ORDERS)])
+    assert is_ours(site, 9)
+    site.state.homes.note_commits("Y", rows, np.array([site.clock_ms[0] - 1_000]))
+    assert not is_ours(site, 9)
+    site.state.homes.silence_ms = 0
+    site.state.homes.note_commits("Y", rows, np.array([site.clock_ms[0] + 1_000]))
+    assert not is_ours(site, 9)
+
+
+def test_nothing_lies_between_where_no_answer_is_recorded_as_held() -> None:
+    site = next_site(6, 8)
+    site.state.last("X", "Y").columns["outcome"][:] = int(Outcome.FAILED)
+    assert not is_ours(site, 9)
+    assert is_ours(site, 10)
 
 
 @pytest.mark.parametrize(("offset", "is_so"), [(9, False), (10, True), (11, True), (12, True), (13, False)])
