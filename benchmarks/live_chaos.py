@@ -89,7 +89,7 @@ def report(traffic: Traffic, stage: Stage, lines: Sequence[str]) -> int:
     print("drivers: " + ", ".join(f"{each.started} × {job}" for job, each in stage.drivers.items()))
     by_itself = [line for drivers in stage.drivers.values() for line in drivers.ended_by_itself]
     print(f"ended by themselves: {len(by_itself)}", *by_itself, sep="\n")
-    wrong = [*traffic.observer.violations, *stage.violations()]
+    wrong = [*traffic.observer.violations, *stage.violations(), *traffic.standstills]
     print(f"violations: {len(wrong)}", *wrong, sep="\n")
     print(f"not exact {EXACT_WITHIN_S:.0f} s after quiet: {len(lines)}", *lines, sep="\n", flush=True)
     return 1 if wrong or lines else 0

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from offset_sync_demo.kafka.clients import CLIENT_ERRORS, Endpoint, Partition, Received, client_options, discard
 from offset_sync_demo.load.rate import Pace
@@ -75,6 +75,7 @@ class ProducingThread:
         self._thread = threading.Thread(target=self._run, name=f"produce-{cluster.alias}", daemon=True)
         self._flush_seconds = 0.0
         self._is_busy = False
+        self._lost: KafkaError | None = None
         self.acknowledged: dict[Partition, RecordLog] = {}
         self.aborted: dict[Partition, RecordLog] = {}
         self.last_error: str | None = None
@@ -120,8 +121,15 @@ class ProducingThread:
         )
 
     def _produce(self, producer: Producer) -> None:
-        """Produce until the thread is asked to stop; raises one of CLIENT_ERRORS when the producer is lost."""
+        """Produce until the thread is asked to stop; raises one of CLIENT_ERRORS when the producer is lost.
+
+        It is as soon as a record was not delivered: an idempotent producer of librdkafka may deliver none any more
+        then, whether its broker is back or not.
+        """
+        self._lost = None
         while not self._stopping.wait(_TICK_SECONDS):
+            if self._lost is not None:
+                raise KafkaException(self._lost)
             self._is_busy = True  # before the shares are asked for: see is_quiet
             for feed in self._feeds:
                 self._send_due(feed, producer)
@@ -140,7 +148,7 @@ class ProducingThread:
         if error is None:
             _keep(self.acknowledged, identity, cast(Received, message))
         else:
-            self.last_error = error.str()
+            self._lost = error
 
 
 class TransactionThread(ProducingThread):

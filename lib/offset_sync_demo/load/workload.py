@@ -59,7 +59,11 @@ class Producers:
 
     def count(self) -> int:
         """Return how many records were acknowledged until now, over all clusters."""
-        return sum(len(log) for thread in self._all_threads() for log in list(thread.acknowledged.values()))
+        return sum(map(self.count_at, self._threads))
+
+    def count_at(self, alias: str) -> int:
+        """Return how many records a cluster has acknowledged until now."""
+        return sum(len(log) for thread in self._threads[alias] for log in list(thread.acknowledged.values()))
 
     def errors(self) -> dict[str, str]:
         """Return the last error of each cluster that had one."""

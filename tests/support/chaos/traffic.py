@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 from chaos.groups import Groups, homes
 from chaos.observer import Observer
@@ -23,6 +24,8 @@ SYNCING = "every log is read up to its end: syncing"
 _SHARES = {"only-dc1": {"dc1": 1.0}, "only-dc2": {"dc2": 1.0}}
 _RATE = 20.0
 _TELL_S = 15.0
+_STILL_S = 60.0
+"""No fault keeps a cluster from acknowledging records for so long: who produced has stopped, and nothing is tried."""
 _BEGAN = time.monotonic()
 
 
@@ -40,6 +43,8 @@ class Traffic:
     groups: Groups
     observer: Observer
     producers: Producers
+    standstills: list[str] = field(default_factory=list)
+    _is_over: threading.Event = field(default_factory=threading.Event)
 
     @classmethod
     def between(cls, clusters: Mapping[str, EmbeddedCluster], seed: int) -> Traffic:
@@ -58,10 +63,12 @@ class Traffic:
         self.producers.start()
         self.observer.start()
         self.groups.start(lambda alias, place: self.observer.contents.log(alias, place).read_to)
-        threading.Thread(target=self._tell, daemon=True).start()
+        for run in (self._tell, *(partial(self._watch, alias) for alias in self.clusters)):
+            threading.Thread(target=run, daemon=True).start()
 
     def stop_writing(self) -> None:
         """Return when no group commits and no record is under way any more."""
+        self._is_over.set()
         self.groups.stop()
         self.producers.set_share({})
         for alias in self.clusters:
@@ -86,3 +93,11 @@ class Traffic:
         while True:
             time.sleep(_TELL_S)
             say(self.told())
+
+    def _watch(self, alias: str) -> None:
+        known = 0
+        while not self._is_over.wait(_STILL_S):
+            known, before = self.producers.count_at(alias), known
+            if known == before:
+                self.standstills.append(f"{alias} acknowledged no record for {_STILL_S:.0f} s")
+                say(self.standstills[-1])
