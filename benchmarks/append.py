@@ -22,8 +22,8 @@ from pyspark.sql import SparkSession
 from results import save
 
 from offset_sync.jobs.spark_session import open_session
+from offset_sync.spark.jvm import java
 from offset_sync.tables.catalog import OFFSET_COMMITS
-from offset_sync.tables.delta.jvm import java
 from offset_sync.tables.store import TableStore
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -30,10 +30,10 @@ from results import save
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.values import OffsetWrite, Outcome, Rule
+from offset_sync.spark.jvm import start_jvm
 from offset_sync.state.fence import OpenFence
 from offset_sync.sync.groups_at_once import GroupsAtOnce
 from offset_sync.sync.offset_writer import write_offsets
-from offset_sync.tables.delta.jvm import start_jvm
 from offset_sync_demo.kafka.brokers import running_clusters
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -15,8 +15,8 @@ from fakes.clock import HandClock
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.partition_answer import Committed
 from offset_sync.model.values import TopicPartition
+from offset_sync.spark.jvm import start_jvm
 from offset_sync.sync.groups_at_once import WORTH_IT, GroupsAtOnce
-from offset_sync.tables.delta.jvm import start_jvm
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from offset_sync.tables.delta.self_test import REMEDY
+from offset_sync.spark.platform import REMEDY
 
 REPO = Path(__file__).resolve().parents[2]
 JARS = REPO / "jars" / "spark"
@@ -95,11 +95,11 @@ def test_a_jar_of_another_version_and_one_that_is_missing_end_the_job_with_one_l
 
 
 def test_a_class_that_is_missing_is_missed_before_a_table_is_touched(installation: Installation) -> None:
-    missing = "org/apache/spark/sql/delta/DeltaLog"
-    other = installation.replace(DELTA_SPARK, without(f"{missing}.class"))
+    missing = "io/delta/sql/DeltaSparkSessionExtension"
+    installation.replace(DELTA_SPARK, without(f"{missing}.class"))
     code, out, lines = installation.run("index_records", "--log-format", "json")
     said = json.loads(lines[-1])["msg"]
-    assert said.startswith(f"expected delta-spark 4.4.0, found 4.4.0 in {other}: ")
+    assert said.startswith("expected delta-spark 4.4.0, found none: java.lang.ClassNotFoundException: ")
     assert said.endswith(f"{missing.replace('/', '.')}; {REMEDY}")
     assert (code, out, "Traceback" in "".join(lines)) == (1, "", False)
     assert not (installation.folder / "tables").exists()

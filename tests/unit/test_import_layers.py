@@ -1,4 +1,4 @@
-"""The thirteen rooms of the package: an import against the arrows fails here, with its place.
+"""The fourteen rooms of the package: an import against the arrows fails here, with its place.
 
 A room may import what lies on a lower level, and itself; nothing beside it and nothing above. An inner room is part of
 another one and has a level and libraries of its own.
@@ -36,7 +36,8 @@ ROOMS = {
     "config": room(2, "pydantic pydantic_core yaml"),
     "translate": room(2, "numpy"),
     "kafka": room(2, "confluent_kafka"),
-    "tables": room(2, "delta deltalake duckdb numpy py4j pyarrow pyspark"),
+    "spark": room(2, "py4j pyspark"),
+    "tables": room(2, "delta deltalake duckdb numpy pyarrow pyspark"),
     "state": room(3, "numpy pyarrow"),
     "ingest": room(4, "numpy pyarrow pyspark"),
     "sync": room(4, "numpy pyarrow pyspark"),
@@ -82,11 +83,11 @@ WITHOUT = {
 }
 
 # Behind one door each: what pyspark and py4j keep to themselves, names of the JVM's classes, and C.
-DOOR_OF_THE_JVM = "tables.delta.jvm"
+DOOR_OF_THE_JVM = "spark.jvm"
 INSIDE_PYSPARK = re.compile(
     r"_(jvm|jsc|jdf|jseq|jmap|jcols|jreader|jwrite|jrdd|jconf|jsparkSession|gateway|ensure_\w+)"
 )
-BEHIND_IT = "tables.delta"
+BEHIND_IT = "spark"
 KAFKAS_OWN_CLIENT = "sync.groups_at_once"
 """The only other one that asks the door for classes."""
 JVM_CLASS = re.compile(r"(io|org)\.[\w.]+\.[A-Z]\w*(\$\w*)?")

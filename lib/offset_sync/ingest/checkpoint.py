@@ -12,7 +12,7 @@ from collections.abc import Collection
 from offset_sync.config.stream_names import Names
 from offset_sync.ingest.checkpoint_repair import repair_checkpoint
 from offset_sync.model.errors import TableError
-from offset_sync.tables.delta.requirements import CHECKPOINT_FORMAT
+from offset_sync.spark import CHECKPOINT_FORMAT
 from offset_sync.tables.files import Files
 
 Offsets = dict[tuple[str, int], int]

@@ -13,7 +13,7 @@ import logging
 import uuid
 
 from offset_sync.model.errors import TableError
-from offset_sync.tables.delta.requirements import CHECKPOINT_FORMAT
+from offset_sync.spark import CHECKPOINT_FORMAT
 from offset_sync.tables.files import Files
 
 logger = logging.getLogger(__name__)

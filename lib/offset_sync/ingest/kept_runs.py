@@ -26,9 +26,9 @@ from offset_sync.ingest.refuted_runs import LogEnds, RefuteBeyond
 from offset_sync.ingest.run_builder import CUT_SCHEMA
 from offset_sync.ingest.signed_rows import ATTEMPT, Signed
 from offset_sync.model.values import TopicPartition
+from offset_sync.spark.jvm import release
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
 from offset_sync.tables.definition import Table
-from offset_sync.tables.delta.jvm import release
 
 _UNCHECKED = "rows of another attempt of a task than those that were checked: the micro-batch is repeated"
 

@@ -21,7 +21,7 @@ from offset_sync.ingest.query_catch_up import has_caught_up
 from offset_sync.ingest.query_errors import failure_of, first_line
 from offset_sync.ingest.query_start import QueryStart, QueryStarter
 from offset_sync.model.errors import TakenOverError
-from offset_sync.tables.delta.jvm import hear_batches, silence_batches
+from offset_sync.spark.jvm import hear_batches, silence_batches
 
 logger = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from offset_sync.jobs.log_format import tell
 from offset_sync.model.errors import JvmEndedError
-from offset_sync.tables.delta.jvm_end import is_connection_lost, jvm_exit_code
+from offset_sync.spark.jvm_end import is_connection_lost, jvm_exit_code
 
 logger = logging.getLogger(__name__)
 SIGNALS = (signal.SIGTERM, signal.SIGINT)

@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from offset_sync.config import HIDDEN_NAMES
 from offset_sync.kafka.librdkafka import check_client
 from offset_sync.model.errors import ConfigError
-from offset_sync.tables.delta.jvm import processors, start_jvm
-from offset_sync.tables.delta.requirements import CHECKPOINT_FORMAT
-from offset_sync.tables.delta.self_test import check_platform
+from offset_sync.spark import CHECKPOINT_FORMAT
+from offset_sync.spark.jvm import processors, start_jvm
+from offset_sync.spark.platform import check_platform
 
 logger = logging.getLogger(__name__)
 _REQUIRED = {

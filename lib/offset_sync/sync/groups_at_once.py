@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from offset_sync.kafka.partition_answer import PartitionAnswer
-from offset_sync.tables.delta.jvm import JavaError, is_connection_lost, java
+from offset_sync.spark.jvm import JavaError, is_connection_lost, java
 
 logger = logging.getLogger(__name__)
 WORTH_IT = 16

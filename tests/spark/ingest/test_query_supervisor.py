@@ -18,8 +18,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.ingest import query_supervisor
 from offset_sync.ingest.query_supervisor import QuerySupervisor
-from offset_sync.tables.delta import jvm
-from offset_sync.tables.delta.jvm import java
+from offset_sync.spark import jvm
+from offset_sync.spark.jvm import java
 
 PATIENCE_S = 60.0
 Batch = Callable[[DataFrame, int], None]

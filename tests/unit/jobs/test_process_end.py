@@ -24,7 +24,7 @@ from types import SimpleNamespace
 from pyspark import SparkContext
 from offset_sync.model.errors import JvmEndedError
 from offset_sync.jobs.runner import job_arguments, run_job
-from offset_sync.tables.delta import jvm as door
+from offset_sync.spark import jvm as door
 
 def ready(): print("ready", flush=True)
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from offset_sync.jobs.translation.offsets import OffsetTable, to_offsets
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.values import ABSENT
-from offset_sync.tables.delta.requirements import CHECKPOINT_FORMAT
+from offset_sync.spark import CHECKPOINT_FORMAT
 
 SOURCE = "source"
 """The column that says which source of the query an offset is of, counted from 0."""

@@ -20,4 +20,4 @@ def is_connection_lost(problem: BaseException | None) -> bool:
 
 
 def _door() -> ModuleType | None:
-    return sys.modules.get("offset_sync.tables.delta.jvm")
+    return sys.modules.get("offset_sync.spark.jvm")

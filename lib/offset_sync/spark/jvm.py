@@ -1,0 +1,113 @@
+"""The door to the driver's JVM: nothing else in the package touches what pyspark and py4j keep to themselves.
+
+Classes are asked for by name with :func:`java`. What is called on them is no public interface of Spark, so
+``platform.py`` compares versions when a job starts.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeAlias
+
+from py4j.java_gateway import JavaClass
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark import SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import DataFrame
+
+from offset_sync.model.errors import JvmEndedError, PlatformError
+
+JavaError: TypeAlias = Py4JJavaError
+"""An exception of the JVM, as every call into it may raise."""
+
+
+def start_jvm() -> None:
+    """Start the driver's JVM unless it runs; there need not be a session yet. Raises JvmEndedError where it ends."""
+    try:
+        SparkContext._ensure_initialized()
+    except PySparkRuntimeError as problem:
+        raise JvmEndedError("Java ended while it was starting; the lines before say why") from problem
+
+
+def jvm_exit_code() -> int | None:
+    """Return how the driver's JVM has ended, None as long as it runs or is not the child of this process."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    return None if process is None else process.poll()
+
+
+def is_connection_lost(problem: BaseException | None) -> bool:
+    """Return whether *problem* comes of a connection to the JVM that has broken."""
+    while problem is not None:
+        if isinstance(problem, (Py4JNetworkError, ConnectionError)) or type(problem) is Py4JError:
+            return True
+        problem = problem.__cause__ or problem.__context__
+    return False
+
+
+def java(name: str) -> Any:
+    """Return the class *name*, for its static methods or to make an object of it; raises PlatformError without it."""
+    return _class(SparkContext._jvm, name)
+
+
+@cache
+def _class(jvm: Any, name: str) -> Any:
+    """Return a class, kept: asking for it is a question to the JVM."""
+    found = getattr(jvm, name)
+    if not isinstance(found, JavaClass):
+        raise PlatformError(f"{name}: not on Spark's class path; run 'make install'")
+    return found
+
+
+def release(frame: DataFrame) -> None:
+    """Let the executors forget the rows of a local checkpoint; otherwise they keep them until Java looks for garbage.
+
+    Whoever reads *frame* later fails.
+    """
+    frame._jdf.queryExecution().logical().rdd().unpersist(False)
+
+
+def processors() -> int:
+    """Return what ``*`` in ``local[*]`` stands for; Java knows of a container's limits."""
+    return int(java("java.lang.Runtime").getRuntime().availableProcessors())
+
+
+_BATCHES = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution"
+
+
+def silence_batches(is_worth_telling: Callable[[logging.LogRecord], bool]) -> None:
+    """Keep the end of a micro-batch that was asked for out of the logs: Spark would print it over two screens.
+
+    What py4j has to say of it in Python is told only where *is_worth_telling*. Until :func:`hear_batches`.
+    """
+    _set_level(_BATCHES, java("org.apache.logging.log4j.Level").OFF)
+    logging.getLogger("py4j.clientserver").addFilter(is_worth_telling)
+
+
+def hear_batches(is_worth_telling: Callable[[logging.LogRecord], bool]) -> None:
+    """Take back what :func:`silence_batches` has done."""
+    _set_level(_BATCHES, None)  # that of the loggers above it
+    logging.getLogger("py4j.clientserver").removeFilter(is_worth_telling)
+
+
+def _set_level(name: str, level: Any) -> None:
+    java("org.apache.logging.log4j.core.config.Configurator").setLevel(name, level)
+
+
+def version_and_jar(name: str) -> tuple[str, str]:
+    """Return the version of the jar that a class is from, by its manifest, else by its name, else ""; and its path.
+
+    Raises LookupError, with what Java says, where the class or one that it needs is missing.
+    """
+    loader = java("java.lang.Thread").currentThread().getContextClassLoader()
+    try:
+        found = loader.loadClass(name)
+    except JavaError as problem:
+        raise LookupError(str(problem.java_exception.toString())) from problem
+    source, package = found.getProtectionDomain().getCodeSource(), found.getPackage()
+    path = "" if source is None else str(source.getLocation().getPath())
+    in_manifest = None if package is None else package.getImplementationVersion()
+    in_name = re.search(r"-(\d[\w.+-]*)\.jar$", path)
+    return str(in_manifest or (in_name[1] if in_name else "")), path

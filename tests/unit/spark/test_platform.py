@@ -1,0 +1,101 @@
+"""What a job says when it starts on a Spark, or with jars, that it was not built with."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from offset_sync.kafka.librdkafka import CONFLUENT_KAFKA
+from offset_sync.model.errors import OffsetSyncError, PlatformError
+from offset_sync.spark.platform import JARS, PACKAGES, REMEDY, check
+
+REPO = Path(__file__).resolve().parents[3]
+
+
+def said(missing: str = "", **versions: str) -> list[str]:
+    """Return what is said where one jar is missing and some have other *versions*."""
+    name_of = {jar.a_class: jar.name for jar in JARS}
+    found = PACKAGES | {jar.name: jar.version for jar in JARS} | versions
+
+    def jar(a_class: str) -> tuple[str, str]:
+        if (name := name_of[a_class]) == missing:
+            raise LookupError(f"java.lang.ClassNotFoundException: {a_class}")
+        return found[name], f"/jars/{name}-{found[name]}.jar"
+
+    return check(lambda package: versions.get(f"python {package}", PACKAGES[package]), jar)
+
+
+def refusal(missing: str = "", **versions: str) -> str:
+    with pytest.raises(PlatformError) as refused:
+        said(missing, **versions)
+    assert isinstance(refused.value, OffsetSyncError)
+    text, remedy = str(refused.value).rsplit(REMEDY, 1)
+    assert (remedy, "\n" in text) == ("", False)
+    return text.removesuffix("; ")
+
+
+def test_what_this_was_built_with_is_taken_without_a_word() -> None:
+    assert said() == []
+
+
+@pytest.mark.parametrize("jar", [jar for jar in JARS if jar.version], ids=lambda jar: str(jar.name))
+def test_every_jar_of_another_minor_version_is_refused(jar: object) -> None:
+    name, built_with = jar.name, jar.version  # type: ignore[attr-defined]
+    assert refusal(**{name: "1.9.9"}) == f"expected {name} {built_with}, found 1.9.9 in /jars/{name}-1.9.9.jar"
+
+
+@pytest.mark.parametrize("jar", [jar.name for jar in JARS])
+def test_every_jar_that_was_left_out_is_refused_with_what_java_says(jar: str) -> None:
+    text = refusal(missing=jar)
+    assert text.startswith(f"expected {jar}")
+    assert "found none: java.lang.ClassNotFoundException: " in text
+
+
+def test_another_patch_is_taken_and_told() -> None:
+    told = "expected kafka-clients 3.9.2, found 3.9.7 in /jars/kafka-clients-3.9.7.jar"
+    assert said(**{"kafka-clients": "3.9.7"}) == [told]
+
+
+def test_all_that_is_wrong_stands_in_one_line() -> None:
+    text = refusal("delta-storage", **{"kafka-clients": "4.3.0"})
+    assert [each.split(",")[0] for each in text.split("; ")] == [
+        "expected kafka-clients 3.9.2",
+        "expected delta-storage 4.4.0",
+    ]
+
+
+def test_of_what_spark_may_bring_in_another_version_only_the_class_counts() -> None:
+    assert said(**{"commons-pool2": "2.9.0"}) == []
+
+
+@pytest.mark.parametrize("package", list(PACKAGES))
+def test_python_packages_are_held_against_their_versions_too(package: str) -> None:
+    text = f"expected the Python package {package} {PACKAGES[package]}, found "
+    assert refusal(**{f"python {package}": "4.1.1"}) == f"{text}4.1.1"
+    assert said(**{f"python {package}": ""}) == [f"{text}one of no known version"]
+
+
+def test_the_versions_are_the_pinned_ones_and_every_jar_given_to_spark_is_looked_for() -> None:
+    dependencies = ET.parse(REPO / "conf" / "jars" / "ivy.xml").iter("dependency")
+    given = [each.attrib for each in dependencies if each.attrib["conf"].startswith("spark->")]
+    pinned = {re.sub(r"(_4\.2)?_2\.13$", "", each["name"]): each["rev"] for each in given}
+    versions = {jar.name: jar.version for jar in JARS}
+    assert pinned.keys() <= versions.keys()
+    of_spark = {"spark-core", "spark-sql"}
+    compared = {jar: version for jar, version in versions.items() if version and jar not in of_spark}
+    assert compared == {jar: pinned[jar] for jar in compared}
+    assert {versions[jar] for jar in of_spark} == {pinned_packages()["pyspark"]}
+    assert pinned_packages() | PACKAGES == pinned_packages()
+    assert pinned_packages()["confluent-kafka"] == CONFLUENT_KAFKA
+
+
+def pinned_packages() -> dict[str, str]:
+    settings = configparser.ConfigParser()
+    settings.read(REPO / "setup.cfg", encoding="utf-8")
+    texts = (settings["options"]["install_requires"], settings["options.extras_require"]["spark"])
+    lines = [line for text in texts for line in text.splitlines()]
+    return dict(line.split("==") for line in lines if "==" in line)
