@@ -29,9 +29,9 @@ from results import save
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.seal import cut, seal
 from offset_sync.tables.catalog import RECORD_RUNS
+from offset_sync.tables.data_files import statistics_of
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
 from offset_sync.tables.sealed_files import PREFIX
-from offset_sync.tables.statistics import statistics_of
 from offset_sync.tables.store import TableStore
 
 PARTITIONS, RUNS, RECORDS = 8, 4, 10
@@ -152,7 +152,7 @@ class Week:
             "size": (self.path / name).stat().st_size,
             "dataChange": True,
             "modificationTime": int(time.time() * 1000),
-            "stats": json.dumps(statistics_of(rows)),
+            "stats": json.dumps(statistics_of(pq.read_metadata(self.path / name))),
         }
         transaction = {"appId": "query", "version": self.batches - 1, "lastUpdated": int(time.time() * 1000)}
         commit = {

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from offset_sync.state.seal import sealed
 from offset_sync.tables.catalog import BEGINS, RECORD_RUNS
+from offset_sync.tables.files import Files
 from offset_sync.tables.sealed_files import PREFIX, write_sealed
-from offset_sync.tables.statistics import statistics_of
 from offset_sync.tables.store import TableStore
 
 ALIASES = ("dc1", "dc2")
@@ -130,11 +130,9 @@ def _write_files(folder: Path, topic: str, runs: int, cluster: int, ends_ms: int
         rows = pa.concat_tables([_table(cluster, topic, partition, each, seen_ms) for partition, each in found])
         name = f"{PREFIX}{number:05d}-{ALIASES[cluster]}.snappy.parquet"
         rows, directory = sealed(rows)
-        write_sealed(folder / name, rows, directory, name)
-        size = (folder / name).stat().st_size
-        stats = json.dumps(statistics_of(rows))
-        about = {"path": name, "partitionValues": {}, "size": size, "modificationTime": seen_ms, "dataChange": True}
-        added.append({"add": {**about, "stats": stats}})
+        file = write_sealed(Files(), str(folder), rows, directory, name)
+        about = {"path": name, "partitionValues": {}, "size": file.size, "dataChange": True}
+        added.append({"add": {**about, "modificationTime": seen_ms, "stats": file.statistics}})
     return added
 
 

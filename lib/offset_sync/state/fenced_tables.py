@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from offset_sync.state.failpoints import in_append
 from offset_sync.state.fence import Fence
+from offset_sync.tables.data_files import DataFile
 from offset_sync.tables.definition import Table
 from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
-from offset_sync.tables.table_version import DataFile
 from offset_sync.tables.topic_names import TopicNames
 
 

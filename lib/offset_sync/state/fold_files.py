@@ -58,7 +58,7 @@ class FoldFiles:
         before = self._file_before(table)
         note = {"format": FORMAT, "file": name, "rows": fold.rows.num_rows, "version": fold.version, "more": fold.more}
         note["entry"] = self._entry(table, fold.version)
-        self._files.write_parquet(f"{self._folder}/{name}", fold.rows)
+        self._files.write_parquet(f"{self._folder}/{name}", [fold.rows], fold.rows.schema)
         self._files.write_text(self._note(table), json.dumps(note))
         if before:
             self._files.delete(f"{self._folder}/{before}")

@@ -5,7 +5,6 @@ Rows are moved and none is changed. What the directory says of a part is what an
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 import uuid
@@ -20,6 +19,7 @@ from offset_sync.model.values import ClusterPartition
 from offset_sync.state.bounded_rows import split_bounds, without_bounds
 from offset_sync.state.index_rows import IndexRows, RowReader, readable, with_gaps
 from offset_sync.tables.catalog import BEGINS, RECORD_RUNS
+from offset_sync.tables.data_files import DataFile
 from offset_sync.tables.maintenance import LEAST_SHARE, Maintainer, is_below
 from offset_sync.tables.sealed_files import (
     PART,
@@ -33,9 +33,7 @@ from offset_sync.tables.sealed_files import (
     write_sealed,
 )
 from offset_sync.tables.segments import Segments
-from offset_sync.tables.statistics import statistics_of
 from offset_sync.tables.store import TableStore
-from offset_sync.tables.table_version import DataFile
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 from offset_sync.translate.index.stretches import Stretches
@@ -160,10 +158,8 @@ def write(tables: TableStore, rows: pa.Table, written_ms: int) -> DataFile:
     """Write *rows* as a sealed file of ``record_runs``, which nobody sees before it has its entry."""
     rows, directory = sealed(rows)
     name = f"{PREFIX}{uuid.uuid4()}.snappy.parquet"
-    size = tables.files.write_file(
-        f"{tables.path(RECORD_RUNS)}/{name}", lambda sink: write_sealed(sink, rows, directory, name)
-    )
-    return DataFile(name, size, written_ms, json.dumps(statistics_of(rows)), rows.num_rows)
+    written = write_sealed(tables.files, tables.path(RECORD_RUNS), rows, directory, name)
+    return written._replace(written_ms=written_ms)
 
 
 def sealed(rows: pa.Table) -> tuple[pa.Table, Directory]:

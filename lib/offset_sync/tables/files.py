@@ -7,10 +7,12 @@ file systems see to it when a file is closed, and put a file in the place of ano
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -18,18 +20,23 @@ import pyarrow.parquet as pq
 from deltalake.exceptions import DeltaError
 from deltalake.fs import DeltaStorageHandler
 
-from offset_sync.tables import local_files
-from offset_sync.tables.local_files import parted
 from offset_sync.tables.native_calls import native
 from offset_sync.tables.places import HasPlaces, default_file_system
 
-Sink: TypeAlias = Path | pa.NativeFile
-"""What a Parquet file is written to."""
 BATCH_ROWS = 1 << 17
 """So many rows of a file are in memory at a time where a table is read in pieces."""
 AtLeast: TypeAlias = tuple[str, int]
 """A column, and the least value of it that is wanted."""
 _BUFFER = 1 << 16
+_WITH_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(//[^/]*)?(?P<path>.*)", re.DOTALL)
+_THIS_DISK = pafs.LocalFileSystem()
+
+
+class Written(NamedTuple):
+    """A Parquet file that was written: its *size* in bytes, and what its footer says."""
+
+    size: int
+    footer: pq.FileMetaData
 
 
 class Files:
@@ -48,58 +55,41 @@ class Files:
 
     def local(self, path: str) -> Path | None:
         """Return *path* as one of this machine's disk, None if it lies elsewhere."""
-        scheme, rest = parted(path)
+        scheme, rest = _parted(path)
         return Path(rest) if scheme == "file" or not (scheme or self.default) else None
 
     def uri(self, path: str) -> str:
         """Return *path* as delta-rs takes it."""
         if (own := self.local(path)) is not None:
             return str(own.absolute())
-        return path if parted(path)[0] else f"{self.default}/{path.lstrip('/')}"
+        return path if _parted(path)[0] else f"{self.default}/{path.lstrip('/')}"
 
     @native
     def exists(self, path: str) -> bool:
-        """Return whether there is a file or folder."""
-        if (own := self.local(path)) is not None:
-            return own.exists()
-        system, rest = self._system(path)
-        return bool(system.get_file_info(rest).type != pafs.FileType.NotFound or self._listed(path))
-
-    def names(self, folder: str) -> list[str]:
-        """Return the names of the files in *folder*, sorted; none where there is no such folder."""
-        return sorted(self.written_ms(folder))
-
-    @native
-    def written_ms(self, folder: str) -> dict[str, int]:
-        """Return when each of the files in *folder* was last written, in ms since the epoch, by name."""
-        if (own := self.local(folder)) is not None:
-            return {name: at_ms for name, is_file, at_ms in local_files.listed(own) if is_file}
-        return {each.base_name: _written_ms(each) for each in self._listed(folder) if each.is_file}
+        """Return whether there is a file."""
+        return bool(self._info(path).is_file)
 
     @native
     def modified_ms(self, path: str) -> int:
         """Return when a file was last written, in ms since the epoch, by the clock of its file system."""
-        if (own := self.local(path)) is not None:
-            return own.stat().st_mtime_ns // 1_000_000
-        system, rest = self._system(path)
-        found = system.get_file_info(rest)
-        if not found.is_file:
+        if not (found := self._info(path)).is_file:
             raise FileNotFoundError(path)
-        return _written_ms(found)
+        return int(found.mtime_ns or 0) // 1_000_000
+
+    @native
+    def names(self, folder: str) -> list[str]:
+        """Return the names of the files in *folder*, sorted; none where there is no such folder."""
+        return sorted(each.base_name for each in self._listed(folder))
 
     @native
     def below(self, folder: str) -> list[str]:
         """Return the paths, within *folder*, of all files in it and below, in no order; none where it is not there."""
-        if (own := self.local(folder)) is not None:
-            return local_files.below(own)
         first = len(self._system(folder)[1].rstrip("/")) + 1
-        return [each.path[first:] for each in self._listed(folder, recursive=True) if each.is_file]
+        return [each.path[first:] for each in self._listed(folder, recursive=True)]
 
     @native
     def read_text(self, path: str) -> str:
         """Return the content of a file; raises FileNotFoundError where there is none."""
-        if (own := self.local(path)) is not None:
-            return own.read_bytes().decode()
         system, rest = self._system(path)
         with system.open_input_file(rest) as file:
             return bytes(file.read()).decode()
@@ -109,7 +99,8 @@ class Files:
         """Write a file in the place of what was there: all of it or nothing; it is stored when this returns."""
         if (own := self.local(path)) is not None:
             own.parent.mkdir(parents=True, exist_ok=True)
-            local_files.replace_text(own, text)
+            _checksum(own).unlink(missing_ok=True)
+            _write_whole(own, text, os.replace)
             return
         system, rest = self._system(path)
         with system.open_output_stream(rest, buffer_size=_BUFFER) as file:
@@ -118,7 +109,8 @@ class Files:
     def put_text(self, path: str, text: str) -> None:
         """Write a file unless there is one: as one step on a local disk only."""
         if (own := self.local(path)) is not None:
-            local_files.put_text(own, text)
+            with suppress(FileExistsError):
+                _write_whole(own, text, os.link)
         elif not self.exists(path):
             self.write_text(path, text)
 
@@ -126,26 +118,23 @@ class Files:
         """Return when a file, and that it is in its folder, would survive a power failure."""
         if (own := self.local(path)) is not None:
             for each in (own, own.parent):
-                local_files.sync(each)
+                fsync(each)
 
     def sync_folders(self, folder: str) -> None:
         """Return when *folder*, and every one above it, would survive a power failure."""
         if (own := self.local(folder)) is not None:
             for each in (own.absolute(), *own.absolute().parents):
                 with suppress(PermissionError):  # somebody else's: it was there
-                    local_files.sync(each)
+                    fsync(each)
 
     @native
     def delete(self, path: str) -> None:
         """Delete a file if it is there."""
         if (own := self.local(path)) is not None:
-            local_files.delete(own)
-            return
+            _checksum(own).unlink(missing_ok=True)
         system, rest = self._system(path)
-        try:
+        with suppress(FileNotFoundError):
             system.delete_file(rest)
-        except FileNotFoundError:
-            return
 
     def read_parquet(self, path: str, columns: Sequence[str]) -> pa.Table:
         """Return those of *columns* that a Parquet file has; raises FileNotFoundError where there is no file."""
@@ -158,42 +147,55 @@ class Files:
 
         *encoded* reads columns of texts by their dictionaries, as they are stored.
         """
-        texts, metadata = list[str](), None
-        if encoded:
-            with pq.ParquetFile(self._source(path)) as file:
+        system, rest = self._system(path)
+        with system.open_input_file(rest) as source:
+            file = pq.ParquetFile(source)
+            if encoded:
                 texts = [each.name for each in file.schema_arrow if pa.types.is_string(each.type)]
-                metadata = file.metadata
-        with pq.ParquetFile(self._source(path), read_dictionary=texts, metadata=metadata) as file:
+                file = pq.ParquetFile(source, read_dictionary=texts, metadata=file.metadata)
             yield file
 
-    def _source(self, path: str) -> Path | pa.NativeFile:
-        if (own := self.local(path)) is not None:
-            return own
-        system, rest = self._system(path)
-        return system.open_input_file(rest)
-
-    def write_parquet(self, path: str, rows: pa.Table) -> int:
-        """Write *rows* as a new file, and store it; return its size in bytes."""
-        return self.write_file(path, lambda sink: pq.write_table(rows, sink, compression="snappy"))
-
     @native
-    def write_file(self, path: str, write: Callable[[Sink], None]) -> int:
-        """Store what *write* writes as a new file; return its size in bytes."""
-        if (own := self.local(path)) is not None:
-            return local_files.write_file(own, write)
-        system, rest = self._system(path)
-        with system.open_output_stream(rest) as file:
-            write(file)
-            size = int(file.tell())
-        return size
+    def write_parquet(
+        self,
+        path: str,
+        pieces: Iterable[pa.Table],
+        schema: pa.Schema,
+        metadata: Mapping[bytes, bytes] | None = None,
+        **encoding: object,
+    ) -> Written:
+        """Write *pieces* of *schema* as a new file, a row group each, and store it.
 
-    def _listed(self, folder: str, *, recursive: bool = False) -> list[Any]:
+        *metadata* is added to the file's own; *encoding* is for :class:`pyarrow.parquet.ParquetWriter`.
+        """
+        if (own := self.local(path)) is not None:
+            own.parent.mkdir(parents=True, exist_ok=True)
+        system, rest = self._system(path)
+        footers = list[pq.FileMetaData]()
+        with system.open_output_stream(rest) as file:
+            with pq.ParquetWriter(file, schema, metadata_collector=footers, **encoding) as writer:
+                for piece in pieces:
+                    writer.write_table(piece)
+                writer.add_key_value_metadata(metadata or {})
+            size = int(file.tell())
+        self.sync(path)
+        return Written(size, footers[0])
+
+    def _info(self, path: str) -> pafs.FileInfo:
+        system, rest = self._system(path)
+        return system.get_file_info(rest)
+
+    def _listed(self, folder: str, *, recursive: bool = False) -> list[pafs.FileInfo]:
         system, rest = self._system(folder)
-        return list(system.get_file_info(pafs.FileSelector(rest, recursive=recursive, allow_not_found=True)))
+        found = system.get_file_info(pafs.FileSelector(rest, recursive=recursive, allow_not_found=True))
+        return [each for each in found if each.is_file]
 
     def _system(self, path: str) -> tuple[pafs.FileSystem, str]:
-        """Return the file system of a path that lies elsewhere, and the path there."""
-        scheme, _, rest = self.uri(path).partition("://")
+        """Return the file system of a path, and the path there."""
+        uri = self.uri(path)
+        if self.local(path) is not None:
+            return _THIS_DISK, uri
+        scheme, _, rest = uri.partition("://")
         authority, _, rest = rest.partition("/")
         root = f"{scheme}://{authority}/"
         if root not in self._systems:
@@ -207,10 +209,6 @@ class Files:
 def files_of(config: HasPlaces) -> Files:
     """Return the files of *config*'s tables and checkpoints."""
     return Files(config.tables.storage, default_file_system(os.environ))
-
-
-def _written_ms(found: Any) -> int:
-    return int(found.mtime_ns or 0) // 1_000_000
 
 
 def read_in_pieces(
@@ -234,3 +232,38 @@ def _may_reach(file: pq.ParquetFile, group: int, name: str, least: int) -> bool:
         return True
     statistics = file.metadata.row_group(group).column(file.schema_arrow.names.index(name)).statistics
     return statistics is None or not statistics.has_min_max or statistics.max >= least
+
+
+def _parted(path: str) -> tuple[str, str]:
+    """Return the scheme of a path, ``""`` where it has none, and the path on its file system."""
+    found = _WITH_SCHEME.fullmatch(path)
+    return (found["scheme"], found["path"]) if found else ("", path)
+
+
+# On this machine's disk
+
+
+def _checksum(path: Path) -> Path:
+    """Return where Hadoop keeps the checksum of a file, which it would compare with what is there now."""
+    return path.with_name(f".{path.name}.crc")
+
+
+def _write_whole(path: Path, text: str, named: Callable[[Path, Path], None]) -> None:
+    """Write a file, and store all of it before it gets its name by *named*."""
+    written = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        written.write_bytes(text.encode())
+        fsync(written)
+        named(written, path)
+    finally:
+        written.unlink(missing_ok=True)
+    fsync(path.parent)
+
+
+def fsync(path: Path) -> None:
+    """Return when a file or folder would survive a power failure."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

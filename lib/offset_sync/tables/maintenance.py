@@ -18,12 +18,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from offset_sync.tables.data_files import write_rows
+from offset_sync.tables.data_files import DataFile, write_rows
 from offset_sync.tables.definition import Table, fitted
 from offset_sync.tables.files import BATCH_ROWS
 from offset_sync.tables.matching import partners
 from offset_sync.tables.store import TableStore, pieces_of
-from offset_sync.tables.table_version import FRESH_SECONDS, Change, DataFile, Version
+from offset_sync.tables.table_version import FRESH_SECONDS, Change, Version
 from offset_sync.tables.transaction_log import data_path
 
 logger = logging.getLogger(__name__)

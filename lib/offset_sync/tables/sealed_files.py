@@ -25,7 +25,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ClusterPartition
-from offset_sync.tables.files import Sink
+from offset_sync.tables.data_files import DataFile, write_rows
+from offset_sync.tables.files import Files
 
 GROUP_ROWS = 1 << 13
 """A row group has so many rows at most: as many are read for an answer that lies deep."""
@@ -124,22 +125,21 @@ def directory_of(file: pq.ParquetFile, path: str) -> Directory | None:
     return Directory.of_text(text, path.rpartition("/")[2], np.array(sizes, np.int64))
 
 
-def write_sealed(sink: Sink, rows: pa.Table, directory: Directory, name: str) -> None:
-    """Write *rows* as the new file called *name*, row groups and all as its *directory* says."""
+def write_sealed(files: Files, folder: str, rows: pa.Table, directory: Directory, name: str) -> DataFile:
+    """Write *rows* as the new file called *name*, row groups and all as its *directory* says; nobody sees it yet."""
     names = [each for each in _ASCENDING if each in rows.column_names]
     sizes = np.bincount(directory.parts["group"], directory.parts["rows"]).astype(np.int64)
-    with pq.ParquetWriter(
-        sink,
+    firsts = np.cumsum(sizes) - sizes
+    return write_rows(
+        files,
+        folder,
         rows.schema,
-        compression="snappy",
+        (rows.slice(first, size) for first, size in zip(firsts.tolist(), sizes.tolist(), strict=True)),
+        name=name,
+        metadata={_KEY: directory.to_text(name).encode()},
         use_dictionary=[each for each in rows.column_names if each not in names],
         column_encoding=dict.fromkeys(names, "DELTA_BINARY_PACKED"),
-    ) as writer:
-        first = 0
-        for size in sizes.tolist():
-            writer.write_table(rows.slice(first, size), row_group_size=size)
-            first += size
-        writer.add_key_value_metadata({_KEY: directory.to_text(name).encode()})
+    )
 
 
 def cut_into_parts(log: Int64s) -> list[list[int]]:

@@ -17,11 +17,11 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from offset_sync.tables.data_files import DataFile
 from offset_sync.tables.definition import fitted_but_texts
 from offset_sync.tables.files import Files, read_in_pieces
 from offset_sync.tables.native_calls import native
 from offset_sync.tables.sealed_files import PREFIX, Directory, directory_of
-from offset_sync.tables.table_version import DataFile
 
 _READERS = 8
 """So many files are opened side by side: elsewhere than on a disk that is a wait for each."""

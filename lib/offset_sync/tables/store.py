@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from offset_sync.model.errors import TableError
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS, TABLES
-from offset_sync.tables.data_files import write_rows
+from offset_sync.tables.data_files import DataFile, write_rows
 from offset_sync.tables.definition import Table, fitted, fitted_but_texts
 from offset_sync.tables.files import AtLeast, Files, files_of, read_in_pieces
 from offset_sync.tables.log_repair import repair_log
@@ -21,7 +21,7 @@ from offset_sync.tables.places import HasPlaces
 from offset_sync.tables.segments import FileSegments, Segments
 from offset_sync.tables.storage_check import check_storage
 from offset_sync.tables.table_log import TableLog
-from offset_sync.tables.table_version import FRESH_SECONDS, VECTORS, Change, DataFile, Version
+from offset_sync.tables.table_version import FRESH_SECONDS, VECTORS, Change, Version
 from offset_sync.tables.topic_names import (
     CLUSTER_OF,
     NEEDED_OF,
@@ -69,14 +69,14 @@ class TableStore:
         """Return the log of *table*."""
         return self._logs.setdefault(table.name, TableLog(self.path(table), self.files))
 
-    def create(self, tables: Iterable[Table] = TABLES) -> None:
+    def create(self, tables: Sequence[Table] = TABLES) -> None:
         """Create every table that does not exist yet, and give older ones the columns that they have not got.
 
         On a local disk mend what a power failure has left of a log. Raises TableError, with what to do, where that
         would lose rows, and PlatformError where drivers could overwrite each other's entries.
         """
         check_storage(self.root, self.files)
-        if not self.files.exists(self.root):
+        if not any(map(self.is_there, tables)):
             logger.info("creating the tables below %s", self.root)
         for table in tables:
             self._repair(table)

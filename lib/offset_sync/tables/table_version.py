@@ -10,20 +10,12 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.transaction import AddAction, RemoveAction
 
+from offset_sync.tables.data_files import DataFile
+
 FRESH_SECONDS = 300.0
 """A file without an entry in the log is not older than that when it gets one: maintenance takes what is."""
 VECTORS = "deletionVectors"
 """By the feature a file may have some; once they are purged it stays behind, and does no harm."""
-
-
-class DataFile(NamedTuple):
-    """A file of a table: its *path* as the log has it, *size* in bytes, *statistics* as JSON, *rows* where known."""
-
-    path: str
-    size: int
-    written_ms: int
-    statistics: str = "{}"
-    rows: int | None = None
 
 
 class Change(NamedTuple):

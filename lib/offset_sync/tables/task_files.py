@@ -6,28 +6,17 @@ there without an entry in the log, as those of an append that somebody died in, 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from offset_sync.tables.data_files import write_rows
+from offset_sync.tables.data_files import DataFile, write_rows
 from offset_sync.tables.definition import Table
 from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
-from offset_sync.tables.table_version import DataFile
-
-_TOLD = "path string, size bigint, written_ms bigint, statistics string, rows bigint"
-_TOLD_SCHEMA = pa.schema(
-    [
-        ("path", pa.string()),
-        ("size", pa.int64()),
-        ("written_ms", pa.int64()),
-        ("statistics", pa.string()),
-        ("rows", pa.int64()),
-    ]
-)
 
 
 def write_by_tasks(tables: TableStore, table: Table, frames: Sequence[DataFrame]) -> list[DataFile]:
@@ -36,8 +25,8 @@ def write_by_tasks(tables: TableStore, table: Table, frames: Sequence[DataFrame]
     Nobody sees them before they are appended.
     """
     write = _WriteFile(tables.files, tables.path(table), table.arrow_schema)
-    told = (frame.select(*table.names).mapInArrow(write, _TOLD).toArrow().to_pylist() for frame in frames)
-    return [DataFile(**each) for rows in told for each in rows]
+    told = (frame.select(*table.names).mapInArrow(write, "file string").toArrow() for frame in frames)
+    return [DataFile(*json.loads(file)) for rows in told for file in rows.column("file").to_pylist()]
 
 
 class _WriteFile:
@@ -47,9 +36,9 @@ class _WriteFile:
         self._files, self._folder, self._schema = files, folder, schema
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield one row of :data:`_TOLD_SCHEMA`, none where there are no rows."""
+        """Yield one row with the :class:`DataFile` as JSON, none where there are no rows."""
         rows = (pa.Table.from_batches([batch]).cast(self._schema) for batch in batches if batch.num_rows)
         first = next(rows, None)
         if first is not None:
             written = write_rows(self._files, self._folder, self._schema, chain([first], rows))
-            yield pa.RecordBatch.from_pylist([written._asdict()], _TOLD_SCHEMA)
+            yield pa.RecordBatch.from_pydict({"file": [json.dumps(written)]})

@@ -16,11 +16,11 @@ from fakes.tables import MemoryTables
 from offset_sync.state import seal
 from offset_sync.tables import sealed_files
 from offset_sync.tables.catalog import RECORD_RUNS
+from offset_sync.tables.data_files import DataFile
 from offset_sync.tables.definition import Table
 from offset_sync.tables.files import Files
 from offset_sync.tables.sealed_files import PREFIX, Directory, write_sealed
 from offset_sync.tables.segments import FileSegments, Sealed, Segments, TableFiles
-from offset_sync.tables.table_version import DataFile
 from offset_sync.tables.transaction_log import Added
 
 
@@ -121,9 +121,8 @@ class SealedTables(SealedInMemory):
 
     def store(self, name: str, rows: pa.Table, directory: Directory) -> str:
         """Store what is sealed in a file."""
-        path = self.folder.path / name
-        Files().write_file(str(path), lambda sink: write_sealed(sink, rows, directory, name))
-        return str(path)
+        write_sealed(Files(), str(self.folder.path), rows, directory, name)
+        return str(self.folder.path / name)
 
     def segments(self, table: Table) -> Segments:
         """Return the files, and what is in none."""

@@ -18,7 +18,8 @@ from deltalake.exceptions import DeltaError
 from builders.claims import claims, epochs
 from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.model.errors import TableError
-from offset_sync.tables import local_files, log_repair, table_log
+from offset_sync.tables import files as whole_files
+from offset_sync.tables import log_repair, table_log
 from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.log_repair import alone
 from offset_sync.tables.maintenance import Maintainer
@@ -40,7 +41,7 @@ def entry(version: int) -> str:
 def test_a_repetition_stores_the_entry_that_it_relies_on(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever wrote it may have been killed before that."""
     with monkeypatch.context() as killed:
-        killed.setattr(local_files, "sync", lambda _path: None)
+        killed.setattr(whole_files, "fsync", lambda _path: None)
         tables.append(DRIVERS, claims(1), ("query", 1))
     stored = note_stored(monkeypatch)
     TableStore(tables.root).append(DRIVERS, claims(1), ("query", 1))
@@ -190,7 +191,7 @@ def mended(root: str) -> TableStore:
 
 def test_a_checkpoint_stands_on_a_stored_entry(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as killed:
-        killed.setattr(local_files, "sync", lambda _path: None)
+        killed.setattr(whole_files, "fsync", lambda _path: None)
         TableStore(tables.root).append(DRIVERS, claims(1))
     stored = note_stored(monkeypatch)
     Maintainer(TableStore(tables.root), HOUR).clean_up(DRIVERS)

@@ -21,12 +21,11 @@ from offset_sync.model.errors import TableError
 from offset_sync.state.seal import seal
 from offset_sync.tables import maintenance
 from offset_sync.tables.catalog import DRIVERS, OFFSET_COMMITS, RECORD_RUNS
-from offset_sync.tables.data_files import write_rows
+from offset_sync.tables.data_files import DataFile, write_rows
 from offset_sync.tables.definition import Column, Table
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer, is_below
 from offset_sync.tables.matching import partners
 from offset_sync.tables.store import TableStore
-from offset_sync.tables.table_version import DataFile
 from offset_sync.tables.transaction_log import entry
 
 

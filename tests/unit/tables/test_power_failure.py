@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 
 from builders.claims import claims, epochs
 from builders.spark_tables import checkpoint_every_tenth
-from offset_sync.tables import local_files
+from offset_sync.tables import files as whole_files
 from offset_sync.tables.catalog import DRIVERS, RECORD_RUNS
 from offset_sync.tables.report_tables import SYNC_STATUS
 from offset_sync.tables.store import TableStore
@@ -63,7 +63,7 @@ def test_an_entry_of_somebody_else_is_stored_before_another_one_stands_on_it(
     own = TableStore(tables.root)
     own.append(DRIVERS, claims(1))
     with monkeypatch.context() as other:
-        other.setattr(local_files, "sync", lambda _path: None)
+        other.setattr(whole_files, "fsync", lambda _path: None)
         tables.append(DRIVERS, claims(2))
     stored.clear()
     own.append(DRIVERS, claims(3))

@@ -19,10 +19,10 @@ from offset_sync.model.values import ClusterPartition
 from offset_sync.state.seal import sealed
 from offset_sync.tables import sealed_files
 from offset_sync.tables.catalog import RECORD_RUNS
+from offset_sync.tables.data_files import DataFile
 from offset_sync.tables.files import Files
 from offset_sync.tables.sealed_files import Directory, directory_of, write_sealed
 from offset_sync.tables.segments import FileSegments, TableFiles
-from offset_sync.tables.table_version import DataFile
 
 NAME = "sealed-1.snappy.parquet"
 SCHEMA = RECORD_RUNS.arrow_schema
@@ -43,7 +43,7 @@ def table(rows: list[dict[str, Any]]) -> pa.Table:
 def write(folder: Path, rows: pa.Table) -> tuple[Path, Directory]:
     """Write *rows* as a sealed file."""
     rows, directory = sealed(rows)
-    Files().write_file(str(folder / NAME), lambda sink: write_sealed(sink, rows, directory, NAME))
+    write_sealed(Files(), str(folder), rows, directory, NAME)
     return folder / NAME, directory
 
 
@@ -120,7 +120,7 @@ def test_a_directory_that_is_torn_or_of_another_file_or_version_is_none(tmp_path
 def test_rows_of_files_that_are_not_sealed_come_as_they_are_and_columns_that_lack_are_null(tmp_path: Path) -> None:
     rows = table(some_rows(random.Random(1), 40))
     plain, (path, _) = tmp_path / "part-0.parquet", write(tmp_path, rows)
-    Files().write_parquet(str(plain), rows.drop_columns(["bound"]))
+    pq.write_table(rows.drop_columns(["bound"]), plain)
     segments = segments_of(path, plain)
     files = segments.newest()
     assert (files.version, [*files.sealed], [name for name, _ in files.unsealed]) == (7, [str(path)], [str(plain)])
@@ -165,7 +165,7 @@ def test_no_more_files_than_some_are_open(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_sealed_file_takes_a_fraction_of_the_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     rows = table([run(3 * n, 1 + n % 3, "XY"[n % 2], 2 * n, place=("dc1", "orders", n % 2)) for n in range(20_000)])
-    Files().write_parquet(str(tmp_path / "plain"), rows)
+    pq.write_table(rows, tmp_path / "plain")
     path, _ = write(tmp_path, rows)
     assert path.stat().st_size * 3 < (tmp_path / "plain").stat().st_size
 

@@ -15,10 +15,11 @@ from builders.claims import claims, epochs
 from offset_sync.model.errors import TableError
 from offset_sync.tables import table_log
 from offset_sync.tables.catalog import DRIVERS, RECORD_RUNS
+from offset_sync.tables.data_files import DataFile, write_rows
 from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.table_log import TableLog
-from offset_sync.tables.table_version import Change, DataFile, Version
+from offset_sync.tables.table_version import Change, Version
 
 
 @pytest.fixture
@@ -40,7 +41,8 @@ def entry(path: str, version: int) -> Path:
 
 def new_file(tables: TableStore, *numbers: int) -> DataFile:
     name = f"{'-'.join(map(str, numbers))}.parquet"
-    return DataFile(name, tables.files.write_parquet(f"{tables.path(DRIVERS)}/{name}", claims(*numbers)), 0)
+    written = write_rows(tables.files, tables.path(DRIVERS), DRIVERS.arrow_schema, [claims(*numbers)], name=name)
+    return written._replace(written_ms=0, statistics="{}", rows=None)
 
 
 def rows(tables: TableStore) -> list[int]:

@@ -13,7 +13,7 @@ import pytest
 from builders.claims import claims, epochs
 from fakes.tables import MemoryFrame
 from offset_sync.tables.catalog import DRIVERS
-from offset_sync.tables.statistics import statistics_of
+from offset_sync.tables.data_files import DataFile
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.task_files import _WriteFile, write_by_tasks
 from tools.stored_names import note_stored
@@ -31,7 +31,8 @@ def test_a_file_holds_all_rows_of_a_task_and_tells_what_its_statistics_are(table
     assert [(each.rows, each.size) for each in written] == [
         (count, (folder / each.path).stat().st_size) for count, each in zip((8, 1), written, strict=True)
     ]
-    assert [json.loads(each.statistics) for each in written] == [statistics_of(rows[0]), statistics_of(rows[2])]
+    said = [json.loads(each.statistics) for each in written]
+    assert [(each["minValues"]["epoch"], each["maxValues"]["epoch"]) for each in said] == [(0, 7), (20, 20)]
     assert sorted(each.name for each in folder.glob("*.parquet")) == sorted(each.path for each in written)
     assert epochs(tables.all_rows(DRIVERS)) == []
     tables.append(DRIVERS, claims(30), ("query", 1), written)
@@ -57,5 +58,5 @@ def test_files_are_stored_before_their_entry(tables: TableStore, monkeypatch: py
 def test_what_a_task_does_is_sent_to_where_it_runs(tables: TableStore) -> None:
     sent = pickle.loads(pickle.dumps(_WriteFile(tables.files, tables.path(DRIVERS), DRIVERS.arrow_schema)))
     (told,) = sent(iter(claims(1, 2).to_batches()))
-    assert told.to_pylist()[0]["rows"] == 2
+    assert DataFile(*json.loads(told["file"][0].as_py())).rows == 2
     assert list(sent(iter(claims().to_batches()))) == []
