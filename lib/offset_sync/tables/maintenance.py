@@ -23,8 +23,8 @@ from offset_sync.tables.definition import Table, fitted
 from offset_sync.tables.files import BATCH_ROWS
 from offset_sync.tables.matching import partners
 from offset_sync.tables.store import TableStore, pieces_of
-from offset_sync.tables.table_version import FRESH_SECONDS, Change, Version
-from offset_sync.tables.transaction_log import data_path
+from offset_sync.tables.table_log import FRESH_SECONDS, Change
+from offset_sync.tables.transaction_log import Version, data_path
 
 logger = logging.getLogger(__name__)
 PARTITION = ("cluster", "topic", "partition")
@@ -172,7 +172,7 @@ class Maintainer:
         return write_rows(self._files, folder, schema, pieces_of(pieces, schema))._replace(written_ms=written_ms)
 
     def _place(self, table: Table, file: DataFile) -> str:
-        return data_path(self._tables.path(table), unquote(file.path))
+        return data_path(self._tables.path(table), file.path)
 
 
 def is_below(rows: pa.Table, begins: pa.Table) -> NDArray[np.bool_]:

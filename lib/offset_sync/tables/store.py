@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Self
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,8 +19,7 @@ from offset_sync.tables.log_repair import repair_log
 from offset_sync.tables.places import HasPlaces
 from offset_sync.tables.segments import FileSegments, Segments
 from offset_sync.tables.storage_check import check_storage
-from offset_sync.tables.table_log import TableLog
-from offset_sync.tables.table_version import FRESH_SECONDS, VECTORS, Change, Version
+from offset_sync.tables.table_log import Change, TableLog
 from offset_sync.tables.topic_names import (
     CLUSTER_OF,
     NEEDED_OF,
@@ -31,7 +29,7 @@ from offset_sync.tables.topic_names import (
     is_named,
     renamed,
 )
-from offset_sync.tables.transaction_log import Added, data_path, latest_version, read_added_rows
+from offset_sync.tables.transaction_log import VECTORS, Added, Version, data_path, latest_version, read_added_rows
 
 logger = logging.getLogger(__name__)
 _WORTH_A_BATCH = 100_000
@@ -151,7 +149,7 @@ class TableStore:
 
         def listed() -> tuple[int, list[tuple[str, DataFile]]]:
             now = self.newest(table)
-            return now.number, [(data_path(self.path(table), unquote(each.path)), each) for each in now.files()]
+            return now.number, [(data_path(self.path(table), each.path), each) for each in now.files()]
 
         def stream_of(cluster: str, topic: str) -> str:
             return self.names.inside(cluster, topic) if self.names is not None else topic
@@ -160,7 +158,7 @@ class TableStore:
 
     def data_files(self, table: Table) -> Sequence[str]:
         """Return where the files of *table* lie; raises TableError as :meth:`newest` does."""
-        return [data_path(self.path(table), unquote(each.path)) for each in self.newest(table).files()]
+        return [data_path(self.path(table), each.path) for each in self.newest(table).files()]
 
     def newest(self, table: Table) -> Version:
         """Return *table* as it is now.
@@ -262,14 +260,14 @@ class TableStore:
         table cannot be written, and TimeoutError where a file would be too old when it gets its entry.
         """
         log, added = self.log(table), list(written)
-        if (rows.num_rows == 0 and not added) or (writer is not None and log.has_written(writer)):
+        if rows.num_rows == 0 and not added:
             return
         if rows.num_rows:
             added.append(self._write(table, self.outside(table, rows.select(table.names).cast(table.arrow_schema))))
         self._before_entry(self.path(table))
         oldest_ms = min(each.written_ms for each in added)
-        change = Change(added, writer=writer, written_ms=oldest_ms, fresh_seconds=FRESH_SECONDS)
-        log.commit(lambda now: None if now.has_written(writer) else change)
+        change = Change(added, writer=writer, written_ms=oldest_ms)
+        log.commit(lambda now: None if writer is not None and now.has_written(writer) else change)
 
     def replace(self, table: Table, rows: pa.Table) -> None:
         """Put *rows* in the place of all that *table* holds; readers see the old ones or the new ones."""

@@ -14,31 +14,35 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import DeltaError
 from deltalake.schema import PrimitiveType
-from deltalake.transaction import CommitProperties, PostCommitHookProperties, Transaction
+from deltalake.transaction import AddAction, CommitProperties, PostCommitHookProperties, RemoveAction, Transaction
 
 from offset_sync.model.errors import TableError
 from offset_sync.model.text import told
-from offset_sync.tables.definition import Table
+from offset_sync.tables.data_files import DataFile
+from offset_sync.tables.definition import Column, Table
 from offset_sync.tables.files import Files
 from offset_sync.tables.log_repair import alone
 from offset_sync.tables.native_calls import native
-from offset_sync.tables.properties import properties_of
-from offset_sync.tables.table_version import Change, Version
-from offset_sync.tables.transaction_log import OURS, entry
+from offset_sync.tables.transaction_log import OURS, Version, entry
 
 logger = logging.getLogger(__name__)
+_Found = TypeVar("_Found")
 _REMEDY = "find out what was slow; let a micro-batch have fewer records (max_offsets_per_trigger) if it was that"
 _NEVER_MS = 253_402_300_799_999
 """When a writer's number was entered: by a clock that was far behind it would expire at once, and without any Spark,
 should it write a checkpoint, would leave it out."""
 PATIENCE_SECONDS = 60.0
 """So long others may come between. Few write one table, and an entry takes some ms, or 0.3 s on S3."""
+FRESH_SECONDS = 300.0
+"""A file without an entry in the log is not older than that when it gets one: maintenance takes what is."""
 _LONGEST_PAUSE_SECONDS = 0.2
 _MOST_ENTRIES = 50
 _GAP = "contiguous"
@@ -54,8 +58,46 @@ _PLAIN = "\n".join(
 )
 """An entry by which a table is clustered no more."""
 _OF_CLUSTERED = {"clustering", "domainMetadata", "invariants", "appendOnly"}
+_PROPERTIES = {
+    # Plain protocol: delta-rs and DuckDB read the tables as they are.
+    "delta.enableDeletionVectors": "false",
+    "delta.checkpointInterval": "50",
+    # A writer that was away longer than this would repeat its last batch.
+    "delta.setTransactionRetentionDuration": "interval 90 days",
+}
 _TYPES = {"bigint": "long", "int": "integer"}
 """Delta's names of types where they are not those of SQL."""
+
+
+class Change(NamedTuple):
+    """What an entry says: files that are *added* and *removed*, and the *writer* (application id, version) behind it.
+
+    It *replaces* everything that was there, or *moves* rows into other files, which followers pass over. The oldest
+    added file was *written_ms*, None where that is not known; it is entered *fresh_seconds* later at most.
+    """
+
+    added: Sequence[DataFile] = ()
+    removed: Sequence[DataFile] = ()
+    writer: tuple[str, int] | None = None
+    replaces: bool = False
+    moves: bool = False
+    written_ms: int | None = None
+    fresh_seconds: float = FRESH_SECONDS
+
+    def is_stale(self, seconds: float) -> bool:
+        """Return whether the oldest file is too old *seconds* after all were written, should any clock be set."""
+        age = seconds if self.written_ms is None else max(seconds, time.time() - self.written_ms / 1000)
+        return age > self.fresh_seconds
+
+    def actions(self, now: Version) -> list[AddAction | RemoveAction]:
+        """Return the same for delta-rs."""
+        now_ms, is_change = int(time.time() * 1000), not self.moves
+        removed = now.files() if self.replaces else self.removed
+        found: list[AddAction | RemoveAction] = [
+            AddAction(each.path, each.size, {}, each.written_ms, is_change, each.statistics) for each in self.added
+        ]
+        gone = (RemoveAction(each.path, is_change, now_ms, each.size, {}) for each in removed)
+        return [*found, *gone]
 
 
 class TableLog:
@@ -71,10 +113,8 @@ class TableLog:
     @native
     def is_there(self) -> bool:
         """Return whether the table has been made."""
-        try:
+        with self._errors():
             return DeltaTable.is_deltatable(self._uri, self._files.storage)
-        except DeltaError as problem:
-            raise self._error(problem) from problem
 
     @native
     def create(self, table: Table) -> None:
@@ -90,9 +130,9 @@ class TableLog:
         try:
             DeltaTable.create(
                 self._uri,
-                Schema([_field(each.name, each.type, each.comment) for each in table.columns]),
+                Schema([_field(each) for each in table.columns]),
                 description=table.comment,
-                configuration=properties_of(table),
+                configuration={**_PROPERTIES, "delta.appendOnly": str(table.is_append_only).lower()},
                 storage_options=self._files.storage,
                 commit_properties=CommitProperties(max_commit_retries=0),
             )
@@ -103,10 +143,8 @@ class TableLog:
 
     def _store_all(self) -> None:
         """Store the newest entry and every folder, which whoever made the table may not have lived to do."""
-        try:
-            self._store(DeltaTable(self._uri, storage_options=self._files.storage).version())
-        except DeltaError as problem:
-            raise self._error(problem) from problem
+        with self._errors():
+            self._store(self._open().version())
         for folder in (f"{self._path}/_delta_log", self._path):
             self._files.sync(folder)
 
@@ -119,10 +157,8 @@ class TableLog:
         somebody has added, is left as it is.
         """
         while True:
-            try:
-                table = DeltaTable(self._uri, storage_options=self._files.storage)
-            except DeltaError as problem:
-                raise self._error(problem) from problem
+            with self._errors():
+                table = self._open()
             protocol, version = table.protocol(), table.version() + 1
             features = {*(protocol.writer_features or [])}
             if "clustering" not in features or protocol.min_reader_version > 1 or features - _OF_CLUSTERED:
@@ -134,21 +170,14 @@ class TableLog:
     def add_columns(self, wanted: Table) -> None:
         """Give an older table the columns that came with a later version of *wanted*; its rows have null there."""
 
-        def lacking(table: DeltaTable) -> list[Field]:
+        def add(table: DeltaTable) -> None:
             known = {field.name for field in table.schema().fields}
             columns = [each for each in wanted.columns if each.name in {*wanted.later} - known]
-            return [_field(each.name, each.type, each.comment) for each in columns]
+            if columns:
+                logger.info("%s: adding the columns %s", wanted.name, ", ".join(each.name for each in columns))
+                self._enter(table, partial(table.alter.add_columns, [_field(each) for each in columns]))
 
-        def add(table: DeltaTable) -> bool:
-            if not (fields := lacking(table)):
-                return False
-            logger.info("%s: adding the columns %s", wanted.name, ", ".join(each.name for each in fields))
-            properties = CommitProperties(max_commit_retries=0)
-            self._store(table.version())
-            table.alter.add_columns(fields, commit_properties=properties, post_commithook_properties=_HOOKS)
-            return True
-
-        self._enter(add)
+        self._again(add)
 
     def set_properties(self, properties: Mapping[str, str]) -> bool:
         """Set those *properties* that the table has otherwise; return whether there were any."""
@@ -156,25 +185,15 @@ class TableLog:
         def alter(table: DeltaTable) -> bool:
             known = table.metadata().configuration
             changed = {name: value for name, value in properties.items() if known.get(name) != value}
-            if not changed:
-                return False
-            entering = CommitProperties(max_commit_retries=0)
-            self._store(table.version())
-            table.alter.set_table_properties(changed, commit_properties=entering, post_commithook_properties=_HOOKS)
-            return True
+            if changed:
+                self._enter(table, partial(table.alter.set_table_properties, changed))
+            return bool(changed)
 
-        return self._enter(alter) is not None
+        return self._again(alter)
 
     def newest(self) -> Version:
         """Return the table as it is now."""
-        found: list[Version] = []
-
-        def look(table: DeltaTable) -> bool:
-            found.append(Version(table))
-            return False
-
-        self._enter(look)
-        return found[0]
+        return self._again(Version)
 
     def commit(self, decide: Callable[[Version], Change | None]) -> int | None:
         """Enter what *decide* makes of the table as it is; return the version, None where it wants nothing.
@@ -184,32 +203,24 @@ class TableLog:
         """
         mine, begun_at, tried_from = uuid.uuid4().hex, time.monotonic(), -1
 
-        def write(table: DeltaTable) -> bool:
+        def write(table: DeltaTable) -> int | None:
             nonlocal tried_from
             now = Version(table)
             self._store(now.number)  # what is decided stands on it
             if 0 <= tried_from < now.number and self._is_entered(mine, tried_from, now.number):
-                return False
+                return None
             if (change := decide(now)) is None:
-                return False
-            if change.age(time.monotonic() - begun_at) > change.fresh_seconds:
+                return None
+            if change.is_stale(time.monotonic() - begun_at):
                 raise TimeoutError(f"{self._path}: no entry within {change.fresh_seconds:.0f} s of writing; {_REMEDY}")
             tried_from, actions = now.number, change.actions(now)
+            # Another schema would take the comments of the table's columns away.
+            put = partial(table.create_write_transaction, actions, "append", table.schema())
             said = {"id": mine, "actions": len(actions) + (change.writer is not None)}
-            table.create_write_transaction(
-                actions,
-                "append",
-                table.schema(),  # another one would take the comments of its columns away
-                commit_properties=CommitProperties(
-                    custom_metadata={OURS: said},
-                    max_commit_retries=0,
-                    app_transactions=[Transaction(*change.writer, last_updated=_NEVER_MS)] if change.writer else None,
-                ),
-                post_commithook_properties=_HOOKS,
-            )
-            return True
+            written = [Transaction(*change.writer, last_updated=_NEVER_MS)] if change.writer else None
+            return self._enter(table, put, custom_metadata={OURS: said}, app_transactions=written)
 
-        return self._enter(write)
+        return self._again(write)
 
     def _is_entered(self, mine: str, after: int, until: int) -> bool:
         """Return whether an entry in ``(after, until]`` is *mine*; one that is gone is somebody else's."""
@@ -218,19 +229,6 @@ class TableLog:
                 if mine in self._files.read_text(entry(self._path, version)):
                     return True
         return False
-
-    def has_written(self, writer: tuple[str, int]) -> bool:
-        """Return whether a writer has entered this version of its own, or a later one; that is stored then."""
-        found = False
-
-        def look(table: DeltaTable) -> bool:
-            nonlocal found
-            found = Version(table).has_written(writer)
-            self._store(table.version())
-            return False
-
-        self._enter(look)
-        return found
 
     @native
     def clean_up(self) -> None:
@@ -243,41 +241,48 @@ class TableLog:
                 logger.info("%s: somebody else cleans it up", self._path)
                 return
             self._table = None
-            try:
+            with self._errors():
                 table = self._checkpoint()  # stored, before the entries go that say the same
                 table.cleanup_metadata()
                 for each in table.vacuum(full=True):  # which would make two entries to say so
                     self._files.delete(f"{self._path}/{each}")
-            except DeltaError as problem:
-                raise self._error(problem) from problem
 
     @native
-    def _enter(self, write: Callable[[DeltaTable], bool]) -> int | None:
-        """Have *write* write an entry, again while others come between; return its version, None for none."""
+    def _again(self, act: Callable[[DeltaTable], _Found]) -> _Found:
+        """Return what *act* returns of the table as it is now; it acts again while others come between."""
         gives_up_at = time.monotonic() + PATIENCE_SECONDS
         while True:
             before = None
             try:
                 with self._lock:
-                    table = self._opened()
+                    table = self._refreshed()
                     before = table.version()
-                    if not write(table):
-                        return None
-                    self._store(before + 1)
-                    self._checkpoint_if_due(table, before + 1)
-                    return before + 1
+                    return act(table)
             except DeltaError as problem:
                 if time.monotonic() > gives_up_at or not self._was_overtaken(before, problem):
                     raise self._error(problem) from problem
             time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))
 
-    def _opened(self) -> DeltaTable:
+    def _enter(self, table: DeltaTable, put: Callable[..., object], **properties: Any) -> int:
+        """Have *put* put the next entry of *table*, if it is absent, and store it; return its version."""
+        version = table.version() + 1
+        self._store(version - 1)
+        entering = CommitProperties(max_commit_retries=0, **properties)
+        put(commit_properties=entering, post_commithook_properties=_HOOKS)
+        self._store(version)
+        self._checkpoint_if_due(table, version)
+        return version
+
+    def _open(self) -> DeltaTable:
+        return DeltaTable(self._uri, storage_options=self._files.storage)
+
+    def _refreshed(self) -> DeltaTable:
         """Return the table as it is now; what delta-rs keeps of it grows with each entry since it was opened."""
         if self._table is not None:
             self._table.update_incremental()
             if self._table.version() - self._opened_at < _MOST_ENTRIES:
                 return self._table
-        self._table = DeltaTable(self._uri, storage_options=self._files.storage)
+        self._table = self._open()
         self._opened_at = self._table.version()
         return self._table
 
@@ -288,7 +293,7 @@ class TableLog:
             if _GAP in str(problem):
                 return True
             try:
-                return before is not None and self._opened().version() > before
+                return before is not None and self._refreshed().version() > before
             except DeltaError:
                 return False
 
@@ -313,7 +318,7 @@ class TableLog:
 
     def _checkpoint(self) -> DeltaTable:
         """Write a checkpoint of the table as it is now, and store it; return that table."""
-        table, log = DeltaTable(self._uri, storage_options=self._files.storage), f"{self._path}/_delta_log"
+        table, log = self._open(), f"{self._path}/_delta_log"
         self._store(table.version())
         table.create_checkpoint()
         for name in self._files.names(log):
@@ -329,9 +334,17 @@ class TableLog:
         own = self._files.local(self._path)
         return nullcontext(True) if own is None else alone(own)
 
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except DeltaError as problem:
+            raise self._error(problem) from problem
+
     def _error(self, problem: DeltaError) -> TableError:
         return TableError(f"{self._path}: {told(problem)}")
 
 
-def _field(name: str, sql_type: str, comment: str) -> Field:
-    return Field(name, PrimitiveType(_TYPES.get(sql_type, sql_type)), metadata={"comment": comment})
+def _field(column: Column) -> Field:
+    kind = PrimitiveType(_TYPES.get(column.type, column.type))
+    return Field(column.name, kind, metadata={"comment": column.comment})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,8 +18,8 @@ from builders.claims import claims, epochs, start_process
 from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.model.errors import TableError, TakenOverError
 from offset_sync.state.fenced_tables import FencedTables
-from offset_sync.tables import store
 from offset_sync.tables.catalog import DRIVERS
+from offset_sync.tables.data_files import write_rows
 from offset_sync.tables.store import TableStore
 
 
@@ -203,16 +202,14 @@ def test_what_was_changed_between_the_look_and_the_entry_does_not_stop_it(
     assert (by_delta_rs(tables), tables.version(DRIVERS)) == ([0, 1, 2, 3], 5)
 
 
-def test_a_file_that_is_too_old_gets_no_entry_for_maintenance_may_take_it(
-    tables: TableStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slow = TableStore(tables.root, before_entry=lambda _path: time.sleep(0.2))
-    monkeypatch.setattr(store, "FRESH_SECONDS", 0.1)
-    with pytest.raises(TimeoutError, match=r"no entry within .*max_offsets_per_trigger"):
-        slow.append(DRIVERS, claims(1), ("query", 0))
+def test_a_file_that_is_too_old_gets_no_entry_for_maintenance_may_take_it(tables: TableStore) -> None:
+    file = write_rows(tables.files, tables.path(DRIVERS), DRIVERS.arrow_schema, [claims(1)])
+    old = file._replace(written_ms=file.written_ms - 300_000)
+    with pytest.raises(TimeoutError, match=r"no entry within 300 s .*max_offsets_per_trigger"):
+        tables.append(DRIVERS, DRIVERS.no_rows, ("query", 0), [old])
     assert tables.version(DRIVERS) == 0
-    monkeypatch.undo()
-    slow.append(DRIVERS, claims(1), ("query", 0))
+    tables.append(DRIVERS, DRIVERS.no_rows, ("query", 0), [file])
+    tables.append(DRIVERS, DRIVERS.no_rows, ("query", 0), [old])  # a repetition, which enters nothing
     assert by_delta_rs(tables) == [1]
 
 
@@ -224,7 +221,6 @@ def test_it_is_said_when_a_file_has_no_entry_yet(tables: TableStore) -> None:
 
     noting = TableStore(tables.root, before_entry=note)
     for number in range(2):
-        noting.append(DRIVERS, claims(number), ("query", number))
         noting.append(DRIVERS, claims(number), ("query", number))
     assert seen == [(tables.path(DRIVERS), 1)] * 2
 

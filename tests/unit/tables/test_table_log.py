@@ -18,8 +18,8 @@ from offset_sync.tables.catalog import DRIVERS, RECORD_RUNS
 from offset_sync.tables.data_files import DataFile, write_rows
 from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
-from offset_sync.tables.table_log import TableLog
-from offset_sync.tables.table_version import Change, Version
+from offset_sync.tables.table_log import Change, TableLog
+from offset_sync.tables.transaction_log import Version
 
 
 @pytest.fixture
