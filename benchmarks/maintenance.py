@@ -31,7 +31,7 @@ from offset_sync.state.seal import cut, seal
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.data_files import statistics_of
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
-from offset_sync.tables.sealed_files import PREFIX
+from offset_sync.tables.segments import PREFIX
 from offset_sync.tables.store import TableStore
 
 PARTITIONS, RUNS, RECORDS = 8, 4, 10

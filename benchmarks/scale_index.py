@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from offset_sync.state.seal import sealed
 from offset_sync.tables.catalog import BEGINS, RECORD_RUNS
 from offset_sync.tables.files import Files
-from offset_sync.tables.sealed_files import PREFIX, write_sealed
+from offset_sync.tables.segments import PREFIX, write_sealed
 from offset_sync.tables.store import TableStore
 
 ALIASES = ("dc1", "dc2")

@@ -21,8 +21,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.members import Members, open_members
-from offset_sync.tables.catalog import TABLES
-from offset_sync.tables.report_tables import REPORT_TABLES
+from offset_sync.tables.catalog import REPORT_TABLES, TABLES
 from offset_sync.tables.store import TableStore
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from offset_sync.status.page import render_page, write_page
 from offset_sync.status.report import Report
-from offset_sync.tables.report_tables import SYNC_STATUS
+from offset_sync.tables.catalog import SYNC_STATUS
 from tools.chromium import Tab
 
 TAKEN = Path(__file__).parents[1] / "golden" / "demo"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from offset_sync.tables.report_tables import ALL_TABLES
+from offset_sync.tables.catalog import ALL_TABLES
 
 REPOSITORY = Path(__file__).parents[2]
 TAKEN = REPOSITORY / "tests" / "golden" / "demo"

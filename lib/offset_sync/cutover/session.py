@@ -24,7 +24,7 @@ from offset_sync.status.live_state import LiveState
 from offset_sync.sync.reconciliation import OffsetWriter
 from offset_sync.sync.target_writer import TargetWriter
 from offset_sync.sync.translation_history import TranslationHistory
-from offset_sync.tables.report_tables import CUTOVERS
+from offset_sync.tables.catalog import CUTOVERS
 from offset_sync.tables.store import TableStore
 
 

@@ -21,7 +21,7 @@ from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
 from offset_sync.ingest.looked import Looked
 from offset_sync.model.values import CONSUMER_OFFSETS, Outcome
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, QUARANTINE
-from offset_sync.tables.matching import partners
+from offset_sync.tables.rows import partners
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)

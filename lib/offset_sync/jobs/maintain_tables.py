@@ -32,11 +32,17 @@ from offset_sync.state.seal import cut, seal
 from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
-from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_FINGERPRINTS, RECORD_RUNS, TABLES
+from offset_sync.tables.catalog import (
+    LOG_INCARNATIONS,
+    OFFSET_COMMITS,
+    RECORD_FINGERPRINTS,
+    RECORD_RUNS,
+    REPORT_TABLES,
+    TABLES,
+)
 from offset_sync.tables.definition import Table
 from offset_sync.tables.maintenance import Maintainer
-from offset_sync.tables.report_tables import REPORT_TABLES
-from offset_sync.tables.sealed_files import PREFIX
+from offset_sync.tables.segments import PREFIX
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.state.retired_elections import KEPT, LOG, NamedEpochs, candidates, retired_elections
 from offset_sync.tables.catalog import ELECTED, LOG_INCARNATIONS, OFFSET_COMMITS
 from offset_sync.tables.maintenance import Maintainer
-from offset_sync.tables.matching import partners
+from offset_sync.tables.rows import partners
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)

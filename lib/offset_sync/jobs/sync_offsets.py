@@ -47,9 +47,8 @@ from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.reconcile_loop import ReconcileLoop
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.translation_history import TranslationHistory
-from offset_sync.tables.catalog import TABLES
+from offset_sync.tables.catalog import CUTOVERS, TABLES
 from offset_sync.tables.files import files_of
-from offset_sync.tables.report_tables import CUTOVERS
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)

@@ -11,8 +11,8 @@ from offset_sync.state.fence import Fence
 from offset_sync.tables.data_files import DataFile
 from offset_sync.tables.definition import Table
 from offset_sync.tables.files import Files
+from offset_sync.tables.rows import TopicNames
 from offset_sync.tables.store import TableStore
-from offset_sync.tables.topic_names import TopicNames
 
 
 class FencedTables(TableStore):

@@ -14,7 +14,7 @@ from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, ClusterPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.incarnation_rows import lives_of
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_FINGERPRINTS, RECORD_RUNS
-from offset_sync.tables.sealed_files import Directory
+from offset_sync.tables.segments import Directory
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.incarnations import Incarnation
 
@@ -37,7 +37,7 @@ def highest_indexed(
     """
     found = _Highest(lives_of(tables.all_rows(LOG_INCARNATIONS)), are_copied)
     names = [*_PLACE, "length", "cluster", "start_offset", "read_at"]
-    for rows in tables.batches(RECORD_FINGERPRINTS, names, encoded=True):
+    for rows in tables.batches(RECORD_FINGERPRINTS, names):
         found.take_in(rows, "read_at", (("cluster", "start_offset"),))
     segments = tables.segments(RECORD_RUNS)
     files, schema = segments.newest(), pa.schema([RECORD_RUNS.arrow_schema.field(name) for name in _RUN])

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from offset_sync.state.cluster_clock import WRONG_MS
 from offset_sync.state.group_homes import Move
 from offset_sync.state.sync_state import SyncState
-from offset_sync.tables.report_tables import CUTOVERS
+from offset_sync.tables.catalog import CUTOVERS
 from offset_sync.tables.store import TableStore
 
 HOME = "home"

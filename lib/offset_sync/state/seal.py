@@ -1,4 +1,4 @@
-"""Sealing ``record_runs``: its newest files, once they have enough rows, become a sealed one (``sealed_files``).
+"""Sealing ``record_runs``: its newest files, once they have enough rows, become a sealed one (``tables.segments``).
 
 Rows are moved and none is changed. What the directory says of a part is what an index makes of its rows alone.
 """
@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -20,8 +21,8 @@ from offset_sync.state.bounded_rows import split_bounds, without_bounds
 from offset_sync.state.index_rows import IndexRows, RowReader, readable, with_gaps
 from offset_sync.tables.catalog import BEGINS, RECORD_RUNS
 from offset_sync.tables.data_files import DataFile
-from offset_sync.tables.maintenance import LEAST_SHARE, Maintainer, is_below
-from offset_sync.tables.sealed_files import (
+from offset_sync.tables.maintenance import Maintainer, is_below
+from offset_sync.tables.segments import (
     PART,
     PART_KINDS,
     PART_TIMES,
@@ -29,10 +30,10 @@ from offset_sync.tables.sealed_files import (
     SPAN,
     UNKNOWN,
     Directory,
+    Segments,
     cut_into_parts,
     write_sealed,
 )
-from offset_sync.tables.segments import Segments
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
@@ -79,39 +80,23 @@ def cut(tables: TableStore, begins: pa.Table, keep: timedelta) -> int:
     """
     if not begins.num_rows:
         return 0
-    maintainer, files, written_from = Maintainer(tables, keep), tables.segments(RECORD_RUNS).newest(), time.time()
-    known = {each.path for each in maintainer.known_files(RECORD_RUNS)}
+    maintainer, files = Maintainer(tables, keep), tables.segments(RECORD_RUNS).newest()
     at = {ClusterPartition(*row[:3]): row[3] for row in zip(*begins.to_pydict().values(), strict=True)}
-    looked_at = [(each.file, True) for each in files.sealed.values() if _reaches_below(each.directory, at)]
-    looked_at += [(each, False) for _, each in files.unsealed]
-    touched, gone, held = list[tuple[DataFile, bool]](), 0, 0
-    for file, is_sealed in looked_at:
-        if file.path in known:
-            rows = _rows_of(maintainer, file)
-            if count := int(is_below(rows, begins).sum()):
-                touched.append((file, is_sealed))
-                gone, held = gone + count, held + rows.num_rows
-    if not touched or gone < LEAST_SHARE * held:
-        return 0
-    added = list[DataFile]()
-    for file, is_sealed in touched:
-        rows = _rows_of(maintainer, file)
-        left = rows.filter(pa.array(~is_below(rows, begins)))
-        if left.num_rows and is_sealed:
-            added.append(write(tables, left, file.written_ms))
-        elif left.num_rows:
-            added.append(maintainer.write(RECORD_RUNS, [left], file.written_ms))
-    maintainer.enter_kept(RECORD_RUNS, [file for file, _ in touched], added, held - gone, written_from)
-    return gone
+    looked_at = [each.file for each in files.sealed.values() if _reaches_below(each.directory, at)]
+    are_sealed = {each.path for each in looked_at}
+    looked_at += [file for _, file in files.unsealed]
+
+    def write_kept(file: DataFile, pieces: Iterable[pa.Table]) -> DataFile:
+        if file.path in are_sealed:
+            return write(tables, pa.concat_tables(pieces), file.written_ms)
+        return maintainer.write(RECORD_RUNS, pieces, file.written_ms)
+
+    return maintainer.remove(RECORD_RUNS, partial(is_below, begins=begins), looked_at, write_kept)
 
 
 def _reaches_below(said: Directory, begins: Mapping[ClusterPartition, int]) -> bool:
     begin = np.array([begins.get(log, 0) for log in said.logs], np.int64)
     return bool((said.parts["start"] < begin[said.parts["log"]]).any())
-
-
-def _rows_of(maintainer: Maintainer, file: DataFile) -> pa.Table:
-    return pa.concat_tables([RECORD_RUNS.no_rows, *maintainer.rows(RECORD_RUNS, [file])])
 
 
 def _to_seal(files: Iterable[DataFile], least_rows: int) -> Iterator[list[DataFile]]:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from offset_sync.state.index_rows import RowReader
-from offset_sync.tables.sealed_files import PART, PART_KINDS, PART_TIMES, SPAN, UNKNOWN, Columns
-from offset_sync.tables.segments import Sealed
+from offset_sync.tables.segments import PART, PART_KINDS, PART_TIMES, SPAN, UNKNOWN, Columns, Sealed
 from offset_sync.translate.index.log_index import KnownPages
 from offset_sync.translate.index.runs import Int64s, Runs
 from offset_sync.translate.index.stretches import NONE_HIGH, NONE_LOW, OriginSpans, Stretches

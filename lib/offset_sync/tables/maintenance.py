@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import chain
 from urllib.parse import unquote
 
 import numpy as np
@@ -21,8 +22,8 @@ from numpy.typing import NDArray
 from offset_sync.tables.data_files import DataFile, write_rows
 from offset_sync.tables.definition import Table, fitted
 from offset_sync.tables.files import BATCH_ROWS
-from offset_sync.tables.matching import partners
-from offset_sync.tables.store import TableStore, pieces_of
+from offset_sync.tables.rows import partners, pieces_of
+from offset_sync.tables.store import TableStore
 from offset_sync.tables.table_log import FRESH_SECONDS, Change
 from offset_sync.tables.transaction_log import Version, data_path
 
@@ -36,9 +37,8 @@ _LARGE_BYTES = 64 << 20
 """What is as large is not joined again: otherwise every run would write the whole table anew."""
 LEAST_SHARE = 0.1
 """Files are written anew when so much of them may go: a few rows less are not worth it."""
-_KEPT_ROWS = 2_000_000
-"""So many rows go into one file where some were cut."""
 IsCut = Callable[[pa.Table], NDArray[np.bool_]]
+Rewrite = Callable[[DataFile, Iterable[pa.Table]], DataFile]
 
 
 @dataclass(frozen=True)
@@ -80,38 +80,41 @@ class Maintainer:
         small = [each for each in small if but is None or not each.path.startswith(but)]
         for group in _to_join(small):
             began_at = time.time()
-            self.move(table, group, [self.write(table, self.rows(table, group), _newest_ms(group))], began_at)
+            newest_ms = max(each.written_ms for each in group)
+            self.move(table, group, [self.write(table, self.rows(table, group), newest_ms)], began_at)
 
-    def remove(self, table: Table, is_cut: IsCut) -> int:
+    def remove(
+        self, table: Table, is_cut: IsCut, among: Sequence[DataFile] | None = None, write: Rewrite | None = None
+    ) -> int:
         """Remove the rows for which *is_cut*, asked of some rows at a time, returns True; return how many.
 
-        None are where it is not worth it. What is appended meanwhile stays, whatever it is. Raises RuntimeError where
+        None are where it is not worth it. Only files *among* these are looked at; None: at all. *write* writes what is
+        kept of a file; None: as it was. What is appended meanwhile stays, whatever it is. Raises RuntimeError where
         somebody else removes files at the same time, or a row that stays was not written; nothing is changed then.
         """
+        known = self.known_files(table)
+        if among is not None:
+            known = [each for each in among if each.path in {file.path for file in known}]
         touched, gone, held = list[DataFile](), 0, 0
-        for file in self.known_files(table):
-            cut, rows = 0, 0
-            for piece in self.rows(table, [file]):
-                cut, rows = cut + int(is_cut(piece).sum()), rows + piece.num_rows
-            if cut:
+        for file in known:
+            marks = [is_cut(piece) for piece in self.rows(table, [file])]
+            if cut := sum(int(each.sum()) for each in marks):
                 touched.append(file)
-                gone, held = gone + cut, held + rows
+                gone, held = gone + cut, held + sum(map(len, marks))
         if not touched or gone < LEAST_SHARE * held:
             return 0
-        began_at = time.time()
-        kept = (piece.filter(pa.array(~is_cut(piece))) for piece in self.rows(table, touched))
-        added = [self.write(table, rows, _newest_ms(touched)) for rows in _in_files(kept)]
-        self.enter_kept(table, touched, added, held - gone, began_at)
-        return gone
-
-    def enter_kept(
-        self, table: Table, files: Sequence[DataFile], into: Sequence[DataFile], kept: int, began_at: float
-    ) -> None:
-        """Enter *into*, which have the *kept* rows of *files*, in their place; raises as :meth:`remove`."""
+        began_at, into = time.time(), list[DataFile]()
+        for file in touched:
+            pieces = (piece.filter(pa.array(~is_cut(piece))) for piece in self.rows(table, [file]))
+            kept = (piece for piece in pieces if piece.num_rows)
+            if (first := next(kept, None)) is not None:
+                rest = chain([first], kept)
+                into.append(write(file, rest) if write else self.write(table, rest, file.written_ms))
         written = sum(each.rows or 0 for each in into)
-        if written != kept:
-            raise RuntimeError(f"{table.name}: {written} rows were to be kept instead of {kept}; all stay")
-        self._enter(table, files, into, began_at, moves=False)
+        if written != held - gone:
+            raise RuntimeError(f"{table.name}: {written} rows were to be kept instead of {held - gone}; all stay")
+        self._enter(table, touched, into, began_at, moves=False)
+        return gone
 
     def clean_up(self, table: Table) -> None:
         """Delete entries of the log, and files that no version needs, after the time that they are kept.
@@ -162,7 +165,7 @@ class Maintainer:
 
     def rows(self, table: Table, files: Iterable[DataFile]) -> Iterator[pa.Table]:
         for each in files:
-            with self._files.open_parquet(self._place(table, each)) as file:
+            with self._files.open_parquet(data_path(self._tables.path(table), each.path)) as file:
                 for batch in file.iter_batches(BATCH_ROWS):
                     yield fitted(pa.Table.from_batches([batch]), table.arrow_schema)
 
@@ -170,9 +173,6 @@ class Maintainer:
         """Write *pieces* as a file, which nobody sees before it has its entry."""
         schema, folder = table.arrow_schema, self._tables.path(table)
         return write_rows(self._files, folder, schema, pieces_of(pieces, schema))._replace(written_ms=written_ms)
-
-    def _place(self, table: Table, file: DataFile) -> str:
-        return data_path(self._tables.path(table), file.path)
 
 
 def is_below(rows: pa.Table, begins: pa.Table) -> NDArray[np.bool_]:
@@ -195,25 +195,6 @@ def _to_join(files: Sequence[DataFile]) -> Iterator[list[DataFile]]:
         size += file.size
     if len(group) > 1:
         yield group
-
-
-def _in_files(pieces: Iterable[pa.Table]) -> Iterator[Iterator[pa.Table]]:
-    """Yield the pieces of one file after the other; each has to be used up before the next is asked for."""
-    source = (piece for piece in pieces if piece.num_rows)
-    for first in source:
-
-        def of_one_file(first: pa.Table = first) -> Iterator[pa.Table]:
-            rows = first.num_rows
-            yield first
-            while rows < _KEPT_ROWS and (piece := next(source, None)) is not None:
-                rows += piece.num_rows
-                yield piece
-
-        yield of_one_file()
-
-
-def _newest_ms(files: Iterable[DataFile]) -> int:
-    return max(each.written_ms for each in files)
 
 
 def _is_left_over(path: str) -> bool:

@@ -1,4 +1,14 @@
-"""The files of ``record_runs`` at one version: those that are sealed, each with its directory, and the others.
+"""The files of ``record_runs``: those that are sealed, each with a directory in its own metadata, and the others.
+
+As with a segment of a Kafka log nothing is added to a sealed file. Its rows are by log and offset, and what is where is
+known without reading them::
+
+    row group     0                1                2
+    holds         dc1 orders-0     dc1 orders-0     dc1 orders-1, dc1 orders-2, dc2 orders-0
+    from offset   0                48,211           0             0             0
+
+The rows of one log in a row group are a *part*. A directory is not believed where its file has another name than it
+says, for who copies rows of a file into another may copy its metadata too, or where its checksum is another.
 
 Followers of the log read what is appended as it comes. Whoever starts, or looks back, reads the directories of sealed
 files and all rows of the others, which are the newest; a row group of a sealed file is read when somebody asks for it.
@@ -6,26 +16,162 @@ files and all rows of the others, which are the newest; a row group of a sealed 
 
 from __future__ import annotations
 
+import json
 import threading
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from itertools import pairwise
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from offset_sync.tables.data_files import DataFile
+from offset_sync.model.values import ClusterPartition
+from offset_sync.tables.data_files import DataFile, write_rows
 from offset_sync.tables.definition import fitted_but_texts
 from offset_sync.tables.files import Files, read_in_pieces
 from offset_sync.tables.native_calls import native
-from offset_sync.tables.sealed_files import PREFIX, Directory, directory_of
 
+GROUP_ROWS = 1 << 13
+"""A row group has so many rows at most: as many are read for an answer that lies deep."""
+PREFIX = "sealed-"
+_KEY, _VERSION = b"offset_sync.sealed", 1
+_ASCENDING = ("start_offset", "origin_start", "min_timestamp", "max_timestamp")
+"""These grow along a log, so they take a fraction as differences; the others have few values."""
 _READERS = 8
 """So many files are opened side by side: elsewhere than on a disk that is a wait for each."""
 _MOST_OPEN = 32
+Int64s = NDArray[np.int64]
+Columns = Mapping[str, Int64s]
+PART = ("group", "log", "rows", "start", "end", "first_record", "reach", "records", "runs", "copies", "reorders")
+PART_TIMES = ("oldest_ms", "newest_ms", "grew_ms", "complete_ms")
+PART_KINDS = ("begins", "plain")
+SPAN = ("part", "origin", "low", "high", "records", "first_start", "first_length", "first_origin_start", "first_ms")
+UNKNOWN = ("part", "start", "length")
+
+
+@dataclass(frozen=True)
+class Directory:
+    """What a sealed file says of its rows. The *parts* come by row group, and in it in the order of their rows.
+
+    *parts* has, of each, the number of its row group, of its log among *logs*, and how many rows it has; from the
+    first row (``start``) to where the last one ends (``end``); the first record, and the first
+    offset above the last (``reach``); how many records and runs there are, how many records are copies of another of
+    them, and of how many origins some come out of order (``reorders``); when the oldest row, the newest, and the newest
+    with records was indexed, and what the last row said that told of ``complete_until`` (0: none). ``begins``: the
+    first row says that a micro-batch begins. ``plain``: what is known of its records is here; 0: it has to be read.
+
+    *spans* has, for each origin (its number among *origins*) of a part, its lowest and highest offset, how many records
+    it has, and its first run. *unknown* has the records that nobody could identify. Columns have shape (parts,),
+    (spans,) and (stretches,).
+    """
+
+    logs: Sequence[ClusterPartition]
+    origins: Sequence[str]
+    parts: Columns
+    spans: Columns
+    unknown: Columns
+
+    def to_text(self, name: str) -> str:
+        """Return the directory as the file called *name* has it."""
+        columns = {
+            each: {key: values.tolist() for key, values in getattr(self, each).items()}
+            for each in ("parts", "spans", "unknown")
+        }
+        said = {"version": _VERSION, "name": name, "logs": self.logs, "origins": self.origins, **columns}
+        text = json.dumps(said, separators=(",", ":"))
+        return f"{zlib.crc32(text.encode()):08x}{text}"
+
+    @classmethod
+    def of_text(cls, text: bytes, name: str, sizes: Int64s) -> Directory | None:
+        """Return what *text* says of the file *name* with row groups of such *sizes*; None where it is of another."""
+        try:
+            crc, said = int(text[:8], 16), json.loads(text[8:])
+            if crc != zlib.crc32(text[8:]) or (said["version"], said["name"]) != (_VERSION, name):
+                return None
+            parts, spans, unknown = (
+                _columns(said[key], names)
+                for key, names in (("parts", (*PART, *PART_TIMES, *PART_KINDS)), ("spans", SPAN), ("unknown", UNKNOWN))
+            )
+            found = cls([ClusterPartition(*log) for log in said["logs"]], said["origins"], parts, spans, unknown)
+            return found if found._fits(sizes) else None
+        except (ValueError, LookupError, TypeError, OverflowError):  # whoever has written that, the rows are there
+            return None
+
+    def _fits(self, sizes: Int64s) -> bool:
+        group, rows = self.parts["group"], self.parts["rows"]
+        if len(group) == 0 or group.min() < 0 or bool((np.diff(group) < 0).any()) or rows.min() <= 0:
+            return False
+        counted = np.zeros(len(sizes), np.int64)
+        np.add.at(counted, group, rows)
+        numbers = [(self.parts["log"], len(self.logs)), (self.spans["origin"], len(self.origins))]
+        numbers += [(columns["part"], len(group)) for columns in (self.spans, self.unknown)]
+        are_there = all(bool(((column >= 0) & (column < count)).all()) for column, count in numbers)
+        return are_there and counted.tolist() == sizes.tolist()
+
+    def first_rows(self) -> Int64s:
+        """Return at which row of its row group each part begins, shape (parts,)."""
+        group, before = self.parts["group"], np.cumsum(self.parts["rows"]) - self.parts["rows"]
+        first: Int64s = before - before[np.searchsorted(group, group)]
+        return first
+
+
+def _columns(said: Mapping[str, Any], names: Sequence[str]) -> Columns:
+    found = {name: np.array(said[name], np.int64) for name in names}
+    if len({column.shape for column in found.values()}) > 1 or any(column.ndim != 1 for column in found.values()):
+        raise ValueError("columns of different lengths")
+    return found
+
+
+def directory_of(file: pq.ParquetFile, path: str) -> Directory | None:
+    """Return the directory of a Parquet file that lies at *path*; None where it has none that is its own."""
+    text = (file.metadata.metadata or {}).get(_KEY)
+    if text is None:
+        return None
+    sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
+    return Directory.of_text(text, path.rpartition("/")[2], np.array(sizes, np.int64))
+
+
+def write_sealed(files: Files, folder: str, rows: pa.Table, directory: Directory, name: str) -> DataFile:
+    """Write *rows* as the new file called *name*, row groups and all as its *directory* says; nobody sees it yet."""
+    names = [each for each in _ASCENDING if each in rows.column_names]
+    sizes = np.bincount(directory.parts["group"], directory.parts["rows"]).astype(np.int64)
+    firsts = np.cumsum(sizes) - sizes
+    return write_rows(
+        files,
+        folder,
+        rows.schema,
+        (rows.slice(first, size) for first, size in zip(firsts.tolist(), sizes.tolist(), strict=True)),
+        name=name,
+        metadata={_KEY: directory.to_text(name).encode()},
+        use_dictionary=[each for each in rows.column_names if each not in names],
+        column_encoding=dict.fromkeys(names, "DELTA_BINARY_PACKED"),
+    )
+
+
+def cut_into_parts(log: Int64s) -> list[list[int]]:
+    """Return where the parts of each row group begin, and where its last one ends, of rows by *log*.
+
+    A log with as many rows as an eighth of a row group has row groups of its own; others share theirs.
+    """
+    edges = [0, *(np.flatnonzero(np.diff(log)) + 1).tolist(), len(log)] if len(log) else []
+    groups, shared = list[list[int]](), list[int]()
+    for first, end in pairwise(edges):
+        if shared and (end - first >= GROUP_ROWS // 8 or end - shared[0] > GROUP_ROWS):
+            groups.append([*shared, first])
+            shared = []
+        if end - first < GROUP_ROWS // 8:
+            shared.append(first)
+            continue
+        count = -(-(end - first) // GROUP_ROWS)
+        groups += [[a, b] for a, b in pairwise(np.linspace(first, end, count + 1).astype(int).tolist())]
+    return [*groups, [*shared, edges[-1]]] if shared else groups
 
 
 class Sealed(NamedTuple):
@@ -50,26 +196,11 @@ class TableFiles:
         return sum(each.rows or 0 for _, each in self.unsealed)
 
 
-class Segments(Protocol):
-    """What the record index asks of its table's files; threads may share it."""
+class Segments:
+    """The files of ``record_runs`` as the record index asks for them; threads may share it.
 
-    def newest(self) -> TableFiles:
-        """Return the files of the table as it is now."""
-
-    def rows(self, files: TableFiles, schema: pa.Schema) -> Iterator[pa.Table]:
-        """Yield the rows of *files* that are not sealed; raises FileNotFoundError where one was cleaned up."""
-
-    def read(self, path: str, group: int, schema: pa.Schema) -> pa.Table:
-        """Return a row group of a sealed file; raises FileNotFoundError as :meth:`rows` does."""
-
-    def distrust(self, path: str) -> None:
-        """Believe no directory of the file at *path* any more: its rows are as those of others."""
-
-
-class FileSegments:
-    """Segments of Parquet files. *listed* returns version, paths and files; *called* gives topics other names.
-
-    *called* takes rows as the table has them.
+    *listed* returns version, paths and files of the table now. *called* gives rows as the table has them other names of
+    topics, and *stream_of* those of directories.
     """
 
     def __init__(

@@ -8,31 +8,30 @@ from functools import partial
 from typing import Self
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from offset_sync.model.errors import TableError
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS, TABLES
 from offset_sync.tables.data_files import DataFile, write_rows
-from offset_sync.tables.definition import Table, fitted, fitted_but_texts
+from offset_sync.tables.definition import Table
 from offset_sync.tables.files import AtLeast, Files, files_of, read_in_pieces
 from offset_sync.tables.log_repair import repair_log
 from offset_sync.tables.places import HasPlaces
-from offset_sync.tables.segments import FileSegments, Segments
-from offset_sync.tables.storage_check import check_storage
-from offset_sync.tables.table_log import Change, TableLog
-from offset_sync.tables.topic_names import (
+from offset_sync.tables.rows import (
     CLUSTER_OF,
     NEEDED_OF,
     TOPIC,
     TopicNames,
     answered_as_now,
-    is_named,
+    pieces_of,
     renamed,
+    with_values,
 )
+from offset_sync.tables.segments import Segments
+from offset_sync.tables.storage_check import check_storage
+from offset_sync.tables.table_log import Change, TableLog
 from offset_sync.tables.transaction_log import VECTORS, Added, Version, data_path, latest_version, read_added_rows
 
 logger = logging.getLogger(__name__)
-_WORTH_A_BATCH = 100_000
 _ATTEMPTS = 5
 
 
@@ -124,25 +123,19 @@ class TableStore:
         return read()
 
     def batches(
-        self,
-        table: Table,
-        names: Sequence[str] | None = None,
-        at_least: AtLeast | None = None,
-        *,
-        encoded: bool = False,
+        self, table: Table, names: Sequence[str] | None = None, at_least: AtLeast | None = None
     ) -> Iterator[pa.Table]:
         """Yield the rows of *table* as it is now, a bounded number at a time, in no order; of *names* these columns.
 
-        *at_least* leaves out stretches without any value so large; errs to keeping. *encoded* is for a table larger
-        than memory: file by file, and texts by their dictionaries. Raises FileNotFoundError where files were cleaned
-        up meanwhile: then begin anew.
+        *at_least* leaves out stretches without any value so large; errs to keeping. Raises FileNotFoundError where
+        files were cleaned up meanwhile: then begin anew.
         """
         wanted = list(names or table.names)
-        if not self._is_read_otherwise(table) or TOPIC not in wanted:
-            return self._pieces(table, _schema(table, wanted), at_least, encoded=encoded)
-        read = list(dict.fromkeys([*wanted, *NEEDED_OF[table]]))
-        pieces = self._pieces(table, _schema(table, read), at_least, encoded=encoded)
-        return (self.inside(table, piece).select(wanted) for piece in pieces)
+        has_topic = self.names is not None and TOPIC in wanted and table in CLUSTER_OF
+        needed = {*wanted, *(NEEDED_OF[table] if has_topic else ())}
+        schema = pa.schema([each for each in table.arrow_schema if each.name in needed])
+        for piece in pieces_of(read_in_pieces(self.files, self.data_files(table), schema.names, at_least), schema):
+            yield (self.inside(table, piece) if has_topic else piece).select(wanted)
 
     def segments(self, table: Table) -> Segments:
         """Return the files of *table*, ``record_runs``, by what is sealed; topics in them are streams."""
@@ -154,7 +147,7 @@ class TableStore:
         def stream_of(cluster: str, topic: str) -> str:
             return self.names.inside(cluster, topic) if self.names is not None else topic
 
-        return FileSegments(self.files, listed, partial(self.inside, table), stream_of)
+        return Segments(self.files, listed, partial(self.inside, table), stream_of)
 
     def data_files(self, table: Table) -> Sequence[str]:
         """Return where the files of *table* lie; raises TableError as :meth:`newest` does."""
@@ -178,12 +171,6 @@ class TableStore:
                 f"{self.path(table)}: not all as its files say, by {', '.join(sorted(hidden_by))}; {remedy}"
             )
         return now
-
-    def _pieces(
-        self, table: Table, schema: pa.Schema, at_least: AtLeast | None, *, encoded: bool
-    ) -> Iterator[pa.Table]:
-        pieces = read_in_pieces(self.files, self.data_files(table), schema.names, at_least, encoded=encoded)
-        yield from pieces_of(pieces, schema, encoded=encoded)
 
     # Following
 
@@ -227,21 +214,20 @@ class TableStore:
 
         Answers that were given while names meant something else are left out: they stand elsewhere at the target.
         """
-        if self.names is None or not self._is_read_otherwise(table):
+        if self.names is None:
             return rows
-        found = rows if self.names.is_same else renamed(rows, CLUSTER_OF[table], self.names.inside)
-        return answered_as_now(found, self.names) if table is OFFSET_TRANSLATIONS else found
+        if self._is_renamed(table):
+            rows = renamed(rows, CLUSTER_OF[table], self.names.inside)
+        return answered_as_now(rows, self.names) if table is OFFSET_TRANSLATIONS else rows
 
     def outside(self, table: Table, rows: pa.Table) -> pa.Table:
         """Return rows with streams as the table has them."""
-        if self.names is None or not is_named(table, self.names):
+        if self.names is None or not self._is_renamed(table):
             return rows
         return renamed(rows, CLUSTER_OF[table], self.names.outside)
 
-    def _is_read_otherwise(self, table: Table) -> bool:
-        """Return whether rows of *table* come in another way than they are stored: answers of other names do not."""
-        is_of_answers = self.names is not None and table is OFFSET_TRANSLATIONS
-        return is_of_answers or is_named(table, self.names)
+    def _is_renamed(self, table: Table) -> bool:
+        return self.names is not None and not self.names.is_same and table in CLUSTER_OF
 
     # Writing
 
@@ -278,33 +264,3 @@ class TableStore:
 
     def _write(self, table: Table, rows: pa.Table) -> DataFile:
         return write_rows(self.files, self.path(table), table.arrow_schema, [rows])
-
-
-def _schema(table: Table, names: Sequence[str]) -> pa.Schema:
-    return pa.schema([table.arrow_schema.field(name) for name in names])
-
-
-def with_values(rows: pa.Table, values: Mapping[str, str | int]) -> pa.Table:
-    """Return those of *rows* that have these *values*."""
-    for name, value in values.items():
-        rows = rows.filter(pc.equal(rows.column(name), value))
-    return rows
-
-
-def pieces_of(pieces: Iterable[pa.Table], schema: pa.Schema, *, encoded: bool = False) -> Iterator[pa.Table]:
-    """Yield *pieces* with the columns of *schema*, small ones together: whoever reads them has work with each.
-
-    Pieces with texts *encoded* by dictionaries come as they are: each has dictionaries of its own.
-    """
-    if encoded:
-        yield from (fitted_but_texts(piece, schema) for piece in pieces)
-        return
-    held, rows = list[pa.Table](), 0
-    for piece in pieces:
-        held.append(fitted(piece, schema))
-        rows += piece.num_rows
-        if rows >= _WORTH_A_BATCH:
-            yield pa.concat_tables(held)
-            held, rows = [], 0
-    if rows:
-        yield pa.concat_tables(held)

@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from builders.spark_tables import append_all
+from offset_sync.tables.catalog import ALL_TABLES
 from offset_sync.tables.definition import fitted
-from offset_sync.tables.report_tables import ALL_TABLES
 from offset_sync.tables.store import TableStore
 from tools.notebook_runs import run
 

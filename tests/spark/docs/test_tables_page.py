@@ -16,8 +16,7 @@ from pyspark.sql import SparkSession
 from builders.spark_tables import append_all
 from generators.scripted_day import Day
 from generators.scripted_day_rows import commit_row
-from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
-from offset_sync.tables.report_tables import SYNC_STATUS
+from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS, SYNC_STATUS
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.views.duckdb import open_tables
 from offset_sync.tables.views.spark import register_views

@@ -13,9 +13,8 @@ from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from offset_sync.tables.catalog import RECORD_RUNS, TABLES
+from offset_sync.tables.catalog import ALL_TABLES, CUTOVERS, RECORD_RUNS, SYNC_STATUS, TABLES
 from offset_sync.tables.definition import Table
-from offset_sync.tables.report_tables import ALL_TABLES, CUTOVERS, SYNC_STATUS
 from offset_sync.tables.store import TableStore
 
 EXAMPLES = {

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from offset_sync.state import seal
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.tables import sealed_files
+from offset_sync.tables import segments
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.files import files_of
 from offset_sync.tables.maintenance import Maintainer
@@ -46,7 +46,7 @@ def rows(first: int, count: int) -> pa.Table:
 
 def main(root: str, storage: str) -> None:
     """Append, seal, start, follow and cut; say what was found."""
-    seal.FILE_ROWS, sealed_files.GROUP_ROWS = 64, 16
+    seal.FILE_ROWS, segments.GROUP_ROWS = 64, 16
     places = Places(root, storage)
     tables = TableStore(root, files_of(places))  # type: ignore[arg-type]
     tables.create()

@@ -14,7 +14,7 @@ from offset_sync.config import Config
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.values import TopicPartition
 from offset_sync.tables.definition import Table
-from offset_sync.tables.topic_names import CLUSTER_OF, renamed
+from offset_sync.tables.rows import CLUSTER_OF, renamed
 
 
 class NamedTables(MemoryTables):

@@ -46,7 +46,7 @@ from offset_sync.sync.translation_history import TranslationHistory
 from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.definition import Table
 from offset_sync.tables.files import Files
-from offset_sync.tables.topic_names import CLUSTER_OF
+from offset_sync.tables.rows import CLUSTER_OF
 
 ALIASES = ("dc1", "dc2")
 STARTED_MS = 1_795_000_000_000

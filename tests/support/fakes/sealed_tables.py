@@ -14,13 +14,12 @@ import pytest
 
 from fakes.tables import MemoryTables
 from offset_sync.state import seal
-from offset_sync.tables import sealed_files
+from offset_sync.tables import segments
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.data_files import DataFile
 from offset_sync.tables.definition import Table
 from offset_sync.tables.files import Files
-from offset_sync.tables.sealed_files import PREFIX, Directory, write_sealed
-from offset_sync.tables.segments import FileSegments, Sealed, Segments, TableFiles
+from offset_sync.tables.segments import PREFIX, Directory, Sealed, Segments, TableFiles, write_sealed
 from offset_sync.tables.transaction_log import Added
 
 
@@ -44,7 +43,7 @@ class SealedInMemory(MemoryTables):
         rows = pa.concat_tables([RECORD_RUNS.no_rows, *known[self.sealed_to : end]])
         if rows.num_rows:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(sealed_files, "GROUP_ROWS", self.group_rows)
+                patch.setattr(segments, "GROUP_ROWS", self.group_rows)
                 rows, directory = seal.sealed(rows)
             name = f"{PREFIX}{len(known)}.snappy.parquet"
             said = self.damage(directory)
@@ -77,7 +76,7 @@ class SealedInMemory(MemoryTables):
 
 
 @dataclass
-class _InMemory:
+class _InMemory(Segments):
     tables: SealedInMemory
 
     def newest(self) -> TableFiles:
@@ -129,7 +128,7 @@ class SealedTables(SealedInMemory):
         return _SealedSegments(self)
 
 
-class _SealedSegments(FileSegments):
+class _SealedSegments(Segments):
     def __init__(self, tables: SealedTables) -> None:
         super().__init__(Files(), self._files_now, lambda rows: rows, lambda _cluster, topic: topic)
         self._tables = tables

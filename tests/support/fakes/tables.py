@@ -142,8 +142,6 @@ class MemoryTables:
         table: Table,
         names: Sequence[str] | None = None,
         at_least: tuple[str, int] | None = None,
-        *,
-        encoded: bool = False,
     ) -> Iterator[pa.Table]:
         """Yield the rows in pieces of :attr:`batch_rows`."""
         rows = self.all_rows(table).select(list(names or table.names))
@@ -163,7 +161,7 @@ class MemoryTables:
 
 
 @dataclass
-class MemorySegments:
+class MemorySegments(Segments):
     """The rows of *tables*, of which none is sealed."""
 
     tables: MemoryTables

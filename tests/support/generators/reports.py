@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
 
 REPORTED_AT = datetime(2026, 3, 1, 3, 12, 7, tzinfo=timezone.utc)
 HOSTILE_NAMES = (

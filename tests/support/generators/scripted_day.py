@@ -18,9 +18,8 @@ from typing import Any
 import pyarrow as pa
 
 from generators.scripted_day_rows import commit_row, run_row, status_row, translation_row
-from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
+from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS, SYNC_DRIFT, SYNC_STATUS
 from offset_sync.tables.definition import Table
-from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
 
 PARTITIONS = 2
 STEP = timedelta(minutes=5)

@@ -10,9 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from offset_sync.model.values import Outcome, State
-from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
+from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS, SYNC_STATUS
 from offset_sync.tables.definition import Table
-from offset_sync.tables.report_tables import SYNC_STATUS
 
 CLUSTERS = ("dc1", "dc2", "dc3")
 GROUPS = ("g", "grün'", 'x"y')

@@ -9,7 +9,7 @@ import pyarrow as pa
 from fakes.tables import MemoryTables
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.moves import HOME
-from offset_sync.tables.report_tables import CUTOVERS
+from offset_sync.tables.catalog import CUTOVERS
 from simulation.consumers import Group
 from simulation.oracle import Oracle
 from simulation.readers import Twin

@@ -19,7 +19,7 @@ import yaml
 
 from offset_sync.jobs import runner
 from offset_sync.jobs.translation.offsets import ANSWER_COLUMNS, OPTIONAL, REQUIRED
-from offset_sync.tables.report_tables import ALL_TABLES
+from offset_sync.tables.catalog import ALL_TABLES
 from offset_sync.tables.views import QUESTIONS, VIEWS
 from spark_options import split_options
 from submit import IN_IMAGE

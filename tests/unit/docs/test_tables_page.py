@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from offset_sync.tables.catalog import ALL_TABLES
 from offset_sync.tables.definition import Column
-from offset_sync.tables.report_tables import ALL_TABLES
 from offset_sync.tables.views import QUESTIONS, VIEWS
 from write_docs import COMMAND, PAGE, column_table, with_written_parts
 

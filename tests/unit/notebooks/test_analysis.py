@@ -15,7 +15,7 @@ from offset_analysis.failover import OTHERS, answered_between, costs, moments_be
 from offset_analysis.figures import CAUSE_COLOURS, costs_figure, progress_figure, since_figure
 from offset_analysis.lagging import find_lagging, newest_report, progress, reasons
 from offset_sync.model.errors import TableError
-from offset_sync.tables.report_tables import SYNC_STATUS
+from offset_sync.tables.catalog import SYNC_STATUS
 from offset_sync.tables.views.duckdb import open_tables
 
 TEN, ONE = timedelta(minutes=10), timedelta(minutes=1)

@@ -15,7 +15,7 @@ from fakes.tables import MemoryTables
 from offset_sync.model.values import GroupPartition
 from offset_sync.state.moves import HOME, Moves
 from offset_sync.state.sync_state import SyncState
-from offset_sync.tables.report_tables import CUTOVERS
+from offset_sync.tables.catalog import CUTOVERS
 
 HOUR_MS = 3_600_000
 

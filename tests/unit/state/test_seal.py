@@ -22,10 +22,10 @@ from offset_sync.jobs.sealer import Sealer
 from offset_sync.model.errors import TableError
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state import record_index, seal
-from offset_sync.tables import sealed_files
+from offset_sync.tables import segments
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
-from offset_sync.tables.sealed_files import PREFIX
+from offset_sync.tables.segments import PREFIX
 from offset_sync.tables.store import TableStore
 
 HOUR = timedelta(hours=1)
@@ -56,7 +56,7 @@ def _rows_may_go(tables: TableStore) -> None:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have files of eight rows, in row groups of four."""
     monkeypatch.setattr(seal, "FILE_ROWS", 8)
-    monkeypatch.setattr(sealed_files, "GROUP_ROWS", 4)
+    monkeypatch.setattr(segments, "GROUP_ROWS", 4)
 
 
 def test_every_reader_finds_the_same_rows_and_who_follows_none_that_is_new(tables: TableStore) -> None:

@@ -13,7 +13,7 @@ import pytest
 from builders.record_indexes import alternating, content, read_in_one
 from fakes.sealed_tables import SealedTables
 from offset_sync.state.index_pages import MisstatedError
-from offset_sync.tables.sealed_files import Directory
+from offset_sync.tables.segments import Directory
 
 
 def changed(**columns: Callable[[Any], Any]) -> Callable[[Directory], Directory]:

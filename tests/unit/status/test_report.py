@@ -28,7 +28,7 @@ from offset_sync.status.report import (
     roll_up,
 )
 from offset_sync.status.verdict import STATUS_WORDS
-from offset_sync.tables.report_tables import SYNC_STATUS
+from offset_sync.tables.catalog import SYNC_STATUS
 
 PAIRS = (("dc1", "dc2"), ("dc1", "dc3"), ("dc2", "dc3"))
 STATUS = random_status(random.Random(5), ["pay", "pay-eu", "audit", *HOSTILE_NAMES], pairs=[("a", "b"), ("b", "a")])

@@ -20,10 +20,9 @@ from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.model.errors import TableError
 from offset_sync.tables import files as whole_files
 from offset_sync.tables import log_repair, table_log
-from offset_sync.tables.catalog import DRIVERS
+from offset_sync.tables.catalog import DRIVERS, SYNC_STATUS
 from offset_sync.tables.log_repair import alone
 from offset_sync.tables.maintenance import Maintainer
-from offset_sync.tables.report_tables import SYNC_STATUS
 from offset_sync.tables.store import TableStore
 from tools.stored_names import note_stored
 

@@ -11,9 +11,16 @@ from deltalake import DeltaTable
 
 from builders.claims import claims, epochs, start_process
 from offset_sync.model.errors import TableError
-from offset_sync.tables.catalog import DRIVERS, GROUP_EVENTS, LOG_INCARNATIONS, RECORD_FINGERPRINTS, RECORD_RUNS, TABLES
+from offset_sync.tables.catalog import (
+    ALL_TABLES,
+    DRIVERS,
+    GROUP_EVENTS,
+    LOG_INCARNATIONS,
+    RECORD_FINGERPRINTS,
+    RECORD_RUNS,
+    TABLES,
+)
 from offset_sync.tables.files import Files
-from offset_sync.tables.report_tables import ALL_TABLES
 from offset_sync.tables.store import TableStore
 
 ENTRY = f"{0:020d}.json"

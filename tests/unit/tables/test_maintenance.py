@@ -24,7 +24,7 @@ from offset_sync.tables.catalog import DRIVERS, OFFSET_COMMITS, RECORD_RUNS
 from offset_sync.tables.data_files import DataFile, write_rows
 from offset_sync.tables.definition import Column, Table
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer, is_below
-from offset_sync.tables.matching import partners
+from offset_sync.tables.rows import partners
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.transaction_log import entry
 
@@ -90,18 +90,19 @@ def test_files_are_not_written_anew_for_a_few_rows(tables: TableStore, maintaine
     assert cut(maintainer, begins(dc1=30)) == 3
 
 
-def test_what_is_kept_goes_into_files_of_a_bounded_size(
+def test_what_is_kept_of_a_file_goes_into_one_with_its_time(
     tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maintenance, "BATCH_ROWS", 7)
-    monkeypatch.setattr(maintenance, "_KEPT_ROWS", 20)
     for first in (0, 500):
         tables.append(RECORD_RUNS, pa.concat_tables([run(start) for start in range(first, first + 500, 10)]))
-    assert maintainer.remove(RECORD_RUNS, lambda rows: rows["start_offset"].to_numpy() % 20 == 0) == 50
+    tables.append(RECORD_RUNS, run(1000))
+    written = {each.written_ms for each in tables.log(RECORD_RUNS).newest().files()}
+    assert maintainer.remove(RECORD_RUNS, lambda rows: rows["start_offset"].to_numpy() % 20 == 0) == 51
     assert by_delta_rs(tables) == [("dc1", start) for start in range(10, 1000, 20)]
-    counts = sorted(each.rows or 0 for each in tables.log(RECORD_RUNS).newest().files())
-    assert (len(counts), sum(counts)) == (3, 50)
-    assert all(20 <= each < 27 for each in counts[1:])
+    files = tables.log(RECORD_RUNS).newest().files()
+    assert [each.rows for each in files] == [25, 25]
+    assert {each.written_ms for each in files} <= written
 
 
 def test_all_rows_may_go(tables: TableStore, maintainer: Maintainer) -> None:
@@ -204,7 +205,7 @@ def test_what_would_lose_a_row_is_refused(
         tables.append(RECORD_RUNS, pa.concat_tables([run(start), run(start + 20), run(start + 40)]))
     version = tables.version(RECORD_RUNS)
     lose_a_row(monkeypatch)
-    with pytest.raises(RuntimeError, match="2 rows were to be kept instead of 3; all stay"):
+    with pytest.raises(RuntimeError, match="1 rows were to be kept instead of 3; all stay"):
         cut(maintainer, begins(dc1=30))
     with pytest.raises(RuntimeError, match="5 rows were written instead of 6; they stay as they are"):
         maintainer.compact(RECORD_RUNS)

@@ -12,7 +12,6 @@ import pytest
 
 from builders.runs_in_tables import by_delta_rs, fill, rows_in, run
 from builders.spark_tables import checkpoint_every_tenth
-from offset_sync.state import seal as seal_module
 from offset_sync.state.seal import cut, seal
 from offset_sync.tables import maintenance
 from offset_sync.tables.catalog import RECORD_RUNS
@@ -43,8 +42,7 @@ def begin_of(begin: int) -> pa.Table:
 def test_beside_writers_and_a_follower_no_row_is_lost_and_none_comes_twice(
     tables: TableStore, monkeypatch: pytest.MonkeyPatch, put_together: PutTogether
 ) -> None:
-    for module in (maintenance, seal_module):
-        monkeypatch.setattr(module, "LEAST_SHARE", 0.0)  # one writer may be far ahead of the other
+    monkeypatch.setattr(maintenance, "LEAST_SHARE", 0.0)  # one writer may be far ahead of the other
     checkpoint_every_tenth(tables, RECORD_RUNS)
     maintainer = Maintainer(TableStore(tables.root), HOUR)
     maintainer.prepare(RECORD_RUNS)
@@ -136,8 +134,7 @@ def test_what_is_cleaned_up_while_it_is_read_is_read_once_more(
 def test_who_reads_in_pieces_is_told_that_files_are_gone(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tables, 0)
     monkeypatch.setattr(TableStore, "data_files", lambda *_: [f"{tables.path(RECORD_RUNS)}/gone.parquet"])
-    for encoded in (False, True):
-        with pytest.raises(FileNotFoundError):
-            list(tables.batches(RECORD_RUNS, encoded=encoded))
+    with pytest.raises(FileNotFoundError):
+        list(tables.batches(RECORD_RUNS))
     with pytest.raises(FileNotFoundError):
         tables.all_rows(RECORD_RUNS)

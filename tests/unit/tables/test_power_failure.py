@@ -13,8 +13,7 @@ from deltalake import DeltaTable
 from builders.claims import claims, epochs
 from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.tables import files as whole_files
-from offset_sync.tables.catalog import DRIVERS, RECORD_RUNS
-from offset_sync.tables.report_tables import SYNC_STATUS
+from offset_sync.tables.catalog import DRIVERS, RECORD_RUNS, SYNC_STATUS
 from offset_sync.tables.store import TableStore
 from tools.stored_names import note_stored
 

@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from builders.claims import claims, epochs
 from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.tables import files as whole_files
-from offset_sync.tables import store
+from offset_sync.tables import rows as table_rows
 from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
@@ -33,9 +33,7 @@ def theirs(tables: TableStore) -> DeltaTable:
 def read(tables: TableStore) -> list[int]:
     """Return what a table holds, however it is read."""
     found = epochs(tables.all_rows(DRIVERS))
-    for encoded in (False, True):
-        pieces = [piece.cast(DRIVERS.arrow_schema) for piece in tables.batches(DRIVERS, encoded=encoded)]
-        assert epochs(pa.concat_tables([DRIVERS.no_rows, *pieces])) == found
+    assert epochs(pa.concat_tables([DRIVERS.no_rows, *tables.batches(DRIVERS)])) == found
     assert [tables.rows_where(DRIVERS, {"epoch": each, "job": "j"}).num_rows for each in found] == [1] * len(found)
     assert tables.rows_where(DRIVERS, {"epoch": 3, "job": "nobody's"}).num_rows == 0
     return found
@@ -102,9 +100,8 @@ def test_small_files_come_together_and_large_ones_in_pieces(
         tables.append(DRIVERS, claims(*range(10 * number, 10 * number + 10)))
     assert [piece.num_rows for piece in tables.batches(DRIVERS)] == [60]
     monkeypatch.setattr(whole_files, "BATCH_ROWS", 4)
-    monkeypatch.setattr(store, "_WORTH_A_BATCH", 20)
+    monkeypatch.setattr(table_rows, "_WORTH_A_BATCH", 20)
     assert [piece.num_rows for piece in tables.batches(DRIVERS)] == [20, 20, 20]
-    assert {piece.num_rows for piece in tables.batches(DRIVERS, encoded=True)} == {4, 2}
     (few,) = tables.batches(DRIVERS, ["epoch"], ("epoch", 55))
     assert few.schema.names == ["epoch"]
     assert epochs(few) == list(range(50, 60))

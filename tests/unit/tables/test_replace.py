@@ -13,7 +13,7 @@ import pytest
 from deltalake import DeltaTable
 
 from offset_sync.model.errors import TableError
-from offset_sync.tables.report_tables import SYNC_STATUS
+from offset_sync.tables.catalog import SYNC_STATUS
 from offset_sync.tables.store import TableStore
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)

@@ -10,10 +10,9 @@ import pytest
 
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.stream_names import SAME_NAMES, MirroredNames, Names
-from offset_sync.tables.catalog import DRIVERS, OFFSET_COMMITS, OFFSET_TRANSLATIONS
-from offset_sync.tables.report_tables import CUTOVERS, SYNC_STATUS
+from offset_sync.tables.catalog import CUTOVERS, DRIVERS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, SYNC_STATUS
+from offset_sync.tables.rows import CLUSTER_OF, renamed
 from offset_sync.tables.store import TableStore
-from offset_sync.tables.topic_names import CLUSTER_OF, renamed
 
 NOON = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
 
@@ -49,7 +48,6 @@ def test_rows_are_written_with_the_names_of_their_clusters_and_read_as_streams(t
         named.read_added(OFFSET_COMMITS, 0, version),
         named.rows_since(OFFSET_COMMITS, None, version),
         pa.concat_tables(named.batches(OFFSET_COMMITS)),
-        pa.concat_tables(named.batches(OFFSET_COMMITS, encoded=True)),
     ):
         assert names_in(rows) == INSIDE
     assert names_in(named.rows_where(OFFSET_COMMITS, {"topic": "dc1.orders"})) == INSIDE[:2]

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from offset_sync.tables.views.definitions import QUESTIONS, VIEWS, View
-from offset_sync.tables.views.queries import failover_cost, lagging_groups
-from offset_sync.tables.views.time_travel import Version, version_at
+from offset_sync.tables.views.definitions import (
+    QUESTIONS,
+    VIEWS,
+    Version,
+    View,
+    failover_cost,
+    lagging_groups,
+    version_at,
+)
 
 __all__ = ["QUESTIONS", "VIEWS", "Version", "View", "failover_cost", "lagging_groups", "version_at"]

@@ -9,8 +9,7 @@ import duckdb
 from deltalake import DeltaTable
 
 from offset_sync.model.errors import TableError
-from offset_sync.tables.definition import Table
-from offset_sync.tables.report_tables import ALL_TABLES
+from offset_sync.tables.catalog import ALL_TABLES
 from offset_sync.tables.views import VIEWS, Version, version_at
 
 Options = Mapping[str, str]
@@ -34,8 +33,7 @@ def open_tables(
     connection.execute("SET TimeZone = 'UTC'")
     for table in ALL_TABLES:
         delta = _delta(found[table], at, options) if table in found else None
-        rows = _nothing(table) if delta is None else delta.to_pyarrow_dataset()
-        connection.register(table.name, rows)
+        connection.register(table.name, table.no_rows if delta is None else delta.to_pyarrow_dataset())
     connection.execute("CREATE TEMP MACRO unix_millis(moment) AS epoch_ms(moment)")
     for view in VIEWS:
         connection.execute(f"CREATE TEMP VIEW {view.name} AS {view.sql}")
@@ -55,7 +53,3 @@ def _delta(path: str, at: datetime | None, options: dict[str, str]) -> DeltaTabl
             return None
         delta.load_as_version(version)
     return delta
-
-
-def _nothing(table: Table) -> object:
-    return table.arrow_schema.empty_table()

@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from offset_sync.model.errors import TableError
+from offset_sync.tables.catalog import ALL_TABLES
 from offset_sync.tables.definition import Table
-from offset_sync.tables.report_tables import ALL_TABLES
 from offset_sync.tables.views import VIEWS, Version, version_at
 
 

@@ -14,8 +14,7 @@ from builders.spark_tables import append_all
 from generators.scripted_day import Day
 from generators.table_histories import BEGINS, LASTS, random_history
 from offset_sync.model.errors import TableError
-from offset_sync.tables.catalog import OFFSET_COMMITS
-from offset_sync.tables.report_tables import ALL_TABLES, SYNC_STATUS
+from offset_sync.tables.catalog import ALL_TABLES, OFFSET_COMMITS, SYNC_STATUS
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.views import QUESTIONS, VIEWS, failover_cost, lagging_groups
 from offset_sync.tables.views.duckdb import open_tables

@@ -11,9 +11,8 @@ import pytest
 
 from builders.delta_rs_tables import write_tables
 from generators.table_histories import BEGINS, LASTS, random_history
-from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
+from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS, SYNC_STATUS
 from offset_sync.tables.definition import Table
-from offset_sync.tables.report_tables import SYNC_STATUS
 from offset_sync.tables.views import failover_cost
 from offset_sync.tables.views.duckdb import open_tables
 

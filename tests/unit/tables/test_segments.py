@@ -17,12 +17,11 @@ import pytest
 from builders.index_rows import EPOCH, run
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.seal import sealed
-from offset_sync.tables import sealed_files
+from offset_sync.tables import segments
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.data_files import DataFile
 from offset_sync.tables.files import Files
-from offset_sync.tables.sealed_files import Directory, directory_of, write_sealed
-from offset_sync.tables.segments import FileSegments, TableFiles
+from offset_sync.tables.segments import Directory, Segments, TableFiles, directory_of, write_sealed
 
 NAME = "sealed-1.snappy.parquet"
 SCHEMA = RECORD_RUNS.arrow_schema
@@ -47,14 +46,14 @@ def write(folder: Path, rows: pa.Table) -> tuple[Path, Directory]:
     return folder / NAME, directory
 
 
-def segments_of(*paths: Path) -> FileSegments:
+def segments_of(*paths: Path) -> Segments:
     listed = [(str(path), DataFile(path.name, 0, 0)) for path in paths]
-    return FileSegments(Files(), lambda: (7, listed), lambda rows: rows, lambda _cluster, topic: topic)
+    return Segments(Files(), lambda: (7, listed), lambda rows: rows, lambda _cluster, topic: topic)
 
 
 @pytest.fixture(autouse=True)
 def few_rows_to_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sealed_files, "GROUP_ROWS", 32)
+    monkeypatch.setattr(segments, "GROUP_ROWS", 32)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -109,7 +108,7 @@ def test_a_directory_that_is_torn_or_of_another_file_or_version_is_none(tmp_path
         with pq.ParquetWriter(path, rows.schema) as writer:
             for number, count in enumerate(sizes):
                 writer.write_table(rows.slice(sum(sizes[:number]), count))
-            writer.add_key_value_metadata({sealed_files._KEY: text})
+            writer.add_key_value_metadata({segments._KEY: text})
         files = segments_of(path).newest()
         wanted = ([str(path)], []) if name == "itself" else ([], [str(path)])
         assert ([*files.sealed], [each for each, _ in files.unsealed]) == wanted, name

@@ -1,12 +1,17 @@
-"""The door to the tables: rows have the names that topics have at the row's cluster, whoever asks knows streams."""
+"""Rows of tables as Arrow: cut to size, told apart by values, and with their topics called as at their clusters.
+
+Rows in a table have the names that topics have at the row's cluster; whoever asks the store knows streams.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from offset_sync.tables.catalog import (
     INDEXED_TOPICS,
@@ -17,8 +22,10 @@ from offset_sync.tables.catalog import (
     RECORD_FINGERPRINTS,
     RECORD_RUNS,
 )
-from offset_sync.tables.definition import Table
+from offset_sync.tables.definition import fitted
 
+_ROW, _PARTNER = "__row", "__partner"
+_WORTH_A_BATCH = 100_000
 Renamed = Callable[[str, str], str]
 """Takes the alias of a cluster and what is called there or inside; returns the other of the two."""
 CLUSTER_OF = {
@@ -94,6 +101,36 @@ def _encoded(column: pa.ChunkedArray) -> tuple[list[str], pa.Array]:
     return array.dictionary.to_pylist(), array.indices.cast(pa.int64())
 
 
-def is_named(table: Table, names: TopicNames | None) -> bool:
-    """Return whether rows of *table* have other names of topics than inside."""
-    return names is not None and not names.is_same and table in CLUSTER_OF
+def partners(rows: pa.Table, few: pa.Table, names: Sequence[str]) -> NDArray[np.int64]:
+    """Return for each of *rows* the number of that row of *few* which has the same values of *names*, else -1.
+
+    Null is the same as nothing, as in SQL. Each combination of values is at most once among the *few*.
+    """
+    asked = rows.select(list(names)).append_column(_ROW, pa.array(np.arange(rows.num_rows)))
+    known = few.select(list(names)).append_column(_PARTNER, pa.array(np.arange(few.num_rows)))
+    schema = pa.schema([known.schema.field(name) for name in names])
+    asked = asked.cast(pa.schema([*schema, asked.schema.field(_ROW)]))
+    found = asked.join(known, list(names), join_type="inner", use_threads=False)
+    partner = np.full(rows.num_rows, -1, np.int64)
+    partner[found.column(_ROW).to_numpy()] = found.column(_PARTNER).to_numpy()
+    return partner
+
+
+def with_values(rows: pa.Table, values: Mapping[str, str | int]) -> pa.Table:
+    """Return those of *rows* that have these *values*."""
+    for name, value in values.items():
+        rows = rows.filter(pc.equal(rows.column(name), value))
+    return rows
+
+
+def pieces_of(pieces: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:
+    """Yield *pieces* with the columns of *schema*, small ones together: whoever reads them has work with each."""
+    held, rows = list[pa.Table](), 0
+    for piece in pieces:
+        held.append(fitted(piece, schema))
+        rows += piece.num_rows
+        if rows >= _WORTH_A_BATCH:
+            yield pa.concat_tables(held)
+            held, rows = [], 0
+    if rows:
+        yield pa.concat_tables(held)
