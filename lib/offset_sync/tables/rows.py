@@ -60,21 +60,16 @@ class TopicNames(Protocol):
 def renamed(rows: pa.Table, cluster: str, name_of: Renamed) -> pa.Table:
     """Return *rows* with their topics called as *name_of* says; the column *cluster* says where.
 
-    Each name is looked up once per cluster; texts that are encoded by dictionaries stay so.
+    Each name is looked up once per cluster; topics that are encoded by a dictionary stay so.
     """
     if rows.num_rows == 0:
         return rows
-    (clusters, where), (topics, topic) = (_encoded(rows.column(name)) for name in (cluster, TOPIC))
-    places = pc.add(pc.multiply(where, pa.scalar(len(topics), pa.int64())), topic).dictionary_encode()
-    found = [
-        name_of(clusters[each // len(topics)], topics[each % len(topics)]) for each in places.dictionary.to_pylist()
-    ]
-    names = list(dict.fromkeys(found))
-    number_of = {name: number for number, name in enumerate(names)}
-    numbers = pa.array([number_of[name] for name in found], pa.int32()).take(places.indices)
-    column: pa.Array = pa.DictionaryArray.from_arrays(numbers, pa.array(names, pa.string()))
-    if not pa.types.is_dictionary(rows.schema.field(TOPIC).type):
-        column = column.cast(pa.string())
+    cluster_and_topic = (rows.column(name).cast(pa.string()) for name in (cluster, TOPIC))
+    places = pc.binary_join_element_wise(*cluster_and_topic, "\0").combine_chunks().dictionary_encode()
+    names = pa.array([name_of(*each.split("\0")) for each in places.dictionary.to_pylist()], pa.string())
+    column = names.take(places.indices)
+    if pa.types.is_dictionary(rows.schema.field(TOPIC).type):
+        column = column.dictionary_encode()
     return rows.set_column(rows.column_names.index(TOPIC), TOPIC, column)
 
 
@@ -91,14 +86,6 @@ def answered_as_now(rows: pa.Table, names: TopicNames) -> pa.Table:
     there = now if names.is_same else renamed(rows, _ANSWERED[1], names.outside).column(TOPIC)
     is_stream = pc.fill_null(pc.equal(now, stream), names.is_same)
     return rows.filter(pc.and_(is_stream, pc.fill_null(pc.equal(there, called), True)))
-
-
-def _encoded(column: pa.ChunkedArray) -> tuple[list[str], pa.Array]:
-    """Return the different texts of a column, and which of them each row has."""
-    whole = column.unify_dictionaries() if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    joined = whole.combine_chunks()
-    array = joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
-    return array.dictionary.to_pylist(), array.indices.cast(pa.int64())
 
 
 def partners(rows: pa.Table, few: pa.Table, names: Sequence[str]) -> NDArray[np.int64]:

@@ -75,8 +75,8 @@ class TableStore:
         check_storage(self.root, self.files)
         if not any(map(self.is_there, tables)):
             logger.info("creating the tables below %s", self.root)
+        self.repair(tables)
         for table in tables:
-            self._repair(table)
             self.log(table).create(table)
             self.log(table).make_plain()
             if table.later:
@@ -89,11 +89,8 @@ class TableStore:
         To be done before a version is remembered: an entry that is not whole is removed, and its number comes again.
         """
         for table in tables:
-            self._repair(table)
-
-    def _repair(self, table: Table) -> None:
-        if (own := self.files.local(self.path(table))) is not None:
-            repair_log(own)
+            if (own := self.files.local(self.path(table))) is not None:
+                repair_log(own)
 
     def is_there(self, table: Table) -> bool:
         """Return whether *table* has been made."""
@@ -103,22 +100,18 @@ class TableStore:
 
     def all_rows(self, table: Table) -> pa.Table:
         """Return all rows of *table* as it is now."""
-        return self._read_whole(table, lambda rows: rows)
+        return self.rows_where(table, {})
 
     def rows_where(self, table: Table, values: Mapping[str, str | int]) -> pa.Table:
         """Return the rows of *table* that have these *values*, as it is now."""
-        return self._read_whole(table, partial(with_values, values=values))
-
-    def _read_whole(self, table: Table, wanted: Callable[[pa.Table], pa.Table]) -> pa.Table:
-        """Return what is *wanted* of the rows; a file that was cleaned up meanwhile has others in its place."""
 
         def read() -> pa.Table:
-            return pa.concat_tables([table.no_rows, *map(wanted, self.batches(table))])
+            return pa.concat_tables([table.no_rows, *(with_values(each, values) for each in self.batches(table))])
 
         for _ in range(_ATTEMPTS - 1):
             try:
                 return read()
-            except FileNotFoundError:
+            except FileNotFoundError:  # a file that was cleaned up meanwhile has others in its place
                 logger.info("%s was cleaned up while it was read: reading it anew", table.name)
         return read()
 
@@ -251,8 +244,7 @@ class TableStore:
         if rows.num_rows:
             added.append(self._write(table, self.outside(table, rows.select(table.names).cast(table.arrow_schema))))
         self._before_entry(self.path(table))
-        oldest_ms = min(each.written_ms for each in added)
-        change = Change(added, writer=writer, written_ms=oldest_ms)
+        change = Change(added, writer=writer, written_ms=min(each.written_ms for each in added))
         log.commit(lambda now: None if writer is not None and now.has_written(writer) else change)
 
     def replace(self, table: Table, rows: pa.Table) -> None:
