@@ -70,24 +70,19 @@ class Table:
 
 def fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return the columns of *schema*, null where *rows* were written by a version that did not know one."""
-    if rows.schema.equals(schema):
-        return rows
-    found = fitted_but_texts(rows, schema)
-    return found if found.schema.equals(schema) else found.cast(schema)
+    return fitted_but_texts(rows, schema).cast(schema)
 
 
 def fitted_but_texts(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return the same; columns of texts stay encoded by dictionaries where they are."""
-    there = set(rows.column_names)
-    known = [
-        _fitted(rows.column(name), kind) if name in there else pa.nulls(rows.num_rows, kind)
-        for name, kind in zip(schema.names, schema.types, strict=True)
-    ]
-    return pa.table(known, names=schema.names)
 
+    def fitted_column(field: pa.Field) -> pa.ChunkedArray:
+        if field.name not in rows.column_names:
+            return pa.nulls(rows.num_rows, field.type)
+        column = rows.column(field.name)
+        return column if pa.types.is_dictionary(column.type) else column.cast(field.type)
 
-def _fitted(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    return column if column.type == kind or pa.types.is_dictionary(column.type) else column.cast(kind)
+    return pa.table([fitted_column(each) for each in schema], names=schema.names)
 
 
 def columns(*lines: str) -> tuple[Column, ...]:

@@ -159,7 +159,7 @@ class Maintainer:
         def decide(now: Version) -> Change:
             if not {each.path for each in files} <= {each.path for each in now.files()}:
                 raise RuntimeError(f"{table.name}: somebody else has removed files; try again")
-            return Change(into, files, moves=moves, written_ms=int(began_at * 1000), fresh_seconds=fresh_seconds)
+            return Change(into, files, moves=moves, began_ms=int(began_at * 1000), fresh_seconds=fresh_seconds)
 
         self._tables.log(table).commit(decide)
 

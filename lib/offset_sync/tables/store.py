@@ -244,15 +244,14 @@ class TableStore:
         if rows.num_rows:
             added.append(self._write(table, self.outside(table, rows.select(table.names).cast(table.arrow_schema))))
         self._before_entry(self.path(table))
-        change = Change(added, writer=writer, written_ms=min(each.written_ms for each in added))
+        change = Change(added, writer=writer)
         log.commit(lambda now: None if writer is not None and now.has_written(writer) else change)
 
     def replace(self, table: Table, rows: pa.Table) -> None:
         """Put *rows* in the place of all that *table* holds; readers see the old ones or the new ones."""
         rows = rows.select(table.names).cast(table.arrow_schema)
         added = [self._write(table, rows)] if rows.num_rows else []
-        change = Change(added, replaces=True, written_ms=min((each.written_ms for each in added), default=None))
-        self.log(table).commit(lambda _now: change)
+        self.log(table).commit(lambda now: Change(added, now.files()))
 
     def _write(self, table: Table, rows: pa.Table) -> DataFile:
         return write_rows(self.files, self.path(table), table.arrow_schema, [rows])

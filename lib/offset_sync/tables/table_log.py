@@ -72,31 +72,29 @@ _TYPES = {"bigint": "long", "int": "integer"}
 class Change(NamedTuple):
     """What an entry says: files that are *added* and *removed*, and the *writer* (application id, version) behind it.
 
-    It *replaces* everything that was there, or *moves* rows into other files, which followers pass over. The oldest
-    added file was *written_ms*, None where that is not known; it is entered *fresh_seconds* later at most.
+    Of rows that it only *moves* into other files followers take no notice. Files are entered *fresh_seconds* at most
+    after the first was begun, which was at *began_ms*; None: when the oldest says that it was written.
     """
 
     added: Sequence[DataFile] = ()
     removed: Sequence[DataFile] = ()
     writer: tuple[str, int] | None = None
-    replaces: bool = False
     moves: bool = False
-    written_ms: int | None = None
+    began_ms: int | None = None
     fresh_seconds: float = FRESH_SECONDS
 
     def is_stale(self, seconds: float) -> bool:
-        """Return whether the oldest file is too old *seconds* after all were written, should any clock be set."""
-        age = seconds if self.written_ms is None else max(seconds, time.time() - self.written_ms / 1000)
-        return age > self.fresh_seconds
+        """Return whether the first file is too old *seconds* after all were written, should any clock be set."""
+        begun_ms = [each.written_ms for each in self.added] if self.began_ms is None else [self.began_ms]
+        return max(seconds, *(time.time() - each / 1000 for each in begun_ms), 0.0) > self.fresh_seconds
 
-    def actions(self, now: Version) -> list[AddAction | RemoveAction]:
+    def actions(self) -> list[AddAction | RemoveAction]:
         """Return the same for delta-rs."""
         now_ms, is_change = int(time.time() * 1000), not self.moves
-        removed = now.files() if self.replaces else self.removed
         found: list[AddAction | RemoveAction] = [
             AddAction(each.path, each.size, {}, each.written_ms, is_change, each.statistics) for each in self.added
         ]
-        gone = (RemoveAction(each.path, is_change, now_ms, each.size, {}) for each in removed)
+        gone = (RemoveAction(each.path, is_change, now_ms, each.size, {}) for each in self.removed)
         return [*found, *gone]
 
 
@@ -213,7 +211,7 @@ class TableLog:
                 return None
             if change.is_stale(time.monotonic() - begun_at):
                 raise TimeoutError(f"{self._path}: no entry within {change.fresh_seconds:.0f} s of writing; {_REMEDY}")
-            tried_from, actions = now.number, change.actions(now)
+            tried_from, actions = now.number, change.actions()
             # Another schema would take the comments of the table's columns away.
             put = partial(table.create_write_transaction, actions, "append", table.schema())
             said = {"id": mine, "actions": len(actions) + (change.writer is not None)}

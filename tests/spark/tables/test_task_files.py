@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from offset_sync.model.errors import TakenOverError
 from offset_sync.state.fenced_tables import FencedTables
-from offset_sync.tables import store
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.task_files import write_by_tasks
@@ -78,12 +76,12 @@ def test_times_of_any_year_come_back(spark: SparkSession, tables: TableStore) ->
 
 
 def test_files_that_are_too_old_are_not_entered_for_vacuum_may_take_them(
-    spark: SparkSession, tables: TableStore, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tables: TableStore
 ) -> None:
     written = write_by_tasks(tables, RECORD_RUNS, [frame(spark, 0, 2)])
-    monkeypatch.setattr(store, "FRESH_SECONDS", time.time() - min(each.written_ms for each in written) / 1000)
+    old = [each._replace(written_ms=each.written_ms - 300_000) for each in written]
     with pytest.raises(TimeoutError, match=r"no entry within .*max_offsets_per_trigger"):
-        tables.append(RECORD_RUNS, run(99), ("query", 0), written)
+        tables.append(RECORD_RUNS, run(99), ("query", 0), old)
     assert starts(spark, tables) == []
 
 
