@@ -86,7 +86,7 @@ class Change(NamedTuple):
     def is_stale(self, seconds: float) -> bool:
         """Return whether the first file is too old *seconds* after all were written, should any clock be set."""
         begun_ms = [each.written_ms for each in self.added] if self.began_ms is None else [self.began_ms]
-        return max(seconds, *(time.time() - each / 1000 for each in begun_ms), 0.0) > self.fresh_seconds
+        return max([seconds, *(time.time() - each / 1000 for each in begun_ms)]) > self.fresh_seconds
 
     def actions(self) -> list[AddAction | RemoveAction]:
         """Return the same for delta-rs."""

@@ -61,28 +61,11 @@ def test_files_of_tasks_and_a_row_of_the_driver_are_one_entry_and_are_written_on
     assert [row.start_offset for row in chosen.collect()] == [99]
 
 
-def test_nobody_sees_files_without_an_entry(spark: SparkSession, tables: TableStore) -> None:
-    tables.append(RECORD_RUNS, run(99))
-    write_by_tasks(tables, RECORD_RUNS, [frame(spark, 0, 10)])
-    assert starts(spark, tables) == [99]
-    assert tables.all_rows(RECORD_RUNS).num_rows == 1
-
-
 def test_times_of_any_year_come_back(spark: SparkSession, tables: TableStore) -> None:
     tables.append(
         RECORD_RUNS, RECORD_RUNS.no_rows, ("query", 0), write_by_tasks(tables, RECORD_RUNS, [frame(spark, 0, 1)])
     )
     assert tables.all_rows(RECORD_RUNS).column("max_timestamp").to_pylist() == [FAR]
-
-
-def test_files_that_are_too_old_are_not_entered_for_vacuum_may_take_them(
-    spark: SparkSession, tables: TableStore
-) -> None:
-    written = write_by_tasks(tables, RECORD_RUNS, [frame(spark, 0, 2)])
-    old = [each._replace(written_ms=each.written_ms - 300_000) for each in written]
-    with pytest.raises(TimeoutError, match=r"no entry within .*max_offsets_per_trigger"):
-        tables.append(RECORD_RUNS, run(99), ("query", 0), old)
-    assert starts(spark, tables) == []
 
 
 class Closed:

@@ -21,6 +21,7 @@ from offset_sync.state.fenced_tables import FencedTables
 from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.data_files import write_rows
 from offset_sync.tables.store import TableStore
+from tools.late_entries import before_entry, lose_answer
 
 
 def by_delta_rs(tables: TableStore) -> list[int]:
@@ -136,16 +137,9 @@ def test_processes_that_are_one_writer_append_each_of_its_versions_once(tmp_path
 def test_an_append_whose_answer_was_lost_is_there_once(
     tables: TableStore, monkeypatch: pytest.MonkeyPatch, writer: tuple[str, int] | None
 ) -> None:
-    enter, calls = DeltaTable.create_write_transaction, list[int]()
-
-    def enter_and_hang_up(self: DeltaTable, *arguments: Any, **named: Any) -> None:
-        enter(self, *arguments, **named)
-        calls.append(1)
-        raise DeltaError("the connection was closed")
-
-    monkeypatch.setattr(DeltaTable, "create_write_transaction", enter_and_hang_up)
+    lose_answer(monkeypatch)
     tables.append(DRIVERS, claims(1), writer)
-    assert (len(calls), by_delta_rs(tables), tables.version(DRIVERS)) == (1, [1], 1)
+    assert (by_delta_rs(tables), tables.version(DRIVERS)) == ([1], 1)
 
 
 def test_what_fails_without_anybody_in_between_is_an_error_at_once(
@@ -190,14 +184,7 @@ def test_what_was_changed_between_the_look_and_the_entry_does_not_stop_it(
 ) -> None:
     for number in range(3):
         tables.append(DRIVERS, claims(number), ("query", number))
-    enter = DeltaTable.create_write_transaction
-
-    def enter_late(self: DeltaTable, *arguments: Any, **named: Any) -> None:
-        monkeypatch.setattr(DeltaTable, "create_write_transaction", enter)
-        change(tables)
-        enter(self, *arguments, **named)
-
-    monkeypatch.setattr(DeltaTable, "create_write_transaction", enter_late)
+    before_entry(monkeypatch, lambda: change(tables))
     tables.append(DRIVERS, claims(3), ("query", 3))
     assert (by_delta_rs(tables), tables.version(DRIVERS)) == ([0, 1, 2, 3], 5)
 

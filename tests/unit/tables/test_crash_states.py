@@ -13,7 +13,6 @@ from urllib.parse import quote
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 
 from builders.claims import claims, epochs
 from builders.spark_tables import checkpoint_every_tenth
@@ -24,6 +23,7 @@ from offset_sync.tables.catalog import DRIVERS, SYNC_STATUS
 from offset_sync.tables.log_repair import alone
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.store import TableStore
+from tools.late_entries import lose_answer
 from tools.stored_names import note_stored
 
 HOUR = timedelta(hours=1)
@@ -115,17 +115,8 @@ def test_an_answer_was_lost_and_the_file_put_together_since(
     tables: TableStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a writer's number nothing but the entry itself tells that it is there."""
-    enter, calls = DeltaTable.create_write_transaction, list[int]()
     tables.append(DRIVERS, claims(1))
-
-    def enter_and_hang_up(self: DeltaTable, *arguments: Any, **named: Any) -> None:
-        enter(self, *arguments, **named)
-        calls.append(1)
-        if len(calls) == 1:
-            Maintainer(TableStore(tables.root), HOUR).compact(DRIVERS)
-            raise DeltaError("the connection was closed")
-
-    monkeypatch.setattr(DeltaTable, "create_write_transaction", enter_and_hang_up)
+    lose_answer(monkeypatch, lambda: Maintainer(TableStore(tables.root), HOUR).compact(DRIVERS))
     tables.append(DRIVERS, claims(2))
     assert epochs(TableStore(tables.root).all_rows(DRIVERS)) == [1, 2]
 

@@ -24,7 +24,6 @@ from offset_sync.tables.catalog import DRIVERS, OFFSET_COMMITS, RECORD_RUNS
 from offset_sync.tables.data_files import DataFile, write_rows
 from offset_sync.tables.definition import Column, Table
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer, is_below
-from offset_sync.tables.rows import partners
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.transaction_log import entry
 
@@ -72,14 +71,6 @@ def test_which_rows_are_below_their_begin(seed: int) -> None:
         row[1] is not None and row[:3] in begin and row[3] < begin[row[:3]] and row[3] + row[4] <= begin[row[:3]]
         for row in rows
     ]
-
-
-def test_a_partner_is_the_row_with_the_same_values() -> None:
-    rows = pa.table({"a": ["x", "y", None, "x"], "b": pa.array([1, 1, 1, 2], pa.int64())})
-    few = pa.table({"b": pa.array([2, 1, 1], pa.int32()), "a": ["x", None, "x"]})
-    assert partners(rows, few, ("a", "b")).tolist() == [2, -1, -1, 0]
-    assert partners(rows, few.slice(0, 0), ("a", "b")).tolist() == [-1] * 4
-    assert partners(rows.slice(0, 0), few, ("a", "b")).tolist() == []
 
 
 def test_files_are_not_written_anew_for_a_few_rows(tables: TableStore, maintainer: Maintainer) -> None:

@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 from offset_sync.model.errors import TableError
 from offset_sync.tables.catalog import SYNC_STATUS
 from offset_sync.tables.store import TableStore
+from tools.late_entries import before_entry
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 
@@ -96,19 +97,12 @@ def test_who_replaces_between_the_look_and_the_entry_is_replaced_in_turn(
     tables: TableStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables.replace(SYNC_STATUS, rows("first"))
-    enter, calls = DeltaTable.create_write_transaction, list[int]()
-
-    def enter_late(self: DeltaTable, *arguments: Any, **named: Any) -> None:
-        calls.append(1)
-        if len(calls) == 1:
-            TableStore(tables.root).replace(SYNC_STATUS, rows("theirs", "theirs too"))
-        enter(self, *arguments, **named)
-
-    monkeypatch.setattr(DeltaTable, "create_write_transaction", enter_late)
+    theirs = rows("theirs", "theirs too")
+    before_entry(monkeypatch, lambda: TableStore(tables.root).replace(SYNC_STATUS, theirs))
     tables.replace(SYNC_STATUS, rows("ours"))
     assert groups_in(by_delta_rs(tables)) == ["ours"]
     assert groups_in(by_delta_rs(tables, version=2)) == ["theirs", "theirs too"]
-    assert len(calls) == 3, "ours, theirs, ours again"
+    assert tables.version(SYNC_STATUS) == 3
 
 
 def test_of_several_at_once_each_replaces_all_of_another(tables: TableStore) -> None:

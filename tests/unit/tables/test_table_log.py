@@ -20,6 +20,7 @@ from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.table_log import Change, TableLog
 from offset_sync.tables.transaction_log import Version
+from tools.late_entries import lose_answer
 
 
 @pytest.fixture
@@ -95,13 +96,8 @@ def test_who_decides_may_refuse_and_is_not_asked_again(path: str) -> None:
 def test_the_answer_to_a_removal_with_rows_was_lost(
     tables: TableStore, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log, enter = log_at(path), DeltaTable.create_write_transaction
-
-    def enter_and_hang_up(self: DeltaTable, *arguments: Any, **named: Any) -> None:
-        enter(self, *arguments, **named)
-        raise DeltaError("the connection was closed")
-
-    monkeypatch.setattr(DeltaTable, "create_write_transaction", enter_and_hang_up)
+    lose_answer(monkeypatch)
+    log = log_at(path)
     held = log.newest().files()
     log.commit(lambda _now: Change([new_file(tables, 1, 2)], held, moves=True))
     assert rows(tables) == [1, 2]

@@ -1,4 +1,4 @@
-"""The door to the tables: rows have the names of their clusters, and who asks knows streams."""
+"""Rows of tables: they have the names of their clusters, and who asks knows streams; those with a partner."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.stream_names import SAME_NAMES, MirroredNames, Names
 from offset_sync.tables.catalog import CUTOVERS, DRIVERS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, SYNC_STATUS
-from offset_sync.tables.rows import CLUSTER_OF, renamed
+from offset_sync.tables.rows import CLUSTER_OF, partners, renamed
 from offset_sync.tables.store import TableStore
 
 NOON = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
@@ -143,3 +143,11 @@ def test_answers_to_a_copy_that_came_by_another_way_are_left_out(tmp_path: Path)
 def test_every_table_with_a_topic_has_its_cluster_named_or_says_names_itself() -> None:
     assert all({"topic", cluster} <= {*table.names} for table, cluster in CLUSTER_OF.items())
     assert not {SYNC_STATUS, CUTOVERS} & CLUSTER_OF.keys()
+
+
+def test_a_partner_is_the_row_with_the_same_values() -> None:
+    rows = pa.table({"a": ["x", "y", None, "x"], "b": pa.array([1, 1, 1, 2], pa.int64())})
+    few = pa.table({"b": pa.array([2, 1, 1], pa.int32()), "a": ["x", None, "x"]})
+    assert partners(rows, few, ("a", "b")).tolist() == [2, -1, -1, 0]
+    assert partners(rows, few.slice(0, 0), ("a", "b")).tolist() == [-1] * 4
+    assert partners(rows.slice(0, 0), few, ("a", "b")).tolist() == []
