@@ -13,15 +13,13 @@ from __future__ import annotations
 import fcntl
 import json
 import logging
+import os
 import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from offset_sync.model.errors import TableError
 from offset_sync.tables.transaction_log import OURS
@@ -115,13 +113,15 @@ def _last_version(last: Path) -> int | None:
 
 
 def _is_parquet(path: Path) -> bool:
-    """Return whether a file has the footer of a Parquet file: what was not stored is missing or zero."""
-    with suppress(FileNotFoundError):  # cleaned up since
-        try:
-            pq.read_metadata(path)
-        except pa.ArrowInvalid:
-            return False
-    return True
+    """Return whether a file begins and ends as Parquet does: what was not stored is missing or zero."""
+    try:
+        with path.open("rb") as file:
+            first = file.read(4)
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - 4))
+            return first == file.read() == b"PAR1" and size > 2 * len(first)
+    except FileNotFoundError:  # cleaned up since
+        return True
 
 
 def _entries(table: Path) -> list[Path]:
