@@ -6,13 +6,16 @@ file systems see to it when a file is closed, and put a file in the place of ano
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
+import shlex
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
+from xml.etree import ElementTree
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -21,7 +24,6 @@ from deltalake.exceptions import DeltaError
 from deltalake.fs import DeltaStorageHandler
 
 from offset_sync.tables.native_calls import native
-from offset_sync.tables.places import HasPlaces, default_file_system
 
 BATCH_ROWS = 1 << 17
 """So many rows of a file are in memory at a time where a table is read in pieces."""
@@ -30,6 +32,13 @@ AtLeast: TypeAlias = tuple[str, int]
 _BUFFER = 1 << 16
 _WITH_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(//[^/]*)?(?P<path>.*)", re.DOTALL)
 _THIS_DISK = pafs.LocalFileSystem()
+_KEYS = ("fs.defaultFS", "fs.default.name")
+_SETTING = re.compile(r"spark\.hadoop\.(?:fs\.defaultFS|fs\.default\.name)\s*[=\s]\s*(\S+)")
+_SUBMIT = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+"""What spark-submit is given, as far as it counts here."""
+_SUBMIT.add_argument("--conf", "-c", action="append", default=[])
+_SUBMIT.add_argument("--properties-file")
+_SUBMIT.add_argument("--load-spark-defaults", action="store_true")
 
 
 class Written(NamedTuple):
@@ -206,11 +215,6 @@ class Files:
         return self._systems[root], rest
 
 
-def files_of(config: HasPlaces) -> Files:
-    """Return the files of *config*'s tables and checkpoints."""
-    return Files(config.tables.storage, default_file_system(os.environ))
-
-
 def read_in_pieces(
     files: Files, paths: Sequence[str], names: Sequence[str], at_least: AtLeast | None = None, *, encoded: bool = False
 ) -> Iterator[pa.Table]:
@@ -267,3 +271,59 @@ def fsync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+# Where a path without a scheme leads: Spark asks Hadoop, so its settings are read here, where there is no JVM
+
+
+class Places(Protocol):
+    """The root of the tables, and how its storage is reached."""
+
+    @property
+    def root(self) -> str: ...
+    @property
+    def storage(self) -> Mapping[str, str]: ...
+
+
+class HasPlaces(Protocol):
+    """A configuration, as far as tables need one."""
+
+    @property
+    def tables(self) -> Places: ...
+
+
+def files_of(config: HasPlaces) -> Files:
+    """Return the files of *config*'s tables and checkpoints."""
+    return Files(config.tables.storage, default_file_system(os.environ))
+
+
+def default_file_system(environ: Mapping[str, str]) -> str:
+    """Return the file system of paths without a scheme, as ``hdfs://name:8020``; "" for this machine's disk."""
+    found = next(_defaults(environ), "file:///")
+    return "" if found.startswith("file:") else found.rstrip("/")
+
+
+def _defaults(environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield what Hadoop is told of its default file system, what counts most first."""
+    submit, _ = _SUBMIT.parse_known_args(shlex.split(environ.get("PYSPARK_SUBMIT_ARGS", "")))
+    yield from _settings(submit.conf)
+    home = [Path(environ["SPARK_HOME"], "conf")] if environ.get("SPARK_HOME") else []
+    of_spark = [Path(environ["SPARK_CONF_DIR"])] if environ.get("SPARK_CONF_DIR") else home
+    files = [Path(submit.properties_file)] if submit.properties_file else []
+    if not files or submit.load_spark_defaults:
+        files += [folder / "spark-defaults.conf" for folder in of_spark]
+    for file in files:
+        if file.is_file():
+            yield from _settings(file.read_text(encoding="utf-8", errors="replace").splitlines())
+    of_hadoop = [Path(environ[name]) for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR") if environ.get(name)]
+    for file in (folder / "core-site.xml" for folder in (*of_spark, *of_hadoop)):
+        if file.is_file():
+            for each in ElementTree.parse(file).iter("property"):
+                value = each.findtext("value")
+                if each.findtext("name") in _KEYS and value:
+                    yield value.strip()
+
+
+def _settings(lines: Sequence[str]) -> Iterator[str]:
+    """Yield what Spark is told of it; the last line counts."""
+    return (found[1] for line in reversed(lines) if (found := _SETTING.fullmatch(line.strip())))

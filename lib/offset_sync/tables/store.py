@@ -13,9 +13,8 @@ from offset_sync.model.errors import TableError
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS, TABLES
 from offset_sync.tables.data_files import DataFile, write_rows
 from offset_sync.tables.definition import Table
-from offset_sync.tables.files import AtLeast, Files, files_of, read_in_pieces
+from offset_sync.tables.files import AtLeast, Files, HasPlaces, files_of, read_in_pieces
 from offset_sync.tables.log_repair import repair_log
-from offset_sync.tables.places import HasPlaces
 from offset_sync.tables.rows import (
     CLUSTER_OF,
     NEEDED_OF,

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from fakes.reconciler_site import config_of
-from offset_sync.tables.files import files_of
-from offset_sync.tables.places import default_file_system
+from offset_sync.tables.files import default_file_system, files_of
 
 REPO = Path(__file__).resolve().parents[3]
 

@@ -1,15 +1,109 @@
-"""Views and questions over the Delta tables, each defined once, in SQL that Spark and DuckDB both run as it is."""
+"""Views and questions over the Delta tables, each defined once, in SQL that Spark and DuckDB both run as it is.
+
+The SQL files of this folder have a head of comments that says what the rows and the columns are, then the query.
+"""
 
 from __future__ import annotations
 
-from offset_sync.tables.views.definitions import (
-    QUESTIONS,
-    VIEWS,
-    Version,
-    View,
-    failover_cost,
-    lagging_groups,
-    version_at,
-)
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from importlib.resources import files
+from typing import NamedTuple
 
-__all__ = ["QUESTIONS", "VIEWS", "Version", "View", "failover_cost", "lagging_groups", "version_at"]
+from offset_sync.model.errors import TableError
+from offset_sync.tables.definition import Column
+
+
+@dataclass(frozen=True)
+class View:
+    """A view, or the body of a question; *sql* names tables and other views as they are called under ``tables.root``.
+
+    Its one function that DuckDB does not have by itself is ``unix_millis``.
+    """
+
+    name: str
+    comment: str
+    columns: tuple[Column, ...]
+    sql: str
+
+    @property
+    def names(self) -> list[str]:
+        """Column names, in order."""
+        return [column.name for column in self.columns]
+
+
+def parse_view(name: str, text: str) -> View:
+    """Return what the file *name* says; raises ValueError where its head is not of the form."""
+    lines = text.splitlines()
+    size = next((number for number, line in enumerate(lines) if not line.startswith("--")), len(lines))
+    said = [line.removeprefix("--").strip() for line in lines[:size]]
+    if "" not in said or size == len(lines):
+        raise ValueError(f"{name}.sql: begins with what a row is, an empty comment and a comment for each column")
+    border = said.index("")
+    columns = [re.fullmatch(r"(\w+) \| (\w+) \| (.+)", line) for line in said[border + 1 :]]
+    if wrong := [line for line, column in zip(said[border + 1 :], columns, strict=True) if column is None]:
+        raise ValueError(f"{name}.sql: {wrong[0]!r} is not 'name | type | what it holds'")
+    found = tuple(Column(*column.groups()) for column in columns if column is not None)
+    return View(name, " ".join(said[:border]), found, "\n".join(lines[size:]) + "\n")
+
+
+def _load(name: str) -> View:
+    return parse_view(name, files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8"))
+
+
+VIEWS = tuple(map(_load, ("current_offsets", "offset_history", "lag", "translation_quality", "sync_decisions")))
+"""In an order in which they can be created."""
+QUESTIONS = tuple(map(_load, ("failover_cost", "lagging_groups")))
+"""What takes parameters, and so is no view: functions below return their SQL, to run where views are registered."""
+_BODIES = {question.name: question.sql for question in QUESTIONS}
+
+
+def failover_cost(moments: Sequence[datetime]) -> str:
+    """Return the question what a failover would have cost at each of *moments*.
+
+    One row per moment, source, target, group, topic and partition. DuckDB has to be in UTC (``SET TimeZone``): it
+    takes a literal for one of its session's zone. Raises ValueError for no moment, or for one that names no zone.
+    """
+    if not moments:
+        raise ValueError("no moments: name at least one")
+    if naive := [moment for moment in moments if moment.tzinfo is None]:
+        raise ValueError(f"{naive[0]}: no time zone; add tzinfo=timezone.utc")
+    values = ", ".join(f"(TIMESTAMP '{_literal(moment)}')" for moment in moments)
+    return f"WITH moments(moment) AS (VALUES {values}),\n{_BODIES['failover_cost']}"
+
+
+def lagging_groups(silent_after: timedelta, late_after: timedelta) -> str:
+    """Return the question which groups lag, why and since when, as of the newest report.
+
+    A group that has unread records and has committed none of them for *silent_after* does not commit; a mirror or a
+    sync that is behind for less than *late_after* is on its way.
+    """
+    silent_ms, late_ms = (int(each / timedelta(milliseconds=1)) for each in (silent_after, late_after))
+    settings = f"SELECT {silent_ms} AS silent_after_ms, {late_ms} AS late_after_ms"
+    return f"WITH settings AS ({settings}),\n{_BODIES['lagging_groups']}"
+
+
+def _literal(moment: datetime) -> str:
+    return moment.astimezone(timezone.utc).isoformat(sep=" ", timespec="microseconds")
+
+
+class Version(NamedTuple):
+    """A version of a Delta table, and when it was committed."""
+
+    number: int
+    at: datetime
+
+
+def version_at(table_path: str, history: Sequence[Version], moment: datetime) -> int | None:
+    """Return the number of the newest version of the table at *table_path* that is not younger than *moment*.
+
+    None: the table did not exist yet. Raises TableError where it may have, but the log does not reach back so far.
+    """
+    if found := [version for version in history if version.at <= moment]:
+        return max(found).number
+    first = min(history)
+    if first.number == 0:
+        return None
+    raise TableError(f"{table_path}: its log goes back to {first.at.isoformat()} only; ask for a later moment")

@@ -15,8 +15,16 @@ from generators.table_histories import BEGINS, LASTS, random_history
 from offset_sync.model.errors import TableError
 from offset_sync.model.values import Outcome, State
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS, SYNC_STATUS
-from offset_sync.tables.views import QUESTIONS, VIEWS, Version, View, failover_cost, lagging_groups, version_at
-from offset_sync.tables.views.definitions import parse_view
+from offset_sync.tables.views import (
+    QUESTIONS,
+    VIEWS,
+    Version,
+    View,
+    failover_cost,
+    lagging_groups,
+    parse_view,
+    version_at,
+)
 from offset_sync.tables.views.duckdb import open_tables
 from oracles import failover_cost as cost_oracle
 from oracles import views as view_oracle
