@@ -88,15 +88,14 @@ class Maintainer:
     ) -> int:
         """Remove the rows for which *is_cut*, asked of some rows at a time, returns True; return how many.
 
-        None are where it is not worth it. Only files *among* these are looked at; None: at all. *write* writes what is
-        kept of a file; None: as it was. What is appended meanwhile stays, whatever it is. Raises RuntimeError where
-        somebody else removes files at the same time, or a row that stays was not written; nothing is changed then.
+        Returns 0 and changes nothing where too few rows would go. Only files *among* these are read, all of the table
+        by default. *write* writes the rows that are kept of a file, :meth:`write` by default. What is appended
+        meanwhile stays, whatever it is. Raises RuntimeError where somebody else removes files at the same time, or a
+        row that stays was not written; nothing is changed then.
         """
-        known = self.known_files(table)
-        if among is not None:
-            known = [each for each in among if each.path in {file.path for file in known}]
+        known = {each.path: each for each in self.known_files(table)}
         touched, gone, held = list[DataFile](), 0, 0
-        for file in known:
+        for file in known.values() if among is None else [each for each in among if each.path in known]:
             marks = [is_cut(piece) for piece in self.rows(table, [file])]
             if cut := sum(int(each.sum()) for each in marks):
                 touched.append(file)
