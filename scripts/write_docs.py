@@ -11,10 +11,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
+from offset_sync.tables.catalog import ALL_TABLES
 from offset_sync.tables.definition import Column, Table
-from offset_sync.tables.report_tables import ALL_TABLES
 from offset_sync.tables.views import QUESTIONS, VIEWS, View, failover_cost
-from offset_sync.tables.views.definitions import ViewColumn
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = DOCS / "tables.md"
@@ -55,7 +54,7 @@ def _life(table: Table) -> str:
     return "Rows are only ever added, and cut where no answer needs them." if table.is_cut else _ONLY_ADDED
 
 
-def column_table(columns: Sequence[Column | ViewColumn]) -> str:
+def column_table(columns: Sequence[Column]) -> str:
     """Return what the columns hold as a Markdown table."""
     lines = [f"| `{column.name}` | {column.type} | {_cell(column.comment)} |" for column in columns]
     return "\n".join(["| column | type | what it holds |", "|---|---|---|", *lines]) + "\n"

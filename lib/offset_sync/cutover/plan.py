@@ -13,7 +13,7 @@ from offset_sync.config.stream_names import Names
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Outcome, State, Status, TopicPartition
 from offset_sync.status.verdict import Verdict, verdicts
-from offset_sync.tables.report_tables import SYNC_STATUS
+from offset_sync.tables.catalog import SYNC_STATUS
 
 
 class Direction(NamedTuple):

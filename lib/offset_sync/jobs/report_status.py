@@ -25,7 +25,7 @@ from offset_sync.status.format import to_duration
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.outputs import ReportOutput, open_outputs, unhealthy
 from offset_sync.status.report import Report
-from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
 
 logger = logging.getLogger(__name__)
 _WINDOWS_SHOWN = 6

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.status.report import GROUP, PAIR
-from offset_sync.tables.report_tables import SYNC_DRIFT
+from offset_sync.tables.catalog import SYNC_DRIFT
 
 _PARTITION = (*GROUP, "topic", "partition")
 _SUMS = ("source_offset", "target_offset", "drift", "change", "windowed_change")

@@ -41,8 +41,7 @@ from offset_sync.status.group_homes import (
 from offset_sync.status.job_progress import CheckpointProgress, IndexCatchUp, JobProgress, RunningJobs
 from offset_sync.status.present_facts import PresentFacts
 from offset_sync.status.record_comparison import RecordComparer, RecordPair
-from offset_sync.tables.catalog import TABLES
-from offset_sync.tables.report_tables import REPORT_TABLES
+from offset_sync.tables.catalog import REPORT_TABLES, TABLES
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)

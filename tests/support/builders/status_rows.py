@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from offset_sync.tables.report_tables import SYNC_STATUS
+from offset_sync.tables.catalog import SYNC_STATUS
 
 Row = dict[str, Any]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
 from offset_sync.status.drift import DriftWindow
-from offset_sync.tables.report_tables import SYNC_STATUS
+from offset_sync.tables.catalog import SYNC_STATUS
 
 Row = dict[str, Any]
 START = datetime(2026, 3, 1, tzinfo=timezone.utc)

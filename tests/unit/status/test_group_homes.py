@@ -18,7 +18,7 @@ from offset_sync.model.values import TopicPartition
 from offset_sync.state.sync_state import Side
 from offset_sync.status.group_homes import from_ranges, reason_of_both, to_ranges
 from offset_sync.status.health import find_notes
-from offset_sync.tables.report_tables import SYNC_STATUS
+from offset_sync.tables.catalog import SYNC_STATUS
 
 NOW_MS = 1_800_000_000_000
 SIDES = [Side("dc1", 100, NOW_MS - 3_000), Side("dc2", 60, NOW_MS - 1_000)]

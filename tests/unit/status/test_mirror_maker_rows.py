@@ -16,7 +16,7 @@ from generators.reports import HOSTILE_NAMES, REPORTED_AT
 from offset_sync.status.page import MIRROR_MAKER_GROUPS, PageOptions, page_content
 from offset_sync.status.report import Report, mirror_maker_doubts, mirror_maker_rows
 from offset_sync.status.terminal import render_table
-from offset_sync.tables.report_tables import SYNC_DRIFT
+from offset_sync.tables.catalog import SYNC_DRIFT
 
 DOUBT = "may be written by MirrorMaker's group sync from dc1, and not by the group"
 

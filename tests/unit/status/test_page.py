@@ -27,7 +27,7 @@ from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_
 from offset_sync.model.text import visible
 from offset_sync.status.page import PageOptions, drift_curves, render_page, to_script_json, with_shapes, write_page
 from offset_sync.status.report import GROUP, TOPIC, Report, roll_up
-from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
 
 LIB = Path(__file__).resolve().parents[3] / "lib"
 PLOTLY = LIB / "offset_sync" / "status" / "page_files" / "plotly-basic.min.js"

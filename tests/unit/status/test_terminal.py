@@ -17,7 +17,7 @@ from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_
 from offset_sync.model.text import visible
 from offset_sync.status.report import GROUP, Report, roll_up
 from offset_sync.status.terminal import render_table
-from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
 
 CHANCE = random.Random(11)
 GROUPS = [*(f"billing-service-{n}" for n in range(30)), *HOSTILE_NAMES]

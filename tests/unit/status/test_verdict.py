@@ -20,7 +20,7 @@ from offset_sync.model.values import State, Status
 from offset_sync.status.health import find_notes, find_problems, is_healthy
 from offset_sync.status.report import GROUP, NO, NOW, roll_up
 from offset_sync.status.verdict import Trouble, Verdict, troubles, verdicts
-from offset_sync.tables.report_tables import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
 
 ANSWERS = [state.name for state in State if not state.is_withheld]
 REASONS = [state.name for state in State if state.is_withheld]

@@ -12,7 +12,7 @@ from fakes.reconciler_site import config_of
 from offset_sync.jobs.metrics.report import ReportMetrics
 from offset_sync.model.values import State
 from offset_sync.status.report import Report
-from offset_sync.tables.report_tables import SYNC_DRIFT
+from offset_sync.tables.catalog import SYNC_DRIFT
 from tools.prometheus_scrape import Scrape, read
 
 AB = {"source": "a", "target": "b"}
