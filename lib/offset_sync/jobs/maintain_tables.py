@@ -26,11 +26,11 @@ from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.index_retention import Retention, lowest_commits, unsealed_rows
 from offset_sync.state.known_names import learn_names
+from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import Lease, held
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.seal import cut, seal
 from offset_sync.state.snapshot import MetadataByCluster
-from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import (
     LOG_INCARNATIONS,
@@ -165,7 +165,7 @@ class MaintainJob:
         index = RecordIndex(tables, memory_bytes=self._config.sync.index_memory)
         index.refresh()
         state = SyncState(self._config, index)
-        StartFolds(self._tables, self._config).restore_commits(state, CommitLogLives(self._tables))
+        LastKnown(self._tables, self._config).restore_commits(state, CommitLogLives(self._tables))
         keep = max(self._config.maintenance.keep_runs, self._config.sync.hole_grace)
         old_before_ms = int((time.time() - keep.total_seconds()) * 1000)
         lowest = lowest_commits(state.offsets, self._config.is_group_included)

@@ -37,10 +37,10 @@ from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.fenced_tables import FencedTables, UnwrittenTables
 from offset_sync.state.known_names import learn_names
+from offset_sync.state.last_known import LastKnown
 from offset_sync.state.members import open_members
 from offset_sync.state.moves import Moves
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
 from offset_sync.sync.left_writes import LeftWrites
@@ -99,7 +99,7 @@ class SyncJob:
         self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, self._metrics)
         seen = UnwrittenTables.of(config, names) if run.is_dry else self._tables
         checkpoints = {alias: self._checkpoint(alias) for alias in config.clusters}
-        self._folds = StartFolds(self._tables, config, None if run.is_dry else run.lease)
+        self._last_known = LastKnown(self._tables, config, None if run.is_dry else run.lease)
         self._reading = CommitReading(config, seen, self._admins, checkpoints)
         left = LeftWrites(self._state, Translator(config, self._state), fetcher)
         self._left_writes = left if run.lease.may_have_written else None
@@ -125,7 +125,7 @@ class SyncJob:
                 self._reading.ingesters[alias].note_taken_in(checkpoint.last_committed())
             # Records as their cluster has them.
             replay_quarantine(FencedTables(self._config.tables.root, self._lease, self._tables.files))
-        self._reading.begin_after(self._folds.restore(self._state, self._reading.lives))
+        self._reading.begin_after(self._last_known.restore(self._state, self._reading.lives))
         self._homes.follow_moves()
         self._partitions.begin_new_partitions()
         if self._left_writes is not None:
@@ -158,12 +158,12 @@ class SyncJob:
         """Sync until the job is stopped, or it is better to begin anew; what fails is tried again."""
         endpoint = None if self._run.is_dry else self._open_endpoint()
         loops = [self._loop.run, self._summary.run, self._homes.run, self._homes.run_asking, self._partitions.run]
-        loops += [] if self._run.is_dry else [self._folds.run, Renewal(self._state, self._over).run]
+        loops += [] if self._run.is_dry else [self._last_known.run, Renewal(self._state, self._over).run]
         beside = [threading.Thread(target=run, args=(self._over, self._is_ready), daemon=True) for run in loops]
         for each in beside:
             each.start()
         self._queries.run_until_stopped(self._note_readiness)
-        for each in beside[:2]:  # a fold is whole or not there
+        for each in beside[:2]:
             each.join()
         self._reconciler.close()
         self._history.close()

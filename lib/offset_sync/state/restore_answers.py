@@ -21,7 +21,7 @@ from offset_sync.tables.store import TableStore
 
 KEY_OF_PAIR = ["source_cluster", "target_cluster", *KEY]
 _LAST = ["source_offset", "source_committed_at", "target_offset", "state", "outcome", "duplicates"]
-_LAST += ["duplicates_at_most", "lost", "translated_at"]
+_LAST += ["duplicates_at_most", "lost", "translated_at", "stream", "target_topic"]
 _OWN = ["own_offset", "own_at"]
 
 ANSWERS_SCHEMA = pa.schema(

@@ -17,12 +17,12 @@ from offset_sync.model.values import ClusterPartition, Status, TopicPartition
 from offset_sync.state.cluster_ids import with_known_ids
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.key_index import KeyRows
+from offset_sync.state.last_known import LastKnown
 from offset_sync.state.moves import Moves
 from offset_sync.state.new_partitions import begin_new_partitions
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import follow_commits
 from offset_sync.state.snapshot import Commits, MetadataByCluster, Snapshot, frontiers
-from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
 from offset_sync.status.assess import Assessor
@@ -75,10 +75,10 @@ class LiveState:
         self._reporter = StatusReporter(config, self.state, self.clusters, catch_up, comparer)
         self._moves = Moves(self.tables)
         self.on_follow: Callable[[], None] = lambda: None
-        self._lives, folds = CommitLogLives(self.tables), StartFolds(self.tables, config)
-        self._version = folds.restore_commits(self.state, self._lives)
+        self._lives, last_known = CommitLogLives(self.tables), LastKnown(self.tables, config)
+        self._version = last_known.restore_commits(self.state, self._lives)
         if given_up:  # what was withheld while the cluster answered has to stay so
-            folds.restore_answers(self.state)
+            last_known.restore_answers(self.state)
         logger.info(
             "read %d partitions of groups from the tables in %.1f s; asking the clusters, and reading the index",
             len(self.state.offsets.keys),

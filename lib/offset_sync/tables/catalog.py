@@ -192,6 +192,52 @@ DRIVERS = Table(
         "ended_at | timestamp | when it ended; null in the row of its beginning",
     ),
 )
+LAST_KNOWN = Table(
+    "last_known",
+    "What sync_offsets and report_status begin with: the last commits of each cluster and key and the last answer of "
+    "each pair and key. It follows from offset_commits and offset_translations, and is made from them where it does "
+    "not fit.",
+    columns(
+        "cluster | string | where the group committed",
+        "target_cluster | string | where we commit; null: the row is of commits, and has no answer",
+        "group_id | string | consumer group",
+        "topic | string | topic",
+        "partition | int | partition",
+        "log_partition | bigint | of the last commit that stands: its partition of __consumer_offsets",
+        "log_offset | bigint | and its offset there",
+        "actual_offset | bigint | what it committed",
+        "actual_at_ms | bigint | when, by the coordinator's clock, in ms as all times here",
+        "actual_made_ms | bigint | and by that of sync_offsets",
+        "actual_epoch | bigint | its leader epoch",
+        "last_offset | bigint | the last position, whoever wrote it, a tombstone is none",
+        "genuine_offset | bigint | what the group itself committed last",
+        "genuine_at_ms | bigint | when, by the coordinator's clock",
+        "genuine_made_ms | bigint | and by that of sync_offsets",
+        "genuine_epoch | bigint | its leader epoch",
+        "rewound_ms | bigint | when the group went back last",
+        "captured_ms | bigint | when a commit was read last",
+        "first_ms | bigint | when the group committed first",
+        "actual_is_own | boolean | Offset Sync wrote the last commit",
+        "is_deleted | boolean | the offset was deleted or has expired",
+        "topic_id | string | id of the topic's incarnation in the last commit",
+        "own_offset | bigint | what we wrote last at the target",
+        "own_at | timestamp | when we wrote it",
+        "source_offset | bigint | this and the next ones as in offset_translations: the last answer",
+        "source_committed_at | timestamp | likewise",
+        "target_offset | bigint | likewise",
+        "state | string | likewise",
+        "outcome | string | likewise",
+        "duplicates | bigint | likewise",
+        "duplicates_at_most | bigint | likewise",
+        "lost | bigint | likewise",
+        "translated_at | timestamp | likewise",
+        "stream | string | likewise",
+        "target_topic | string | likewise",
+        "stands_on | string | what the rows follow from, the same in each: versions of both tables, lives of logs, "
+        "clusters and names, as JSON",
+    ),
+    is_replaced=True,
+)
 TABLES = (
     RECORD_RUNS,
     RECORD_FINGERPRINTS,
@@ -202,6 +248,7 @@ TABLES = (
     OFFSET_TRANSLATIONS,
     QUARANTINE,
     DRIVERS,
+    LAST_KNOWN,
 )
 SYNC_STATUS = Table(
     "sync_status",

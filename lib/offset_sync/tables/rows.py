@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from offset_sync.tables.catalog import (
     INDEXED_TOPICS,
+    LAST_KNOWN,
     LOG_INCARNATIONS,
     OFFSET_COMMITS,
     OFFSET_TRANSLATIONS,
@@ -30,16 +31,17 @@ Renamed = Callable[[str, str], str]
 """Takes the alias of a cluster and what is called there or inside; returns the other of the two."""
 CLUSTER_OF = {
     **dict.fromkeys(
-        (RECORD_RUNS, RECORD_FINGERPRINTS, INDEXED_TOPICS, LOG_INCARNATIONS, OFFSET_COMMITS, QUARANTINE), "cluster"
+        (RECORD_RUNS, RECORD_FINGERPRINTS, INDEXED_TOPICS, LOG_INCARNATIONS, OFFSET_COMMITS, QUARANTINE, LAST_KNOWN),
+        "cluster",
     ),
     OFFSET_TRANSLATIONS: "source_cluster",
 }
 """Which column says where a row's ``topic`` is called so, by table."""
 TOPIC = "topic"
 _ANSWERED = ("stream", "target_cluster", "target_topic")
-NEEDED_OF = {
-    table: (cluster, *(_ANSWERED if table is OFFSET_TRANSLATIONS else ())) for table, cluster in CLUSTER_OF.items()
-}
+ANSWERS = (OFFSET_TRANSLATIONS, LAST_KNOWN)
+"""Whose rows are answers, or some of them."""
+NEEDED_OF = {table: (cluster, *(_ANSWERED if table in ANSWERS else ())) for table, cluster in CLUSTER_OF.items()}
 """What has to be read of a row to know its stream."""
 
 
@@ -74,9 +76,9 @@ def renamed(rows: pa.Table, cluster: str, name_of: Renamed) -> pa.Table:
 
 
 def answered_as_now(rows: pa.Table, names: TopicNames) -> pa.Table:
-    """Return those answers of *rows*, by streams, whose stream the target called then what it is called there now.
+    """Return *rows*, by streams, without those answers whose stream the target called something else then than now.
 
-    Others stand elsewhere at the target, and mean what is another stream by now. Where the target had no name nothing
+    They stand elsewhere at the target, and mean what is another stream by now. Where the target had no name nothing
     was written. Rows of earlier versions have no stream: it is the topic. Errs to fewer: then what we have written
     passes for genuine.
     """
@@ -85,7 +87,8 @@ def answered_as_now(rows: pa.Table, names: TopicNames) -> pa.Table:
     stream, called, now = (rows.column(name) for name in (_ANSWERED[0], _ANSWERED[2], TOPIC))
     there = now if names.is_same else renamed(rows, _ANSWERED[1], names.outside).column(TOPIC)
     is_stream = pc.fill_null(pc.equal(now, stream), names.is_same)
-    return rows.filter(pc.and_(is_stream, pc.fill_null(pc.equal(there, called), True)))
+    is_as_now = pc.and_(is_stream, pc.fill_null(pc.equal(there, called), True))
+    return rows.filter(pc.or_(pc.is_null(rows.column(_ANSWERED[1])), is_as_now))
 
 
 def partners(rows: pa.Table, few: pa.Table, names: Sequence[str]) -> NDArray[np.int64]:

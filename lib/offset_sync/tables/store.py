@@ -10,12 +10,13 @@ from typing import Self
 import pyarrow as pa
 
 from offset_sync.model.errors import TableError
-from offset_sync.tables.catalog import OFFSET_TRANSLATIONS, TABLES
+from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.data_files import DataFile, write_rows
 from offset_sync.tables.definition import Table
 from offset_sync.tables.files import AtLeast, Files, HasPlaces, files_of, read_in_pieces
 from offset_sync.tables.log_repair import repair_log
 from offset_sync.tables.rows import (
+    ANSWERS,
     CLUSTER_OF,
     NEEDED_OF,
     TOPIC,
@@ -210,7 +211,7 @@ class TableStore:
             return rows
         if self._is_renamed(table):
             rows = renamed(rows, CLUSTER_OF[table], self.names.inside)
-        return answered_as_now(rows, self.names) if table is OFFSET_TRANSLATIONS else rows
+        return answered_as_now(rows, self.names) if table in ANSWERS else rows
 
     def outside(self, table: Table, rows: pa.Table) -> pa.Table:
         """Return rows with streams as the table has them."""
@@ -248,7 +249,7 @@ class TableStore:
 
     def replace(self, table: Table, rows: pa.Table) -> None:
         """Put *rows* in the place of all that *table* holds; readers see the old ones or the new ones."""
-        rows = rows.select(table.names).cast(table.arrow_schema)
+        rows = self.outside(table, rows.select(table.names).cast(table.arrow_schema))
         added = [self._write(table, rows)] if rows.num_rows else []
         self.log(table).commit(lambda now: Change(added, now.files()))
 

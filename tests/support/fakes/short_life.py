@@ -16,10 +16,10 @@ from fakes.reconciler_site import STARTED_MS, Site, config_of
 from offset_sync.model.values import GroupPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.committed_offsets import CommitRecords
+from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import NoLease
 from offset_sync.state.restore import restore_commits
 from offset_sync.state.restore_answers import restore_answers
-from offset_sync.state.start_folds import StartFolds
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, QUARANTINE
 from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
@@ -68,7 +68,7 @@ class Life:
         self.site.restart()
         lives = CommitLogLives(self.tables)
         if is_folded:
-            StartFolds(self.tables, self.site.config, NoLease(threading.Event())).restore(self.site.state, lives)
+            LastKnown(self.tables, self.site.config, NoLease(threading.Event())).restore(self.site.state, lives)
         else:
             restore_commits(self.tables, self.site.state, lives)
             restore_answers(self.tables, self.site.state)

@@ -1,9 +1,8 @@
-"""What a new driver knows: of all of the history, and of what was folded of it."""
+"""What a new driver knows: of all of the history, and of last_known."""
 
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -11,10 +10,10 @@ from fakes.clusters import MemoryIndex
 from fakes.driver import known
 from offset_sync.config import Config
 from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import NoLease
 from offset_sync.state.restore import restore_commits
 from offset_sync.state.restore_answers import restore_answers
-from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.store import TableStore
 
@@ -24,7 +23,7 @@ ANSWERED = ("source_offset", "source_at_ms", "wanted", "state", "outcome", "dupl
 class Start(NamedTuple):
     """What a new driver knows; *pending* is the last write of each key that was not read back.
 
-    Of writes before it a fold knows nothing: their records count as the group's own if the log brings them.
+    Of writes before it last_known knows nothing: their records count as the group's own if the log brings them.
     """
 
     commits: dict[Any, Any]
@@ -60,12 +59,7 @@ def whole(tables: TableStore, config: Config) -> Start:
     return seen(state, captured_ms)
 
 
-def folded(tables: TableStore, config: Config, *, is_owner: bool = True) -> Start:
-    """Start from the folds."""
+def by_last_known(tables: TableStore, config: Config, *, is_owner: bool = True) -> Start:
+    """Start from the table last_known, which is replaced by an owner."""
     state, lease = SyncState(config, MemoryIndex()), NoLease(threading.Event()) if is_owner else None
-    return seen(state, StartFolds(tables, config, lease).restore(state, CommitLogLives(tables)))
-
-
-def files(config: Config) -> list[Path]:
-    """Return what was folded."""
-    return sorted(Path(config.tables.checkpoints).glob("sync_offsets/folds/*"))
+    return seen(state, LastKnown(tables, config, lease).restore(state, CommitLogLives(tables)))

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from offset_sync.model.values import ABSENT, GroupPartition
-from offset_sync.state import fold_rows
+from offset_sync.state import known_rows
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.fold_rows import COMMITS_SCHEMA, is_over, without
 from offset_sync.state.key_index import KeyRows
+from offset_sync.state.known_rows import COMMITS_SCHEMA, is_over, without
 from offset_sync.state.restore import fill_commits
 from offset_sync.state.restore_answers import ANSWERS_SCHEMA, fill_answers, fold_answers, recent_writes
 from offset_sync.state.sync_state import SyncState
@@ -174,7 +174,7 @@ class Persisted:
         }
 
     def restore(self, state: SyncState, lives: CommitLogLives) -> None:
-        """Fill the *state* of a new driver as ``StartFolds`` does: by the start before's fold and what came since.
+        """Fill the *state* of a new driver as ``LastKnown`` does: by the start before's fold and what came since.
 
         Ten seconds stand for the week after which a key that was deleted everywhere is forgotten.
         """
@@ -195,7 +195,7 @@ class Persisted:
         self._fold = self._folded(state, lives, answers)
 
     def _folded(self, state: SyncState, lives: CommitLogLives, answers: pa.Table) -> Fold:
-        rows = fold_rows.to_rows(state.offsets)
+        rows = known_rows.to_rows(state.offsets)
         fill_answers(state, answers, recent_writes(self._answers))
         over = np.flatnonzero(is_over(state.offsets, FORGOTTEN_AFTER_MS)).tolist()
         gone = [state.offsets.keys[row] for row in over]

@@ -18,11 +18,11 @@ from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition
-from offset_sync.state import start_folds
+from offset_sync.state import last_known
 from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import NoLease
 from offset_sync.state.restore import follow_commits, restore_commits, restore_missed
-from offset_sync.state.start_folds import StartFolds
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.topic_partitions import TopicPartitions
 from offset_sync.tables.catalog import OFFSET_COMMITS, TABLES
@@ -136,7 +136,7 @@ def test_a_commit_of_before_that_comes_late_from_quarantine_is_older_than_all_in
 
 @pytest.fixture
 def on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> History:
-    monkeypatch.setattr(start_folds, "MANY_VERSIONS", 1)
+    monkeypatch.setattr(last_known, "MANY_VERSIONS", 1)
     config = config_of(["X", "Y"], tables={"root": f"{tmp_path}/t", "checkpoints": f"{tmp_path}/c"})
     tables = TableStore(config.tables.root, names=config.names)
     tables.create(TABLES)
@@ -145,9 +145,7 @@ def on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> History:
 
 def from_folds(history: History) -> SyncState:
     state = SyncState(history.config, MemoryIndex())
-    StartFolds(history.tables, history.config, NoLease(threading.Event())).restore(
-        state, CommitLogLives(history.tables)
-    )
+    LastKnown(history.tables, history.config, NoLease(threading.Event())).restore(state, CommitLogLives(history.tables))
     return state
 
 

@@ -13,6 +13,7 @@ from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.committed_offsets import ClusterOffsets, CommittedOffsets
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_commits import KEY
+from offset_sync.tables.catalog import LAST_KNOWN
 
 _Column = NDArray[Any] | list[Any]
 KEPT_MS = 7 * 24 * 3600 * 1000
@@ -21,15 +22,8 @@ _NUMBERS = (
     *("log_partition", "log_offset", "actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "last_offset"),
     *("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch", "rewound_ms", "captured_ms", "first_ms"),
 )
-COMMITS_SCHEMA = pa.schema(
-    [
-        *((name, pa.string()) for name in ("cluster", "group_id", "topic")),
-        ("partition", pa.int32()),
-        *((name, pa.int64()) for name in _NUMBERS),
-        *((name, pa.bool_()) for name in ("actual_is_own", "is_deleted")),
-        ("topic_id", pa.string()),
-    ]
-)
+_OF_COMMITS = ("cluster", *KEY, *_NUMBERS, "actual_is_own", "is_deleted", "topic_id")
+COMMITS_SCHEMA = pa.schema([LAST_KNOWN.arrow_schema.field(name) for name in _OF_COMMITS])
 _COLUMNS = list(zip(COMMITS_SCHEMA.names, COMMITS_SCHEMA.types, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""What is decided after a start from folds is what is decided after a start from all of the history.
+"""What is decided after a start from last_known is what is decided after a start from all of the history.
 
 Each case is a short life of one group, told in rows; what has to stand in the end is worked out by hand.
 """
@@ -11,7 +11,7 @@ import pytest
 
 from fakes.short_life import DAY_MS, KEY, Life, at
 from offset_sync.ingest.quarantine_replay import replay_quarantine
-from offset_sync.state import start_folds
+from offset_sync.state import last_known
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.restore import restore_commits
 from offset_sync.tables.catalog import LOG_INCARNATIONS
@@ -22,7 +22,7 @@ BOTH_STARTS = pytest.mark.parametrize("is_folded", [False, True], ids=["whole", 
 
 @pytest.fixture(autouse=True)
 def every_version_is_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(start_folds, "MANY_VERSIONS", 1)
+    monkeypatch.setattr(last_known, "MANY_VERSIONS", 1)
 
 
 @BOTH_STARTS

@@ -1,4 +1,4 @@
-"""A start from the folded history is a start from all of it, and what does not fit is not believed."""
+"""A start from last_known is a start from all of the history, and what does not fit is not believed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ import pyarrow.compute as pc
 import pytest
 
 from fakes.driver import MINUTES_MS, Driver, driver, live, read_to_the_end
-from fakes.starts import files, folded, whole
-from offset_sync.config import Config
+from fakes.starts import by_last_known, whole
 from offset_sync.model.values import GroupPartition, Outcome
-from offset_sync.state import start_folds
-from offset_sync.state.fold_rows import is_over
-from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS
+from offset_sync.state import last_known
+from offset_sync.state.known_rows import is_over
+from offset_sync.tables.catalog import LAST_KNOWN, LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
 
 
@@ -47,7 +46,7 @@ def made(tmp_path: Path) -> Driver:
 
 @pytest.fixture(autouse=True)
 def every_version_is_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(start_folds, "MANY_VERSIONS", 1)
+    monkeypatch.setattr(last_known, "MANY_VERSIONS", 1)
 
 
 def append(tables: TableStore, history: dict[Any, pa.Table], *shares: float) -> None:
@@ -64,22 +63,21 @@ def no_whole_history(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise AssertionError("all of the history was read")
 
-    monkeypatch.setattr(start_folds, "restore_commits", refuse)
-    monkeypatch.setattr(start_folds, "last_answers", refuse)
+    monkeypatch.setattr(last_known, "restore_commits", refuse)
+    monkeypatch.setattr(last_known, "last_answers", refuse)
 
 
-def test_a_start_from_folds_of_folds_knows_what_a_start_from_all_of_it_knows(
+def test_a_start_from_what_was_known_time_and_again_knows_what_a_start_from_all_of_it_knows(
     tables: TableStore, made: Driver, history: dict[Any, pa.Table], request: pytest.FixtureRequest
 ) -> None:
     append(tables, history, 0, 0.3)
-    assert folded(tables, made.config) == whole(tables, made.config)
+    assert by_last_known(tables, made.config) == whole(tables, made.config)
     request.getfixturevalue("no_whole_history")
     for shares in ((0.3, 0.31), (0.31, 1)):
         append(tables, history, *shares)
-        found = folded(tables, made.config)
+        found = by_last_known(tables, made.config)
         assert found == whole(tables, made.config)
-    assert len(files(made.config)) == 4, "files that are over are deleted"
-    assert folded(tables, made.config, is_owner=False) == found
+    assert by_last_known(tables, made.config, is_owner=False) == found
     assert len(found.commits) > 60
     assert len(found.answers) > 20
     assert any(found.pending.values())
@@ -87,13 +85,13 @@ def test_a_start_from_folds_of_folds_knows_what_a_start_from_all_of_it_knows(
 
 def test_who_is_no_owner_writes_nothing(tables: TableStore, made: Driver, history: dict[Any, pa.Table]) -> None:
     append(tables, history, 0, 0.3)
-    assert folded(tables, made.config, is_owner=False) == whole(tables, made.config)
-    assert files(made.config) == []
+    assert by_last_known(tables, made.config, is_owner=False) == whole(tables, made.config)
+    assert not tables.all_rows(LAST_KNOWN).num_rows
 
 
 def test_a_dry_run_in_between_answers_nothing(tables: TableStore, made: Driver, history: dict[Any, pa.Table]) -> None:
     append(tables, history, 0, 0.5)
-    folded(tables, made.config)
+    by_last_known(tables, made.config)
     rows = history[OFFSET_TRANSLATIONS].slice(0, 40)
     place = rows.schema.get_field_index("outcome")
     dry = rows.set_column(place, "outcome", pa.array([Outcome.DRY_RUN.name] * rows.num_rows))
@@ -101,14 +99,14 @@ def test_a_dry_run_in_between_answers_nothing(tables: TableStore, made: Driver, 
     tables.append(
         OFFSET_TRANSLATIONS, dry.set_column(dry.schema.get_field_index("translated_at"), "translated_at", later)
     )
-    assert folded(tables, made.config) == whole(tables, made.config)
+    assert by_last_known(tables, made.config) == whole(tables, made.config)
 
 
-def test_a_life_that_a_log_has_begun_since_is_seen_in_what_was_folded_before(
+def test_a_life_that_a_log_has_begun_since_is_seen_in_what_was_known_before(
     tables: TableStore, made: Driver, history: dict[Any, pa.Table], request: pytest.FixtureRequest
 ) -> None:
     append(tables, history, 0, 0.6)
-    folded(tables, made.config)
+    by_last_known(tables, made.config)
     rows = history[OFFSET_COMMITS].slice(0, int(0.6 * history[OFFSET_COMMITS].num_rows))
     of_x = rows.filter(pc.equal(rows.column("cluster"), "X"))
     life = {"cluster": "X", "topic": "__consumer_offsets", "partition": of_x["log_partition"][0].as_py()}
@@ -116,32 +114,36 @@ def test_a_life_that_a_log_has_begun_since_is_seen_in_what_was_folded_before(
     life["noticed_at"] = pc.max(rows.column("captured_at")).as_py()
     before = whole(tables, made.config)
     tables.append(LOG_INCARNATIONS, pa.Table.from_pylist([life], LOG_INCARNATIONS.arrow_schema))
-    found = folded(tables, made.config)
+    found = by_last_known(tables, made.config)
     assert found == whole(tables, made.config) != before
     request.getfixturevalue("no_whole_history")
-    assert folded(tables, made.config) == found
+    assert by_last_known(tables, made.config) == found
 
 
-def spoil(kind: str, tables: TableStore, config: Config) -> None:
-    """Make what was folded something that is not to be believed."""
-    folder = Path(config.tables.checkpoints, "sync_offsets", "folds")
-    for note in folder.glob("*.json"):
-        told = json.loads(note.read_text())
-        rows = folder / told["file"]
-        if kind == "a file is empty":
-            rows.write_bytes(b"")
-        elif kind == "a file is gone":
-            rows.unlink()
-        elif kind == "the note is cut off":
-            note.write_text(note.read_text()[:40])
-        elif kind == "another number of rows":
-            note.write_text(json.dumps(told | {"rows": told["rows"] + 1}))
-        elif kind == "of a later version":
-            note.write_text(json.dumps(told | {"format": 99}))
-        else:
-            entry = Path(tables.path(OFFSET_COMMITS).removeprefix("file:")).parent / note.stem
-            path = entry / "_delta_log" / f"{told['version']:020d}.json"
-            path.write_text(path.read_text().rstrip("\n") + " \n")
+def spoil(kind: str, tables: TableStore) -> None:
+    """Make what was known something that is not to be believed."""
+    rows = tables.all_rows(LAST_KNOWN)
+    (file,) = (Path(each.removeprefix("file:")) for each in tables.data_files(LAST_KNOWN))
+    told = json.loads(rows["stands_on"][0].as_py())
+    if kind == "a file is empty":
+        file.write_bytes(b"")
+    elif kind == "a file is gone":
+        file.unlink()
+    elif kind == "of a later version":
+        told_by(tables, rows, json.dumps(told | {"format": 99}))
+    elif kind == "it stands on other words":
+        told_by(tables, rows, "{}")
+    elif kind == "it knows more than there is":
+        told_by(tables, rows, json.dumps(told | {"versions": [each + 50 for each in told["versions"]]}))
+    else:
+        folder = Path(tables.path(OFFSET_COMMITS).removeprefix("file:"))
+        path = folder / "_delta_log" / f"{told['versions'][0]:020d}.json"
+        path.write_text(path.read_text().rstrip("\n") + " \n")
+
+
+def told_by(tables: TableStore, rows: pa.Table, text: str) -> None:
+    place = rows.schema.get_field_index("stands_on")
+    tables.replace(LAST_KNOWN, rows.set_column(place, "stands_on", pa.array([text] * rows.num_rows)))
 
 
 @pytest.mark.parametrize(
@@ -149,33 +151,33 @@ def spoil(kind: str, tables: TableStore, config: Config) -> None:
     [
         "a file is empty",
         "a file is gone",
-        "the note is cut off",
-        "another number of rows",
         "of a later version",
+        "it stands on other words",
+        "it knows more than there is",
         "a table that was set back has another entry",
     ],
 )
-def test_what_does_not_fit_is_not_believed_and_written_anew(
+def test_what_does_not_fit_is_not_believed_and_replaced(
     kind: str, tables: TableStore, made: Driver, history: dict[Any, pa.Table], caplog: pytest.LogCaptureFixture
 ) -> None:
     append(tables, history, 0, 0.3)
-    folded(tables, made.config)
-    spoil(kind, tables, made.config)
+    by_last_known(tables, made.config)
+    spoil(kind, tables)
     append(tables, history, 0.3, 0.4)
     with caplog.at_level(logging.INFO):
-        assert folded(tables, made.config) == whole(tables, made.config)
-    said = [record.getMessage() for record in caplog.records if "not used" in record.getMessage()]
-    assert len(said) == (0 if kind == "a file is gone" else 2)
+        assert by_last_known(tables, made.config) == whole(tables, made.config)
+    assert len([record for record in caplog.records if "not used" in record.getMessage()]) == 1
     caplog.clear()
-    assert folded(tables, made.config) == whole(tables, made.config)
-    assert not caplog.records
+    with caplog.at_level(logging.INFO):
+        assert by_last_known(tables, made.config) == whole(tables, made.config)
+    assert not [record for record in caplog.records if "not used" in record.getMessage()]
 
 
 def test_a_table_that_was_cleaned_up_since_is_read_whole(
     tables: TableStore, made: Driver, history: dict[Any, pa.Table], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append(tables, history, 0, 0.3)
-    folded(tables, made.config)
+    by_last_known(tables, made.config)
     append(tables, history, 0.3, 0.4)
 
     read_added = tables.read_added
@@ -186,7 +188,7 @@ def test_a_table_that_was_cleaned_up_since_is_read_whole(
         return read_added(table, after, until)
 
     monkeypatch.setattr(tables, "read_added", overtaken)
-    assert folded(tables, made.config) == whole(tables, made.config)
+    assert by_last_known(tables, made.config) == whole(tables, made.config)
 
 
 def test_with_other_clusters_all_is_read(
@@ -194,8 +196,8 @@ def test_with_other_clusters_all_is_read(
 ) -> None:
     append(tables, history, 0, 0.3)
     without_z = {alias: each for alias, each in made.config.clusters.items() if alias != "Z"}
-    folded(tables, made.config.model_copy(update={"clusters": without_z}))
-    assert folded(tables, made.config) == whole(tables, made.config)
+    by_last_known(tables, made.config.model_copy(update={"clusters": without_z}))
+    assert by_last_known(tables, made.config) == whole(tables, made.config)
 
 
 def is_left(known_of_it: dict[str, Any]) -> bool:
@@ -214,11 +216,11 @@ def test_keys_of_which_nothing_is_left_are_dropped_after_a_while(
     deleted = [key | place | {"cluster": alias, "committed_at": at, "captured_at": at} for alias in "XYZ"]
     tables.append(OFFSET_COMMITS, pa.Table.from_pylist(deleted, OFFSET_COMMITS.arrow_schema))
     before, gone = whole(tables, made.config), GroupPartition(**key)
-    assert folded(tables, made.config) == folded(tables, made.config) == before, "it may be asked for yet"
-    monkeypatch.setattr(start_folds, "is_over", partial(is_over, kept_ms=-1))
+    assert by_last_known(tables, made.config) == by_last_known(tables, made.config) == before, "it may be asked for yet"
+    monkeypatch.setattr(last_known, "is_over", partial(is_over, kept_ms=-1))
     append(tables, history, 0.5, 0.5 + 1 / rows.num_rows)
-    folded(tables, made.config)
-    found = folded(tables, made.config)
+    by_last_known(tables, made.config)
+    found = by_last_known(tables, made.config)
     after = whole(tables, made.config)
     kept = {key for (_, key), each in after.commits.items() if is_left(each)}
     over = {key for _, key in after.commits} - kept

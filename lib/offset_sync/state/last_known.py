@@ -1,0 +1,243 @@
+"""What a start needs of the history: the table ``last_known``, so that nobody reads all that ever happened.
+
+It holds the last commits of each cluster and key and the last answer of each pair and key, replaced as a whole::
+
+    offset_commits, offset_translations    0 ... 4711 │ 4712 ... 4730      versions of the table
+    last_known ──────────────────────────────────────┘        └── read by the next start
+
+The driver of ``sync_offsets`` replaces it when there are many versions more. Keys of which nothing is left are dropped
+then, so neither the table nor the next start remembers every group that there ever was (``jobs/renewal.py``).
+
+It is believed only where both tables still have the very entries that it stands on: a table that was set back, or made
+anew, has others or none. Errs to disbelief: then all of the history is read, which is slow and nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import threading
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offset_sync.config import Config
+from offset_sync.model.errors import TableError, TakenOverError
+from offset_sync.model.values import Outcome
+from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.known_rows import COMMITS_SCHEMA, heard_of_dropped_until_ms, is_over, to_rows, without
+from offset_sync.state.last_commits import KEY
+from offset_sync.state.lease import Lease
+from offset_sync.state.record_index import RecordIndex
+from offset_sync.state.restore import fill_commits, restore_commits, take_in_added
+from offset_sync.state.restore_answers import (
+    ANSWERS_SCHEMA,
+    KEY_OF_PAIR,
+    fill_answers,
+    fold_answers,
+    last_answers,
+    recent_writes,
+)
+from offset_sync.state.sync_state import SyncState
+from offset_sync.tables.catalog import LAST_KNOWN, OFFSET_COMMITS, OFFSET_TRANSLATIONS
+from offset_sync.tables.definition import fitted
+from offset_sync.tables.store import TableStore
+from offset_sync.tables.transaction_log import entry
+
+logger = logging.getLogger(__name__)
+MANY_VERSIONS = 100
+"""So many more are worth a replacement: a start reads each of them, in 5 ms on a local disk and more elsewhere."""
+TOO_MANY_VERSIONS = 5_000
+EVERY_S = 60.0
+_FORMAT = 1
+_HISTORIES = (OFFSET_COMMITS, OFFSET_TRANSLATIONS)
+
+
+class _History(NamedTuple):
+    """Both tables up to their *versions*: the last *commits* and *answers* of some versions, and the rows *added*.
+
+    *told* says what the former stand on; without it all of the history has to be read.
+    """
+
+    versions: tuple[int, ...]
+    told: dict[str, Any] | None = None
+    commits: pa.Table = COMMITS_SCHEMA.empty_table()
+    answers: pa.Table = ANSWERS_SCHEMA.empty_table()
+    added: tuple[pa.Table, ...] = ()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is worth a replacement."""
+        if self.told is None:
+            return self.versions[0] > 0
+        return any(
+            now - before >= MANY_VERSIONS for now, before in zip(self.versions, self.told["versions"], strict=True)
+        )
+
+
+class LastKnown:
+    """The table in *tables*; it is replaced by who holds the *lease* of ``sync_offsets``, others only read it."""
+
+    def __init__(self, tables: TableStore, config: Config, lease: Lease | None = None) -> None:
+        self._tables, self._config, self._lease = tables, config, lease
+        self._last = _History((0, 0))
+
+    def run(self, stop: threading.Event, is_ready: threading.Event) -> None:
+        """Replace the table now and then until *stop*, once the job *is_ready*."""
+        while not stop.wait(EVERY_S):
+            try:
+                versions = (self._tables.version(table) for table in _HISTORIES)
+                grown = (now - before for now, before in zip(versions, self._last.versions, strict=True))
+                if is_ready.is_set() and any(each >= MANY_VERSIONS for each in grown):
+                    self.restore(SyncState(self._config, RecordIndex(self._tables)), CommitLogLives(self._tables))
+            except TakenOverError:
+                return  # the job is stopping, and says why
+            except Exception as problem:  # the next start reads more, which is all
+                _warn(problem)
+
+    def restore(self, state: SyncState, lives: CommitLogLives) -> int:
+        """Fill the empty *state* with the last commits and answers; return when the newest commit was captured, in ms.
+
+        Replaces the table where that is ours to do and worth while.
+        """
+        history = self._last = self._read(lives)
+        captured_ms = self._fill_commits(history, state, lives)
+        is_to_be_replaced = self._lease is not None and history.is_due
+        # Before the answers are taken in: what is believed of a commit is not told apart from what was read.
+        commits = to_rows(state.offsets) if is_to_be_replaced else None
+        answers = self._answers(history)
+        fill_answers(state, answers, self._written(history))
+        if commits is not None:
+            gone = [state.offsets.keys[row] for row in np.flatnonzero(is_over(state.offsets)).tolist()]
+            rows = _to_table(without(commits, gone), without(answers, gone))
+            self._replace(rows, {"versions": history.versions, "captured_ms": captured_ms, "lives": lives.told()})
+        return captured_ms
+
+    def restore_commits(self, state: SyncState, lives: CommitLogLives) -> int:
+        """Do the same with the commits alone, and replace nothing; return up to which version they are taken in."""
+        self._last = self._read(lives)
+        self._fill_commits(self._last, state, lives)
+        return self._last.versions[0]
+
+    def restore_answers(self, state: SyncState) -> None:
+        """Do the same with the answers alone, after the commits."""
+        fill_answers(state, self._answers(self._last))
+
+    def _replace(self, rows: pa.Table, told: dict[str, Any]) -> None:
+        """Who cannot reads more at the next start."""
+        try:
+            if self._lease is not None:
+                self._lease.renew()
+            text = json.dumps(told | self._meaning | {"entries": self._entries(told["versions"])})
+            self._tables.replace(LAST_KNOWN, rows.append_column("stands_on", pa.repeat(text, rows.num_rows)))
+        except TakenOverError:
+            raise
+        except Exception as problem:
+            _warn(problem)
+
+    @property
+    def _meaning(self) -> dict[str, Any]:
+        """What keys are keys of: other clusters, or other names of topics, are other keys."""
+        return {"format": _FORMAT, "clusters": sorted(self._config.clusters), "names": self._config.names.signature}
+
+    def _entries(self, versions: Collection[int]) -> list[str]:
+        """Return what tells these entries of the tables' logs from any others; FileNotFoundError where one is gone."""
+        paths = [entry(self._tables.path(table), each) for table, each in zip(_HISTORIES, versions, strict=True)]
+        return [hashlib.sha256(self._tables.files.read_text(path).encode()).hexdigest() for path in paths]
+
+    def _read(self, lives: CommitLogLives) -> _History:
+        versions = tuple(self._tables.version(table) for table in _HISTORIES)
+        lives.refresh()
+        try:
+            return self._believed(versions, lives) if any(versions) else _History(versions)
+        except (TableError, OSError, ValueError, KeyError, TypeError) as problem:
+            logger.info("last_known is not used, so all of the history is read: %s", _reason(problem))
+            return _History(versions)
+
+    def _believed(self, versions: tuple[int, ...], lives: CommitLogLives) -> _History:
+        """Return the history by the table and what came since; raises ValueError, and more, where it does not fit."""
+        if not self._tables.is_there(LAST_KNOWN):
+            return _History(versions)
+        rows = self._tables.all_rows(LAST_KNOWN)
+        if rows.num_rows == 0:
+            return _History(versions)
+        told = json.loads(rows.column("stands_on")[0].as_py())
+        before = told["versions"]
+        if {name: told[name] for name in self._meaning} != self._meaning or told["lives"] != lives.told():
+            raise ValueError("clusters, names or logs are others by now")
+        if not all(0 <= now - then <= TOO_MANY_VERSIONS for now, then in zip(versions, before, strict=True)):
+            raise ValueError(f"it stands on versions {before}, and the tables have {list(versions)}")
+        if told["entries"] != self._entries(before):
+            raise ValueError("the tables were set back, or made anew")
+        read = zip(_HISTORIES, before, versions, strict=True)
+        added = tuple(self._tables.read_added(table, then, now) for table, then, now in read)
+        is_answer = rows.column("target_cluster").is_valid()
+        commits = rows.filter(pc.invert(is_answer)).select(COMMITS_SCHEMA.names)
+        answers = rows.filter(is_answer).rename_columns({"cluster": "source_cluster"}).select(ANSWERS_SCHEMA.names)
+        if not _is_later(added[0], commits, self._config.clusters):
+            raise ValueError("a commit has come late")
+        return _History(versions, told, commits, answers, added)
+
+    def _fill_commits(self, history: _History, state: SyncState, lives: CommitLogLives) -> int:
+        """Return when the newest commit was captured, in milliseconds; 0 where there is none."""
+        if history.told is None:
+            return restore_commits(self._tables, state, lives)
+        added = history.added[0]
+        fill_commits(state, history.commits, state.offsets.clusters)
+        for alias in state.offsets.clusters:
+            lives.take(alias)
+        take_in_added(self._tables, state, added, lives)
+        newest = pc.max(added.column("captured_at").cast(pa.int64())).as_py() or 0
+        return max(int(history.told["captured_ms"]), newest // 1000)
+
+    def _answers(self, history: _History) -> pa.Table:
+        if history.told is not None:
+            return fold_answers(history.answers, history.added[1])
+        return last_answers(self._tables) if history.versions[1] else ANSWERS_SCHEMA.empty_table()
+
+    def _written(self, history: _History) -> pa.Table:
+        """Return what was written last: the last write of each key that is known, and all since."""
+        if history.told is None:
+            return recent_writes(self._tables.batches(OFFSET_TRANSLATIONS) if history.versions[1] else ())
+        known = history.answers
+        last = known.select(KEY_OF_PAIR).append_column("target_offset", known.column("own_offset"))
+        last = last.append_column("translated_at", known.column("own_at"))
+        last = last.append_column("outcome", pa.repeat(pa.scalar(Outcome.COMMITTED.name), known.num_rows))
+        return recent_writes([last.filter(last.column("translated_at").is_valid()), history.added[1]])
+
+
+def _to_table(commits: pa.Table, answers: pa.Table) -> pa.Table:
+    """Return both as rows of the table, but for what they stand on."""
+    schema = pa.schema(LAST_KNOWN.arrow_schema.remove(LAST_KNOWN.names.index("stands_on")))
+    answers = answers.rename_columns({"source_cluster": "cluster"})
+    return pa.concat_tables([fitted(commits, schema), fitted(answers, schema)])
+
+
+def _is_later(added: pa.Table, known: pa.Table, clusters: Collection[str]) -> bool:
+    """Return whether all *added* commits come after what was *known* of their keys; what is replayed does not.
+
+    Of a key that was dropped no place is known: its last commit was older than what may be dropped, so whatever is
+    newer than that comes after it. Errs to False: then all of the history is read.
+    """
+    place = ["cluster", *KEY]
+    last = known.select([*place, "log_offset"]).rename_columns([*place, "known"])
+    both = added.select([*place, "log_offset", "committed_at"]).join(last, place)
+    at_ms = pc.divide(both.column("committed_at").cast(pa.int64()), 1000)
+    is_earlier = pc.if_else(
+        pc.is_null(both.column("known")),
+        pc.less(at_ms, heard_of_dropped_until_ms(known, clusters)),
+        pc.less_equal(both.column("log_offset"), both.column("known")),
+    )
+    return not pc.any(is_earlier).as_py()
+
+
+def _reason(problem: Exception) -> str:
+    return next(iter(str(problem).splitlines()), type(problem).__name__)
+
+
+def _warn(problem: Exception) -> None:
+    logger.warning("last_known was not replaced: %s", _reason(problem))
