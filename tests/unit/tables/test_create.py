@@ -21,6 +21,7 @@ from offset_sync.tables.catalog import (
     CUTOVERS,
     DRIVERS,
     GROUP_EVENTS,
+    LAST_KNOWN,
     LOG_INCARNATIONS,
     OFFSET_TRANSLATIONS,
     RECORD_FINGERPRINTS,
@@ -53,11 +54,11 @@ def test_every_table_and_every_column_says_what_it_means(made: TableStore) -> No
         assert found.version() == 0
 
 
-def test_every_table_but_those_that_are_cut_is_append_only_and_remembers_its_writers_for_long(made: TableStore) -> None:
+def test_a_table_that_loses_no_rows_is_append_only_and_each_remembers_its_writers_for_long(made: TableStore) -> None:
     for table in TABLES:
         properties = DeltaTable(made.path(table)).metadata().configuration
-        is_cut = table in (RECORD_RUNS, RECORD_FINGERPRINTS, LOG_INCARNATIONS)
-        assert properties["delta.appendOnly"] == str(not is_cut).lower()
+        loses_rows = table in (RECORD_RUNS, RECORD_FINGERPRINTS, LOG_INCARNATIONS, LAST_KNOWN)
+        assert properties["delta.appendOnly"] == str(not loses_rows).lower()
         assert properties["delta.setTransactionRetentionDuration"] == "interval 90 days"
 
 
