@@ -11,7 +11,7 @@ from broker.committed_offsets import commit
 from broker.crafted_logs import Clusters, create_topics, native_log, write_log
 from broker.installation import install
 from offset_sync.ingest import map_batches
-from offset_sync.ingest.commit_records import CommitRecords
+from offset_sync.ingest.log_rows import CommitRecords
 
 pytestmark = pytest.mark.broker
 

@@ -17,9 +17,9 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))  # of the driver only
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.indexing import Plan
-from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
+from offset_sync.ingest.commit_batch import DECODED_SCHEMA, decode_batches
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.ingest.index_progress import IndexProgress
+from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.map_batches import to_sql
 from offset_sync.ingest.origin_check import OriginCheck

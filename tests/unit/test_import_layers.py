@@ -61,10 +61,9 @@ IMPURE_MODULES = {"asyncio", "logging", "os", "pathlib", "random", "socket", "su
 WITHOUT = {
     "confluent_kafka": (
         "contents.rows",
-        "ingest.decode_commits",
+        "ingest.map_batches",
         "ingest.refuted_runs",
         "ingest.run_builder",
-        "ingest.signed_rows",
         "sync.distributed_writer",
         "tables",
     ),

@@ -35,18 +35,15 @@ from offset_sync.contents.rows import (
 from offset_sync.ingest.batch_rows import ReadBatch, is_of
 from offset_sync.ingest.checkpoint import Checkpoint, Offsets
 from offset_sync.ingest.failing_batches import FailingBatches
-from offset_sync.ingest.index_parts import IndexParts, called
-from offset_sync.ingest.index_progress import IndexProgress
-from offset_sync.ingest.kafka_source import NO_OPTIONS, read_whole_ranges, read_whole_records
+from offset_sync.ingest.index_parts import IndexParts, IndexProgress, TopicAccess, called
+from offset_sync.ingest.kafka_source import NO_OPTIONS, OffsetRanges, read_whole_ranges, read_whole_records
 from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.log_check import LogCheck
-from offset_sync.ingest.log_rows import OffsetRanges, chunk_rows
+from offset_sync.ingest.log_rows import SecondReader, chunk_rows
 from offset_sync.ingest.map_batches import map_batches, to_sql
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
-from offset_sync.ingest.second_reader import SecondReader
-from offset_sync.ingest.topic_access import TopicAccess
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.range_reader import Chunk, OffsetRange
 from offset_sync.kafka.topic_names import open_ranges

@@ -16,9 +16,8 @@ from offset_sync.contents.alignment.mirror import Settings
 from offset_sync.contents.content_query import ContentQuery, QueryKind
 from offset_sync.contents.copy_alignment import CopyAlignment, Lookups
 from offset_sync.contents.known_logs import KeptAlignments
-from offset_sync.ingest.index_parts import ORIGIN_DEADLINE_S, IndexParts
+from offset_sync.ingest.index_parts import ORIGIN_DEADLINE_S, IndexParts, TopicAccess
 from offset_sync.ingest.query_supervisor import QuerySupervisor
-from offset_sync.ingest.topic_access import TopicAccess
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.clock_offset import system_now_ms

@@ -1,19 +1,20 @@
-"""A decoded micro-batch of ``__consumer_offsets``, and the rows of the tables that say what was in it."""
+"""Records of ``__consumer_offsets`` to typed rows, a micro-batch of them, and the rows of the tables that say so."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from offset_sync.ingest.decode_commits import DECODED_SCHEMA
-from offset_sync.ingest.looked import Looked
+from offset_sync.decode.consumer_offsets import RECORDS, decode_records
+from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, GroupPartition, TopicPartition
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.groups_by_log import KINDS as BY_LOG_KINDS
@@ -21,9 +22,80 @@ from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 from offset_sync.tables.definition import Table
 from offset_sync.translate.index.runs import Int64s
 
+UNREAD = "unread"
+_DECODED = [(field.name, pa.string() if field.name == "kind" else field.type) for field in RECORDS]
+DECODED_SCHEMA = pa.schema(
+    [
+        *_DECODED,
+        ("records", pa.int64()),
+        ("log_partition", pa.int32()),
+        ("log_offset", pa.int64()),
+        ("timestamp", pa.timestamp("us", tz="UTC")),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+    ]
+)
+"""What :data:`offset_sync.decode.consumer_offsets.RECORDS` has, with the record's position in the log.
+
+``key`` and ``value`` only where malformed; ``records`` is 1, or in the one row of kind ``ignored`` per Arrow batch the
+number of records that say nothing about offsets or groups. A row of kind ``unread`` stands for a log that could not be
+read up to the end of its range: ``log_partition`` says which, ``error`` why.
+"""
+
+
+def decode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Decode batches of ``key, value, partition, offset, timestamp``; never fails on a record's bytes."""
+    for batch in batches:
+        decoded = decode_records(batch.column("key"), batch.column("value"))
+        kind = decoded.column("kind").cast(pa.string())
+        is_malformed, is_ignored = pc.equal(kind, "malformed"), pc.equal(kind, "ignored")
+        columns = {field.name: decoded.column(field.name) for field in RECORDS} | {
+            "kind": kind,
+            "records": pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows),
+            "log_partition": batch.column("partition"),
+            "log_offset": batch.column("offset"),
+            "timestamp": batch.column("timestamp"),
+            "key": pc.if_else(is_malformed, batch.column("key"), pa.scalar(None, pa.binary())),
+            "value": pc.if_else(is_malformed, batch.column("value"), pa.scalar(None, pa.binary())),
+        }
+        arrays = [columns[field.name].cast(field.type) for field in DECODED_SCHEMA]
+        rows = pa.RecordBatch.from_arrays(arrays, schema=DECODED_SCHEMA)
+        yield rows.filter(pc.invert(is_ignored))
+        ignored = pc.sum(is_ignored).as_py() or 0
+        if ignored:
+            yield _rows([{"kind": "ignored", "records": ignored}])
+
+
+def unread_rows(reasons: Mapping[TopicPartition, str]) -> pa.RecordBatch:
+    """Return a row for each log that could not be read up to the end of its range, for the reason given."""
+    found = sorted(reasons.items())
+    return _rows([{"kind": UNREAD, "log_partition": place.partition, "error": why} for place, why in found])
+
+
+def _rows(rows: list[dict[str, object]]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(
+        [dict.fromkeys(DECODED_SCHEMA.names) | row for row in rows], schema=DECODED_SCHEMA
+    )
+
+
 MADE = "made_at"
 _LATEST_MS = 253_402_300_799_999
 """The end of the year 9999, the last that every reader of the tables knows."""
+
+
+class Looked(NamedTuple):
+    """What was found out *at* a time that every row of the micro-batch bears.
+
+    *again* is what has to be read once more, in the place of all that Spark has read of these logs. *begun* of them
+    have begun another life, *whole* are those of which nothing more is to be read again then. *is_certain*: what was
+    acknowledged before and not read yet will be read.
+    """
+
+    at: datetime
+    again: Mapping[TopicPartition, OffsetRange] = {}
+    begun: frozenset[TopicPartition] = frozenset()
+    whole: frozenset[TopicPartition] = frozenset()
+    is_certain: bool = True
 
 
 @dataclass(frozen=True)

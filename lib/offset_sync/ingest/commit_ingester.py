@@ -15,13 +15,20 @@ from pyspark.sql import DataFrame, SparkSession
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.ingest.checkpoint import Checkpoint, Offsets
-from offset_sync.ingest.commit_batch import CommitBatch, commit_rows, is_of_logs, rows_of, to_batch
-from offset_sync.ingest.commit_log_check import CommitLogs, UncheckedLogs
-from offset_sync.ingest.decode_commits import DECODED_SCHEMA, UNREAD, decode_batches
-from offset_sync.ingest.log_rows import OffsetRanges, ranges_of
-from offset_sync.ingest.looked import Looked
+from offset_sync.ingest.commit_batch import (
+    DECODED_SCHEMA,
+    UNREAD,
+    CommitBatch,
+    Looked,
+    commit_rows,
+    decode_batches,
+    is_of_logs,
+    rows_of,
+    to_batch,
+)
+from offset_sync.ingest.commit_log_check import CommitLogs, UncheckedLogs, UnknownVersions
+from offset_sync.ingest.kafka_source import OffsetRanges, ranges_of
 from offset_sync.ingest.map_batches import are_few, task_share
-from offset_sync.ingest.unknown_versions import UnknownVersions
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_lives import CommitLogLives
@@ -34,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 
 class CommitRows(Protocol):
-    """Who reads the log of commits of one cluster, see :class:`offset_sync.ingest.commit_records.CommitRecords`."""
+    """Who reads the log of commits of one cluster, see :class:`offset_sync.ingest.log_rows.CommitRecords`."""
 
     def read(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
         """Yield rows of DECODED_SCHEMA."""

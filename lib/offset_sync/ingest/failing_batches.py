@@ -9,7 +9,7 @@ from typing import Protocol
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from offset_sync.ingest.log_rows import OffsetRanges
+from offset_sync.ingest.kafka_source import OffsetRanges
 from offset_sync.ingest.query_errors import first_line
 from offset_sync.ingest.query_supervisor import BatchFunction
 from offset_sync.model.errors import OffsetSyncError
@@ -22,7 +22,7 @@ _MOST_PARTITIONS = 5
 
 
 class RowsAgain(Protocol):
-    """Who reads a log without Spark, see :class:`offset_sync.ingest.second_reader.SecondReader`."""
+    """Who reads a log without Spark, see :class:`offset_sync.ingest.log_rows.SecondReader`."""
 
     def rows(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
         """Yield the records of *ranges* as Spark's source would."""

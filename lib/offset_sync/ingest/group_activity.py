@@ -20,9 +20,7 @@ import pyarrow as pa
 from offset_sync.config import Config
 from offset_sync.decode.offset_records import KIND_OF_TYPE
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.ingest.commit_batch import group_event_rows, to_batch
-from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
-from offset_sync.ingest.looked import Looked
+from offset_sync.ingest.commit_batch import DECODED_SCHEMA, Looked, decode_batches, group_event_rows, to_batch
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.commit_log import CommitLogReader, LogRecords
 from offset_sync.kafka.group_members import GroupStates

@@ -1,8 +1,12 @@
-"""What the queries of ``index_records`` share."""
+"""What the queries of ``index_records`` share: how far the index has come, which topics may be read, and all else."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -12,18 +16,160 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from offset_sync.config import Config
 from offset_sync.config.stream_names import Names
-from offset_sync.ingest.checkpoint import Checkpoint, NamedCheckpoint
-from offset_sync.ingest.copy_check import CopyCheck
+from offset_sync.ingest.checkpoint import Checkpoint, NamedCheckpoint, Offsets
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.ingest.index_progress import IndexProgress
+from offset_sync.ingest.kafka_source import OffsetRanges
 from offset_sync.ingest.log_check import Asked, LogReader
-from offset_sync.ingest.log_rows import OffsetRanges
+from offset_sync.ingest.origin_check import CopyCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
-from offset_sync.model.values import TopicPartition
+from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.lease import Lease
 from offset_sync.tables.store import TableStore
+
+_RATE_OVER_S = 30.0
+"""The rate is that of so many seconds: long enough for a few micro-batches, short enough to follow what happens."""
+
+
+@dataclass(frozen=True)
+class Backfill:
+    """Where the index is: *done* of *total* offsets that were there at the start, and what that makes.
+
+    *records* counts those of this run, *records_per_s* those of the last half minute; *seconds_left* is None while
+    nothing has been read by which it could be told.
+    """
+
+    records: int
+    records_per_s: float
+    done: int
+    total: int
+    seconds_left: float | None
+
+    @property
+    def share(self) -> float:
+        """Return the share that is done, from 0 to 1; 1 where there was nothing."""
+        return self.done / self.total if self.total else 1.0
+
+
+class IndexProgress:
+    """Is told what micro-batches have read; threads may share it. *clock* gives monotonic seconds.
+
+    Offsets without a record (markers, compacted ones) count as done when they are passed, and not as records.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._began_at = clock()
+        self._first: dict[ClusterPartition, int] = {}
+        self._goal: dict[ClusterPartition, int] = {}
+        self._reached: dict[ClusterPartition, int] = {}
+        self._counts: list[tuple[float, int, int]] = [(self._began_at, 0, 0)]
+
+    def expect(self, alias: str, ends: Mapping[TopicPartition, int]) -> None:
+        """Note where the logs of a cluster end now; only the first ends of a partition count."""
+        with self._lock:
+            for partition, end in ends.items():
+                self._goal.setdefault(ClusterPartition(alias, *partition), end)
+
+    def advance(self, alias: str, start: Offsets, end: Offsets, records: int) -> None:
+        """Note that a micro-batch of *records* is in the tables: from *start* on, up to *end*."""
+        with self._lock:
+            for partition, offset in end.items():
+                key = ClusterPartition(alias, *partition)
+                self._first.setdefault(key, start.get(partition, 0))
+                self._reached[key] = max(offset, self._reached.get(key, 0))
+            now, (done, _) = self._clock(), self._offsets()
+            self._counts.append((now, self._counts[-1][1] + records, done))
+            # One entry older than the window stays, to measure from.
+            while len(self._counts) > 2 and self._counts[1][0] < now - _RATE_OVER_S:
+                del self._counts[0]
+
+    def backfill(self) -> Backfill:
+        """Return where the index is now."""
+        with self._lock:
+            (since, before, done_before), (_, records, _) = self._counts[0], self._counts[-1]
+            seconds = max(self._clock() - since, 1e-9)
+            done, total = self._offsets()
+            offsets_per_s = (done - done_before) / seconds
+            left = (total - done) / offsets_per_s if offsets_per_s > 0 else None
+            return Backfill(records, (records - before) / seconds, done, total, 0.0 if done >= total else left)
+
+    @property
+    def seconds(self) -> float:
+        """Return for how long the job has been at it."""
+        return self._clock() - self._began_at
+
+    def _offsets(self) -> tuple[int, int]:
+        """Return how many offsets are done and how many there were, of the partitions whose end is known."""
+        done = total = 0
+        for key, goal in self._goal.items():
+            first = self._first.get(key, 0)
+            total += max(goal - first, 0)
+            done += min(max(self._reached.get(key, first) - first, 0), max(goal - first, 0))
+        return done, total
+
+
+logger = logging.getLogger(__name__)
+EVERY_S = 60.0
+"""So often it is asked whether a right was granted meanwhile."""
+_DEADLINE_S = 5.0
+
+
+class TopicAccess:
+    """What *admins* say of the rights to the included topics; each error is logged when it is new.
+
+    Every method waits for the clusters, so none belongs into a loop that serves more than one. Threads may share it.
+    """
+
+    def __init__(self, config: Config, admins: Mapping[str, ClusterAdmin], clock: Clock = SYSTEM_CLOCK) -> None:
+        self._config, self._admins, self._clock = config, admins, clock
+        self._refused: dict[str, dict[str, ClusterError]] = {}
+        self._ask_again_at = clock.now() + EVERY_S
+
+    def readable(self, alias: str) -> tuple[bool, set[str]]:
+        """Return whether any included topic can be read now, and the names of those that may not be.
+
+        Raises ClusterError where the cluster does not answer.
+        """
+        admin = self._admins[alias]
+        included = {topic for topic in admin.topics() if self._config.is_topic_included(topic)}
+        refused: dict[str, ClusterError] = dict(admin.unreadable(included))
+        # A list of topics leaves out what may not be described; what is named in full is asked for all the same.
+        named = admin.describe(self._config.named_topics())
+        self._note(alias, refused | {name: each for name, each in named.items() if isinstance(each, ClusterError)})
+        return bool(included - refused.keys()), set(refused)
+
+    def refusals(self) -> list[str]:
+        """Return one line for each topic that was refused when its cluster was last asked."""
+        return sorted(str(error) for refused in list(self._refused.values()) for error in refused.values())
+
+    def granted(self) -> list[str]:
+        """Return the clusters at which a topic that may not be read now may be read, or is gone; asks now and then."""
+        if self._clock.now() < self._ask_again_at:
+            return []
+        self._ask_again_at = self._clock.now() + EVERY_S
+        known = list(self._refused.items())  # a query that is being started may add to it
+        return [alias for alias, refused in known if refused and self._is_changed(alias, set(refused))]
+
+    def _is_changed(self, alias: str, refused: set[str]) -> bool:
+        admin = self._admins[alias]
+        try:
+            described = admin.describe(refused, _DEADLINE_S)
+            unreadable = admin.unreadable(refused, _DEADLINE_S)
+        except ClusterError:
+            return False  # its query says so
+        still = {name for name, each in described.items() if isinstance(each, ClusterError)} | unreadable.keys()
+        return still != refused
+
+    def _note(self, alias: str, refused: dict[str, ClusterError]) -> None:
+        for topic in refused.keys() - self._refused.get(alias, {}).keys():
+            logger.error("%s", refused[topic])
+        self._refused[alias] = refused
+
 
 ORIGIN_DEADLINE_S = 1.0
 """An origin that is silent for longer is believed, and not asked again for some seconds: no index waits for another."""

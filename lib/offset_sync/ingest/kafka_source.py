@@ -10,9 +10,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from offset_sync.config import Config, Mirror
+from offset_sync.ingest.checkpoint import Offsets
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
 
+OffsetRanges = Mapping[TopicPartition, OffsetRange]
 HEADER_BYTES = 1024
 """A header is cut after that: nothing that long is valid, cut or not, and it bounds the memory of a batch."""
 _EARLIEST = -2  # as Spark writes it
@@ -41,14 +43,17 @@ _ALWAYS = {
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
 
+def ranges_of(start: Offsets, end: Offsets) -> dict[TopicPartition, OffsetRange]:
+    """Return what a micro-batch reads; a partition that is not in *start* is read from its beginning."""
+    return {TopicPartition(*place): OffsetRange(start.get(place, 0), last) for place, last in end.items()}
+
+
 def read_mirrored_records(spark: SparkSession, config: Config, alias: str, without: Collection[str] = ()) -> DataFrame:
     """Stream ``topic, partition, offset, timestamp`` and the two raw mirror headers of every included topic."""
     return with_mirror_headers(read_whole_records(spark, config, alias, without), config.mirror)
 
 
-def read_mirrored_ranges(
-    spark: SparkSession, config: Config, alias: str, ranges: Mapping[TopicPartition, OffsetRange]
-) -> DataFrame:
+def read_mirrored_ranges(spark: SparkSession, config: Config, alias: str, ranges: OffsetRanges) -> DataFrame:
     """Return what :func:`read_mirrored_records` does, once, from each partition's first offset to below its second."""
     return with_mirror_headers(read_whole_ranges(spark, config, alias, ranges), config.mirror)
 
@@ -57,7 +62,7 @@ def read_whole_ranges(
     spark: SparkSession,
     config: Config,
     alias: str,
-    ranges: Mapping[TopicPartition, OffsetRange],
+    ranges: OffsetRanges,
     options: Mapping[str, str] = NO_OPTIONS,
 ) -> DataFrame:
     """Return what :func:`read_whole_records` does, once, from each partition's first offset to below its second."""

@@ -21,10 +21,9 @@ from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
-from offset_sync.ingest.map_batches import MapBatches, few_rows, to_sql
+from offset_sync.ingest.map_batches import ATTEMPT, MapBatches, Signed, few_rows, to_sql
 from offset_sync.ingest.refuted_runs import LogEnds, RefuteBeyond
 from offset_sync.ingest.run_builder import CUT_SCHEMA
-from offset_sync.ingest.signed_rows import ATTEMPT, Signed
 from offset_sync.model.values import TopicPartition
 from offset_sync.spark.jvm import release
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -15,17 +16,91 @@ from pyspark.sql import DataFrame
 
 from offset_sync.ingest.batch_rows import ReadBatch, is_of
 from offset_sync.ingest.checkpoint import Offsets
-from offset_sync.ingest.completeness import Completeness
-from offset_sync.ingest.copy_check import CopyCheck
-from offset_sync.ingest.due_logs import DueLogs, changed, refuse_unknown
 from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
+from offset_sync.ingest.kafka_source import OffsetRanges
 from offset_sync.ingest.kept_runs import Cut
-from offset_sync.ingest.log_rows import OffsetRanges
-from offset_sync.ingest.origin_check import OriginCheck
+from offset_sync.ingest.origin_check import CopyCheck, OriginCheck
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
+from offset_sync.state.silence import named
+
+ALL_LOGS_SECONDS = 60.0
+"""So often also logs are asked about of which nothing new was read: their end may be the same by chance."""
+
+
+class DueLogs:
+    """Which logs of the cluster *alias* are asked about after a micro-batch, for each costs a part of a request.
+
+    *incarnations* know what has to be read again.
+    """
+
+    def __init__(self, alias: str, incarnations: IncarnationCheck) -> None:
+        self._alias, self._incarnations = alias, incarnations
+        self._all_due_at = 0.0
+
+    def of(self, start: Offsets, end: Offsets) -> set[TopicPartition]:
+        """Return the logs to ask about: those that were read, those to be read again, and once in a while all."""
+        is_due = time.monotonic() >= self._all_due_at
+        if is_due:
+            self._all_due_at = time.monotonic() + ALL_LOGS_SECONDS
+        is_read = {TopicPartition(*place) for place, offset in end.items() if is_due or offset != start.get(place)}
+        return is_read | {each for each in self._incarnations.to_read_again(self._alias) if each in end}
+
+
+def changed(start: Offsets, end: Offsets) -> set[TopicPartition]:
+    """Return the logs of which a micro-batch reads something."""
+    return {TopicPartition(*place) for place, offset in end.items() if offset != start.get(place)}
+
+
+def refuse_unknown(alias: str, said: ClusterMetadata, start: Offsets, end: Offsets) -> None:
+    """Raise ClusterError where nobody can tell the life of a log that was read: its records may be of any.
+
+    Logs of *alias* that were not read may be silent: of them nothing is written down. Errs to reading once more.
+    """
+    unknown = {each for each in changed(start, end) if each.topic in said.topics and said.log_end(each) is None}
+    if unknown:
+        raise ClusterError(alias, f"no answer about {named(unknown)}, which was read: it is read once more")
+
+
+class _Seen(NamedTuple):
+    """Where a log ended, or further on, and a moment before that was asked."""
+
+    log_end: int
+    asked_at: datetime
+
+
+class Completeness:
+    """Up to when the logs of one cluster are indexed completely: a hole of the mirror ages only so long.
+
+    What fills a hole may stand in the log and not be read yet. So it does not count that the index grows, only that it
+    has come to where the log ended when somebody looked. Begins with nothing known after a restart: errs to earlier.
+    """
+
+    def __init__(self) -> None:
+        self._waits_for: dict[TopicPartition, _Seen] = {}
+
+    def of(
+        self, read: ReadBatch, ends: Mapping[TopicPartition, Ends], asked_at: datetime
+    ) -> dict[TopicPartition, datetime]:
+        """Return up to when what stood in each log is among what was *read*; nothing of logs where that is unknown.
+
+        *ends* is what the cluster said after that was read, when it was asked at *asked_at*. A busy log has grown
+        meanwhile, so one waits until the index has come to the end that was seen before, and only then for another.
+        """
+        for place in read.again:  # it may be shorter than it was
+            self._waits_for.pop(place, None)
+        found: dict[TopicPartition, datetime] = {}
+        for place, now in ((place, _Seen(end.log_end, asked_at)) for place, end in ends.items() if place in read.end):
+            indexed_to, before = read.end[place], self._waits_for.get(place)
+            reached = [seen for seen in (before, now) if seen is not None and seen.log_end <= indexed_to]
+            if reached:
+                found[place] = reached[-1].asked_at
+            if before is None or reached:
+                self._waits_for[place] = now
+        return found
+
 
 _TRIES = 5
 _T = TypeVar("_T")
@@ -119,7 +194,7 @@ class LogCheck:
         read = self._read_of_new_leaders(read, here.ends, self._incarnations.elected_since(self._alias, before), cut)
         self._epochs |= _those_known({each: of_log.leader_epoch for each, of_log in here.ends.items()})
         complete_until = self._completeness.of(read, here.ends, asked_at)
-        kept = tuple(self._origins.refute_kept(each, said) for each in read.kept)
+        kept = tuple(each._replace(beyond=self._origins.refuted_kept(each.summary, said)) for each in read.kept)
         return read._replace(cut=self._origins.refute(read.cut, said), complete_until=complete_until, kept=kept)
 
     def _meet(self, logs: Collection[TopicPartition]) -> None:
@@ -133,7 +208,10 @@ class LogCheck:
     def _ask(self, read: ReadBatch, wanted: Collection[TopicPartition]) -> _Answers:
         alias, moment, asked_at = self._alias, self._incarnations.moment(), datetime.now(timezone.utc)
         # What is read once more has originals too, and was not there to be read when the origins were found.
-        origins, originals = self._origins.origins(read.cut, read.kept), self._copies.originals(alias, wanted)
+        origins, originals = (
+            self._origins.origins(read.cut, [each.summary for each in read.kept]),
+            self._copies.originals(alias, wanted),
+        )
         wanted_there = {each: {*origins.get(each, ()), *originals.get(each, ())} for each in [*origins, *originals]}
         ask = partial(self._asked.others.fetch_each, wanted_there)
         with ThreadPoolExecutor(1) as beside:  # each answer takes several requests, one after the other

@@ -1,14 +1,31 @@
-"""Records of logs as rows, read with a consumer of our own."""
+"""Records of logs as rows, read with a consumer of our own: commits always, the index's where Spark cannot.
+
+**Commits**: Spark only plans what is read. It asks each partition of a log by itself, twice over, and
+``__consumer_offsets`` has fifty; a consumer fetches from all of them at once. So the driver has few records long before
+a Spark job would have them: that is most of the time between a commit and its translation. Of more records each task
+has a share.
+
+**The index**: Spark has no room for some times. It counts in microseconds, and Kafka takes any 64-bit number of
+milliseconds for a time. One record beyond 9223372036854775 ms (nanoseconds where milliseconds were meant are enough)
+and Spark's source fails with an ArithmeticException, each time that the micro-batch is repeated.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
-from offset_sync.ingest.checkpoint import Offsets
+from offset_sync.config import Mirror
+from offset_sync.ingest.commit_batch import DECODED_SCHEMA, decode_batches, unread_rows
+from offset_sync.ingest.kafka_source import HEADER_BYTES, OffsetRanges
+from offset_sync.ingest.map_batches import MapBatches, to_sql
 from offset_sync.kafka.range_reader import Chunk, OffsetRange, RangeReader, UnreadError
+from offset_sync.kafka.record_reader import UNREADABLE_HEADERS
 from offset_sync.model.values import RecordContent, TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -16,7 +33,6 @@ LAST_MS = (2**63 - 1) // 1000
 """The last time that fits; one beyond it counts as this one, and one before its negative as that."""
 _MOST_ROWS, _MOST_BYTES = 5_000, 16 << 20
 RowsOf = Callable[[Chunk], pa.RecordBatch]
-OffsetRanges = Mapping[TopicPartition, OffsetRange]
 
 
 class LogRows:
@@ -53,11 +69,6 @@ class LogRows:
             _fitting(record.timestamp_ms),
             more,
         )
-
-
-def ranges_of(start: Offsets, end: Offsets) -> dict[TopicPartition, OffsetRange]:
-    """Return what a micro-batch reads; a partition that is not in *start* is read from its beginning."""
-    return {TopicPartition(*place): OffsetRange(start.get(place, 0), last) for place, last in end.items()}
 
 
 def chunk_rows(chunk: Chunk, columns: dict[str, pa.Array]) -> pa.RecordBatch:
@@ -97,3 +108,150 @@ def _joined(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
 
 def _place(row: tuple[TopicPartition, RecordContent]) -> tuple[str, int, int]:
     return row[0].topic, row[0].partition, row[1].offset
+
+
+_SYMPTOM = "ArithmeticException"
+Made = TypeVar("Made")
+RangesOfBatch = Callable[[], OffsetRanges]
+
+
+class RecordsAgain(Protocol):
+    """Who reads what Spark cannot."""
+
+    def map(
+        self, by_spark: Callable[[], Made], function: MapBatches, schema: pa.Schema, ranges: RangesOfBatch
+    ) -> Made | pa.Table:
+        """Return what *by_spark* returns, or the same made by *function* of the records in the same *ranges*."""
+
+    def rows(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
+        """Yield the records of *ranges*, as Spark's source would."""
+
+
+class OnlySpark:
+    """Nobody reads again."""
+
+    def map(
+        self, by_spark: Callable[[], Made], function: MapBatches, schema: pa.Schema, ranges: RangesOfBatch
+    ) -> Made | pa.Table:
+        """Return what *by_spark* returns."""
+        return by_spark()
+
+    def rows(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
+        """Raise LookupError: nobody can."""
+        raise LookupError(f"nobody reads {sorted(ranges)} again")
+
+
+ONLY_SPARK = OnlySpark()
+
+
+class SecondReader(LogRows):
+    """Reads what Spark's source fails on."""
+
+    def map(
+        self, by_spark: Callable[[], Made], function: MapBatches, schema: pa.Schema, ranges: RangesOfBatch
+    ) -> Made | pa.Table:
+        """Return what *by_spark* returns; where it fails for a time, what *function* makes of the same records.
+
+        While such records keep coming Spark is not asked first: every micro-batch would be read twice.
+        """
+        if not self._is_beyond:
+            try:
+                return by_spark()
+            except Exception as problem:
+                if not is_for_a_time(problem):
+                    raise
+        return pa.Table.from_batches(list(function(self.rows(ranges()))), schema)
+
+
+def is_for_a_time(problem: Exception) -> bool:
+    """Return whether Spark failed for a number that it could not count with."""
+    return _SYMPTOM in str(problem) or _SYMPTOM in type(problem).__name__
+
+
+class MirroredRecords:
+    """Makes the columns of ``read_mirrored_records``."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self._mirror = mirror
+
+    def __call__(self, chunk: Chunk) -> pa.RecordBatch:
+        """Return the records of *chunk*."""
+        columns = {
+            column: pa.array([last_header(record, name) for _, record in chunk], pa.binary())
+            for column, name in self._mirror.header_columns().items()
+        }
+        return chunk_rows(chunk, {"topic": pa.array([place.topic for place, _ in chunk], pa.string()), **columns})
+
+
+def last_header(record: RecordContent, name: str) -> bytes | None:
+    """Return the value of the last header of this *name*, cut; what nobody can read is no identity: it is empty."""
+    if record.headers == UNREADABLE_HEADERS:
+        return b""
+    found = next((value for key, value in reversed(record.headers) if key == name), None)
+    return None if found is None else found[:HEADER_BYTES]
+
+
+_PATIENCE_S = 10.0
+"""A stop waits for the micro-batch in hand, and nobody waits for a stop for half a minute."""
+
+
+class CommitRecords(LogRows):
+    """Reads the log of commits of the cluster *alias*; *options* are librdkafka's."""
+
+    def __init__(self, alias: str, options: Mapping[str, str]) -> None:
+        super().__init__(alias, RangeReader(alias, options, _PATIENCE_S), offset_records)
+        self._options = options
+
+    def read(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
+        """Yield the decoded records of *ranges*, rows of DECODED_SCHEMA, each log in its order.
+
+        A log that could not be read up to the end of its range has a row that says so, and no error is raised for it.
+        """
+        try:
+            yield from decode_batches(self.rows(ranges))
+        except UnreadError as problem:
+            yield unread_rows(problem.reasons)
+
+    def read_by_tasks(self, spark: SparkSession, ranges: OffsetRanges, tasks: int) -> pa.Table:
+        """Return what :meth:`read` yields, read by so many *tasks* of Spark."""
+        found = shares(ranges, tasks)
+        numbers = spark.range(0, len(found), 1, len(found))
+        read = _ReadShares(self._alias, dict(self._options), found)
+        return numbers.mapInArrow(read, to_sql(DECODED_SCHEMA)).toArrow().cast(DECODED_SCHEMA)
+
+
+@dataclass(frozen=True)
+class _ReadShares:
+    """Reads the shares whose numbers a task is given; pickled to the executors."""
+
+    alias: str
+    options: Mapping[str, str] = field(repr=False)
+    shares: Sequence[OffsetRanges]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from CommitRecords(self.alias, self.options).read(self.shares[number])
+
+
+def offset_records(chunk: Chunk) -> pa.RecordBatch:
+    """Return the columns that are decoded, of records of ``__consumer_offsets``."""
+    return chunk_rows(
+        chunk,
+        {
+            "key": pa.array([record.key for _, record in chunk], pa.binary()),
+            "value": pa.array([record.value for _, record in chunk], pa.binary()),
+        },
+    )
+
+
+def shares(ranges: OffsetRanges, tasks: int) -> list[OffsetRanges]:
+    """Return which *ranges* each of so many *tasks* reads: each log by one, and the longest are shared out first."""
+    read = [(place, each) for place, each in ranges.items() if each.end > each.start]
+    found: list[dict[TopicPartition, OffsetRange]] = [{} for _ in range(max(1, min(tasks, len(read))))]
+    sizes = [0] * len(found)
+    for place, each in sorted(read, key=lambda one: one[1].start - one[1].end):
+        least = sizes.index(min(sizes))
+        found[least][place] = each
+        sizes[least] += each.end - each.start
+    return list(found)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -19,6 +21,8 @@ Of what tasks have made of more records it takes no more rows than that.
 
 _SQL_TYPES = {"string": "string", "bool": "boolean", "int16": "smallint", "int32": "int", "int64": "bigint"}
 _SQL_TYPES |= {"binary": "binary", "timestamp[us, tz=UTC]": "timestamp"}
+ATTEMPT = "attempt"
+"""The column that rows of a task have besides: a number by chance. Two attempts may have read different records."""
 
 
 def map_batches(records: DataFrame, function: MapBatches, schema: pa.Schema, clusters: int, at_most: int) -> pa.Table:
@@ -64,3 +68,16 @@ def task_share(records: DataFrame, clusters: int) -> int:
 def to_sql(schema: pa.Schema) -> str:
     """Return an Arrow schema as a Spark schema string."""
     return ", ".join(f"`{field.name}` {_SQL_TYPES[str(field.type)]}" for field in schema)
+
+
+@dataclass(frozen=True)
+class Signed:
+    """Does what *function* does, and signs the rows; pickled to the executors."""
+
+    function: MapBatches
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows with a last column that is the same in all of this attempt, and no other."""
+        attempt = pa.scalar(secrets.randbits(63), pa.int64())
+        for batch in self.function(batches):
+            yield batch.append_column(ATTEMPT, pa.repeat(attempt, batch.num_rows))

@@ -1,23 +1,27 @@
-"""Are the identities that the mirror's headers claim possible? A record cannot be a copy of one that is not written.
+"""Are copies what they claim to be? Asked of the clusters that they come from, after the records were read.
 
-One header that names an offset far beyond its origin's log would make everything below it that is missing here look
-dropped by the mirror, and so read. Asked *after* the records were read, the origin's log end is above every honest
-identity, for logs only grow. What is beyond it is no copy: its records are unread by everyone, and in quarantine.
+**By their headers**: a record cannot be a copy of one that is not written. One header that names an offset far beyond
+its origin's log would make everything below it that is missing here look dropped by the mirror, and so read. Asked
+*after* the records were read, the origin's log end is above every honest identity, for logs only grow. What is beyond
+it is no copy: its records are unread by everyone, and in quarantine.
+
+**Byte for byte**: a copy is behind its original, for it has every record from there. So where a copy has said how far
+it reaches before the original was asked, it reaches no further. What does was written to by somebody else, and stays so
+when the original has grown beyond: from there on the same offsets mean other records, for good. So it is written down.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import chain
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from offset_sync.ingest.kept_runs import KeptRuns
-from offset_sync.ingest.refuted_runs import IDENTITY, refute_beyond
-from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.ingest.incarnation_check import IncarnationCheck, Said
+from offset_sync.ingest.refuted_runs import IDENTITY, LogEnds, refute_beyond
+from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.row_groups import greatest_of_each
 
@@ -27,37 +31,36 @@ class OriginCheck:
 
     An origin that is no cluster of ours, does not answer or has no such partition any more cannot be asked: its
     identities are believed. So are those of topics that *are_copied* byte for byte: they are asked about, and one that
-    was written to is withheld as a whole (``copy_check.py``).
+    was written to is withheld as a whole (:class:`CopyCheck`).
     """
 
     def __init__(
         self, alias: str, aliases: Collection[str], are_copied: Callable[[str], object] = lambda _topic: None
     ) -> None:
         self._asked, self._are_copied = {each for each in aliases if each != alias}, are_copied
-        self._last: tuple[pa.Table, dict[tuple[str, str, int], int]] | None = None
+        self._last: tuple[pa.Table, LogEnds] | None = None
 
-    def origins(self, cut: pa.Table, kept: Iterable[KeptRuns] = ()) -> dict[str, set[TopicPartition]]:
-        """Return the partitions to ask about, by cluster, for rows of :data:`CUT_SCHEMA` and those that are *kept*."""
+    def origins(self, cut: pa.Table, kept: Iterable[pa.Table] = ()) -> dict[str, set[TopicPartition]]:
+        """Return the partitions to ask about, by cluster, for rows of :data:`CUT_SCHEMA` and summaries of kept ones."""
         found: dict[str, set[TopicPartition]] = {}
         for origin, topic, partition in chain(self._reach(cut), *map(self._reach_of_kept, kept)):
             found.setdefault(origin, set()).add(TopicPartition(topic, partition))
         return found
 
-    def refute(self, cut: pa.Table, said: Mapping[str, ClusterMetadata | ClusterError]) -> pa.Table:
+    def refute(self, cut: pa.Table, said: Said) -> pa.Table:
         """Return the rows with the stretches of runs made malformed that are no copies, by what the clusters *said*."""
         ends, self._last = self._ends(self._reach(cut), said), None  # the rows are not kept
         return refute_beyond(cut, ends)
 
-    def refute_kept(self, kept: KeptRuns, said: Mapping[str, ClusterMetadata | ClusterError]) -> KeptRuns:
-        """Return the same of runs that are *kept*: the tasks that write them do it."""
-        return kept._replace(beyond=self._ends(self._reach_of_kept(kept), said))
+    def refuted_kept(self, summary: pa.Table, said: Said) -> LogEnds:
+        """Return the log ends that kept runs of this *summary* are beyond: the tasks that write them refute those."""
+        return self._ends(self._reach_of_kept(summary), said)
 
-    def _reach_of_kept(self, kept: KeptRuns) -> dict[tuple[str, str, int], int]:
-        asked = pa.array(sorted(self._asked), pa.string())
-        rows = kept.summary.filter(pc.is_in(kept.summary.column("origin"), asked)).to_pylist()
+    def _reach_of_kept(self, summary: pa.Table) -> LogEnds:
+        rows = [row for row in summary.to_pylist() if row["origin"] in self._asked]
         return {(row["origin"], row["topic"], row["partition"]): row["reach"] for row in rows}
 
-    def _reach(self, cut: pa.Table) -> dict[tuple[str, str, int], int]:
+    def _reach(self, cut: pa.Table) -> LogEnds:
         """Return, by origin and partition, the first offset above all identities that can be asked about.
 
         Tables do not change, so the same one, which is asked about before and after its origins, is gone through once.
@@ -66,14 +69,12 @@ class OriginCheck:
             self._last = cut, self._reach_of(cut)
         return self._last[1]
 
-    def _reach_of(self, cut: pa.Table) -> dict[tuple[str, str, int], int]:
+    def _reach_of(self, cut: pa.Table) -> LogEnds:
         ends = int64s(cut.column("origin_start")) + int64s(cut.column("length"))
         reach = greatest_of_each([cut.column(name) for name in IDENTITY], ends)
         return {(origin, topic, number): end for (origin, topic, number), end in reach.items() if origin in self._asked}
 
-    def _ends(
-        self, reach: Mapping[tuple[str, str, int], int], said: Mapping[str, ClusterMetadata | ClusterError]
-    ) -> dict[tuple[str, str, int], int]:
+    def _ends(self, reach: LogEnds, said: Said) -> LogEnds:
         """Return the log ends that some identity is beyond."""
         found: dict[tuple[str, str, int], int] = {}
         for (origin, topic, number), highest in reach.items():
@@ -82,4 +83,60 @@ class OriginCheck:
                 log_end = answer.ends[partition].log_end
                 if highest > log_end:
                     found[origin, *partition] = log_end
+        return found
+
+
+Reach = Mapping[ClusterPartition, int]
+"""Where the logs of copies ended."""
+
+
+class CopyCheck:
+    """Shared by the queries of all clusters; *original* says which cluster has a topic of which others are copies.
+
+    An original that does not answer is asked again with the next micro-batch, of its own or of a copy. What it has
+    written until then is not told from what it had: it errs to believing, and the times of the records are to tell.
+    """
+
+    def __init__(self, original: Callable[[str], str | None], incarnations: IncarnationCheck) -> None:
+        self._original, self._incarnations = original, incarnations
+        self._reach: dict[ClusterPartition, int] = {}
+        self._lock = threading.Lock()
+
+    def known(self) -> Reach:
+        """Return how far copies reach; to be taken before any cluster is asked."""
+        with self._lock:
+            return dict(self._reach)
+
+    def originals(self, alias: str, logs: Collection[TopicPartition]) -> dict[str, set[TopicPartition]]:
+        """Return, by cluster, what has to be asked about for *logs* of *alias*, whatever was read of them."""
+        found: dict[str, set[TopicPartition]] = {}
+        for each in logs:
+            if (original := self._original(each.topic)) not in (None, alias):
+                found.setdefault(str(original), set()).add(each)
+        return found
+
+    def look(self, alias: str, own: Mapping[TopicPartition, Ends], said: Said, known: Reach) -> None:
+        """Compare where copies end with what originals have *said* since: those of *alias* by its *own* ends.
+
+        It was asked before all others, and what was *known* of other copies is older. What is found stands in the table
+        when this returns, before the rows of what was read.
+        """
+        copies = [each for logs in self.originals(alias, own).values() for each in logs]
+        reach = {ClusterPartition(alias, *each): own[each].log_end for each in copies}
+        self._incarnations.note_copied(list(reach))
+        with self._lock:  # one that was cut meanwhile, as its original may have been before, has other records since
+            known = {log: end for log, end in known.items() if end <= self._reach.get(log, end)}
+        if beyond := self._beyond({**known, **reach}, said):
+            self._incarnations.note_written(beyond)
+        with self._lock:
+            self._reach |= reach
+
+    def _beyond(self, reach: Reach, said: Said) -> dict[ClusterPartition, int]:
+        found: dict[ClusterPartition, int] = {}
+        for log, end in reach.items():
+            answer = said.get(self._original(log.topic) or "")
+            if isinstance(answer, ClusterMetadata) and log.topic_partition in answer.ends:
+                log_end = answer.ends[log.topic_partition].log_end
+                if end > log_end:
+                    found[log] = log_end
         return found

@@ -11,17 +11,91 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from offset_sync.ingest.full_disk import with_full_disk
-from offset_sync.ingest.held_function import HeldFunction
-from offset_sync.ingest.query_catch_up import has_caught_up
-from offset_sync.ingest.query_errors import failure_of, first_line
-from offset_sync.ingest.query_start import QueryStart, QueryStarter
+from offset_sync.ingest.query_errors import failure_of, first_line, with_full_disk
 from offset_sync.model.errors import TakenOverError
 from offset_sync.spark.jvm import hear_batches, silence_batches
+
+
+def has_caught_up(query: StreamingQuery) -> bool:
+    """Return whether *query* has read its log up to the end once."""
+    progress = query.lastProgress
+    if progress is None:
+        # A log without anything new makes no progress report.
+        return not query.status["isDataAvailable"] and query.status["message"].startswith("Waiting for")
+    return all(source["endOffset"] == source["latestOffset"] for source in progress["sources"])
+
+
+class HeldFunction:
+    """Calls *function*, which may hold all that a job knows, until it is to :meth:`let_go`.
+
+    Spark keeps what it was given for foreachBatch until its JVM collects garbage, if ever.
+    """
+
+    def __init__(self, function: Callable[[DataFrame, int], None]) -> None:
+        self._function: Callable[[DataFrame, int], None] | None = function
+
+    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+        """Do as the function does; RuntimeError, and the micro-batch comes again, where nobody is left to do it."""
+        if (function := self._function) is None:
+            raise RuntimeError("the job whose micro-batch this is has ended")
+        function(batch, batch_id)
+
+    def let_go(self) -> None:
+        """Hold nothing more."""
+        self._function = None
+
+
+class QueryStarter(Protocol):
+    """Who starts one query."""
+
+    def start(self) -> StreamingQuery | None:
+        """Start it; None: there is nothing to read yet, ask again later."""
+
+
+class QueryStart:
+    """One start by *starter*, which begins at once, in a thread of its own: nobody else waits for a silent cluster."""
+
+    def __init__(self, name: str, starter: QueryStarter) -> None:
+        self._starter, self._lock = starter, threading.Lock()
+        self._query: StreamingQuery | None = None
+        self._problem: Exception | None = None
+        self._is_given_up = False
+        self._thread = threading.Thread(target=self._run, name=f"start {name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def has_ended(self) -> bool:
+        """True when :meth:`take` has something to say."""
+        return not self._thread.is_alive()
+
+    def join(self, seconds: float) -> None:
+        """Wait a little for its end."""
+        self._thread.join(seconds)
+
+    def take(self) -> StreamingQuery | None:
+        """Return the query, or raise why there is none; one that is not there yet is stopped when it is."""
+        with self._lock:
+            self._is_given_up = not self.has_ended
+            if self._problem is not None:
+                raise self._problem
+            return self._query
+
+    def _run(self) -> None:
+        try:
+            query = self._starter.start()
+        except Exception as problem:
+            self._problem = problem
+            return
+        with self._lock:
+            self._query = query
+            if self._is_given_up and query is not None:
+                query.stop()
+
 
 logger = logging.getLogger(__name__)
 

@@ -47,7 +47,7 @@ def _log_ends(cut: pa.Table, ends: LogEnds) -> NDArray[np.int64]:
 class RefuteBeyond:
     """Does so with the rows of a task; pickled to the executors."""
 
-    ends: dict[tuple[str, str, int], int]
+    ends: LogEnds
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows, in no order."""

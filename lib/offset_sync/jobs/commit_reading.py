@@ -8,8 +8,8 @@ from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.ingest.commit_log_check import CommitLogCheck
-from offset_sync.ingest.commit_records import CommitRecords
 from offset_sync.ingest.incarnation_check import IncarnationCheck
+from offset_sync.ingest.log_rows import CommitRecords
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.state.cluster_metadata import MetadataFetcher

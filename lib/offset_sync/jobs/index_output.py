@@ -10,7 +10,7 @@ import threading
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from offset_sync.ingest.index_progress import Backfill, IndexProgress
+from offset_sync.ingest.index_parts import Backfill, IndexProgress
 from offset_sync.jobs.log_format import VARIABLE
 from offset_sync.status.format import to_count, to_duration
 

@@ -12,19 +12,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.contents.index_contents import ContentQueries
-from offset_sync.ingest.copy_check import CopyCheck
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.ingest.index_parts import IndexParts, called
-from offset_sync.ingest.index_progress import IndexProgress
+from offset_sync.ingest.index_parts import IndexParts, IndexProgress, TopicAccess, called
 from offset_sync.ingest.kafka_source import read_mirrored_ranges, read_mirrored_records
 from offset_sync.ingest.log_check import LogCheck
-from offset_sync.ingest.origin_check import OriginCheck
+from offset_sync.ingest.log_rows import MirroredRecords, SecondReader
+from offset_sync.ingest.origin_check import CopyCheck, OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import Copies, RunBuilder
-from offset_sync.ingest.second_reader import MirroredRecords, SecondReader
-from offset_sync.ingest.topic_access import TopicAccess
 from offset_sync.jobs.index_output import IndexOutput
 from offset_sync.jobs.sealer import Sealer
 from offset_sync.jobs.spark_session import open_session

@@ -66,7 +66,7 @@ def open_session(name: str, *, reads_internal_topics: bool = False, clusters: in
 
     *reads_internal_topics* switches to the offset reader that sees ``__consumer_offsets``. It is one setting for the
     whole session, so a job reads either internal topics or topics by pattern. On ``local[*]`` each of *clusters* gets
-    as many task slots as there are cores, so that its share (``ingest/map_batches.py``) is enough for all of them.
+    as many task slots as there are cores, so that its share (``ingest/kafka_source.py``) is enough for all of them.
     Raises PlatformError, in one line, where Spark, Delta or librdkafka is not one that this can work with.
     """
     if os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"):

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from offset_sync.config import Config
-from offset_sync.ingest.stream_identities import identities_at
+from offset_sync.ingest.run_builder import identities_at
 from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition

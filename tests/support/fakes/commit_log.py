@@ -14,9 +14,9 @@ from builders.record_schemas import CONSUMER_OFFSETS
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.ingest import WRITTEN_MS, IngestingJob, Raw
 from fakes.tables import MemoryTables
+from offset_sync.ingest.commit_batch import decode_batches, unread_rows
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.ingest.commit_log_check import CommitLogCheck
-from offset_sync.ingest.decode_commits import decode_batches, unread_rows
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.kafka.range_reader import OffsetRange

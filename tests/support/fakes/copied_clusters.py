@@ -22,11 +22,10 @@ from fakes.copied_log import Content, Log
 from fakes.indexing import Plan
 from fakes.tables import MemoryFrame, MemoryTables
 from offset_sync.config import parse_config
-from offset_sync.ingest.copy_check import CopyCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.ingest.index_progress import IndexProgress
+from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.ingest.log_check import Asked, LogCheck
-from offset_sync.ingest.origin_check import OriginCheck
+from offset_sync.ingest.origin_check import CopyCheck, OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.jobs.index_records import Originals, builder_of
 from offset_sync.model.errors import ClusterError

@@ -27,7 +27,7 @@ from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import NamedCheckpoint
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.ingest.index_progress import IndexProgress
+from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer

@@ -16,7 +16,7 @@ from builders.record_schemas import MIRRORED_RECORDS
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.indexing import ORDERS, PAY, SECOND, Partition, Plan
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.ingest.index_progress import IndexProgress
+from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.map_batches import MapBatches, to_sql
 from offset_sync.ingest.origin_check import OriginCheck

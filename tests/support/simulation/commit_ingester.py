@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fakes.clusters import to_records
-from offset_sync.ingest.looked import Looked
+from offset_sync.ingest.commit_batch import Looked
 from offset_sync.model.values import GroupPartition
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.key_index import KeyRows

@@ -12,7 +12,7 @@ import pyarrow as pa
 from builders.record_schemas import MIRRORED_RECORDS
 from fakes.sealed_tables import SealedInMemory
 from fakes.tables import MemoryFrame
-from offset_sync.ingest.index_progress import IndexProgress
+from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder
 from offset_sync.model.errors import ClusterError

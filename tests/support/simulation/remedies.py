@@ -20,7 +20,7 @@ CLOSED: dict[str, Remedy] = {
         frozenset({"late", "backlog"}),
         (
             (
-                "offset_sync.ingest.completeness.Completeness.of",
+                "offset_sync.ingest.log_check.Completeness.of",
                 lambda _known, _read, ends, asked_at: dict.fromkeys(ends, asked_at),
             ),
         ),

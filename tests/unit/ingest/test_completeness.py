@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fakes.clusters import MemoryEnds
 from generators.hypothesis_strategies import law
 from offset_sync.ingest.batch_rows import ReadBatch
-from offset_sync.ingest.completeness import Completeness
+from offset_sync.ingest.log_check import Completeness
 from offset_sync.ingest.run_builder import CUT_SCHEMA
 from offset_sync.model.values import TopicPartition
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from fakes.clusters import MemoryEnds, MemoryTopic
-from offset_sync.ingest.copy_check import CopyCheck
+from offset_sync.ingest.origin_check import CopyCheck
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata

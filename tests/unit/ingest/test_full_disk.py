@@ -9,8 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from offset_sync.ingest.full_disk import with_full_disk
-from offset_sync.ingest.query_errors import first_line
+from offset_sync.ingest.query_errors import first_line, with_full_disk
 
 JAVA = "java.io.IOException: No space left on device"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fakes.clock import HandClock
-from offset_sync.ingest.index_progress import IndexProgress
+from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.model.values import TopicPartition
 
 ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 0)

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from offset_sync.config import Config, parse_config
+from offset_sync.ingest.log_rows import MirroredRecords
 from offset_sync.ingest.run_builder import RunBuilder
-from offset_sync.ingest.second_reader import MirroredRecords
 from offset_sync.jobs.index_records import builder_of
 from offset_sync.model.values import RecordContent, TopicPartition
 

@@ -14,8 +14,8 @@ import pytest
 from fakes.clusters import MemoryTopic
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
+from offset_sync.ingest.index_parts import EVERY_S, TopicAccess
 from offset_sync.ingest.query_supervisor import QuerySupervisor
-from offset_sync.ingest.topic_access import EVERY_S, TopicAccess
 from offset_sync.jobs import index_records
 from offset_sync.kafka.retry import Clock
 from offset_sync.model.errors import ClusterError
@@ -157,7 +157,7 @@ def test_indexing_once_fails_for_it_and_indexing_for_ever_goes_on_until_it_is_gr
 ) -> None:
     admins = {"X": Admin("X", "orders", closed=["orders"]), "Y": Admin("Y", "orders")}
     monkeypatch.setattr(index_records, "open_admin", lambda alias, *_: admins[alias])
-    monkeypatch.setattr("offset_sync.ingest.topic_access.EVERY_S", 0.3)
+    monkeypatch.setattr("offset_sync.ingest.index_parts.EVERY_S", 0.3)
     stop = threading.Event()
     if not once:
         threading.Timer(0.4, admins["X"].closed.clear).start()

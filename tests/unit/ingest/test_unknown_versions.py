@@ -7,7 +7,7 @@ import pytest
 from builders.offset_records import commit_key, commit_value, group_key
 from fakes.ingest import IngestingJob as Job
 from fakes.ingest import Raw
-from offset_sync.ingest.unknown_versions import LEAST_RECORDS
+from offset_sync.ingest.commit_log_check import LEAST_RECORDS
 from offset_sync.model.errors import UnknownVersionError
 from offset_sync.tables.catalog import OFFSET_COMMITS, QUARANTINE
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from offset_sync.ingest.index_progress import Backfill, IndexProgress
+from offset_sync.ingest.index_parts import Backfill, IndexProgress
 from offset_sync.jobs import index_output
 from offset_sync.jobs.index_output import IndexOutput, caught_up_line, end_line, progress_line
 from offset_sync.model.values import TopicPartition

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from offset_sync.config import Config, Mirror
 from offset_sync.config.mirror import PRESETS
-from offset_sync.ingest.stream_identities import identities_at
+from offset_sync.ingest.run_builder import identities_at
 from offset_sync.kafka.tail_reader import SeenLogs, TailRecord
 from offset_sync.model.values import TopicPartition
 
