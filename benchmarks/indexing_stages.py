@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from offset_sync.config import Config, load_config
 from offset_sync.ingest.kafka_source import read_mirrored_records, read_whole_records
 from offset_sync.ingest.map_batches import in_its_share, to_sql
-from offset_sync.ingest.run_builder import CUT_SCHEMA, RunBuilder
+from offset_sync.ingest.run_builder import CUT_SCHEMA, RunBuilder, StreamIdentities
 from offset_sync.jobs.spark_session import open_session
 from offset_sync_demo.story.jobs import REPOSITORY
 
@@ -39,7 +39,7 @@ def measure_stages(config_file: Path, counted: int) -> list[dict[str, Any]]:
 
 def stages(spark: SparkSession, config: Config) -> list[tuple[str, Callable[[], DataFrame]]]:
     """Return the steps from Kafka to runs, by name."""
-    cutter = RunBuilder("dc1", config.origins(), config.mirror.offset_encoding, lambda _topic: False)
+    cutter = RunBuilder(StreamIdentities("dc1", config.origins(), config.mirror.offset_encoding), lambda _topic: False)
 
     def whole(*columns: str) -> DataFrame:
         return in_its_share(read_whole_records(spark, config, "dc1").select(*columns), CLUSTERS)

@@ -17,6 +17,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))  # of the driver only
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.indexing import Plan
+from fakes.unchecked import ONLY_SPARK
 from offset_sync.ingest.commit_batch import DECODED_SCHEMA, decode_batches
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_parts import IndexProgress
@@ -24,7 +25,7 @@ from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.map_batches import to_sql
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
-from offset_sync.ingest.run_builder import RunBuilder
+from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
 from offset_sync.jobs.log_format import start_logging
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.jobs.spark_session import open_session
@@ -103,8 +104,8 @@ def indexing(spark: SparkSession, folder: Path) -> object:
     incarnations = IncarnationCheck(tables, {}, dict)
     logs = LogCheck("Y", Asked(own, own, dict), OriginCheck("Y", ["Y"]), incarnations)
     topics = SimpleNamespace(describe=lambda names: dict.fromkeys(names, MemoryTopic("id", LOGS)))
-    builder = RunBuilder("Y", {"IDC-X": "X"}, "text", str.isupper)
-    indexer = RecordIndexer(tables, plan, builder, Checks(topics, logs), IndexProgress())
+    builder = RunBuilder(StreamIdentities("Y", {"IDC-X": "X"}, "text"), str.isupper)
+    indexer = RecordIndexer(tables, plan, builder, Checks(topics, logs, ONLY_SPARK), IndexProgress())
     collected: list[int] = []
     collect = ClassicFrame.toArrow
     ClassicFrame.toArrow = lambda self: [rows := collect(self), collected.append(rows.num_rows)][0]

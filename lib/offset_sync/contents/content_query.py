@@ -253,6 +253,6 @@ def range_rows(log: ClusterPartition, wanted: OffsetRange, builder: FingerprintB
 
     Of a life that is noticed while they are read they may be or not: they count as read before it.
     """
-    place, at = (log.topic, log.partition), datetime.now(timezone.utc)
+    place, at = log.topic_partition, datetime.now(timezone.utc)
     packed = records.coalesce(1).mapInArrow(builder, to_sql(PACKED_SCHEMA)).toArrow()
     return fingerprint_rows_of(ReadBatch(packed, {place: wanted.start}, {place: wanted.end}, at), log.cluster)

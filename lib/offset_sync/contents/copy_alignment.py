@@ -22,9 +22,9 @@ from offset_sync.contents.alignment.records import Stretch
 from offset_sync.contents.known_logs import Kept, KeptAlignments, follower_of, logs_with_fingerprints, read_known
 from offset_sync.contents.rows import decided_rows, stretches_of
 from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
-from offset_sync.ingest.log_check import Logs
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.tables.catalog import ALIGNED, NOT_INDEXED, RECORD_FINGERPRINTS, RECORD_RUNS
 from offset_sync.tables.store import TableStore
 
@@ -43,7 +43,7 @@ class Lookups(NamedTuple):
     *read_from* returns rows of ``record_fingerprints`` for a log, from an offset on to where it ends now.
     """
 
-    logs: Logs
+    logs: MetadataFetcher
     incarnations: IncarnationCheck
     read_from: Callable[[ClusterPartition, int], pa.Table]
 

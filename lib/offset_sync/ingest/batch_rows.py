@@ -97,7 +97,8 @@ def coverage(runs: pa.Table, read: ReadBatch, batch_id: int, alias: str) -> pa.T
     With another checkpoint a query may begin beyond what was read before. A partition that appears after batch 0 is
     read from its log start, so its index lacks nothing from 0 on.
     """
-    last = _run_ends(runs)
+    run_ends = int64s(runs.column("start_offset")) + int64s(runs.column("length"))
+    last = greatest_of_each([runs.column("topic"), runs.column("partition")], run_ends)
     for kept in read.kept:
         last |= {place: max(end, last.get(place, -1)) for place, end in kept.ends().items()}
     edges: list[tuple[str, int, int, int]] = []
@@ -130,11 +131,6 @@ def record_runs(columns: Mapping[str, pa.Array | pa.ChunkedArray], count: int) -
     """Return *count* rows of ``record_runs``; columns that are not there are null."""
     arrays = [columns[name] if name in columns else pa.nulls(count, kind) for name, kind in _RECORD_RUNS]
     return pa.table(arrays, schema=RECORD_RUNS.arrow_schema)
-
-
-def _run_ends(runs: pa.Table) -> Offsets:
-    ends = int64s(runs.column("start_offset")) + int64s(runs.column("length"))
-    return greatest_of_each([runs.column(name) for name in ("topic", "partition")], ends)
 
 
 def _to_timestamp(milliseconds: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -17,21 +17,25 @@ import logging
 import uuid
 from collections.abc import Collection
 
-from offset_sync.config.stream_names import Names
+from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.model.errors import TableError
+from offset_sync.model.values import TopicPartition
 from offset_sync.spark import CHECKPOINT_FORMAT
 from offset_sync.tables.files import Files
 
-Offsets = dict[tuple[str, int], int]
-"""Offset by (topic, partition)."""
+Offsets = dict[TopicPartition, int]
+
+logger = logging.getLogger(__name__)
+_INITIAL = "sources/0/0"
+_NO_OFFSET = "-"
 
 
 class Checkpoint:
-    """The checkpoint directory of one query."""
+    """The checkpoint directory of one query, at the cluster *alias* where topics have other *names* inside."""
 
-    def __init__(self, files: Files, path: str) -> None:
+    def __init__(self, files: Files, path: str, alias: str = "", names: Names = SAME_NAMES) -> None:
         self.path = path.rstrip("/")
-        self._files = files
+        self._files, self._alias, self._names = files, alias, names
         self._stored = -1
 
     def query_id(self) -> str:
@@ -40,17 +44,17 @@ class Checkpoint:
 
     def start_offsets(self, batch_id: int) -> Offsets:
         """Return where *batch_id* starts; partitions met for the first time are missing, except in batch 0."""
-        return self._inside(self._start(batch_id))
+        return self._by_stream(self._start(batch_id))
 
     def _start(self, batch_id: int) -> Offsets:
         if batch_id > 0:
             return self._end(batch_id - 1)
         # What the source resolved `startingOffsets` to.
-        return _parse(self._lines("sources/0/0")[1])
+        return _parse(self._lines(_INITIAL)[1])
 
-    def _inside(self, offsets: Offsets) -> Offsets:
-        """Return *offsets* by streams: a topic is one."""
-        return offsets
+    def _by_stream(self, offsets: Offsets) -> Offsets:
+        inside = self._names.inside
+        return {TopicPartition(inside(self._alias, topic), number): each for (topic, number), each in offsets.items()}
 
     def end_offsets(self, batch_id: int) -> Offsets:
         """Return the first offset of each partition that *batch_id* does not read.
@@ -58,7 +62,7 @@ class Checkpoint:
         The plan is stored when this returns, before anything is written by it: planned anew, the micro-batch would
         read up to elsewhere and be taken for a repetition.
         """
-        return self._inside(self._end(batch_id))
+        return self._by_stream(self._end(batch_id))
 
     def _end(self, batch_id: int) -> Offsets:
         if batch_id > self._stored:
@@ -67,19 +71,69 @@ class Checkpoint:
         return _parse(self._lines(f"offsets/{batch_id}")[2])
 
     def repair(self) -> None:
-        """Mend what a power failure has left of the newest files; the query must not be running.
+        """Remove the newest files that a power failure has left empty or cut off; the query must not be running.
 
-        Raises TableError, with what to do, where that is not certain to lose nothing.
+        Raises TableError, with what to do, and changes nothing, where another file cannot be read that Spark needs.
+        Files of another format are left to whoever reads them.
         """
-        repair_checkpoint(self._files, self.path)
+        planned, done = self._numbers("offsets"), self._numbers("commits")
+        damaged = self._damaged_plans(planned)
+        gone = [f"commits/{number}" for number in done[-1:] if self._is_damaged(f"commits/{number}", lines=2)]
+        if damaged and done and done[-1] == planned[-1] and not gone:
+            gone = [f"commits/{done[-1]}"]
+        is_nameless = self._is_nameless()
+        if damaged or (is_nameless and planned):
+            self._files.write_text(f"{self.path}/metadata", json.dumps({"id": str(uuid.uuid4())}))
+        elif is_nameless and self._files.exists(f"{self.path}/metadata"):
+            gone.append("metadata")
+        for name in [*gone, *damaged]:
+            self._files.delete(f"{self.path}/{name}")
+            logger.warning("%s/%s was empty or cut off and is removed: its micro-batch is read again", self.path, name)
         self._stored = -1
 
-    def leave_out(self, topics: Collection[str]) -> None:
-        """Take *topics* out of the micro-batch that is planned and not done; the query must not be running.
+    def _damaged_plans(self, planned: list[int]) -> list[str]:
+        """Return what has to go for the newest micro-batch to be planned anew; nothing where its plan can be read."""
+        needed = [f"offsets/{number}" for number in planned[-2:]]
+        damaged = [name for name in needed if self._is_damaged(name, lines=3)]
+        if damaged and damaged != needed[-1:]:
+            raise TableError(
+                f"{self.path}/{damaged[0]}: empty or cut off, and others stand on it; delete the folder {self.path}: "
+                "its query then reads its logs again from the beginning"
+            )
+        if planned[-1:] in ([], [0]) and self._is_damaged(_INITIAL, lines=2):
+            return [*needed, _INITIAL]
+        return damaged
+
+    def _is_damaged(self, name: str, lines: int) -> bool:
+        """Return whether a file of so many *lines* is there and is not all of what Spark wrote."""
+        try:
+            text = self._read(name).lstrip("\0")
+        except FileNotFoundError:
+            return False
+        except UnicodeDecodeError:
+            return True
+        first = f"{CHECKPOINT_FORMAT}\n"
+        if not text.startswith(first):
+            return first.startswith(text)
+        try:
+            found = [line == _NO_OFFSET or json.loads(line) for line in text.split("\n")[1:] if line]
+        except ValueError:
+            return True
+        return len(found) < lines - 1
+
+    def _is_nameless(self) -> bool:
+        try:
+            return not isinstance(json.loads(self._read("metadata"))["id"], str)
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return True
+
+    def leave_out(self, streams: Collection[str]) -> None:
+        """Take *streams* out of the micro-batch that is planned and not done; the query must not be running.
 
         Spark repeats such a batch as it was planned, so one topic that may not be read would fail it for ever. Of these
-        topics it then ends where it starts, and a later batch reads them: twice, if this one was done but for the word.
+        it then ends where it starts, and a later batch reads them: twice, if this one was done but for the word.
         """
+        topics = {self._names.outside(self._alias, each) for each in streams}
         planned, done = self._last("offsets"), self.last_committed()
         if planned is None or planned == done:
             return
@@ -121,7 +175,10 @@ class Checkpoint:
         return max(times, default=None)
 
     def _last(self, folder: str) -> int | None:
-        return max((int(name) for name in self._files.names(f"{self.path}/{folder}") if name.isdigit()), default=None)
+        return max(self._numbers(folder), default=None)
+
+    def _numbers(self, folder: str) -> list[int]:
+        return sorted(int(name) for name in self._files.names(f"{self.path}/{folder}") if name.isdigit())
 
     def record_limit(self, batch_id: int) -> int:
         """Return the greatest number of records that *batch_id* can have; of a compacted log some are missing."""
@@ -141,21 +198,6 @@ class Checkpoint:
         return self._files.read_text(f"{self.path}/{name}")
 
 
-class NamedCheckpoint(Checkpoint):
-    """The checkpoint of a query at the cluster *alias* whose topics have other names inside: *names* know them."""
-
-    def __init__(self, files: Files, path: str, alias: str, names: Names) -> None:
-        super().__init__(files, path)
-        self._alias, self._names = alias, names
-
-    def _inside(self, offsets: Offsets) -> Offsets:
-        return {(self._names.inside(self._alias, topic), number): each for (topic, number), each in offsets.items()}
-
-    def leave_out(self, topics: Collection[str]) -> None:
-        """Take *topics* out of the micro-batch that is planned and not done; see :meth:`Checkpoint.leave_out`."""
-        super().leave_out([self._names.outside(self._alias, each) for each in topics])
-
-
 def count_offsets(start: Offsets, end: Offsets) -> int:
     """Return how many offsets lie between *start* and *end*; a partition that is not in *start* begins at 0.
 
@@ -165,79 +207,5 @@ def count_offsets(start: Offsets, end: Offsets) -> int:
 
 
 def _parse(text: str) -> Offsets:
-    found = json.loads(text)
-    return {(topic, int(partition)): offset for topic, by in found.items() for partition, offset in by.items()}
-
-
-logger = logging.getLogger(__name__)
-_INITIAL = "sources/0/0"
-_NO_OFFSET = "-"
-
-
-def repair_checkpoint(files: Files, path: str) -> list[str]:
-    """Remove the newest files of the checkpoint at *path* that cannot be read; return their names.
-
-    The query must not be running. Raises TableError, and changes nothing, where another file cannot be read that Spark
-    needs. Files of another format are left to whoever reads them.
-    """
-    planned, done = _numbers(files, f"{path}/offsets"), _numbers(files, f"{path}/commits")
-    damaged = _damaged_plans(files, path, planned)
-    gone = [f"commits/{number}" for number in done[-1:] if _is_damaged(files, f"{path}/commits/{number}", lines=2)]
-    if damaged and done and done[-1] == planned[-1] and not gone:
-        gone = [f"commits/{done[-1]}"]
-    is_nameless = _is_nameless(files, path)
-    if damaged or (is_nameless and planned):
-        files.write_text(f"{path}/metadata", json.dumps({"id": str(uuid.uuid4())}))
-    elif is_nameless and files.exists(f"{path}/metadata"):
-        gone.append("metadata")
-    for name in [*gone, *damaged]:
-        files.delete(f"{path}/{name}")
-        logger.warning("%s/%s was empty or cut off and is removed: its micro-batch is read again", path, name)
-    return [*gone, *damaged]
-
-
-def _damaged_plans(files: Files, path: str, planned: list[int]) -> list[str]:
-    """Return what has to go for the newest micro-batch to be planned anew; nothing where its plan can be read."""
-    needed = [f"offsets/{number}" for number in planned[-2:]]
-    damaged = [name for name in needed if _is_damaged(files, f"{path}/{name}", lines=3)]
-    if damaged and damaged != needed[-1:]:
-        raise TableError(_refusal(path, damaged[0]))
-    if planned[-1:] in ([], [0]) and _is_damaged(files, f"{path}/{_INITIAL}", lines=2):
-        return [*needed, _INITIAL]
-    return damaged
-
-
-def _numbers(files: Files, folder: str) -> list[int]:
-    return sorted(int(name) for name in files.names(folder) if name.isdigit())
-
-
-def _is_damaged(files: Files, path: str, lines: int) -> bool:
-    """Return whether a file of so many *lines* is there and is not all of what Spark wrote."""
-    try:
-        text = files.read_text(path).lstrip("\0")
-    except FileNotFoundError:
-        return False
-    except UnicodeDecodeError:
-        return True
-    first = f"{CHECKPOINT_FORMAT}\n"
-    if not text.startswith(first):
-        return first.startswith(text)
-    try:
-        found = [line == _NO_OFFSET or json.loads(line) for line in text.split("\n")[1:] if line]
-    except ValueError:
-        return True
-    return len(found) < lines - 1
-
-
-def _is_nameless(files: Files, path: str) -> bool:
-    try:
-        return not isinstance(json.loads(files.read_text(f"{path}/metadata"))["id"], str)
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return True
-
-
-def _refusal(path: str, name: str) -> str:
-    return (
-        f"{path}/{name}: empty or cut off, and others stand on it; delete the folder {path}: its query then reads its "
-        "logs again from the beginning"
-    )
+    ends: dict[str, dict[str, int]] = json.loads(text)
+    return {TopicPartition(topic, int(number)): offset for topic, by in ends.items() for number, offset in by.items()}

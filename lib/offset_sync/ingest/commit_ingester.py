@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from datetime import datetime, timezone
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.ingest.checkpoint import Checkpoint, Offsets
@@ -26,8 +26,9 @@ from offset_sync.ingest.commit_batch import (
     rows_of,
     to_batch,
 )
-from offset_sync.ingest.commit_log_check import CommitLogs, UncheckedLogs, UnknownVersions
+from offset_sync.ingest.commit_log_check import CommitLogCheck, UnknownVersions
 from offset_sync.ingest.kafka_source import OffsetRanges, ranges_of
+from offset_sync.ingest.log_rows import CommitRecords
 from offset_sync.ingest.map_batches import are_few, task_share
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
@@ -40,16 +41,6 @@ from offset_sync.tables.store import TableStore
 logger = logging.getLogger(__name__)
 
 
-class CommitRows(Protocol):
-    """Who reads the log of commits of one cluster, see :class:`offset_sync.ingest.log_rows.CommitRecords`."""
-
-    def read(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
-        """Yield rows of DECODED_SCHEMA."""
-
-    def read_by_tasks(self, spark: SparkSession, ranges: OffsetRanges, tasks: int) -> pa.Table:
-        """Return the same rows."""
-
-
 class Reading(NamedTuple):
     """Who is asked about what was read: *logs* whether it is still there.
 
@@ -57,7 +48,7 @@ class Reading(NamedTuple):
     which streams the topics are. A micro-batch reads at *most* so many records.
     """
 
-    logs: CommitLogs = UncheckedLogs()
+    logs: CommitLogCheck
     lives: CommitLogLives | None = None
     names: Names = SAME_NAMES
     most: int = 1
@@ -71,16 +62,16 @@ class CommitIngester:
         alias: str,
         tables: TableStore,
         checkpoint: Checkpoint,
-        commits: CommitRows,
+        commits: CommitRecords,
         clusters: int,
-        reading: Reading | None = None,
+        reading: Reading,
     ) -> None:
         self.alias = alias
         self._tables = tables
         self._checkpoint = checkpoint
         self._commits, self._clusters = commits, clusters
-        self._reading = reading or Reading()
-        self._lives = self._reading.lives or CommitLogLives(tables)
+        self._reading = reading
+        self._lives = reading.lives or CommitLogLives(tables)
         self._versions = UnknownVersions(alias, CONSUMER_OFFSETS)
         self._taken_in: int | None = None  # not known, and not looked at
         self._is_restored = False
@@ -203,7 +194,7 @@ class CommitIngester:
     def try_rows(self, rows: pa.RecordBatch) -> None:
         """Decode *rows* as those of a micro-batch, and write nothing."""
         records = pa.Table.from_batches(list(decode_batches([rows])), DECODED_SCHEMA)
-        batch = to_batch(records, 0, UncheckedLogs().look(0))
+        batch = to_batch(records, 0, Looked(datetime.now(timezone.utc)))
         commit_rows(self.alias, batch, np.zeros(batch.commits.num_rows, np.bool_))
 
     def write(self, batch: CommitBatch, is_own: NDArray[np.bool_]) -> dict[str, int]:

@@ -12,8 +12,7 @@ after the other, no group of that partition would be synced any more, and the ch
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,34 +22,13 @@ from offset_sync.decode.offset_records import COMMIT, COMMIT_LAYOUTS, KIND_OF_TY
 from offset_sync.ingest.checkpoint import Checkpoint, Offsets
 from offset_sync.ingest.commit_batch import Looked
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.ingest.log_check import DueLogs, Logs, refuse_unknown
+from offset_sync.ingest.log_check import DueLogs, refuse_unknown
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.kafka.topic_metadata import LogEnds
 from offset_sync.model.errors import ClusterError, UnknownVersionError
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
+from offset_sync.state.cluster_metadata import ClusterMetadata, Ends, MetadataFetcher
 from offset_sync.translate.index.runs import Int64s
-
-
-class CommitLogs(Protocol):
-    """Who looks after the log of commits of one cluster."""
-
-    def look(self, batch_id: int) -> Looked:
-        """Return what is to be believed of a micro-batch that was just read."""
-
-    def was_read_again(self, looked: Looked) -> None:
-        """Take note that what was *looked* at is written down."""
-
-
-class UncheckedLogs:
-    """Believes everything."""
-
-    def look(self, batch_id: int) -> Looked:
-        """Return that nothing has to be read again."""
-        return Looked(datetime.now(timezone.utc))
-
-    def was_read_again(self, looked: Looked) -> None:
-        """Nothing ever is."""
 
 
 class CommitLogCheck:
@@ -60,14 +38,16 @@ class CommitLogCheck:
     cluster does not answer: nobody can tell then what was read.
     """
 
-    def __init__(self, alias: str, checkpoint: Checkpoint, logs: Logs, incarnations: IncarnationCheck) -> None:
+    def __init__(
+        self, alias: str, checkpoint: Checkpoint, logs: MetadataFetcher, incarnations: IncarnationCheck
+    ) -> None:
         self._alias, self._checkpoint, self._logs, self._incarnations = alias, checkpoint, logs, incarnations
         self._due = DueLogs(alias, incarnations)
 
     def look(self, batch_id: int) -> Looked:
         """Ask about the logs that were read; write down, before anything of it, which have begun another life."""
         start, end = self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id)
-        wanted = self._due.of(start, end) | {TopicPartition(*place) for place in start if place not in end}
+        wanted = self._due.of(start, end) | start.keys() - end.keys()
         moment, before = self._incarnations.moment(), self._incarnations.leader_epochs(self._alias, wanted)
         said = self._ask(wanted)
         refuse_unknown(self._alias, said, start, end)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from typing import Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from offset_sync.ingest.kafka_source import OffsetRanges
+from offset_sync.ingest.log_rows import LogRows
 from offset_sync.ingest.query_errors import first_line
 from offset_sync.ingest.query_supervisor import BatchFunction
 from offset_sync.model.errors import OffsetSyncError
@@ -19,13 +19,6 @@ logger = logging.getLogger(__name__)
 TIMES = 3
 """After so many failures of the same micro-batch it is looked into, once."""
 _MOST_PARTITIONS = 5
-
-
-class RowsAgain(Protocol):
-    """Who reads a log without Spark, see :class:`offset_sync.ingest.log_rows.SecondReader`."""
-
-    def rows(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
-        """Yield the records of *ranges* as Spark's source would."""
 
 
 class Step(Protocol):
@@ -41,7 +34,7 @@ class Step(Protocol):
 class FailingBatches:
     """Counts how often the micro-batch in hand of the query of the cluster *alias* has failed, over its restarts."""
 
-    def __init__(self, alias: str, again: RowsAgain) -> None:
+    def __init__(self, alias: str, again: LogRows) -> None:
         self._alias, self._again = alias, again
         self._batch_id, self._times = -1, 0
 

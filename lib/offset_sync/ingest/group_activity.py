@@ -11,9 +11,8 @@ Classic and consumer groups are asked for. Streams and share groups are known fr
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timezone
-from typing import Protocol
 
 import pyarrow as pa
 
@@ -37,31 +36,11 @@ DEADLINE_S, NAMED_DEADLINE_S = 5.0, 30.0
 _TYPES = frozenset(number.to_bytes(2, "big") for number, kind in KIND_OF_TYPE.items() if kind in KINDS)
 
 
-class AskedGroups(Protocol):
-    """Who asks the coordinators, see :class:`offset_sync.kafka.group_members.GroupStates`."""
-
-    def active(self) -> frozenset[str] | ClusterError:
-        """Return the classic and consumer groups with members."""
-
-    def is_of_another_type(self, group_id: str) -> bool | ClusterError:
-        """Return whether a group exists that is neither."""
-
-
-class CommitLog(Protocol):
-    """Who reads ``__consumer_offsets``; both raise ClusterError where the cluster does not answer."""
-
-    def ends(self) -> Sequence[int | None]:
-        """Return the log end of each partition, None of one without a leader; none where there is no such topic."""
-
-    def read(self, ranges: Mapping[int, OffsetRange], types: frozenset[bytes], deadline: float) -> LogRecords:
-        """Return the records of *ranges* that are of these *types*, as far as they come in time."""
-
-
 class GroupActivity:
     """One cluster; *checkpoint* is that of its query of ``sync_offsets``, *by_log* may be shared with others."""
 
     def __init__(
-        self, alias: str, asked: AskedGroups, log: CommitLog, checkpoint: Checkpoint, by_log: GroupsByLog
+        self, alias: str, asked: GroupStates, log: CommitLogReader, checkpoint: Checkpoint, by_log: GroupsByLog
     ) -> None:
         self._alias, self._asked, self._log, self._checkpoint, self._by_log = alias, asked, log, checkpoint, by_log
         self._partitions = 0

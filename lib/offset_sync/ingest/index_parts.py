@@ -16,10 +16,10 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from offset_sync.config import Config
 from offset_sync.config.stream_names import Names
-from offset_sync.ingest.checkpoint import Checkpoint, NamedCheckpoint, Offsets
+from offset_sync.ingest.checkpoint import Checkpoint, Offsets
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.kafka_source import OffsetRanges
-from offset_sync.ingest.log_check import Asked, LogReader
+from offset_sync.ingest.log_check import Asked, ReadRanges
 from offset_sync.ingest.origin_check import CopyCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
@@ -190,14 +190,13 @@ class IndexParts(NamedTuple):
 
     def checkpoint(self, config: Config, alias: str, refused: Collection[str], kind: str = "") -> Checkpoint:
         """Return the checkpoint of the query of cluster *alias* for *kind*, fit to start from without *refused*."""
-        place = self.tables.files, f"{config.tables.checkpoints}/index_records/{alias}{kind}"
-        names = config.names
-        found = Checkpoint(*place) if names.is_same else NamedCheckpoint(*place, alias, names)
+        path = f"{config.tables.checkpoints}/index_records/{alias}{kind}"
+        found = Checkpoint(self.tables.files, path, alias, config.names)
         found.repair()
         found.leave_out(refused)
         return found
 
-    def asked(self, again: LogReader) -> Asked:
+    def asked(self, again: ReadRanges) -> Asked:
         """Return who is asked about what was read; *again* reads ranges once more."""
         own, others = (MetadataFetcher(self.admins, seconds) for seconds in (DEADLINE_S, ORIGIN_DEADLINE_S))
         return Asked(own, others, again)

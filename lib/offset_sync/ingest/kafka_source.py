@@ -45,7 +45,7 @@ NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
 def ranges_of(start: Offsets, end: Offsets) -> dict[TopicPartition, OffsetRange]:
     """Return what a micro-batch reads; a partition that is not in *start* is read from its beginning."""
-    return {TopicPartition(*place): OffsetRange(start.get(place, 0), last) for place, last in end.items()}
+    return {place: OffsetRange(start.get(place, 0), last) for place, last in end.items()}
 
 
 def read_mirrored_records(spark: SparkSession, config: Config, alias: str, without: Collection[str] = ()) -> DataFrame:

@@ -84,11 +84,11 @@ class KeptRuns(NamedTuple):
         """How many records are in the runs."""
         return int(pc.sum(self._counted().column("records")).as_py() or 0)
 
-    def ends(self) -> dict[tuple[str, int], int]:
+    def ends(self) -> dict[TopicPartition, int]:
         """Return the first offset above the runs of each log."""
-        found: dict[tuple[str, int], int] = {}
+        found: dict[TopicPartition, int] = {}
         for row in self._counted().to_pylist():
-            place = row["topic"], row["partition"]
+            place = TopicPartition(row["topic"], row["partition"])
             found[place] = max(found.get(place, 0), row["end"] or 0)
         return found
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timezone
 from functools import partial
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,7 +23,7 @@ from offset_sync.ingest.origin_check import CopyCheck, OriginCheck
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
+from offset_sync.state.cluster_metadata import ClusterMetadata, Ends, MetadataFetcher
 from offset_sync.state.silence import named
 
 ALL_LOGS_SECONDS = 60.0
@@ -45,13 +45,13 @@ class DueLogs:
         is_due = time.monotonic() >= self._all_due_at
         if is_due:
             self._all_due_at = time.monotonic() + ALL_LOGS_SECONDS
-        is_read = {TopicPartition(*place) for place, offset in end.items() if is_due or offset != start.get(place)}
+        is_read = set(end) if is_due else changed(start, end)
         return is_read | {each for each in self._incarnations.to_read_again(self._alias) if each in end}
 
 
 def changed(start: Offsets, end: Offsets) -> set[TopicPartition]:
     """Return the logs of which a micro-batch reads something."""
-    return {TopicPartition(*place) for place, offset in end.items() if offset != start.get(place)}
+    return {place for place, offset in end.items() if offset != start.get(place)}
 
 
 def refuse_unknown(alias: str, said: ClusterMetadata, start: Offsets, end: Offsets) -> None:
@@ -106,22 +106,8 @@ _TRIES = 5
 _T = TypeVar("_T")
 
 
-class Logs(Protocol):
-    """Who asks the clusters about logs, see :class:`offset_sync.state.cluster_metadata.MetadataFetcher`."""
-
-    def fetch_each(
-        self, wanted: Mapping[str, Collection[TopicPartition]]
-    ) -> Mapping[str, ClusterMetadata | ClusterError]:
-        """Return what each cluster says of its partitions, or why it said nothing."""
-
-
-class LogReader(Protocol):
-    """Who reads parts of the cluster's logs once more, as the query does."""
-
-    def __call__(self, ranges: OffsetRanges) -> DataFrame:
-        """Return the records from each partition's first offset to below its second."""
-
-
+ReadRanges = Callable[[OffsetRanges], DataFrame]
+"""Reads the records of some ranges once more, as the query does: from each first offset to below the second."""
 CutRecords = Callable[[DataFrame, OffsetRanges], Cut]
 """Makes runs of the records of some ranges."""
 
@@ -132,9 +118,9 @@ class Asked(NamedTuple):
     *others* should not hold the index up for long. *read_again* reads parts of the cluster's logs.
     """
 
-    own: Logs
-    others: Logs
-    read_again: LogReader
+    own: MetadataFetcher
+    others: MetadataFetcher
+    read_again: ReadRanges
 
 
 class _Answers(NamedTuple):
@@ -222,7 +208,7 @@ class LogCheck:
             raise here
         refuse_unknown(alias, here, read.start, read.end)
         said = {alias: here, **(ask() if others is None else others.result())}
-        read_to = {ClusterPartition(alias, *each): read.start.get((each.topic, each.partition), 0) for each in wanted}
+        read_to = {ClusterPartition(alias, *each): read.start.get(each, 0) for each in wanted}
         return _Answers(here, said, self._incarnations.note(said, read_to, moment), asked_at)
 
     def _read_again(self, read: ReadBatch, places: Mapping[TopicPartition, Ends], cut: CutRecords) -> ReadBatch:
@@ -232,16 +218,15 @@ class LogCheck:
             return read
         # From where this micro-batch has begun, if that is lower: what it read there is read again too.
         begins = {
-            each: min(offset, read.start.get((each.topic, each.partition), 0))
+            each: min(offset, read.start.get(each, 0))
             for each, offset in self._incarnations.to_read_again(self._alias).items()
         }
         until = {each: max(begins[each], min(read.end[each], ends.log_end)) for each, ends in places.items()}
         first = {each: max(begins[each], ends.log_start) for each, ends in places.items()}
         ranges = {each: OffsetRange(first[each], end) for each, end in until.items() if first[each] < end}
         read = self._replaced(read, places, ranges, cut, is_again=True)
-        start = read.start | {(each.topic, each.partition): begins[each] for each in places}
-        end = read.end | {(each.topic, each.partition): offset for each, offset in until.items()}
-        return read._replace(start=start, end=end, again=frozenset(places))
+        start = read.start | {each: begins[each] for each in places}
+        return read._replace(start=start, end=read.end | until, again=frozenset(places))
 
     def _read_of_new_leaders(
         self,
@@ -256,15 +241,15 @@ class LogCheck:
         """
         ranges = {}
         for each, offset in lost_from.items():
-            first, end = read.start.get((each.topic, each.partition), 0), read.end.get(each, 0)
+            first, end = read.start.get(each, 0), read.end.get(each, 0)
             if each in ends and each not in read.again and max(first, offset) < end:
                 ranges[each] = OffsetRange(max(first, ends[each].log_start), min(end, ends[each].log_end))
         if not ranges:
             return read
         some = {each: each_range for each, each_range in ranges.items() if each_range.start < each_range.end}
         # The query goes on behind what was lost. What comes there below that it may never read: nobody is to miss it.
-        places = {(each.topic, each.partition): max(read.start.get(each, 0), ranges[each].end) for each in ranges}
-        return self._replaced(read._replace(end={**read.end, **places}), ranges, some, cut, is_again=False)
+        places = {each: max(read.start.get(each, 0), ranges[each].end) for each in ranges}
+        return self._replaced(read._replace(end=read.end | places), ranges, some, cut, is_again=False)
 
     def _replaced(
         self,

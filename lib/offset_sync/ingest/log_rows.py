@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -112,43 +112,13 @@ def _place(row: tuple[TopicPartition, RecordContent]) -> tuple[str, int, int]:
 
 _SYMPTOM = "ArithmeticException"
 Made = TypeVar("Made")
-RangesOfBatch = Callable[[], OffsetRanges]
-
-
-class RecordsAgain(Protocol):
-    """Who reads what Spark cannot."""
-
-    def map(
-        self, by_spark: Callable[[], Made], function: MapBatches, schema: pa.Schema, ranges: RangesOfBatch
-    ) -> Made | pa.Table:
-        """Return what *by_spark* returns, or the same made by *function* of the records in the same *ranges*."""
-
-    def rows(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
-        """Yield the records of *ranges*, as Spark's source would."""
-
-
-class OnlySpark:
-    """Nobody reads again."""
-
-    def map(
-        self, by_spark: Callable[[], Made], function: MapBatches, schema: pa.Schema, ranges: RangesOfBatch
-    ) -> Made | pa.Table:
-        """Return what *by_spark* returns."""
-        return by_spark()
-
-    def rows(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
-        """Raise LookupError: nobody can."""
-        raise LookupError(f"nobody reads {sorted(ranges)} again")
-
-
-ONLY_SPARK = OnlySpark()
 
 
 class SecondReader(LogRows):
     """Reads what Spark's source fails on."""
 
     def map(
-        self, by_spark: Callable[[], Made], function: MapBatches, schema: pa.Schema, ranges: RangesOfBatch
+        self, by_spark: Callable[[], Made], function: MapBatches, schema: pa.Schema, ranges: OffsetRanges
     ) -> Made | pa.Table:
         """Return what *by_spark* returns; where it fails for a time, what *function* makes of the same records.
 
@@ -160,7 +130,7 @@ class SecondReader(LogRows):
             except Exception as problem:
                 if not is_for_a_time(problem):
                     raise
-        return pa.Table.from_batches(list(function(self.rows(ranges()))), schema)
+        return pa.Table.from_batches(list(function(self.rows(ranges))), schema)
 
 
 def is_for_a_time(problem: Exception) -> bool:

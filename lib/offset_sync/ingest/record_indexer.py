@@ -8,7 +8,7 @@ and where an append is missing, because a checkpoint or a table was set back, th
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timezone
 from functools import partial
@@ -25,9 +25,10 @@ from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.ingest.kafka_source import OffsetRanges, ranges_of
 from offset_sync.ingest.kept_runs import Cut, KeptRuns, cut_by_tasks, release_all
 from offset_sync.ingest.log_check import LogCheck
-from offset_sync.ingest.log_rows import ONLY_SPARK, RecordsAgain
+from offset_sync.ingest.log_rows import SecondReader
 from offset_sync.ingest.map_batches import are_few, few_rows, has_executors, in_its_share, map_batches
 from offset_sync.ingest.run_builder import CUT_SCHEMA
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ClusterError
 from offset_sync.state import failpoints
 from offset_sync.tables.catalog import INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
@@ -38,34 +39,15 @@ from offset_sync.tables.task_files import write_by_tasks
 logger = logging.getLogger(__name__)
 
 
-class Incarnation(Protocol):
-    """What a cluster says of a topic."""
-
-    @property
-    def topic_id(self) -> str:
-        """Kafka's id of the topic's present incarnation."""
-
-    @property
-    def partitions(self) -> int:
-        """How many partitions it has."""
-
-
-class TopicDescriber(Protocol):
-    """A cluster, see :class:`offset_sync.kafka.cluster_admin.ClusterAdmin`."""
-
-    def describe(self, topics: Collection[str]) -> Mapping[str, Incarnation | ClusterError]:
-        """Return what is known of topics that exist; the error of one that may not be described."""
-
-
 class Checks(NamedTuple):
     """Who is asked about what was read: *topics* for the ids of topics, *logs* whether it can be believed.
 
     *again* reads what Spark cannot.
     """
 
-    topics: TopicDescriber
+    topics: ClusterAdmin
     logs: LogCheck
-    again: RecordsAgain = ONLY_SPARK
+    again: SecondReader
 
 
 class Builder(Protocol):
@@ -176,9 +158,7 @@ class RecordIndexer:
 
     def _cut(self, made: ExitStack, records: DataFrame, ranges: OffsetRanges) -> Cut:
         """Return the runs of *records*, which are those of *ranges*; what tasks keep of them is theirs until *made*."""
-        found = self._checks.again.map(
-            partial(self._by_spark, records, ranges), self._builder, self.schema, lambda: ranges
-        )
+        found = self._checks.again.map(partial(self._by_spark, records, ranges), self._builder, self.schema, ranges)
         if not isinstance(found, Cut):
             return Cut(found)
         made.callback(release_all, found.kept)

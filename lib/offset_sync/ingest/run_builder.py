@@ -46,7 +46,7 @@ class StreamIdentities:
     alias: str
     origins: Mapping[str, str]
     encoding: Encoding
-    names: Names
+    names: Names = SAME_NAMES
     is_closed: bool = False
 
     def of(self, headers: Headers, where: TopicPartition, timestamp_ms: NDArray[np.int64]) -> Identities:
@@ -104,48 +104,34 @@ def _never(_topic: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Copies:
-    """What is known of copies beside their headers.
-
-    *is_closed*: a copy has an origin that is known and another cluster, or its identity is not known. *original* says
-    of a stream at which cluster it is produced where the others hold it byte for byte, None where they do not. Those of
-    *clusters* may be origins though no header names them. *names* say which stream a topic is: what is made of records
-    bears streams.
-    """
-
-    is_closed: bool = False
-    original: Callable[[str], str | None] = _never
-    clusters: tuple[str, ...] = ()
-    names: Names = SAME_NAMES
-
-
-@dataclass(frozen=True)
 class RunBuilder:
     """What a task has to know to cut the records of one cluster; pickled to the executors.
 
-    *origins* maps header values to aliases; *is_timed* says of which streams a run also ends where the timestamp
-    changes.
+    *identities* say what a record is, and which stream a topic is: what is made of records bears streams. *is_timed*
+    says of which streams a run also ends where the timestamp changes. *original* says of a stream at which cluster it
+    is produced where the others hold it byte for byte, None where they do not. Those of *clusters* may be origins
+    though no header names them.
     """
 
-    alias: str
-    origins: dict[str, str]
-    encoding: Encoding
+    identities: StreamIdentities
     is_timed: Callable[[str], bool]
-    copies: Copies = Copies()
+    original: Callable[[str], str | None] = _never
+    clusters: tuple[str, ...] = ()
+
+    @property
+    def alias(self) -> str:
+        """The cluster."""
+        return self.identities.alias
 
     @property
     def aliases(self) -> set[str]:
         """All clusters that records can be from."""
-        return {self.alias, *self.origins.values(), *self.copies.clusters}
+        return {self.alias, *self.identities.origins.values(), *self.clusters}
 
     @property
     def names(self) -> Names:
         """Which stream a topic is."""
-        return self.copies.names
-
-    @property
-    def _identities(self) -> StreamIdentities:
-        return StreamIdentities(self.alias, self.origins, self.encoding, self.names, self.copies.is_closed)
+        return self.identities.names
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Cut the record batches of one task; rows of a partition come in offset order, partition after partition."""
@@ -177,15 +163,15 @@ class RunBuilder:
         """
         offset = int64_values(part.column("offset"))
         timestamp_ms = int64_values(part.column("timestamp").cast(pa.timestamp("us", tz="UTC"))) // 1000
-        if (original := self.copies.original(topic)) is not None:
+        if (original := self.original(topic)) is not None:
             # Byte for byte, so each record is that of the original at the same offset, whatever its headers say.
             names = list(dict.fromkeys([*known, self.alias, original]))
             codes = np.full(len(offset), names.index(original), np.int32)
             return cut_runs(offset, timestamp_ms, codes, offset, self.is_timed(topic)), names, None
         headers = {name: part.column(name) for name in HEADER_COLUMNS if name in part.schema.names}
         where = TopicPartition(topic, int(part.column("partition")[0].as_py()))
-        found = self._identities.of(headers, where, timestamp_ms)
-        aliases = [self.origins.get(origin, origin) for origin in found.origins]
+        found = self.identities.of(headers, where, timestamp_ms)
+        aliases = [self.identities.origins.get(origin, origin) for origin in found.origins]
         names = list(dict.fromkeys([*known, self.alias, *aliases]))
         code_of = {name: code for code, name in enumerate(names)}
         codes = np.array([*(code_of[alias] for alias in aliases), code_of[self.alias]], np.int32)[found.origin_code]

@@ -21,7 +21,7 @@ from offset_sync.ingest.log_rows import MirroredRecords, SecondReader
 from offset_sync.ingest.origin_check import CopyCheck, OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
-from offset_sync.ingest.run_builder import Copies, RunBuilder
+from offset_sync.ingest.run_builder import RunBuilder, identities_at
 from offset_sync.jobs.index_output import IndexOutput
 from offset_sync.jobs.sealer import Sealer
 from offset_sync.jobs.spark_session import open_session
@@ -62,8 +62,7 @@ class Originals:
 
 def builder_of(config: Config, alias: str) -> RunBuilder:
     """Return what makes runs of the records of cluster *alias*."""
-    copies = Copies(config.mirror.known.is_closed, Originals(config), tuple(config.clusters), config.names)
-    return RunBuilder(alias, config.origins(), config.mirror.offset_encoding, TimedTopics(config), copies)
+    return RunBuilder(identities_at(config, alias), TimedTopics(config), Originals(config), tuple(config.clusters))
 
 
 def index_records(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:

@@ -19,7 +19,7 @@ from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
-from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, GroupPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, GroupPartition, TopicPartition
 from offset_sync.state.claims import Claim, holders, to_claims
 from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.snapshot import MetadataByCluster, frontier
@@ -243,7 +243,7 @@ class CheckpointProgress:
 def _unread(checkpoint: Checkpoint, batch_id: int | None, ends: Sequence[int | None]) -> dict[int, int]:
     done = checkpoint.end_offsets(batch_id) if batch_id is not None else {}
     return {
-        number: max(0, end - done.get((CONSUMER_OFFSETS, number), 0))
+        number: max(0, end - done.get(TopicPartition(CONSUMER_OFFSETS, number), 0))
         for number, end in enumerate(ends)
         if end is not None
     }

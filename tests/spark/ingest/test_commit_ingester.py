@@ -14,7 +14,8 @@ from fakes.clusters import MemoryIndex
 from fakes.commit_rows import CommitRowsInMemory
 from fakes.ingest import NO_ROWS
 from fakes.reconciler_site import config_of
-from offset_sync.ingest.commit_ingester import CommitIngester
+from fakes.unchecked import UNCHECKED
+from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.model.values import TopicPartition
@@ -70,7 +71,7 @@ def test_captured_records_and_broken_ones_reach_the_tables_once_and_the_rest_goe
             return []
 
     for _restart in range(2):
-        ingester = CommitIngester("X", tables, checkpoint, read, 1)  # type: ignore[arg-type]
+        ingester = CommitIngester("X", tables, checkpoint, read, 1, Reading(UNCHECKED))  # type: ignore[arg-type]
         SyncBatch(ingester, state, Reconciled(), SyncMetrics(config), is_ready)(NO_ROWS, 0)
 
     commits = [(n, each) for n, each in enumerate(expected) if each.kind == "commit"]

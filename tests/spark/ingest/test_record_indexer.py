@@ -12,13 +12,14 @@ from pyspark.sql import SparkSession
 
 from builders.record_schemas import MIRRORED_RECORDS
 from fakes.clusters import MemoryEnds, MemoryTopic
+from fakes.unchecked import ONLY_SPARK
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
-from offset_sync.ingest.run_builder import RunBuilder
+from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 from offset_sync.state.highest_indexed import highest_indexed
@@ -57,11 +58,11 @@ def test_a_micro_batch_is_indexed_exactly_once_however_often_it_is_repeated(
     columns |= dict(zip(MIRRORED_RECORDS.names[2:], zip(*ROWS)))
     records = spark.createDataFrame(pa.table(columns, MIRRORED_RECORDS)).coalesce(1)
     for _restart in range(2):
-        cutter = RunBuilder("Y", {"IDC-X": "X", "IDC-Y": "Y"}, "text", str.isupper)
+        cutter = RunBuilder(StreamIdentities("Y", {"IDC-X": "X", "IDC-Y": "Y"}, "text"), str.isupper)
         checkpoint = Checkpoint(Files(), str(folder))
         cluster = ClusterMetadata({"orders": MemoryTopic("id")}, {TopicPartition("orders", 0): MemoryEnds(0, 11)})
         topics = SimpleNamespace(describe=lambda topics: {each: MemoryTopic("id") for each in topics})
-        checks = Checks(topics, check_of(tables, cluster))
+        checks = Checks(topics, check_of(tables, cluster), ONLY_SPARK)
         RecordIndexer(tables, checkpoint, cutter, checks, IndexProgress())(records, 0)
     expected = spark.createDataFrame(
         [

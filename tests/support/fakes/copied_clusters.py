@@ -21,6 +21,7 @@ from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.copied_log import Content, Log
 from fakes.indexing import Plan
 from fakes.tables import MemoryFrame, MemoryTables
+from fakes.unchecked import ONLY_SPARK
 from offset_sync.config import parse_config
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_parts import IndexProgress
@@ -169,7 +170,7 @@ class CopiedClusters:
         for alias, plan in self.plans.items():
             asked: Any = Asked(self, self, lambda ranges, alias=alias: self._reread(alias, ranges))  # type: ignore[arg-type]
             check = LogCheck(alias, asked, OriginCheck(alias, list(self.logs), original), incarnations, copies)
-            builder, checks, at = builder_of(self.config, alias), Checks(self, check), IndexProgress()  # type: ignore[arg-type]
+            builder, checks, at = builder_of(self.config, alias), Checks(self, check, ONLY_SPARK), IndexProgress()  # type: ignore[arg-type]
             self.checks[alias] = check
             self.indexers[alias] = RecordIndexer(tables, plan, builder, checks, at)  # type: ignore[arg-type]
         self.failed: set[str] = {

@@ -14,9 +14,9 @@ from fakes.commit_rows import CommitRowsInMemory
 from fakes.ingest import NO_ROWS
 from fakes.reconciler_site import ORDERS, Site, config_of
 from fakes.tables import MemoryTables
+from fakes.unchecked import UncheckedLogs
 from offset_sync.ingest.commit_batch import Looked
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
-from offset_sync.ingest.commit_log_check import UncheckedLogs
 from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.model.values import TopicPartition

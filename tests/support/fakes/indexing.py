@@ -11,19 +11,20 @@ import pyarrow as pa
 from builders.record_schemas import MIRRORED_RECORDS
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.tables import MemoryFrame, MemoryTables
+from fakes.unchecked import ONLY_SPARK
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
-from offset_sync.ingest.run_builder import RunBuilder
+from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
 from offset_sync.model.values import ClusterPartition, EpochChange, ToldEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 
-Partition = tuple[str, int]
-ORDERS, SECOND, PAY = ("orders", 0), ("orders", 1), ("pay", 0)
+Partition = TopicPartition
+ORDERS, SECOND, PAY = (TopicPartition(*each) for each in (("orders", 0), ("orders", 1), ("pay", 0)))
 Headers = tuple[bytes, bytes]
 TOPICS = {topic: MemoryTopic(f"{topic}-1", 2) for topic in ("orders", "pay")}
 
@@ -69,12 +70,12 @@ class Job:
 
     def restart(self) -> None:
         self.progress = IndexProgress()
-        cutter = RunBuilder("Y", {"IDC-X": "X"}, "text", str.isupper)
+        cutter = RunBuilder(StreamIdentities("Y", {"IDC-X": "X"}, "text"), str.isupper)
         clusters = dict.fromkeys(("X", "Y"), self)
         incarnations = IncarnationCheck(self.tables, clusters, self.reaches, self.late_ms)  # type: ignore[arg-type]
         self.incarnations = incarnations
         logs = LogCheck("Y", Asked(self, self, self.reread), OriginCheck("Y", ["X", "Y"]), incarnations)  # type: ignore[arg-type]
-        checks = Checks(self, logs)
+        checks = Checks(self, logs, ONLY_SPARK)
         self.indexer = RecordIndexer(self.tables, self.plan, cutter, checks, self.progress)  # type: ignore[arg-type]
 
     def describe(self, topics: list[str]) -> dict[str, Any]:
@@ -93,14 +94,14 @@ class Job:
         there = {name: topic for name, topic in topics.items() if isinstance(topic, MemoryTopic)}
         default = MemoryEnds(0, 1 << 40 if alias == "Y" else self.ends_at_x)
         logs = self.logs.get(alias, {})
-        ends = {each: logs.get((each.topic, each.partition), default) for each in partitions if each.topic in there}
+        ends = {each: logs.get(each, default) for each in partitions if each.topic in there}
         if alias == "Y":
-            ends = {each: end for each, end in ends.items() if (each.topic, each.partition) not in self.without_ends}
+            ends = {each: end for each, end in ends.items() if each not in self.without_ends}
         return ClusterMetadata(there, ends)
 
     def ends(self, epochs: dict[TopicPartition, EpochChange]) -> dict[TopicPartition, ToldEnd]:
         """Say where leader epochs end."""
-        return {each: self._told(self.epoch_ends[each.topic, each.partition], epoch) for each, epoch in epochs.items()}
+        return {each: self._told(self.epoch_ends[each], epoch) for each, epoch in epochs.items()}
 
     def _told(self, end: int, epoch: EpochChange) -> ToldEnd:
         return epoch.end(end, epoch.known if self.told_epoch is None else self.told_epoch)

@@ -13,7 +13,8 @@ from fakes.clusters import MemoryIndex
 from fakes.commit_rows import CommitRowsInMemory
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryFrame, MemoryTables
-from offset_sync.ingest.commit_ingester import CommitIngester
+from fakes.unchecked import UNCHECKED
+from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.model.values import GroupPartition, TopicPartition
@@ -45,7 +46,7 @@ class IngestingJob:
         self.is_ready = threading.Event()
         self.is_ready.set()
         self.rows = CommitRowsInMemory()
-        ingester = CommitIngester("X", self.tables, self, self.rows, 2)  # type: ignore[arg-type]
+        ingester = CommitIngester("X", self.tables, self, self.rows, 2, Reading(UNCHECKED))  # type: ignore[arg-type]
         self.batch = SyncBatch(ingester, self.state, self, self.metrics, self.is_ready)
 
     def query_id(self) -> str:

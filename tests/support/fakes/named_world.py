@@ -23,15 +23,16 @@ from fakes.ingest import NO_ROWS
 from fakes.named_doors import NamedTables
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryFrame
+from fakes.unchecked import ONLY_SPARK, UNCHECKED
 from offset_sync.config import Config
-from offset_sync.ingest.checkpoint import NamedCheckpoint
+from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
-from offset_sync.ingest.run_builder import Copies, RunBuilder
+from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
 from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.kafka.topic_names import open_admin
@@ -97,11 +98,11 @@ class NamedWorld:
         self.indexers = {}
         for alias in ALIASES:
             files: Any = Files()
-            checkpoint = NamedCheckpoint(files, str(self.folder / alias), alias, names)
-            builder = RunBuilder(alias, {each: each for each in ALIASES}, "text", _is_never, Copies(names=names))
+            checkpoint = Checkpoint(files, str(self.folder / alias), alias, names)
+            builder = RunBuilder(StreamIdentities(alias, {each: each for each in ALIASES}, "text", names), _is_never)
             reread: Any = None
             logs = LogCheck(alias, Asked(fetcher, fetcher, reread), OriginCheck(alias, ALIASES), incarnations)
-            checks = Checks(self.admins[alias], logs)
+            checks = Checks(self.admins[alias], logs, ONLY_SPARK)
             self.indexers[alias] = RecordIndexer(store, checkpoint, builder, checks, IndexProgress())
         index = RecordIndex(store, now_ms=lambda: self.clock_ms[0])
         self.state = SyncState(self.config, index, lambda: self.clock_ms[0])
@@ -112,7 +113,7 @@ class NamedWorld:
         self.sync_batches = {}
         for alias in ALIASES:
             query: Any = Query(alias)
-            ingester = CommitIngester(alias, store, query, self.commit_rows[alias], 1, Reading(names=names))
+            ingester = CommitIngester(alias, store, query, self.commit_rows[alias], 1, Reading(UNCHECKED, names=names))
             self.sync_batches[alias] = SyncBatch(ingester, self.state, self.reconciler, metrics, self.is_ready)
 
     # Producers, mirrors and groups, who know Kafka's names

@@ -15,13 +15,14 @@ from pyspark.sql import DataFrame, SparkSession
 from builders.record_schemas import MIRRORED_RECORDS
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.indexing import ORDERS, PAY, SECOND, Partition, Plan
+from fakes.unchecked import ONLY_SPARK
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.map_batches import MapBatches, to_sql
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
-from offset_sync.ingest.run_builder import RunBuilder
+from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.highest_indexed import highest_indexed
@@ -32,7 +33,7 @@ X_ENDS_AT = 1000
 FAR_US = 10**16
 """Beyond what nanoseconds have room for."""
 READ_SQL = to_sql(MIRRORED_RECORDS)
-BUILDER = RunBuilder("Y", {"IDC-X": "X"}, "text", str.isupper)
+BUILDER = RunBuilder(StreamIdentities("Y", {"IDC-X": "X"}, "text"), str.isupper)
 Numbers = Callable[[int], tuple[bytes, bytes] | None]
 
 
@@ -80,7 +81,7 @@ class Site:
         logs = LogCheck("Y", Asked(own, others, self.read_again), OriginCheck("Y", ["X", "Y"]), incarnations)
         topics = SimpleNamespace(describe=lambda names: {each: MemoryTopic(self.lives[each], 2) for each in names})
         self.progress = IndexProgress()
-        self.indexer = RecordIndexer(self.tables, self.plan, BUILDER, Checks(topics, logs), self.progress)
+        self.indexer = RecordIndexer(self.tables, self.plan, BUILDER, Checks(topics, logs, ONLY_SPARK), self.progress)
 
     def said(self, log_ends: dict[Partition, int]) -> ClusterMetadata:
         topics = {name: MemoryTopic(topic_id, 2) for name, topic_id in self.lives.items()}

@@ -12,9 +12,11 @@ import pyarrow as pa
 from builders.record_schemas import MIRRORED_RECORDS
 from fakes.sealed_tables import SealedInMemory
 from fakes.tables import MemoryFrame
+from fakes.unchecked import ONLY_SPARK
+from offset_sync.ingest.checkpoint import Offsets
 from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
-from offset_sync.ingest.run_builder import RunBuilder
+from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.tables.catalog import RECORD_RUNS
@@ -25,7 +27,6 @@ from simulation.world import World
 _TYPES = MIRRORED_RECORDS.types
 _UNSEALED = 6
 """Versions of the table of runs that stay as they are."""
-Offsets = dict[tuple[str, int], int]
 
 
 @dataclass
@@ -77,15 +78,15 @@ class Indexer:
     def restart(self) -> None:
         """Begin as a new process does."""
         origins = {header.decode(): alias for alias, header in ORIGIN_HEADERS.items()}
-        builder = RunBuilder(self.alias, origins, "text", _is_never)
-        checks = Checks(self.world.clusters[self.alias], self.checks.of(self.alias, self._reread))  # type: ignore[arg-type]
+        builder = RunBuilder(StreamIdentities(self.alias, origins, "text"), _is_never)
+        checks = Checks(self.world.clusters[self.alias], self.checks.of(self.alias, self._reread), ONLY_SPARK)  # type: ignore[arg-type]
         tables: Any = self.tables
         self.indexer = RecordIndexer(tables, self.checkpoint, builder, checks, IndexProgress())  # type: ignore[arg-type]
 
     def begin_at_end(self) -> None:
         """Start to read at the logs' ends, as ``index.starting: latest`` does."""
         logs = self.world.logs
-        self.checkpoint.start = {tuple(p): logs[self.alias, p].end for p in self.world.shape.places}  # type: ignore[misc]
+        self.checkpoint.start = {p: logs[self.alias, p].end for p in self.world.shape.places}
 
     def set_back(self, batches: int) -> None:
         """Have the checkpoint be an older copy of itself."""
@@ -103,11 +104,11 @@ class Indexer:
             before = plan.start_offsets(plan.done)
             ends = {}
             for place in self.world.shape.places:
-                first = before.get(tuple(place), 0)  # type: ignore[arg-type]
-                ends[tuple(place)] = min(max(first, logs[self.alias, place].start) + most, logs[self.alias, place].end)
+                first = before.get(place, 0)
+                ends[place] = min(max(first, logs[self.alias, place].start) + most, logs[self.alias, place].end)
             if plan.done and ends == before:
                 return
-            plan.ends.append(ends)  # type: ignore[arg-type]
+            plan.ends.append(ends)
         frame, read = self._read(plan.start_offsets(plan.done), plan.ends[plan.done])
         PatchedTime.now_ms = self.world.clock_ms[0] + self.skew_ms
         # After a checkpoint was set back: the table takes it for a repetition, and lacks what it has read.
@@ -131,7 +132,7 @@ class Indexer:
         read = []
         for place in self.world.shape.places:
             log = self.world.logs[self.alias, place]
-            first, last = max(start.get(tuple(place), 0), log.start), min(end[tuple(place)], log.end)  # type: ignore[arg-type, index]
+            first, last = max(start.get(place, 0), log.start), min(end[place], log.end)
             if first < last:
                 read.append((place, first, last))
         return self._frame(read), read

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from offset_sync.ingest.commit_log_check import UncheckedLogs
+from fakes.unchecked import UncheckedLogs
 from offset_sync.model.values import ABSENT
 from offset_sync.translate.exact import needs_of_unindexed
 from simulation.finding import Remedy

@@ -49,7 +49,7 @@ def overflow() -> pa.Table:
 
 
 def read(reader: SecondReader, by_spark: object = overflow) -> list[tuple[int, int]]:
-    found = reader.map(by_spark, times, TIMES, lambda: RANGES)  # type: ignore[arg-type]
+    found = reader.map(by_spark, times, TIMES, RANGES)  # type: ignore[arg-type]
     return list(zip(found["offset"].to_pylist(), found["timestamp"].cast(pa.int64()).to_pylist(), strict=True))
 
 

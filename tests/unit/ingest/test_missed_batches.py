@@ -11,7 +11,7 @@ import pytest
 from builders.offset_records import commit_key, commit_value
 from fakes.ingest import IngestingJob, Raw
 from offset_sync.ingest import commit_ingester
-from offset_sync.model.values import GroupPartition
+from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 
@@ -31,12 +31,12 @@ class Job(IngestingJob):
     def last_committed(self) -> int | None:
         return self.done
 
-    def end_offsets(self, batch_id: int) -> dict[tuple[str, int], int]:
+    def end_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
         if batch_id < self.before:
             raise FileNotFoundError(batch_id)
-        return {("__consumer_offsets", 3): 10 * (batch_id + 1)}
+        return {TopicPartition("__consumer_offsets", 3): 10 * (batch_id + 1)}
 
-    def start_offsets(self, batch_id: int) -> dict[tuple[str, int], int]:
+    def start_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
         return self.end_offsets(batch_id - 1)
 
 

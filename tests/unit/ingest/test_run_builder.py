@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from builders.record_schemas import MIRRORED_RECORDS
 from generators.hypothesis_strategies import law
 from offset_sync.config import parse_config
-from offset_sync.ingest.run_builder import CUT_SCHEMA, RunBuilder
+from offset_sync.ingest.run_builder import CUT_SCHEMA, RunBuilder, StreamIdentities
 from offset_sync.jobs.index_records import TimedTopics
 
 
@@ -51,7 +51,7 @@ def is_legacy(topic: str) -> bool:
     return topic.startswith("legacy")
 
 
-CUTTER = RunBuilder("X", {"IDC-X": "X", "IDC-Y": "Y"}, "text", is_legacy)
+CUTTER = RunBuilder(StreamIdentities("X", {"IDC-X": "X", "IDC-Y": "Y"}, "text"), is_legacy)
 
 
 def batches(records: list[Record], borders: Iterable[int] = ()) -> list[pa.RecordBatch]:
@@ -133,7 +133,7 @@ def test_a_header_that_names_an_offset_of_this_cluster_that_is_not_yet_written_i
 
 
 def test_both_encodings_of_the_offset_are_read() -> None:
-    cutter = RunBuilder("X", {"IDC-Y": "Y"}, "int64", is_legacy)
+    cutter = RunBuilder(StreamIdentities("X", {"IDC-Y": "Y"}, "int64"), is_legacy)
     runs, malformed = cut([Record(7, b"IDC-Y", struct.pack(">q", 300)), Record(8, b"IDC-Y", b"301")], cutter=cutter)
     assert runs == [run(7, 1, "Y", 300), run(8, 1, "", 8)]
     assert malformed[0].error == "offset header has 3 bytes, not 8"
@@ -190,7 +190,7 @@ def test_a_cutter_travels_to_the_executors() -> None:
     clusters = {alias: {"kafka": {"bootstrap.servers": "a:1"}} for alias in ("X", "Y")}
     topics = {"include": [".*"], "overrides": [{"topics": ["legacy-.*"], "strategy": "timestamp"}]}
     is_timed = TimedTopics(parse_config({"clusters": clusters, "topics": topics}, {}))
-    cutter = pickle.loads(pickle.dumps(RunBuilder("X", CUTTER.origins, "text", is_timed)))
+    cutter = pickle.loads(pickle.dumps(RunBuilder(StreamIdentities("X", CUTTER.identities.origins, "text"), is_timed)))
     assert [cutter.is_timed(topic) for topic in ("orders", "legacy-1")] == [False, True]
     assert cut([mirrored(7, 1)], cutter=cutter)[0] == [run(7, 1, "Y", 1)]
 
@@ -223,7 +223,7 @@ def oracle(records: list[Record]) -> list[Run]:
         identity = ("X", r.offset)
         if r.origin is not None and r.origin_offset is not None:
             text = r.origin.decode(errors="replace")
-            alias = CUTTER.origins.get(text, text)
+            alias = CUTTER.identities.origins.get(text, text)
             is_bad = not r.origin_offset.isdigit() or "�" in text
             is_bad = is_bad or (alias == "X" and int(r.origin_offset) > r.offset)
             identity = ("", r.offset) if is_bad else (alias, int(r.origin_offset))

@@ -6,9 +6,9 @@ import pyarrow as pa
 
 from builders.record_schemas import MIRRORED_RECORDS
 from offset_sync.decode.mirror_headers import NO_PLACE, PLACE_HEADER
-from offset_sync.ingest.run_builder import RunBuilder
+from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
 
-CUTTER = RunBuilder("X", {"IDC-Y": "Y"}, "text", str.isupper)
+CUTTER = RunBuilder(StreamIdentities("X", {"IDC-Y": "Y"}, "text"), str.isupper)
 
 
 def test_records_that_name_another_place_are_produced_here_and_copies_without_one_are_malformed() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from offset_sync.config import Config, parse_config
 from offset_sync.ingest.log_rows import MirroredRecords
-from offset_sync.ingest.run_builder import RunBuilder
+from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
 from offset_sync.jobs.index_records import builder_of
 from offset_sync.model.values import RecordContent, TopicPartition
 
@@ -59,7 +59,7 @@ def test_a_copy_of_another_hop_is_read_by_nobody(origin: str) -> None:
 def test_a_cluster_may_be_an_origin_though_no_header_names_it() -> None:
     config = config_of(preset="redpanda-migrator").with_origins({"X": "id-X"})
     assert builder_of(config, "X").aliases == builder_of(config, "Y").aliases == {"X", "Y"}
-    assert RunBuilder("X", {"IDC-Y": "Y"}, "text", str.isupper).aliases == {"X", "Y"}
+    assert RunBuilder(StreamIdentities("X", {"IDC-Y": "Y"}, "text"), str.isupper).aliases == {"X", "Y"}
 
 
 def test_of_copies_byte_for_byte_the_headers_say_nothing_and_each_record_is_that_at_the_same_offset() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.tables import MemoryTables
+from fakes.unchecked import UNCHECKED
 from generators.hypothesis_strategies import law
 from offset_sync.ingest.checkpoint import Offsets, count_offsets
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
@@ -52,7 +53,7 @@ def _rounded(share: float) -> int:
 def test_a_plan_that_leaves_records_for_the_next_one_is_never_whole(sizes: list[int], most: int) -> None:
     planned: Any = Planned(sizes, most)
     tables: Any = MemoryTables()
-    ingester = CommitIngester("dc1", tables, planned, Any, 1, Reading(most=most))  # type: ignore[arg-type]
+    ingester = CommitIngester("dc1", tables, planned, Any, 1, Reading(UNCHECKED, most=most))  # type: ignore[arg-type]
     is_left = planned.record_limit(0) < sum(max(0, size) for size in sizes)
     assert not (is_left and ingester.is_whole(0))
     if planned.record_limit(0) < most - len(sizes):

@@ -6,6 +6,7 @@ import pytest
 
 from builders.offset_records import commit_key, commit_value
 from fakes.ingest import IngestingJob, Raw
+from fakes.unchecked import UNCHECKED
 from offset_sync.ingest.commit_ingester import Reading
 from offset_sync.model.values import ABSENT
 from offset_sync.state.cluster_clock import Read
@@ -30,7 +31,7 @@ class Dated:
     def __init__(self, most: int) -> None:
         self.job, self.now_ms, self.number = IngestingJob(), 1_800_000_000_000, 0
         self.job.state.now_ms = lambda: self.now_ms
-        self.job.batch._ingester._reading = Reading(most=most)
+        self.job.batch._ingester._reading = Reading(UNCHECKED, most=most)
 
     def made(self, written_ms: int) -> int:
         """Take in a commit with that timestamp, ten seconds after the one before; return when it was made."""
@@ -84,7 +85,7 @@ def test_one_that_failed_and_comes_again_is_dated_as_it_was(monkeypatch: pytest.
         return made_ms(alias, timestamp_ms, read)
 
     monkeypatch.setattr(dated.job.state, "made_ms", noted)
-    dated.job.batch._ingester._reading = Reading(most=ALL)
+    dated.job.batch._ingester._reading = Reading(UNCHECKED, most=ALL)
     dated.job.reconcile_errors = [RuntimeError("the first time")]
     with pytest.raises(RuntimeError):
         dated.made(dated.now_ms)
