@@ -151,15 +151,16 @@ class CommitBatch:
             leader_epoch=commits.column("leader_epoch").cast(pa.int64()).fill_null(ABSENT).to_numpy(),
         )
 
-    def of_logs(
-        self, logs: Collection[TopicPartition], is_own: NDArray[np.bool_], *, others: bool = False
-    ) -> tuple[CommitBatch, NDArray[np.bool_]]:
-        """Return what stands in *logs*, or in all *others*, and *is_own* of its commits."""
+    def with_own(self, is_own: NDArray[np.bool_]) -> CommitBatch:
+        """Return the batch with whether each commit is one of ours, as rows of the tables have it."""
+        return replace(self, commits=self.commits.append_column("is_own", pa.array(is_own)))
+
+    def of_logs(self, logs: Collection[TopicPartition], *, others: bool = False) -> CommitBatch:
+        """Return what stands in *logs*, or in all *others*."""
         is_record, is_commit = is_of_logs(self.records, logs), is_of_logs(self.commits, logs)
         if others:
             is_record, is_commit = pc.invert(is_record), pc.invert(is_commit)
-        chosen = replace(self, records=self.records.filter(is_record), commits=self.commits.filter(is_commit))
-        return chosen, is_own[is_commit.to_numpy()]
+        return replace(self, records=self.records.filter(is_record), commits=self.commits.filter(is_commit))
 
     def of_kind(self, kind: str) -> pa.Table:
         """Return the records of one kind."""
@@ -180,15 +181,15 @@ def to_batch(decoded: pa.Table, batch_id: int, looked: Looked) -> CommitBatch:
     return CommitBatch(batch_id, looked, records, commits)
 
 
-def rows_of(alias: str, batch: CommitBatch, is_own: NDArray[np.bool_]) -> dict[Table, pa.Table]:
-    """Return what the tables get of *batch*, with *is_own* of each commit."""
+def rows_of(alias: str, batch: CommitBatch) -> dict[Table, pa.Table]:
+    """Return what the tables get of *batch*, of which is known which commits are ours."""
     same = {"cluster": alias, "captured_at": batch.captured_at, "seen_at": batch.captured_at}
     of_log = same | {"topic": CONSUMER_OFFSETS}
     places = {"partition": "log_partition", "offset": "log_offset"}
     return {
         QUARANTINE: _to_rows(QUARANTINE, batch.of_kind("malformed"), of_log, places),
         GROUP_EVENTS: group_event_rows(alias, batch),
-        OFFSET_COMMITS: commit_rows(alias, batch, is_own),
+        OFFSET_COMMITS: commit_rows(alias, batch),
     }
 
 
@@ -198,10 +199,10 @@ def group_event_rows(alias: str, batch: CommitBatch) -> pa.Table:
     return _to_rows(GROUP_EVENTS, _group_events(batch), same, {"at": "timestamp"})
 
 
-def commit_rows(alias: str, batch: CommitBatch, is_own: NDArray[np.bool_]) -> pa.Table:
-    """Return the commits of *batch* as rows of ``offset_commits``."""
+def commit_rows(alias: str, batch: CommitBatch) -> pa.Table:
+    """Return the commits of *batch*, of which is known which are ours, as rows of ``offset_commits``."""
     same = {"cluster": alias, "captured_at": batch.captured_at}
-    return _to_rows(OFFSET_COMMITS, _history(batch, is_own), same, {})
+    return _to_rows(OFFSET_COMMITS, _history(batch.commits), same, {})
 
 
 def _to_rows(table: Table, rows: pa.Table, same: dict[str, object], renamed: dict[str, str]) -> pa.Table:
@@ -215,11 +216,10 @@ def _to_rows(table: Table, rows: pa.Table, same: dict[str, object], renamed: dic
     return pa.table(columns)
 
 
-def _history(batch: CommitBatch, is_own: NDArray[np.bool_]) -> pa.Table:
-    history = batch.commits.append_column("is_own", pa.array(is_own))
+def _history(commits: pa.Table) -> pa.Table:
+    history = commits.append_column("committed_at", _to_time(pa.array(_committed_at_ms(commits))))
     if MADE not in history.column_names:
         history = history.append_column(MADE, pa.nulls(history.num_rows, pa.timestamp("us", tz="UTC")))
-    history = history.append_column("committed_at", _to_time(pa.array(_committed_at_ms(batch.commits))))
     expires_at_ms = pc.min_element_wise(history.column("expires_at_ms"), _LATEST_MS, skip_nulls=False)
     return history.append_column("expires_at", _to_time(expires_at_ms))
 

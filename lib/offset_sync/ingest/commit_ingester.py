@@ -183,8 +183,8 @@ class CommitIngester:
             restore_commits(self._tables, state, self._lives, [self.alias])
         self._is_restored = True
 
-    def _append(self, batch: CommitBatch, is_own: NDArray[np.bool_], writer: tuple[str, int] | None) -> None:
-        for table, rows in rows_of(self.alias, batch, is_own).items():
+    def _append(self, batch: CommitBatch, writer: tuple[str, int] | None) -> None:
+        for table, rows in rows_of(self.alias, batch).items():
             self._tables.append(table, rows, writer)
 
     def ranges(self, batch_id: int) -> OffsetRanges:
@@ -195,7 +195,7 @@ class CommitIngester:
         """Decode *rows* as those of a micro-batch, and write nothing."""
         records = pa.Table.from_batches(list(decode_batches([rows])), DECODED_SCHEMA)
         batch = to_batch(records, 0, Looked(datetime.now(timezone.utc)))
-        commit_rows(self.alias, batch, np.zeros(batch.commits.num_rows, np.bool_))
+        commit_rows(self.alias, batch.with_own(np.zeros(batch.commits.num_rows, np.bool_)))
 
     def write(self, batch: CommitBatch, is_own: NDArray[np.bool_]) -> dict[str, int]:
         """Append *batch* to the tables, once however often it comes; return how many records of which kind it had.
@@ -203,7 +203,7 @@ class CommitIngester:
         Kinds: genuine, own (as *is_own* says of each commit), malformed (put in quarantine).
         """
         writer = (f"sync_offsets-{self._checkpoint.query_id()}", batch.batch_id)
-        malformed = batch.of_kind("malformed")
+        batch, malformed = batch.with_own(is_own), batch.of_kind("malformed")
         if malformed.num_rows:
             logger.warning("clusters.%s: %d records put in quarantine", self.alias, malformed.num_rows)
         ignored = pc.sum(batch.of_kind("ignored").column("records")).as_py()
@@ -211,8 +211,8 @@ class CommitIngester:
             logger.info("clusters.%s: %d records of other types ignored", self.alias, ignored)
         if batch.looked.begun:
             # By itself: it may be that this micro-batch was written before anybody knew, and counts as a repetition.
-            self._append(*batch.of_logs(batch.looked.begun, is_own), None)
-        self._append(*batch.of_logs(batch.looked.begun, is_own, others=True), writer)
+            self._append(batch.of_logs(batch.looked.begun), None)
+        self._append(batch.of_logs(batch.looked.begun, others=True), writer)
         self._reading.logs.was_read_again(batch.looked)
         own = int(is_own.sum())
         return {"genuine": len(is_own) - own, "own": own, "malformed": malformed.num_rows}

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from offset_sync.ingest.kafka_source import OffsetRanges
 from offset_sync.ingest.log_rows import LogRows
-from offset_sync.ingest.query_errors import first_line
+from offset_sync.ingest.query_errors import first_line, reason_of
 from offset_sync.ingest.query_supervisor import BatchFunction
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import CONSUMER_OFFSETS
@@ -55,7 +55,7 @@ class FailingBatches:
         return guarded
 
     def _tell(self, batch_id: int, step: Step, problem: Exception) -> None:
-        reason = first_line(str(problem)) or type(problem).__name__
+        reason = reason_of(problem)
         try:
             ranges = step.ranges(batch_id)
             # What we raise ourselves names its place.
@@ -103,8 +103,7 @@ def _blame(step: Step, rows: pa.RecordBatch, problem: Exception) -> str:
     first, last = (rows.column("offset")[number].as_py() for number in (0, rows.num_rows - 1))
     where = f"offset {first}" if first == last else f"the offsets from {first} to {last}"
     topic = rows.column("topic")[0].as_py() if "topic" in rows.schema.names else CONSUMER_OFFSETS
-    reason = first_line(str(problem)) or type(problem).__name__
-    return f"it fails at {topic}-{rows.column('partition')[0].as_py()} {where}: {reason}"
+    return f"it fails at {topic}-{rows.column('partition')[0].as_py()} {where}: {reason_of(problem)}"
 
 
 def _failure(step: Step, rows: pa.RecordBatch) -> Exception | None:

@@ -66,25 +66,17 @@ def read_whole_ranges(
     options: Mapping[str, str] = NO_OPTIONS,
 ) -> DataFrame:
     """Return what :func:`read_whole_records` does, once, from each partition's first offset to below its second."""
-    by_edge = [
-        {
-            topic: {str(p): ranges[TopicPartition(topic, p)][edge] for t, p in ranges if t == topic}
-            for topic, _ in ranges
-        }
-        for edge in (0, 1)
-    ]
-    return (
-        spark.read.format("kafka")
-        .options(**_ALWAYS)
-        .options(**config.spark_options(alias))
-        .options(**options)
-        .option("assign", json.dumps({topic: [int(p) for p in edges] for topic, edges in by_edge[0].items()}))
-        .option("includeHeaders", "true")
-        .option("startingOffsets", json.dumps(by_edge[0]))
-        .option("endingOffsets", json.dumps(by_edge[1]))
-        .option("failOnDataLoss", "false")
-        .load()
-    )
+    starts, ends = dict[str, dict[int, int]](), dict[str, dict[int, int]]()
+    for (topic, number), (start, end) in ranges.items():
+        starts.setdefault(topic, {})[number] = start
+        ends.setdefault(topic, {})[number] = end
+    own = {
+        "assign": json.dumps({topic: list(numbers) for topic, numbers in starts.items()}),
+        "includeHeaders": "true",
+        "startingOffsets": json.dumps(starts),
+        "endingOffsets": json.dumps(ends),
+    }
+    return spark.read.format("kafka").options(**_options(config, alias, options, own)).load()
 
 
 def with_mirror_headers(records: DataFrame, mirror: Mirror) -> DataFrame:
@@ -115,18 +107,13 @@ def read_whole_records(
     source it counts as a hole. So a gap is read over (failOnDataLoss=false); truncation and recreation are detected
     by topic ids and log ends instead, which Spark does not look at.
     """
-    return (
-        spark.readStream.format("kafka")
-        .options(**_ALWAYS)
-        .options(**config.spark_options(alias))
-        .options(**options)
-        .option("subscribePattern", config.topic_pattern(without, alias))
-        .option("includeHeaders", "true")
-        .option("startingOffsets", config.index.starting)
-        .option("maxOffsetsPerTrigger", config.index.max_offsets_per_trigger)
-        .option("failOnDataLoss", "false")
-        .load()
-    )
+    own = {
+        "subscribePattern": config.topic_pattern(without, alias),
+        "includeHeaders": "true",
+        "startingOffsets": config.index.starting,
+        "maxOffsetsPerTrigger": str(config.index.max_offsets_per_trigger),
+    }
+    return spark.readStream.format("kafka").options(**_options(config, alias, options, own)).load()
 
 
 def read_consumer_offsets(
@@ -139,14 +126,15 @@ def read_consumer_offsets(
     checkpoint a partition among *starting* is read from that offset on.
     """
     begins = {str(number): (starting or {}).get(number, _EARLIEST) for number in range(partitions)}
-    records = (
-        spark.readStream.format("kafka")
-        .options(**_ALWAYS)
-        .options(**config.spark_options(alias))
-        .option("assign", json.dumps({CONSUMER_OFFSETS: list(range(partitions))}))
-        .option("startingOffsets", json.dumps({CONSUMER_OFFSETS: begins}) if starting else "earliest")
-        .option("maxOffsetsPerTrigger", config.sync.max_offsets_per_trigger)
-        .option("failOnDataLoss", "false")
-        .load()
-    )
+    own = {
+        "assign": json.dumps({CONSUMER_OFFSETS: list(range(partitions))}),
+        "startingOffsets": json.dumps({CONSUMER_OFFSETS: begins}) if starting else "earliest",
+        "maxOffsetsPerTrigger": str(config.sync.max_offsets_per_trigger),
+    }
+    records = spark.readStream.format("kafka").options(**_options(config, alias, NO_OPTIONS, own)).load()
     return records.select("key", "value", "partition", "offset", "timestamp")
+
+
+def _options(config: Config, alias: str, options: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """Return all options of a source, each over those before: the user's, those of the caller and its *own*."""
+    return {**_ALWAYS, **config.spark_options(alias), **options, **own, "failOnDataLoss": "false"}

@@ -88,7 +88,7 @@ def _decoded(rows: pa.Table) -> pa.Table:
 
 
 def _rows(tables: TableStore, alias: str, decoded: pa.Table, now: datetime) -> pa.Table:
-    rows = commit_rows(alias, CommitBatch(0, Looked(now), decoded, decoded), _is_own(tables, alias, decoded))
+    rows = commit_rows(alias, CommitBatch(0, Looked(now), decoded, decoded).with_own(_is_own(tables, alias, decoded)))
     # When it was read, and not now: the log may have begun another life since.
     seen_at = decoded.column("timestamp")
     return rows.set_column(rows.column_names.index("captured_at"), "captured_at", seen_at)

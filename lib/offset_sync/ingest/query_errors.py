@@ -31,6 +31,11 @@ def with_root(line: str, cause: str) -> str:
     return f"{line}: {roots[-1][:300]}" if roots else line
 
 
+def reason_of(problem: BaseException) -> str:
+    """Return the line of an error that says why, or what kind of error it is."""
+    return first_line(str(problem)) or type(problem).__name__
+
+
 def first_line(text: str) -> str:
     """Return the line that says why; Spark's messages go on with the plan and the stack."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]

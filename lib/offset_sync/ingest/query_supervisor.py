@@ -10,15 +10,25 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Protocol
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from offset_sync.ingest.query_errors import failure_of, first_line, with_full_disk
+from offset_sync.ingest.query_errors import failure_of, reason_of, with_full_disk
 from offset_sync.model.errors import TakenOverError
 from offset_sync.spark.jvm import hear_batches, silence_batches
+
+logger = logging.getLogger(__name__)
+
+BatchFunction = Callable[[DataFrame, int], None]
+
+FIRST_BACK_OFF_SECONDS = 1.0
+LONGEST_BACK_OFF_SECONDS = 60.0
+_POLL_SECONDS = 0.2
+STOPPED = "stopped before its end was reached"
 
 
 def has_caught_up(query: StreamingQuery) -> bool:
@@ -36,8 +46,8 @@ class HeldFunction:
     Spark keeps what it was given for foreachBatch until its JVM collects garbage, if ever.
     """
 
-    def __init__(self, function: Callable[[DataFrame, int], None]) -> None:
-        self._function: Callable[[DataFrame, int], None] | None = function
+    def __init__(self, function: BatchFunction) -> None:
+        self._function: BatchFunction | None = function
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Do as the function does; RuntimeError, and the micro-batch comes again, where nobody is left to do it."""
@@ -57,54 +67,24 @@ class QueryStarter(Protocol):
         """Start it; None: there is nothing to read yet, ask again later."""
 
 
-class QueryStart:
-    """One start by *starter*, which begins at once, in a thread of its own: nobody else waits for a silent cluster."""
+def started(name: str, starter: QueryStarter) -> Future[StreamingQuery | None]:
+    """Start a query in a thread of its own, so nobody else waits for a silent cluster; return what comes of it."""
+    start: Future[StreamingQuery | None] = Future()
 
-    def __init__(self, name: str, starter: QueryStarter) -> None:
-        self._starter, self._lock = starter, threading.Lock()
-        self._query: StreamingQuery | None = None
-        self._problem: Exception | None = None
-        self._is_given_up = False
-        self._thread = threading.Thread(target=self._run, name=f"start {name}", daemon=True)
-        self._thread.start()
-
-    @property
-    def has_ended(self) -> bool:
-        """True when :meth:`take` has something to say."""
-        return not self._thread.is_alive()
-
-    def join(self, seconds: float) -> None:
-        """Wait a little for its end."""
-        self._thread.join(seconds)
-
-    def take(self) -> StreamingQuery | None:
-        """Return the query, or raise why there is none; one that is not there yet is stopped when it is."""
-        with self._lock:
-            self._is_given_up = not self.has_ended
-            if self._problem is not None:
-                raise self._problem
-            return self._query
-
-    def _run(self) -> None:
+    def run() -> None:
         try:
-            query = self._starter.start()
-        except Exception as problem:
-            self._problem = problem
-            return
-        with self._lock:
-            self._query = query
-            if self._is_given_up and query is not None:
-                query.stop()
+            start.set_result(starter.start())
+        except BaseException as problem:
+            start.set_exception(problem)
+
+    threading.Thread(target=run, name=f"start {name}", daemon=True).start()
+    return start
 
 
-logger = logging.getLogger(__name__)
-
-BatchFunction = Callable[[DataFrame, int], None]
-
-FIRST_BACK_OFF_SECONDS = 1.0
-LONGEST_BACK_OFF_SECONDS = 60.0
-_POLL_SECONDS = 0.2
-STOPPED = "stopped before its end was reached"
+def stop_started(start: Future[StreamingQuery | None]) -> None:
+    """Stop the query that a start has come to after all."""
+    if start.exception() is None and (query := start.result()) is not None:
+        query.stop()
 
 
 class StopRequestedError(Exception):
@@ -114,7 +94,7 @@ class StopRequestedError(Exception):
 @dataclass
 class _Supervised:
     starter: QueryStarter
-    start: QueryStart | None = None  # while it is under way
+    start: Future[StreamingQuery | None] | None = None  # while it is under way
     query: StreamingQuery | None = None
     failures: int = 0
     retry_at: float = 0.0
@@ -235,7 +215,7 @@ class QuerySupervisor:
 
     def _has_ended(self, name: str, supervised: _Supervised) -> bool:
         if supervised.start is not None:
-            if not supervised.start.has_ended:
+            if not supervised.start.done():
                 return False
             self._take(name, supervised)
         if supervised.query is None:
@@ -245,30 +225,30 @@ class QuerySupervisor:
         return not supervised.query.isActive
 
     def _start(self, name: str, supervised: _Supervised) -> None:
-        supervised.start = start = QueryStart(name, supervised.starter)
+        supervised.start = start = started(name, supervised.starter)
         # Most starts end at once. All together wait no longer than one poll, however many clusters are silent.
-        start.join(_POLL_SECONDS / len(self._queries))
-        if start.has_ended:
+        wait([start], _POLL_SECONDS / len(self._queries))
+        if start.done():
             self._take(name, supervised)
 
     def _take(self, name: str, supervised: _Supervised) -> None:
         """Take what a start has come to; one that has not ended yet is given up."""
         start, supervised.start = supervised.start, None
         assert start is not None
-        supervised.was_started = True
-        try:
-            supervised.query = start.take()
-            supervised.error = None
-        except Exception as problem:
-            supervised.query = None
-            supervised.error = first_line(str(problem)) or type(problem).__name__
+        supervised.was_started, supervised.query, supervised.error = True, None, None
+        if not start.done():
+            start.add_done_callback(stop_started)
+        elif (problem := start.exception()) is not None:
+            supervised.error = reason_of(problem)
             self._back_off(name, supervised)
             return
+        else:
+            supervised.query = start.result()
         if supervised.query is None:
             supervised.retry_at = time.monotonic() + FIRST_BACK_OFF_SECONDS
 
     def _revive(self, name: str, supervised: _Supervised) -> None:
-        if supervised.start is not None and supervised.start.has_ended:
+        if supervised.start is not None and supervised.start.done():
             self._take(name, supervised)
         query = supervised.query
         if supervised.start is not None or (query is not None and self._is_ending(query, supervised)):
@@ -300,13 +280,13 @@ class QuerySupervisor:
         return query.isActive
 
     def _back_off(self, name: str, supervised: _Supervised) -> None:
-        wait = min(FIRST_BACK_OFF_SECONDS * 2**supervised.failures, LONGEST_BACK_OFF_SECONDS)
+        pause = min(FIRST_BACK_OFF_SECONDS * 2**supervised.failures, LONGEST_BACK_OFF_SECONDS)
         supervised.failures += 1
-        supervised.retry_at = time.monotonic() + wait
+        supervised.retry_at = time.monotonic() + pause
         if self._must_end:
             return  # whatever ends now was told to, or falls with the rest
         why = with_full_disk(str(supervised.error), self._folders)
-        logger.error("query %s failed, next try in %.0f s: %s", name, wait, why)
+        logger.error("query %s failed, next try in %.0f s: %s", name, pause, why)
 
 
 def _cluster_of(name: str) -> str:

@@ -190,21 +190,20 @@ class RecordIndexer:
             self._ids = {}
             for row in known.filter(pc.equal(known.column("cluster"), alias)).to_pylist():
                 self._ids.setdefault(row["topic"], set()).add(row["topic_id"])
-        answers = self._checks.topics.describe(topics)
-        for topic, answer in answers.items():
-            if isinstance(answer, ClusterError) and topic not in self._ids:
-                raise answer
-        found = {topic: answer for topic, answer in answers.items() if not isinstance(answer, ClusterError)}
-        lives: dict[str, tuple[str, int | None]] = {topic: (i.topic_id, i.partitions) for topic, i in found.items()}
-        # Gone before anybody could ask: what was read of it belongs to no life that could come back.
-        lives |= {topic: ("", None) for topic in topics if topic not in found and topic not in self._ids}
-        fresh = {topic: life for topic, life in lives.items() if life[0] not in self._ids.get(topic, set())}
+        answers, fresh = self._checks.topics.describe(topics), list[dict[str, object]]()
+        for topic in topics:
+            answer, ids = answers.get(topic), self._ids.get(topic, set())
+            if isinstance(answer, ClusterError):
+                if not ids:
+                    raise answer
+            elif answer is not None and answer.topic_id not in ids:
+                fresh.append({"topic": topic, "topic_id": answer.topic_id, "partitions": answer.partitions})
+            elif answer is None and not ids:
+                # Gone before anybody could ask: what was read of it belongs to no life that could come back.
+                fresh.append({"topic": topic, "topic_id": "", "partitions": None})
         if not fresh:
             return
-        rows = [
-            {"cluster": alias, "topic": topic, "topic_id": topic_id, "partitions": partitions, "seen_at": now}
-            for topic, (topic_id, partitions) in fresh.items()
-        ]
+        rows = [{"cluster": alias, "seen_at": now, **row} for row in fresh]
         self._tables.append(INDEXED_TOPICS, pa.Table.from_pylist(rows, INDEXED_TOPICS.arrow_schema))
-        for topic, (topic_id, _) in fresh.items():
-            self._ids.setdefault(topic, set()).add(topic_id)
+        for row in fresh:
+            self._ids.setdefault(str(row["topic"]), set()).add(str(row["topic_id"]))
