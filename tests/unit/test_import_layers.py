@@ -62,7 +62,7 @@ WITHOUT = {
     "confluent_kafka": (
         "contents.rows",
         "ingest.map_batches",
-        "ingest.refuted_runs",
+        "ingest.origin_check",
         "ingest.run_builder",
         "sync.distributed_writer",
         "tables",

@@ -34,12 +34,13 @@ from offset_sync.contents.rows import (
 )
 from offset_sync.ingest.batch_rows import ReadBatch, is_of
 from offset_sync.ingest.checkpoint import Checkpoint, Offsets
+from offset_sync.ingest.commit_batch import chunk_rows
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.index_parts import IndexParts, IndexProgress, TopicAccess, called
 from offset_sync.ingest.kafka_source import NO_OPTIONS, OffsetRanges, read_whole_ranges, read_whole_records
 from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.log_check import LogCheck
-from offset_sync.ingest.log_rows import SecondReader, chunk_rows
+from offset_sync.ingest.log_rows import SecondReader
 from offset_sync.ingest.map_batches import map_batches, to_sql
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor

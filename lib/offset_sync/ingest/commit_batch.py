@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.decode.consumer_offsets import RECORDS, decode_records
-from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.range_reader import Chunk, OffsetRange
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, GroupPartition, TopicPartition
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.groups_by_log import KINDS as BY_LOG_KINDS
@@ -23,6 +23,8 @@ from offset_sync.tables.definition import Table
 from offset_sync.translate.index.runs import Int64s
 
 UNREAD = "unread"
+LAST_MS = (2**63 - 1) // 1000
+"""The last time that fits; one beyond it counts as this one, and one before its negative as that."""
 _DECODED = [(field.name, pa.string() if field.name == "kind" else field.type) for field in RECORDS]
 DECODED_SCHEMA = pa.schema(
     [
@@ -41,6 +43,35 @@ DECODED_SCHEMA = pa.schema(
 number of records that say nothing about offsets or groups. A row of kind ``unread`` stands for a log that could not be
 read up to the end of its range: ``log_partition`` says which, ``error`` why.
 """
+
+
+def offset_records(chunk: Chunk) -> pa.RecordBatch:
+    """Return the columns that are decoded, of records of ``__consumer_offsets``."""
+    return chunk_rows(
+        chunk,
+        {
+            "key": pa.array([record.key for _, record in chunk], pa.binary()),
+            "value": pa.array([record.value for _, record in chunk], pa.binary()),
+        },
+    )
+
+
+def chunk_rows(chunk: Chunk, columns: dict[str, pa.Array]) -> pa.RecordBatch:
+    """Return *columns* of the records of *chunk* with the place and time of each, cut to fit."""
+    times = pa.array([fitting(record.timestamp_ms) * 1000 for _, record in chunk], pa.int64())
+    return pa.RecordBatch.from_pydict(
+        {
+            **columns,
+            "partition": pa.array([place.partition for place, _ in chunk], pa.int32()),
+            "offset": pa.array([record.offset for _, record in chunk], pa.int64()),
+            "timestamp": times.cast(pa.timestamp("us", tz="UTC")),
+        }
+    )
+
+
+def fitting(milliseconds: int) -> int:
+    """Return a time, or the last one that Spark can hold on its side."""
+    return max(-LAST_MS, min(LAST_MS, milliseconds))
 
 
 def decode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

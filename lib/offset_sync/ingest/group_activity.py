@@ -11,7 +11,7 @@ Classic and consumer groups are asked for. Streams and share groups are known fr
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timezone
 
 import pyarrow as pa
@@ -19,13 +19,20 @@ import pyarrow as pa
 from offset_sync.config import Config
 from offset_sync.decode.offset_records import KIND_OF_TYPE
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.ingest.commit_batch import DECODED_SCHEMA, Looked, decode_batches, group_event_rows, to_batch
+from offset_sync.ingest.commit_batch import (
+    DECODED_SCHEMA,
+    Looked,
+    decode_batches,
+    group_event_rows,
+    offset_records,
+    to_batch,
+)
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.commit_log import CommitLogReader, LogRecords
 from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import CONSUMER_OFFSETS
+from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.coordinators import coordinator_partition
 from offset_sync.state.groups_by_log import KINDS, GroupsByLog
@@ -110,7 +117,9 @@ class GroupActivity:
         if unread := unread | found.unread:
             what = f"{len(unread)} partitions of {CONSUMER_OFFSETS} are not read to their ends within {seconds:g} s"
             raise ClusterError(self._alias, f"which streams groups have members cannot be told: {what}")
-        rows = pa.Table.from_batches(list(_decoded(found)), DECODED_SCHEMA)
+        logs = {TopicPartition(CONSUMER_OFFSETS, number): records for number, records in found.records.items()}
+        read = [offset_records([(log, each) for each in records]) for log, records in logs.items()]
+        rows = pa.Table.from_batches(list(decode_batches(read)), DECODED_SCHEMA)
         return group_event_rows(self._alias, to_batch(rows, 0, Looked(datetime.now(timezone.utc))))
 
 
@@ -131,15 +140,3 @@ def open_group_activity(
 
 def _partitions_of(groups: Collection[str], partitions: int) -> Collection[int]:
     return {coordinator_partition(group_id, partitions) for group_id in groups}
-
-
-def _decoded(found: LogRecords) -> Iterator[pa.RecordBatch]:
-    for partition, records in found.records.items():
-        columns = {
-            "key": pa.array([each.key for each in records], pa.binary()),
-            "value": pa.array([each.value for each in records], pa.binary()),
-            "partition": pa.array([partition] * len(records), pa.int32()),
-            "offset": pa.array([each.offset for each in records], pa.int64()),
-            "timestamp": pa.array([each.timestamp_ms * 1000 for each in records], pa.timestamp("us", tz="UTC")),
-        }
-        yield from decode_batches([pa.record_batch(columns)])

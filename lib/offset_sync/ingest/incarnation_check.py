@@ -156,8 +156,7 @@ class IncarnationCheck:
     def note_doubt(self, log: ClusterPartition, frontier: int, word: str) -> None:
         """Write down, as one of ``catalog.DOUBTS``, whether copies in *log* can be told by contents, at *frontier*."""
         with self._lock:
-            known = self._log.known(log)
-            self._log.write([Life(log, known.topic_id if known else "", None, frontier, word)])
+            self._log.write([Life(log, self._log.topic_id(log), None, frontier, word)])
 
     def to_read_again(self, alias: str) -> dict[TopicPartition, int]:
         """Return from where on logs of a cluster have to be read again, because they have other records since."""
@@ -173,8 +172,7 @@ class IncarnationCheck:
                 if begun_ms is None or self._log.arrived_ms.get(log, 0) > begun_ms:
                     continue
                 if epoch_ms(asked_at) > begun_ms + self._late_ms:
-                    known = self._log.known(log)
-                    found.append(Life(log, known.topic_id if known else "", None, each.log_end, ARRIVED))
+                    found.append(Life(log, self._log.topic_id(log), None, each.log_end, ARRIVED))
             self._log.write(found)
 
     def note_written(self, ends: Mapping[ClusterPartition, int]) -> None:
@@ -193,9 +191,8 @@ class IncarnationCheck:
     def _told(
         self, places: Mapping[ClusterPartition, int], reason: str, told: Collection[ClusterPartition]
     ) -> list[Life]:
-        known = {log: self._log.known(log) for log in places}  # which reads the table first
-        new = [(log, each.topic_id if each else "") for log, each in known.items() if log not in told]
-        return [Life(log, topic_id, None, places[log], reason) for log, topic_id in new]
+        ids = {log: self._log.topic_id(log) for log in places}  # which reads the table first
+        return [Life(log, topic_id, None, places[log], reason) for log, topic_id in ids.items() if log not in told]
 
     def was_read_again(self, alias: str, partitions: Collection[TopicPartition]) -> None:
         """Write down that *partitions* of a cluster were read again, as :meth:`to_read_again` says."""

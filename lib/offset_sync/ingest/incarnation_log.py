@@ -102,6 +102,11 @@ class IncarnationLog:
             logger.error("clusters.%s: %s-%d: indexed in two lives of its topic; withheld until indexed anew", *log)
         return known
 
+    def topic_id(self, log: ClusterPartition) -> str:
+        """Return the id of the topic of *log* as it is known, empty where it is not."""
+        known = self.known(log)
+        return known.topic_id if known is not None else ""
+
     def unread(self, alias: str) -> dict[TopicPartition, int]:
         """Return from where on logs of a cluster have to be read again."""
         self._load()

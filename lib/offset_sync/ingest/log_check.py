@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from offset_sync.ingest.batch_rows import ReadBatch, is_of
 from offset_sync.ingest.checkpoint import Offsets
-from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
+from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError, Said
 from offset_sync.ingest.kafka_source import OffsetRanges
 from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.origin_check import CopyCheck, OriginCheck
@@ -26,6 +26,8 @@ from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Ends, MetadataFetcher
 from offset_sync.state.silence import named
 
+_TRIES = 5
+_T = TypeVar("_T")
 ALL_LOGS_SECONDS = 60.0
 """So often also logs are asked about of which nothing new was read: their end may be the same by chance."""
 
@@ -102,10 +104,6 @@ class Completeness:
         return found
 
 
-_TRIES = 5
-_T = TypeVar("_T")
-
-
 ReadRanges = Callable[[OffsetRanges], DataFrame]
 """Reads the records of some ranges once more, as the query does: from each first offset to below the second."""
 CutRecords = Callable[[DataFrame, OffsetRanges], Cut]
@@ -121,15 +119,6 @@ class Asked(NamedTuple):
     own: MetadataFetcher
     others: MetadataFetcher
     read_again: ReadRanges
-
-
-class _Answers(NamedTuple):
-    """What this cluster says of its logs, what all say, the time for rows of what was read, and when it was asked."""
-
-    here: ClusterMetadata
-    said: Mapping[str, ClusterMetadata | ClusterError]
-    at: datetime
-    asked_at: datetime
 
 
 class LogCheck:
@@ -191,13 +180,14 @@ class LogCheck:
         self._incarnations.note({self._alias: here}, {}, moment)
         self._nameless |= {each for each, ends in here.ends.items() if ends.leader_epoch is None}
 
-    def _ask(self, read: ReadBatch, wanted: Collection[TopicPartition]) -> _Answers:
+    def _ask(
+        self, read: ReadBatch, wanted: Collection[TopicPartition]
+    ) -> tuple[ClusterMetadata, Said, datetime, datetime]:
+        """Return what this cluster says of its logs, what all say, the time for rows of *read*, and when we asked."""
         alias, moment, asked_at = self._alias, self._incarnations.moment(), datetime.now(timezone.utc)
         # What is read once more has originals too, and was not there to be read when the origins were found.
-        origins, originals = (
-            self._origins.origins(read.cut, [each.summary for each in read.kept]),
-            self._copies.originals(alias, wanted),
-        )
+        origins = self._origins.origins(read.cut, [each.summary for each in read.kept])
+        originals = self._copies.originals(alias, wanted)
         wanted_there = {each: {*origins.get(each, ()), *originals.get(each, ())} for each in [*origins, *originals]}
         ask = partial(self._asked.others.fetch_each, wanted_there)
         with ThreadPoolExecutor(1) as beside:  # each answer takes several requests, one after the other
@@ -209,7 +199,7 @@ class LogCheck:
         refuse_unknown(alias, here, read.start, read.end)
         said = {alias: here, **(ask() if others is None else others.result())}
         read_to = {ClusterPartition(alias, *each): read.start.get(each, 0) for each in wanted}
-        return _Answers(here, said, self._incarnations.note(said, read_to, moment), asked_at)
+        return here, said, self._incarnations.note(said, read_to, moment), asked_at
 
     def _read_again(self, read: ReadBatch, places: Mapping[TopicPartition, Ends], cut: CutRecords) -> ReadBatch:
         """Return *read* with the logs in *places* as they are now, from where they have other records."""

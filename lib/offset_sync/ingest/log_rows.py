@@ -21,7 +21,15 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from offset_sync.config import Mirror
-from offset_sync.ingest.commit_batch import DECODED_SCHEMA, decode_batches, unread_rows
+from offset_sync.ingest.commit_batch import (
+    DECODED_SCHEMA,
+    LAST_MS,
+    chunk_rows,
+    decode_batches,
+    fitting,
+    offset_records,
+    unread_rows,
+)
 from offset_sync.ingest.kafka_source import HEADER_BYTES, OffsetRanges
 from offset_sync.ingest.map_batches import MapBatches, to_sql
 from offset_sync.kafka.range_reader import Chunk, OffsetRange, RangeReader, UnreadError
@@ -29,8 +37,6 @@ from offset_sync.kafka.record_reader import UNREADABLE_HEADERS
 from offset_sync.model.values import RecordContent, TopicPartition
 
 logger = logging.getLogger(__name__)
-LAST_MS = (2**63 - 1) // 1000
-"""The last time that fits; one beyond it counts as this one, and one before its negative as that."""
 _MOST_ROWS, _MOST_BYTES = 5_000, 16 << 20
 RowsOf = Callable[[Chunk], pa.RecordBatch]
 
@@ -66,26 +72,9 @@ class LogRows:
             *place,
             record.offset,
             record.timestamp_ms,
-            _fitting(record.timestamp_ms),
+            fitting(record.timestamp_ms),
             more,
         )
-
-
-def chunk_rows(chunk: Chunk, columns: dict[str, pa.Array]) -> pa.RecordBatch:
-    """Return *columns* of the records of *chunk* with the place and time of each, cut to fit."""
-    times = pa.array([_fitting(record.timestamp_ms) * 1000 for _, record in chunk], pa.int64())
-    return pa.RecordBatch.from_pydict(
-        {
-            **columns,
-            "partition": pa.array([place.partition for place, _ in chunk], pa.int32()),
-            "offset": pa.array([record.offset for _, record in chunk], pa.int64()),
-            "timestamp": times.cast(pa.timestamp("us", tz="UTC")),
-        }
-    )
-
-
-def _fitting(milliseconds: int) -> int:
-    return max(-LAST_MS, min(LAST_MS, milliseconds))
 
 
 def _joined(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
@@ -202,17 +191,6 @@ class _ReadShares:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield from CommitRecords(self.alias, self.options).read(self.shares[number])
-
-
-def offset_records(chunk: Chunk) -> pa.RecordBatch:
-    """Return the columns that are decoded, of records of ``__consumer_offsets``."""
-    return chunk_rows(
-        chunk,
-        {
-            "key": pa.array([record.key for _, record in chunk], pa.binary()),
-            "value": pa.array([record.value for _, record in chunk], pa.binary()),
-        },
-    )
 
 
 def shares(ranges: OffsetRanges, tasks: int) -> list[OffsetRanges]:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from fakes.clusters import MemoryEnds
 from generators.hypothesis_strategies import law
-from offset_sync.ingest.origin_check import OriginCheck
-from offset_sync.ingest.refuted_runs import refute_beyond
+from offset_sync.ingest.origin_check import OriginCheck, refute_beyond
 from offset_sync.ingest.run_builder import CUT_SCHEMA
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition

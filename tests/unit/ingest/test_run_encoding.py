@@ -85,15 +85,6 @@ def test_the_largest_offset_of_all_neither_fails_nor_joins() -> None:
 
 
 @settings(max_examples=200)
-@given(logs, logs, st.booleans())
-def test_cutting_two_batches_and_joining_them_is_cutting_both_at_once(
-    first: list[Record], second: list[Record], split: bool
-) -> None:
-    joined = join_runs(cut(first, split=split), cut(second, split=split), split)
-    assert rows(joined) == rows(cut(first + second, split=split))
-
-
-@settings(max_examples=200)
 @given(logs, st.lists(st.integers(0, 25), max_size=6), st.booleans())
 def test_batch_borders_leave_no_trace_wherever_they_fall(log: list[Record], borders: list[int], split: bool) -> None:
     edges = [0, *sorted(borders), 25]
