@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 
 from offset_sync.ingest.checkpoint import Offsets
 from offset_sync.ingest.kept_runs import KeptRuns
+from offset_sync.ingest.run_builder import filled
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.row_groups import FEW, greatest_of_each, same_text
 from offset_sync.tables.catalog import BEGINS, QUARANTINE, RECORD_RUNS
 
 _TIME, _MILLISECONDS = pa.timestamp("us", tz="UTC"), pa.timestamp("ms", tz="UTC")
-_RECORD_RUNS = list(zip(RECORD_RUNS.names, RECORD_RUNS.arrow_schema.types, strict=True))
 _RUN_COLUMNS = ("topic", "partition", "start_offset", "length", "origin", "origin_start")
 _ORDER = ("topic", "partition", "start_offset")
 
@@ -129,8 +129,8 @@ def coverage(runs: pa.Table, read: ReadBatch, batch_id: int, alias: str) -> pa.T
 
 def record_runs(columns: Mapping[str, pa.Array | pa.ChunkedArray], count: int) -> pa.Table:
     """Return *count* rows of ``record_runs``; columns that are not there are null."""
-    arrays = [columns[name] if name in columns else pa.nulls(count, kind) for name, kind in _RECORD_RUNS]
-    return pa.table(arrays, schema=RECORD_RUNS.arrow_schema)
+    schema = RECORD_RUNS.arrow_schema
+    return pa.table(filled(columns, count, schema), schema=schema)
 
 
 def _to_timestamp(milliseconds: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -218,7 +218,7 @@ def rows_of(alias: str, batch: CommitBatch) -> dict[Table, pa.Table]:
     of_log = same | {"topic": CONSUMER_OFFSETS}
     places = {"partition": "log_partition", "offset": "log_offset"}
     return {
-        QUARANTINE: _to_rows(QUARANTINE, batch.of_kind("malformed"), of_log, places),
+        QUARANTINE: to_rows(QUARANTINE, batch.of_kind("malformed"), of_log, places),
         GROUP_EVENTS: group_event_rows(alias, batch),
         OFFSET_COMMITS: commit_rows(alias, batch),
     }
@@ -227,16 +227,16 @@ def rows_of(alias: str, batch: CommitBatch) -> dict[Table, pa.Table]:
 def group_event_rows(alias: str, batch: CommitBatch) -> pa.Table:
     """Return what *batch* says of groups and their members as rows of ``group_events``."""
     same = {"cluster": alias, "captured_at": batch.captured_at}
-    return _to_rows(GROUP_EVENTS, _group_events(batch), same, {"at": "timestamp"})
+    return to_rows(GROUP_EVENTS, _group_events(batch), same, {"at": "timestamp"})
 
 
 def commit_rows(alias: str, batch: CommitBatch) -> pa.Table:
     """Return the commits of *batch*, of which is known which are ours, as rows of ``offset_commits``."""
     same = {"cluster": alias, "captured_at": batch.captured_at}
-    return _to_rows(OFFSET_COMMITS, _history(batch.commits), same, {})
+    return to_rows(OFFSET_COMMITS, _history(batch.commits), same, {})
 
 
-def _to_rows(table: Table, rows: pa.Table, same: dict[str, object], renamed: dict[str, str]) -> pa.Table:
+def to_rows(table: Table, rows: pa.Table, same: Mapping[str, object], renamed: Mapping[str, str]) -> pa.Table:
     """Return *rows* as *table* wants them: some columns the same in all, some under another name."""
     columns = {}
     for field in table.arrow_schema:

@@ -50,29 +50,25 @@ class KeptRuns(NamedTuple):
     def runs(self, alias: str, at: datetime, names: Names = SAME_NAMES) -> DataFrame:
         """Return rows of ``record_runs`` for the runs of *alias*, indexed *at*, with topics by its *names*."""
         named = {
-            **self._topic(alias, names),
-            "cluster": F.lit(alias),
             "min_timestamp": F.timestamp_millis("min_timestamp_ms"),
             "max_timestamp": F.timestamp_millis("max_timestamp_ms"),
             "indexed_at": F.lit(at),
             "complete_until": F.lit(None),
             "bound": F.lit(None),
         }
-        return _as_table(self._believed().where(F.col("error").isNull()), RECORD_RUNS, named)
+        return self._rows_of(RECORD_RUNS, F.col("error").isNull(), named | self._place(alias, names))
 
     def malformed(self, alias: str, at: datetime, names: Names = SAME_NAMES) -> DataFrame | None:
         """Return rows of ``quarantine`` for the records that could not be decoded; None where there are none."""
         if not (self.beyond or self.errors):
             return None
         named = {
-            **self._topic(alias, names),
-            "cluster": F.lit(alias),
             "offset": F.col("start_offset"),
             "key": F.col("origin_header"),
             "value": F.col("offset_header"),
             "seen_at": F.lit(at),
         }
-        return _as_table(self._believed().where(F.col("error").isNotNull()), QUARANTINE, named)
+        return self._rows_of(QUARANTINE, F.col("error").isNotNull(), named | self._place(alias, names))
 
     @property
     def errors(self) -> int:
@@ -92,13 +88,18 @@ class KeptRuns(NamedTuple):
             found[place] = max(found.get(place, 0), row["end"] or 0)
         return found
 
-    def _topic(self, alias: str, names: Names) -> dict[str, Column]:
-        """Return what a row's topic is called at the cluster, where that is not its stream."""
-        if names.is_same:
-            return {}
-        streams = pc.unique(self.summary.column("topic")).to_pylist()
-        called = F.create_map(*[F.lit(each) for stream in streams for each in (stream, names.outside(alias, stream))])
-        return {"topic": F.element_at(called, F.col("topic"))} if streams else {}
+    def _place(self, alias: str, names: Names) -> dict[str, Column]:
+        """Return a row's cluster, and what its topic is called there, where that is not its stream."""
+        place, streams = {"cluster": F.lit(alias)}, pc.unique(self.summary.column("topic")).to_pylist()
+        if streams and not names.is_same:
+            called = [F.lit(each) for stream in streams for each in (stream, names.outside(alias, stream))]
+            place["topic"] = F.element_at(F.create_map(*called), F.col("topic"))
+        return place
+
+    def _rows_of(self, table: Table, are_of_it: Column, named: Mapping[str, Column]) -> DataFrame:
+        found = [(each, named[each.name] if each.name in named else F.col(each.name)) for each in table.columns]
+        columns = [column.cast(each.type).alias(each.name) for each, column in found]
+        return self._believed().where(are_of_it).select(*columns)
 
     def _counted(self) -> pa.Table:
         """Return the summary of the logs whose rows count."""
@@ -163,11 +164,6 @@ def _summary(kept: DataFrame, origins: Collection[str]) -> pa.Table:
         )
         .toArrow()
     )
-
-
-def _as_table(rows: DataFrame, table: Table, named: Mapping[str, Column]) -> DataFrame:
-    found = [(each, named[each.name] if each.name in named else F.col(each.name)) for each in table.columns]
-    return rows.select(*[column.cast(each.type).alias(each.name) for each, column in found])
 
 
 def _is_of(place: TopicPartition) -> Column:

@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from offset_sync.ingest.incarnation_check import IncarnationCheck, Said
-from offset_sync.ingest.run_builder import CUT_SCHEMA
+from offset_sync.ingest.run_builder import CUT_SCHEMA, filled
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
 from offset_sync.state.index_rows import int64s
@@ -92,8 +92,7 @@ def _split(runs: pa.Table, log_end: NDArray[np.int64]) -> list[pa.Table]:
         "length": pa.array(np.zeros(len(runs), np.int64)),
         "error": pa.array([_reason(*row) for row in rows], pa.string()),
     }
-    nothing = {field.name: pa.nulls(len(runs), field.type) for field in CUT_SCHEMA}
-    return [copies, wrongs, pa.table(nothing | line, schema=CUT_SCHEMA)]
+    return [copies, wrongs, pa.table(filled(line, len(runs), CUT_SCHEMA), schema=CUT_SCHEMA)]
 
 
 def _with(rows: pa.Table, columns: Mapping[str, pa.Array]) -> pa.Table:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from offset_sync.ingest.commit_batch import DECODED_SCHEMA, CommitBatch, Looked, commit_rows, decode_batches
+from offset_sync.ingest.commit_batch import DECODED_SCHEMA, CommitBatch, Looked, commit_rows, decode_batches, to_rows
 from offset_sync.model.values import CONSUMER_OFFSETS, Outcome
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, QUARANTINE
 from offset_sync.tables.rows import partners
@@ -117,10 +117,5 @@ def _lacking(tables: TableStore, rows: pa.Table) -> pa.Table:
 
 
 def _marks(rows: pa.Table, now: datetime) -> pa.Table:
-    places = {name: rows.column(log_name) for name, log_name in zip(_PLACE, _LOG_PLACE, strict=True)}
     same = {"topic": CONSUMER_OFFSETS, "key": None, "value": None, "error": REPLAYED, "seen_at": now}
-    types = QUARANTINE.arrow_schema
-    columns = places | {
-        name: pa.repeat(pa.scalar(each, types.field(name).type), rows.num_rows) for name, each in same.items()
-    }
-    return pa.table(columns).select(QUARANTINE.names)
+    return to_rows(QUARANTINE, rows, same, dict(zip(_PLACE, _LOG_PLACE, strict=True)))

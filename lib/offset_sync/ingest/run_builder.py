@@ -95,7 +95,6 @@ CUT_SCHEMA = pa.schema(
     ]
 )
 """Runs, and between them one row per malformed record with the reason in ``error`` and a length of 0."""
-_CUT_COLUMNS = list(zip(CUT_SCHEMA.names, CUT_SCHEMA.types, strict=True))
 _RUN_COLUMNS = [field.name for field in fields(RunColumns)]
 
 
@@ -215,7 +214,7 @@ def _malformed_rows(part: pa.RecordBatch, topic: str, reasons: dict[int, str]) -
         "origin_header": rows.column("origin_header"),
         "offset_header": rows.column("offset_header"),
     }
-    return _batch(columns, count)
+    return pa.RecordBatch.from_arrays(filled(columns, count, CUT_SCHEMA), schema=CUT_SCHEMA)
 
 
 def _to_batch(topic: str, partition: int, names: list[str], runs: RunColumns) -> pa.RecordBatch:
@@ -232,12 +231,12 @@ def _to_batch(topic: str, partition: int, names: list[str], runs: RunColumns) ->
             for name in ("start_offset", "length", "origin_start", "min_timestamp_ms", "max_timestamp_ms")
         },
     }
-    return _batch(columns, count)
+    return pa.RecordBatch.from_arrays(filled(columns, count, CUT_SCHEMA), schema=CUT_SCHEMA)
 
 
-def _batch(columns: dict[str, pa.Array], count: int) -> pa.RecordBatch:
-    arrays = [columns[name] if name in columns else pa.nulls(count, kind) for name, kind in _CUT_COLUMNS]
-    return pa.RecordBatch.from_arrays(arrays, schema=CUT_SCHEMA)
+def filled(columns: Mapping[str, pa.Array], count: int, schema: pa.Schema) -> list[pa.Array]:
+    """Return *columns* as *schema* has them; those that are not there are null in all of so many rows."""
+    return [columns[field.name] if field.name in columns else pa.nulls(count, field.type) for field in schema]
 
 
 def _part(runs: RunColumns, chosen: slice) -> RunColumns:
