@@ -39,7 +39,7 @@ from offset_sync.tables.store import TableStore
 from offset_sync.tables.task_files import write_by_tasks
 
 LOGS = 4
-PLACES = [("orders", number) for number in range(LOGS)]
+PLACES = [TopicPartition("orders", number) for number in range(LOGS)]
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "captured-4.3.0.json"
 NOBODY_LISTENS = {"bootstrap.servers": "127.0.0.1:1"}
 
@@ -157,8 +157,8 @@ def records(spark: SparkSession, batch_id: int, plan: Plan) -> DataFrame:
     return numbers.selectExpr(*names, "timestamp_millis(n) AS timestamp", *headers)
 
 
-def said_of(ends: dict[tuple[str, int], int]) -> ClusterMetadata:
-    found = {TopicPartition(*place): MemoryEnds(0, end) for place, end in ends.items()}
+def said_of(ends: dict[TopicPartition, int]) -> ClusterMetadata:
+    found = {place: MemoryEnds(0, end) for place, end in ends.items()}
     return ClusterMetadata({"orders": MemoryTopic("id", LOGS)}, found)
 
 

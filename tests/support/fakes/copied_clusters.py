@@ -45,7 +45,6 @@ from offset_sync.translate.partition import Translations
 
 NOW_MS = 10**15
 PLACE = TopicPartition("orders", 0)
-KEY = ("orders", 0)
 Told = dict[str, ClusterMetadata | ClusterError]
 
 
@@ -64,7 +63,7 @@ class CopiedClusters:
         self._happens = threading.Lock()  # clusters are asked side by side, and one thing happens at a time
         self.logs = {alias: Log(self._new_id()) for alias in self.upstream}
         self.down, self.tables = set[str](), MemoryTables()
-        self.plans = {alias: Plan({KEY: 0}, [], f"query {alias}") for alias in self.logs}
+        self.plans = {alias: Plan({PLACE: 0}, [], f"query {alias}") for alias in self.logs}
         self.configure(self.strategy, self.origin)
 
     def _new_id(self) -> str:
@@ -185,10 +184,10 @@ class CopiedClusters:
         if is_due:
             self.checks[alias]._due._all_due_at = 0.0
         if alias not in self.failed:
-            first = plan.ends[-1][KEY] if plan.ends else 0
-            plan.ends.append({KEY: min(first + most, self.logs[alias].end)})
+            first = plan.ends[-1][PLACE] if plan.ends else 0
+            plan.ends.append({PLACE: min(first + most, self.logs[alias].end)})
         number = len(plan.ends) - 1
-        first, end = plan.start_offsets(number)[KEY], plan.ends[number][KEY]
+        first, end = plan.start_offsets(number)[PLACE], plan.ends[number][PLACE]
         frame = self._frame(alias, first, end)
         self.pause()
         try:

@@ -90,8 +90,8 @@ class LinkedClusters:
         self.restart_sync()
 
     @property
-    def _key(self) -> tuple[str, int]:
-        return self.stream, 0
+    def _key(self) -> TopicPartition:
+        return TopicPartition(self.stream, 0)
 
     # What happens at the clusters
 
