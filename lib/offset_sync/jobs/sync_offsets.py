@@ -129,6 +129,7 @@ class SyncJob:
         self._homes.follow_moves()
         self._partitions.begin_new_partitions()
         if self._left_writes is not None:
+            self._left_writes.begin()
             self._homes.ask_members()
         self._state.unread.begin(self._config.clusters)
         for pair, waiting in self._metrics.waiting.items():

@@ -9,12 +9,13 @@ members there::
     dc2                           we commit 102, and die        102 = t(100), and nobody reads there: ours
 
 What was answered may be known no more: the group has committed again since, or the index has grown. Then the answer
-lies between the last one that is recorded and the one to the newest commit, for both only grow::
+lies between what we had written there before and the answer to the newest commit, for both only grow::
 
     dc1    100          150                   200, 250          home, and nobody else commits
-    dc2        102          154, and we die                     102 is recorded, t(250) = 257: 154 is ours
+    dc2        102          154, and we die                     102 is ours, t(250) = 257: 154 is ours
 
-This holds at the group's home alone, where no other cluster is active, and for commits of the driver's last moments.
+Where nobody had written anything there before, it was at the end of what was indexed then. All this holds at the
+group's home alone, where no other cluster is active, and for commits of the driver's last moments.
 
 An answer below the target's log start was written as that log start, which has moved on since: so does what lies
 between count as ours. A reset to there while nobody drove is forgotten: what it repeats is there no more.
@@ -63,6 +64,20 @@ class LeftWrites:
     ) -> None:
         self._state, self._translator, self._fetcher, self._patience_s = state, translator, fetcher, patience_s
         self._taken_in = {alias: threading.Event() for alias in state.offsets.clusters}
+        self._held: dict[str, Int64s] = {}
+        self._alive_ms = ABSENT
+
+    def begin(self) -> None:
+        """Note what the tables say, before any log is read on: what is held, and when the driver before was alive."""
+        with self._state.lock:
+            for alias, each in self._state.offsets.clusters.items():
+                actual, is_own = each.columns["actual_offset"], each.columns["actual_is_own"]
+                is_genuine = ~is_own & ((actual != ABSENT) | (each.columns["genuine_offset"] != ABSENT))
+                self._held[alias] = np.where(is_genuine, NO_LIMIT, actual)
+                self._alive_ms = max(self._alive_ms, int(each.columns["captured_ms"].max(initial=ABSENT)))
+            for pair in self._state.last_translations:
+                at_ms = self._state.last(*pair).columns["restored_ms"]
+                self._alive_ms = max(self._alive_ms, int(at_ms[at_ms != OF_OURS].max(initial=ABSENT)))
 
     def note_taken_in(self, alias: str) -> None:
         """Note that commits of a cluster were taken in since the start."""
@@ -93,11 +108,10 @@ class LeftWrites:
             times = np.stack([column[name][keys] for _, name in _LAST])
             last = state.last(source, target)
             recorded = _recorded(last, column, keys, commits)
-            given = self._given(source, last, keys)
+            given = self._given(source, target, keys)
             partitions = state.keys.partitions_of(keys)
             if not partitions:
                 return found
-            alive_ms = self._alive_ms()
             known_to, asked_at_ms = frontiers(state.index, [target, source], set(partitions)), state.now_ms()
         snapshot = Snapshot(self._fetcher.fetch([target, source], partitions), known_to, asked_at_ms)
         pair = Pair(state.last(source, target), source, target, snapshot, state.now_ms())
@@ -109,24 +123,33 @@ class LeftWrites:
                 mine = times[:, place[number]]
                 is_answer = (least[:, number] <= offset[row]) & (offset[row] <= most[:, number])
                 is_answer &= mine <= made_ms[row]
-                if made_ms[row] <= alive_ms + _LAST_MOMENTS_MS:
-                    is_answer |= (given[place[number]] < offset[row]) & (offset[row] <= most[:, number])
+                if made_ms[row] <= self._alive_ms + _LAST_MOMENTS_MS:
+                    before = int(given[place[number]])
+                    if before == ABSENT:
+                        before = self._indexed_end(target, partition, int(made_ms[row])) - 1
+                    is_answer |= (before < offset[row]) & (offset[row] <= most[:, number])
                 is_answer &= recorded[:, place[number]] != _BEFORE
                 is_answer &= recorded[:, place[number]] != offset[row]
                 found[row] = is_answer.any()
         return found
 
-    def _given(self, source: str, last: LastTranslations, keys: KeyRows) -> Int64s:
-        """Return the last answers that are recorded, of keys at home at *source*; above all offsets where none is."""
-        homes = self._state.homes_of(keys)
-        is_at_home = homes.home == list(self._state.offsets.clusters).index(source)
-        wanted, outcome = (last.columns[name][keys] for name in ("wanted", "outcome"))
-        return np.where(is_at_home & ~homes.is_contested & IS_HELD[outcome] & (wanted >= 0), wanted, NO_LIMIT)
+    def _given(self, source: str, target: str, keys: KeyRows) -> Int64s:
+        """Return what we had written at *target* before, for *keys* at home at *source*; ABSENT where nobody had.
 
-    def _alive_ms(self) -> int:
-        """Return when the driver before has recorded an answer last, by its clock."""
-        times = [self._state.last(*pair).columns["restored_ms"] for pair in self._state.last_translations]
-        return max((int(each[each != OF_OURS].max(initial=ABSENT)) for each in times), default=ABSENT)
+        Above all offsets where nothing can be said: the group had committed there, or may be at home elsewhere.
+        """
+        state, known = self._state, len(self._held[target])
+        homes, last = state.homes_of(keys), state.last(source, target).columns
+        is_at_home = (homes.home == list(state.offsets.clusters).index(source)) & ~homes.is_contested
+        held = np.where(keys < known, self._held[target][np.minimum(keys, known - 1)], ABSENT) if known else ABSENT
+        recorded = np.where(IS_HELD[last["outcome"][keys]], last["wanted"][keys], ABSENT)
+        return np.where(is_at_home, np.maximum(held, recorded), NO_LIMIT)
+
+    def _indexed_end(self, target: str, partition: TopicPartition, at_ms: int) -> int:
+        """Return an offset that the index had not passed at *at_ms*; errs to less, by a second."""
+        log = self._state.index.log(target, *partition)
+        since = log.indexing_times.first_since(at_ms - 1_000) if log is not None else None
+        return int(NO_LIMIT) if since is None else since
 
     def _translated(self, pair: Pair, partition: TopicPartition, commits: Int64s) -> tuple[Int64s, Int64s]:
         """Return between what the answers to *commits* of keys were, all of shape (kinds, keys); ABSENT: there is none.

@@ -122,6 +122,7 @@ class SyncDriver:
         self.knowledge = Knowledge(world.shape.clusters, world.shape.silence_ms, uncertain)
         self.watch = Watch(self)
         self.persisted.restore(self.state, self.lives)
+        left.begin()
         self.persisted.tell(self.knowledge)
         note_forgotten(world, self.persisted)
         self.watch.begin()

@@ -11,6 +11,7 @@ from fakes.reconciler_site import ORDERS, Site, mirrored_site
 from offset_sync.model.values import GroupPartition, Outcome
 from offset_sync.state.translator import Translator
 from offset_sync.sync.left_writes import LeftWrites
+from offset_sync.translate.index.indexing_times import IndexingTimes
 
 MINUTE_MS = 60_000
 
@@ -28,6 +29,7 @@ def answered_site(*offsets: int, apart_ms: int = MINUTE_MS) -> Site:
 def is_ours(site: Site, offset: int, later_ms: int = 1_000) -> bool:
     """Return whether a commit of *offset* at Y that is read at a start, made *later_ms* from now, counts as ours."""
     left = LeftWrites(site.state, Translator(site.config, site.state), site, patience_s=0)
+    left.begin()
     rows = site.offsets.ids([GroupPartition("g", *ORDERS)])
     made_ms = np.array([site.clock_ms[0] + later_ms])
     return bool(left.of("Y", rows, np.array([offset]), made_ms)[0])
@@ -82,8 +84,8 @@ def test_what_lies_between_the_recorded_answer_and_the_one_to_the_newest_commit_
 
 def test_an_answer_that_waited_for_the_index_was_lower_than_today() -> None:
     site = next_site()
-    last = site.state.last("X", "Y")
-    last.columns["wanted"][:] = 3  # what was indexed ended there
+    site.state.last("X", "Y").columns["wanted"][:] = 3  # what was indexed ended there
+    site.offsets.clusters["Y"].columns["actual_offset"][:] = 3
     assert [offset for offset in range(13) if is_ours(site, offset)] == [4, 5]
 
 
@@ -106,11 +108,36 @@ def test_nothing_lies_between_where_another_cluster_is_active_or_is_the_home() -
     assert not is_ours(site, 9)
 
 
-def test_nothing_lies_between_where_no_answer_is_recorded_as_held() -> None:
+def test_what_we_hold_there_counts_though_the_last_answer_was_refused() -> None:
     site = next_site(6, 8)
     site.state.last("X", "Y").columns["outcome"][:] = int(Outcome.FAILED)
-    assert not is_ours(site, 9)
-    assert is_ours(site, 10)
+    assert [offset for offset in range(13) if is_ours(site, offset)] == [6, 7, 8, 9, 10]
+
+
+def test_nothing_lies_between_where_the_group_had_committed_itself() -> None:
+    site = next_site(6, 8)
+    site.state.offsets.clusters["Y"].columns["actual_is_own"][:] = False
+    assert [offset for offset in range(13) if is_ours(site, offset)] == [10]
+
+
+@pytest.mark.parametrize(("indexed_after_s", "ours"), [(3, [8, 9, 10]), (-3, [10])])
+def test_where_nothing_had_been_written_the_answer_was_at_the_end_of_the_index(
+    indexed_after_s: int, ours: list[int]
+) -> None:
+    """Y was indexed up to 8 when X's first commit was answered."""
+    site = mirrored_site()
+    site.commit("Y", "other", 1)
+    site.reconcile()
+    begin_anew_by_the_tables(site)
+    site.commit("X", "g", 8)
+    site.read_all()
+    log = site.index.log("Y", *ORDERS)
+    assert log is not None
+    log.indexing_times = IndexingTimes()
+    now_ms = site.clock_ms[0]
+    times_ms = np.array([now_ms - MINUTE_MS, now_ms + indexed_after_s * 1_000])
+    log.indexing_times.extend(np.array([0, 8]), times_ms)
+    assert [offset for offset in range(13) if is_ours(site, offset)] == ours
 
 
 @pytest.mark.parametrize(("offset", "is_so"), [(9, False), (10, True), (11, True), (12, True), (13, False)])
