@@ -26,7 +26,7 @@ from offset_sync.cutover.plan import (
     Step,
 )
 from offset_sync.cutover.steps import check_step, commit_step, home_step, read_back_step, verify_step
-from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
+from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Outcome, Status, TopicPartition
 from offset_sync.status.format import to_duration

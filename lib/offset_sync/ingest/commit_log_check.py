@@ -14,7 +14,7 @@ from offset_sync.ingest.due_logs import DueLogs, refuse_unknown
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.log_check import Logs
 from offset_sync.ingest.looked import Looked
-from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.kafka.topic_metadata import LogEnds
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches, unread_rows
 from offset_sync.ingest.log_rows import LogRows, OffsetRanges, chunk_rows
 from offset_sync.ingest.map_batches import to_sql
-from offset_sync.kafka.range_reader import Chunk, OffsetRange, RangeReader, UnreadError
+from offset_sync.kafka.log_reader import Chunk, OffsetRange, RangeReader, UnreadError
 from offset_sync.model.values import TopicPartition
 
 _PATIENCE_S = 10.0

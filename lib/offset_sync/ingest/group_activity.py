@@ -24,9 +24,9 @@ from offset_sync.ingest.commit_batch import group_event_rows, to_batch
 from offset_sync.ingest.decode_commits import DECODED_SCHEMA, decode_batches
 from offset_sync.ingest.looked import Looked
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.commit_log import CommitLogReader, LogRecords
 from offset_sync.kafka.group_members import GroupStates
-from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.internal_logs import CommitLogReader, LogRecords
+from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_lives import CommitLogLives

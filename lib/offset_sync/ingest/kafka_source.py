@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from offset_sync.config import Config, Mirror
-from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
 
 HEADER_BYTES = 1024

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pyarrow as pa
 
 from offset_sync.ingest.checkpoint import Offsets
-from offset_sync.kafka.range_reader import Chunk, OffsetRange, RangeReader, UnreadError
+from offset_sync.kafka.log_reader import Chunk, OffsetRange, RangeReader, UnreadError
 from offset_sync.model.values import RecordContent, TopicPartition
 
 logger = logging.getLogger(__name__)

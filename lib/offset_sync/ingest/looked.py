@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.model.values import TopicPartition
 
 

@@ -16,8 +16,7 @@ from offset_sync.config import Mirror
 from offset_sync.ingest.kafka_source import HEADER_BYTES
 from offset_sync.ingest.log_rows import LogRows, OffsetRanges, chunk_rows
 from offset_sync.ingest.map_batches import MapBatches
-from offset_sync.kafka.range_reader import Chunk
-from offset_sync.kafka.record_reader import UNREADABLE_HEADERS
+from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk
 from offset_sync.model.values import RecordContent
 
 _SYMPTOM = "ArithmeticException"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from offset_sync.config import Config
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
+from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 
 logger = logging.getLogger(__name__)

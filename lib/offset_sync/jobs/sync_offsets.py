@@ -30,8 +30,8 @@ from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.jobs.sync_run import Run, following, opened
 from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.jobs.target_writers import TargetWriters
-from offset_sync.kafka.error_codes import NotAuthorizedError
-from offset_sync.kafka.topic_names import open_admin
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.requests import NotAuthorizedError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.checked_metadata import checked_metadata
@@ -82,7 +82,7 @@ class SyncJob:
         self._is_ready, self._gone = threading.Event(), set[str]()
         self._tables = FencedTables(config.tables.root, run.lease, files_of(config), config.names)
         options, most, names = config.admin_options, config.sync.requests_in_flight, config.names
-        self._admins = {a: open_admin(a, options(a), names, requests_in_flight=most) for a in config.clusters}
+        self._admins = {a: ClusterAdmin(a, options(a), names, requests_in_flight=most) for a in config.clusters}
         learn_names(config, self._admins)
         keep = None if run.is_dry else config.maintenance.keep_versions
         memory_bytes = config.sync.index_memory

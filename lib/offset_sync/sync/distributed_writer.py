@@ -11,7 +11,7 @@ from typing import Protocol
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from offset_sync.kafka.partition_answer import ManyGroups
+from offset_sync.kafka.requests import ManyGroups
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, WriteOutcome
 from offset_sync.state.fence import Fence, TaskFence

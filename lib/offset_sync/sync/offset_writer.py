@@ -13,8 +13,16 @@ from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Protocol
 
-from offset_sync.kafka.error_codes import ACTIVE_GROUP, MAYBE_APPLIED, RETRIABLE, SilentError, TransientError
-from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock, attempts
+from offset_sync.kafka.requests import (
+    ACTIVE_GROUP,
+    MAYBE_APPLIED,
+    RETRIABLE,
+    SYSTEM_CLOCK,
+    Clock,
+    SilentError,
+    TransientError,
+    attempts,
+)
 from offset_sync.model.errors import ClusterError, TableError
 from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
 from offset_sync.state import failpoints

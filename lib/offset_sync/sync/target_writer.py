@@ -8,8 +8,7 @@ from functools import lru_cache
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.partition_answer import ManyGroups
-from offset_sync.kafka.topic_names import NamedClusterAdmin, open_admin
+from offset_sync.kafka.requests import ManyGroups
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.fence import Fence, OpenFence
 from offset_sync.sync.offset_writer import write_offsets
@@ -42,8 +41,7 @@ class TargetWriter:
         """Return one outcome per write, in order; raises TakenOverError where somebody else has taken over."""
         options = tuple(sorted(self.options.items()))
         admin = _client(self.alias, options, self.names, self.requests_in_flight, self.at_once)
-        if isinstance(admin, NamedClusterAdmin):  # which an earlier task may have left, that knew fewer names
-            admin.take_names(self.names)
+        admin.take_names(self.names)  # an earlier task may have left it, which knew fewer
         return write_offsets(writes, admin, fence=self.fence, dry_run=self.is_dry_run, deadline=self.deadline_seconds)
 
 
@@ -55,4 +53,4 @@ def _client(
     requests_in_flight: int,
     at_once: ManyGroups | None,
 ) -> ClusterAdmin:
-    return open_admin(alias, dict(options), names, requests_in_flight=requests_in_flight, at_once=at_once)
+    return ClusterAdmin(alias, dict(options), names, requests_in_flight=requests_in_flight, at_once=at_once)

@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from offset_sync.kafka.error_codes import TransientError
-from offset_sync.kafka.partition_answer import Committed
-from offset_sync.kafka.retry import Clock
+from offset_sync.kafka.requests import Clock, Committed, TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
 from offset_sync.state.fence import Fence, OpenFence

@@ -7,7 +7,7 @@ import pytest
 from fakes.reconciler_site import config_of
 from fakes.target_cluster import Target
 from offset_sync.cutover.session import cutover_writer
-from offset_sync.kafka.partition_answer import Committed
+from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
 from offset_sync.state.fence import Fence, OpenFence

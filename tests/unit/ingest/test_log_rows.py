@@ -13,8 +13,7 @@ from offset_sync.config import Mirror
 from offset_sync.ingest.commit_records import offset_records
 from offset_sync.ingest.log_rows import LAST_MS, ranges_of
 from offset_sync.ingest.second_reader import MirroredRecords, SecondReader, is_for_a_time
-from offset_sync.kafka.range_reader import Chunk, OffsetRange
-from offset_sync.kafka.record_reader import UNREADABLE_HEADERS
+from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk, OffsetRange
 from offset_sync.model.values import RecordContent, TopicPartition
 
 ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 1)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from confluent_kafka import OFFSET_BEGINNING
 
-from offset_sync.kafka import checkpoint_log
-from offset_sync.kafka.checkpoint_log import CheckpointLog
-from offset_sync.kafka.error_codes import NotAuthorizedError, TransientError
+from offset_sync.kafka import internal_logs
+from offset_sync.kafka.internal_logs import CheckpointLog
+from offset_sync.kafka.requests import NotAuthorizedError, TransientError
 
 TOPIC = "dc1.checkpoints.internal"
 
@@ -92,7 +92,7 @@ class Broker:
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
     found = Broker([0, 1, 2])
-    monkeypatch.setattr(checkpoint_log, "log_consumer", found.consumer)
+    monkeypatch.setattr(internal_logs, "log_consumer", found.consumer)
     return found
 
 
@@ -138,7 +138,7 @@ def test_what_came_in_time_is_read_and_the_rest_next_time(broker: Broker) -> Non
 
 
 def test_so_many_are_held_at_once_and_no_more(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint_log, "_MOST_AT_ONCE", 2)
+    monkeypatch.setattr(internal_logs, "_MOST_AT_ONCE", 2)
     log = log_of(broker)
     assert (offsets(log), log.is_at_end) == ([0, 1], False)
     assert (offsets(log), log.is_at_end) == ([2], True)

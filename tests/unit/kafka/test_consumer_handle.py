@@ -6,8 +6,7 @@ import threading
 
 import pytest
 
-from offset_sync.kafka.consumer_handle import ConsumerHandle
-from offset_sync.kafka.librdkafka import library
+from offset_sync.kafka.librdkafka import ConsumerHandle, library
 
 OPTIONS = {"bootstrap.servers": "127.0.0.1:1", "group.id": "unused"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from offset_sync.kafka.log_consumer import next_messages
+from offset_sync.kafka.log_reader import next_messages
 
 
 class Queue:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.error_codes import TransientError
-from offset_sync.kafka.partition_answer import Committed, PartitionAnswer
+from offset_sync.kafka.requests import Committed, PartitionAnswer, TransientError
 from offset_sync.model.values import TopicPartition
 
 NOBODY_LISTENS = {"bootstrap.servers": "127.0.0.1:9"}

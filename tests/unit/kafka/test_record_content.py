@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unittest.mock import MagicMock
 
-from offset_sync.kafka.record_reader import UNREADABLE_HEADERS, to_content
+from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, to_content
 from offset_sync.model.values import RecordContent
 
 

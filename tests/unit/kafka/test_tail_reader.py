@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from offset_sync.kafka import tail_reader
-from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.kafka.tail_reader import TailReader
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
