@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from builders.logs import log
 from fakes.reconciler_site import Site, config_of
-from offset_sync.cutover.decided_homes import DecidedHomes
+from offset_sync.cutover.homes import DecidedHomes
 from offset_sync.cutover.plan import Direction
 from offset_sync.state.group_homes import Move
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from builders.logs import log
 from fakes.clusters import MemoryEnds, MemoryIndex, MemoryTopic
-from offset_sync.cutover.index_backlog import IndexBacklog
+from offset_sync.cutover.live_clusters import IndexBacklog
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata

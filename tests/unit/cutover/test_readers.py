@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from offset_sync.cutover.readers import is_of_member, members_until
+from offset_sync.cutover.homes import is_of_member, members_until
 from offset_sync.tables.catalog import GROUP_EVENTS
 
 T = 1_800_000_000_000
