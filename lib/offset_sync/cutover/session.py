@@ -15,8 +15,8 @@ from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.fence import Fence
 from offset_sync.status.live_state import LiveState
+from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.sync.reconciliation import OffsetWriter
-from offset_sync.sync.target_writer import TargetWriter
 from offset_sync.sync.translation_history import TranslationHistory
 
 
