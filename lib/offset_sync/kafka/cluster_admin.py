@@ -182,15 +182,17 @@ class Coordinators:
         asked = bool(pending)
         ends_at = time.monotonic() + deadline * (1 - _PROOF_SHARE)
         patient_until = time.monotonic() + min(deadline / 3, _UNSTABLE_PATIENCE_S)
+        limits = Limits(ends_at, _REQUEST_S, self._in_flight)
         for _ in attempts(ends_at) if pending else ():
-            answers |= self._checked(self._client().read(pending, self._limits(ends_at)))
+            answers |= self._checked(self._client().read(pending, limits))
             is_patient = time.monotonic() < patient_until
             pending = [group for group in pending if is_worth_repeating(answers[group], is_patient)]
             if not pending:
                 break
         is_silent = asked and all(is_unreachable(answer) for answer in answers.values())
         if is_silent and not self._topics.is_answered(deadline * _PROOF_SHARE):
-            raise TransientError(self.alias, self._silence(deadline))
+            servers, complaint = self._options.get("bootstrap.servers"), self._last_complaint or "connected, but silent"
+            raise TransientError(self.alias, f"no answer within {deadline:g} s from {servers}: {complaint}")
         found = {group: self._to_committed(group, answer) for group, answer in answers.items()}
         return found | {group: self._group_error(group, reason) for group, reason in refused.items()}
 
@@ -215,8 +217,7 @@ class Coordinators:
             answer[group] = {_partition_of(each): invalid_write(each) for each in wanted}
             valid[group] = [each for each in wanted if invalid_write(each) is None]
         asked = {group: wanted for group, wanted in valid.items() if wanted}
-        ends_at = time.monotonic() + deadline
-        limits = replace(self._limits(ends_at), may_send=may_send)
+        limits = Limits(time.monotonic() + deadline, _REQUEST_S, self._in_flight, may_send)
         found = self._checked(self._client().write(asked, limits)) if asked else {}
         for group, written in found.items():
             errors = answer[group]
@@ -247,13 +248,6 @@ class Coordinators:
                     self._last_complaint = self._connected.handle.complaint()
                 self._connected = None
         return answers
-
-    def _silence(self, deadline: float) -> str:
-        complaint = self._last_complaint or "connected, but silent"
-        return f"no answer within {deadline:g} s from {self._options.get('bootstrap.servers')}: {complaint}"
-
-    def _limits(self, ends_at: float) -> Limits:
-        return Limits(ends_at, _REQUEST_S, self._in_flight)
 
     def _to_committed(self, group: str, answer: GroupAnswer) -> dict[TopicPartition, Committed] | ClusterError:
         if isinstance(answer, RequestFailure):

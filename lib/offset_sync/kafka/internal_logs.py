@@ -9,12 +9,11 @@ batches' headers), so the log of the coordinators of transactions is read from s
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Message
-from confluent_kafka import TopicPartition as ClientPartition
 
 from offset_sync.decode.cursor import DecodeError
 from offset_sync.decode.offset_records import decode_commit_key
@@ -25,7 +24,6 @@ from offset_sync.kafka.log_reader import (
     RangeReader,
     is_end_of_log,
     log_consumer,
-    next_messages,
     offset_of,
     read_logs,
     to_content,
@@ -43,7 +41,6 @@ _ENDS_S = 5.0
 _SILENCE_S = 2.0
 _MARGIN_MS = 60_000
 """A transaction is written down by its coordinator before its first record is; clocks of brokers differ."""
-_POLL_S = 0.2
 _MOST_COMMITS, _MOST_CHECKPOINTS = 5_000, 500
 _MOST_AT_ONCE = 100_000
 """So many checkpoints are held at once: a log may have many millions before it is compacted for the first time."""
@@ -133,14 +130,11 @@ class HeldCommitsReader:
         keys: set[GroupPartition] = set()
         since_ms: int | None = None
         try:
-            for chunk in self._uncommitted.read({place: OffsetRange(reach.stable, reach.high)}):
-                for _, record in chunk:
-                    since_ms = record.timestamp_ms if since_ms is None else since_ms
-                    with suppress(DecodeError):  # which sync_offsets puts into quarantine
-                        if record.key is not None and (key := decode_commit_key(record.key)) is not None:
-                            keys.add(GroupPartition(*key))
-                if time.monotonic() > ends_at:
-                    return None, since_ms
+            for record in self._records(self._uncommitted, {place: OffsetRange(reach.stable, reach.high)}, ends_at):
+                since_ms = record.timestamp_ms if since_ms is None else since_ms
+                with suppress(DecodeError):  # which sync_offsets puts into quarantine
+                    if record.key is not None and (key := decode_commit_key(record.key)) is not None:
+                        keys.add(GroupPartition(*key))
         except ClusterError:  # as where we may not read it
             return None, since_ms
         return frozenset(keys), since_ms
@@ -149,18 +143,24 @@ class HeldCommitsReader:
         """Return the transactions that are open in *place*, the oldest first; none where that cannot be told."""
         states: dict[str, TransactionState | None] = {}
         try:
-            for chunk in self._committed.read(self._log_since(since_ms - _MARGIN_MS)):
-                for _, record in chunk:
-                    if record.key is not None:
-                        state = decode_transaction(record.key, record.value) if record.value is not None else None
-                        states[decode_transactional_id(record.key)] = state
-                if time.monotonic() > ends_at:
-                    return ()
+            for record in self._records(self._committed, self._log_since(since_ms - _MARGIN_MS), ends_at):
+                if record.key is not None:
+                    state = decode_transaction(record.key, record.value) if record.value is not None else None
+                    states[decode_transactional_id(record.key)] = state
         except (ClusterError, DecodeError):
             return ()
         found = [each for each in states.values() if each is not None and tuple(place) in each.partitions]
         transactions = [OpenTransaction(each.transactional_id, each.producer_id, each.started_at_ms) for each in found]
         return tuple(sorted(transactions, key=lambda each: each.started_at_ms))
+
+    def _records(
+        self, reader: RangeReader, ranges: Mapping[TopicPartition, OffsetRange], ends_at: float
+    ) -> Iterator[RecordContent]:
+        """Yield the records of *ranges*; raises ClusterError where not all of them come by *ends_at*."""
+        for chunk in reader.read(ranges):
+            yield from (record for _, record in chunk)
+            if time.monotonic() > ends_at:
+                raise ClusterError(self._admin.alias, "not read in time")
 
     def _log_since(self, at_ms: int) -> dict[TopicPartition, OffsetRange]:
         """Return what the coordinators of transactions have written since; raises ClusterError."""
@@ -196,19 +196,22 @@ class CheckpointLog:
             return None
         self.is_at_end = False
         found: list[RecordContent] = []
+
+        def take(_: TopicPartition, message: Message) -> bool:
+            error = message.error()
+            if error is None:
+                found.append(to_content(message))
+            elif is_end_of_log(message):
+                self._next, self.is_at_end = max(offset_of(message), 0), True
+            elif error.name() in NOT_AUTHORIZED:
+                raise NotAuthorizedError(self._admin.alias, self.topic, "Read")
+            return self.is_at_end or len(found) >= _MOST_AT_ONCE
+
         wanted = {**_UNCOMMITTED, "queued.max.messages.kbytes": "16384"}
         with log_consumer(self._admin.alias, self._options, wanted) as consumer:
-            consumer.assign([ClientPartition(self.topic, 0, self._next)])
-            while time.monotonic() < ends_at and len(found) < _MOST_AT_ONCE:
-                for message in next_messages(consumer, _MOST_CHECKPOINTS, _POLL_S):
-                    error = message.error()
-                    if error is None:
-                        found.append(to_content(message))
-                    elif is_end_of_log(message):
-                        self._next, self.is_at_end = max(offset_of(message), 0), True
-                        return found
-                    elif error.name() in NOT_AUTHORIZED:
-                        raise NotAuthorizedError(self._admin.alias, self.topic, "Read")
+            read_logs(consumer, {TopicPartition(self.topic, 0): self._next}, take, ends_at, _MOST_CHECKPOINTS)
+        if self.is_at_end:
+            return found
         if not found:
             raise TransientError(self._admin.alias, f"topic {self.topic}: nothing is read within {deadline:g} s")
         self._next = found[-1].offset + 1

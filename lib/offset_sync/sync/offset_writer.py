@@ -7,11 +7,9 @@ long as nobody else has taken over.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import chain, groupby, islice
-from operator import itemgetter
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.kafka.cluster_admin import ClusterAdmin
@@ -101,10 +99,15 @@ def write_offsets(
     taken over: what was sent by then is for them to find.
     """
     by_key = _by_key(writes)
-    outcomes: dict[GroupPartition, WriteOutcome] = {}
+    by_group: dict[str, dict[GroupPartition, OffsetWrite]] = {}
+    for key in sorted(by_key):
+        by_group.setdefault(key.group_id, {})[key] = by_key[key]
+    groups, outcomes = list(by_group), dict[GroupPartition, WriteOutcome]()
     unreachable: ClusterError | None = None
-    for some in _by_groups(by_key, GROUPS_AT_ONCE):
-        batch = _Batch(admin, fence, dry_run, clock, pending={key: by_key[key] for key in some})
+    for first in range(0, len(groups), GROUPS_AT_ONCE):
+        some = [by_group[group] for group in groups[first : first + GROUPS_AT_ONCE]]
+        pending = {key: write for each in some for key, write in each.items()}
+        batch = _Batch(admin, fence, dry_run, clock, pending)
         if unreachable is None:
             unreachable = batch.run(clock.now() + deadline)
         outcomes |= batch.outcomes(str(unreachable or "the deadline passed"))
@@ -254,10 +257,3 @@ def _by_key(writes: Iterable[OffsetWrite]) -> dict[GroupPartition, OffsetWrite]:
             raise ValueError(f"two writes for group {write.group_id!a}, {write.topic}-{write.partition} in one batch")
         by_key[key] = write
     return by_key
-
-
-def _by_groups(keys: Iterable[GroupPartition], size: int) -> Iterator[list[GroupPartition]]:
-    """Yield the keys of *size* groups at a time, all keys of a group together."""
-    groups = (list(each) for _, each in groupby(sorted(keys), key=itemgetter(0)))
-    while some := list(islice(groups, size)):
-        yield list(chain.from_iterable(some))

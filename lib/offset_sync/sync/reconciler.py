@@ -8,7 +8,7 @@ takes long is left behind: what is not written yet stays due.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import replace
 from functools import partial
@@ -83,11 +83,11 @@ class Reconciler:
         come later, and what was brought meanwhile is reconciled in one go. A driver that dies before has it done by the
         first pass of the next one, which knows the commits from the history.
         """
-        return self._reconcile(ReconcileRequest(Selection.CHANGED, rows, (source,), batch_id), PATIENCE_S)
+        return self._reconcile((source,), ReconcileRequest(Selection.CHANGED, rows, batch_id), PATIENCE_S)
 
     def reconcile_keys(self, source: str, rows: KeyRows) -> list[str]:
         """Set the target to the answers to *rows* that *source* owns, for a person; return one line per failure."""
-        return self._reconcile(ReconcileRequest(Selection.DECIDED, rows, (source,)))
+        return self._reconcile((source,), ReconcileRequest(Selection.DECIDED, rows))
 
     def reconcile_all(self, *, is_first: bool = False) -> list[str]:
         """Reconcile every key that is not settled; return one line per failure.
@@ -95,7 +95,7 @@ class Reconciler:
         *is_first*: nothing is taken as settled and every target is read, whatever we believe stands there.
         """
         selection = Selection.EVERY if is_first else Selection.UNSETTLED
-        return self._reconcile(ReconcileRequest(selection, self._state.all_rows(), self._sources))
+        return self._reconcile(self._sources, ReconcileRequest(selection, self._state.all_rows()))
 
     def reconcile_waiting_for_index(self) -> list[str]:
         """Reconcile what waits for the index, where it has grown since the last call; return one line per failure.
@@ -108,23 +108,25 @@ class Reconciler:
             rows = [self._state.keys.keys_in(partition) for partition in grown]
         if not rows:
             return []
-        request = ReconcileRequest(Selection.WAITING, np.concatenate(rows), self._sources)
-        return self._reconcile(request, PATIENCE_S)
+        return self._reconcile(self._sources, ReconcileRequest(Selection.WAITING, np.concatenate(rows)), PATIENCE_S)
 
     def close(self) -> None:
         """Begin nothing more of what waits, and return when what is under way has ended."""
         for queue in self._queues.values():
             queue.close()
 
-    def _reconcile(self, request: ReconcileRequest, patience_s: float | None = None) -> list[str]:
+    def _reconcile(
+        self, sources: Collection[str], request: ReconcileRequest, patience_s: float | None = None
+    ) -> list[str]:
+        """Have each direction from *sources* do *request*; with a patience, wait so long, and for none that is late."""
         if len(request.rows) == 0:
             return []
         self._state.index.refresh()
         asked = []
         for (source, _), queue in self._queues.items():
-            if source in request.sources:
+            if source in sources:
                 was_late = queue.is_late and patience_s is not None
-                asked.append((queue, queue.submit(request.of(source)), was_late))
+                asked.append((queue, queue.submit(request), was_late))
         done, _ = wait([answer for _, answer, was_late in asked if not was_late], patience_s)
         for queue, answer, _ in asked:
             if answer not in done:
@@ -223,7 +225,7 @@ class Reconciler:
                 translated,
                 epoch=self._epochs(target, commits, answers, snapshot),
                 refresh_before_ms=self._refresh_before_ms(),
-                asks_everything=request.asks_everything,
+                asks_everything=request.selection in (Selection.EVERY, Selection.DECIDED),
                 is_decided=request.selection is Selection.DECIDED,
             )
 

@@ -38,25 +38,15 @@ class Selection(Enum):
 
 @dataclass(frozen=True)
 class ReconcileRequest:
-    """Reconcile *selection* of *rows* where one of *sources* owns them; *batch_id* is that of a micro-batch."""
+    """Reconcile *selection* of *rows* where the source of the direction owns them; *batch_id*: of a micro-batch."""
 
     selection: Selection
     rows: KeyRows
-    sources: Collection[str]
     batch_id: int | None = None
-
-    def of(self, source: str) -> ReconcileRequest:
-        """Return the part of it that concerns what *source* owns."""
-        return replace(self, sources=(source,))
 
     def joined(self, later: ReconcileRequest) -> ReconcileRequest:
         """Return one request for both, which are of the same kind; what comes of it counts as the later one's."""
         return replace(later, rows=np.union1d(self.rows, later.rows))
-
-    @property
-    def asks_everything(self) -> bool:
-        """True where every target is read, whatever we believe it holds."""
-        return self.selection in (Selection.EVERY, Selection.DECIDED)
 
 
 @dataclass(frozen=True)

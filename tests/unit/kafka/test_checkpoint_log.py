@@ -24,6 +24,12 @@ class Message:
     at: int
     failure: str | None = None
 
+    def topic(self) -> str:
+        return TOPIC
+
+    def partition(self) -> int:
+        return 0
+
     def offset(self) -> int:
         return self.at
 
@@ -73,6 +79,9 @@ class Broker:
         self.assigned.append(partition.offset)
         start = max(partition.offset, 0) if partition.offset <= self.end else 0  # auto.offset.reset
         self._left = [each for each in self.offsets or [] if each >= start]
+
+    def incremental_unassign(self, partitions: list[Any]) -> None:
+        pass
 
     @property
     def end(self) -> int:
