@@ -10,46 +10,14 @@ from typing import Any
 import pytest
 from confluent_kafka import OFFSET_BEGINNING
 
+from fakes.consumed import Message
 from offset_sync.kafka import internal_logs
 from offset_sync.kafka.internal_logs import CheckpointLog
 from offset_sync.kafka.requests import NotAuthorizedError, TransientError
+from offset_sync.model.values import TopicPartition
 
 TOPIC = "dc1.checkpoints.internal"
-
-
-@dataclass
-class Message:
-    """A record, or what librdkafka says in the place of one."""
-
-    at: int
-    failure: str | None = None
-
-    def topic(self) -> str:
-        return TOPIC
-
-    def partition(self) -> int:
-        return 0
-
-    def offset(self) -> int:
-        return self.at
-
-    def error(self) -> Any:
-        return self if self.failure else None
-
-    def name(self) -> str | None:
-        return self.failure
-
-    def key(self) -> bytes:
-        return b"key"
-
-    def value(self) -> bytes:
-        return b"%d" % self.at
-
-    def headers(self) -> None:
-        return None
-
-    def timestamp(self) -> tuple[int, int]:
-        return 1, 1_700_000_000_000
+PLACE = TopicPartition(TOPIC, 0)
 
 
 @dataclass
@@ -89,10 +57,10 @@ class Broker:
 
     def poll(self, seconds: float) -> Message | None:
         if self.failure:
-            return Message(-1001, self.failure)
+            return Message(PLACE, -1001, failure=self.failure)
         if len(self.offsets or []) - len(self._left) >= self.most:
             return None
-        return Message(self._left.pop(0)) if self._left else Message(self.end, "_PARTITION_EOF")
+        return Message(PLACE, self._left.pop(0)) if self._left else Message(PLACE, self.end, failure="_PARTITION_EOF")
 
     def consume(self, most: int, seconds: float) -> list[Message]:
         return []

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from typing import Any
-from unittest.mock import MagicMock
 
 import pytest
 
+from fakes.consumed import Message
 from offset_sync.config.mirror import NameRule
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.rule_names import RuleNames
@@ -61,8 +61,7 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     def read(_consumer: object, starts: dict[TopicPartition, int], take: Any, *_: object) -> None:
         found.append(dict(starts))
         for place, offset in starts.items():
-            message = {"error": None, "offset": offset, "timestamp": (1, 5), "key": None, "value": b"", "headers": []}
-            take(place, MagicMock(**{f"{name}.return_value": each for name, each in message.items()}))
+            take(place, Message(place, offset))
 
     def read_ranges(_self: object, _consumer: object, waiting: Any) -> Any:
         found.append(waiting)
@@ -98,7 +97,7 @@ def test_groups_are_read_and_written_by_the_clusters_names(heard: list[Any]) -> 
 def test_records_and_leaders_are_asked_for_by_the_clusters_names(heard: list[Any]) -> None:
     epochs = {INSIDE[0]: EpochChange(1, 2)}
     assert LeaderEpochs("dc1", {}, NAMES).ends(epochs) == {INSIDE[0]: ToldEnd(5)}
-    record = RecordContent(4, 5, None, b"", ())
+    record = RecordContent(4, 5, None, b"v", ())
     assert RecordReader("dc1", {}, NAMES).first_at({INSIDE[0]: 4}) == {INSIDE[0]: record}
     # Whoever cuts records into runs knows streams by itself, whoever has read them.
     read: list[Any] = list(RangeReader("dc1", {}, names=NAMES).read({INSIDE[0]: OffsetRange(1, 2)}))
