@@ -43,23 +43,20 @@ def open_cutover(
         raise OffsetSyncError(history.error)
 
 
-class _CutoverWriter:
-    """Commits with *writer*, forward also where sync_offsets has written since the tables were read.
+class _CutoverWriter(TargetWriter):
+    """Commits, forward also where sync_offsets has written since the tables were read.
 
     It may have died before it recorded that. Errs to leaving alone: what is ahead of the answer and not expected stays.
     """
 
-    def __init__(self, writer: OffsetWriter) -> None:
-        self._writer = writer
-
-    def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
+    def write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
         """Return one outcome per write, in order."""
-        return self._writer.write([replace(each, moves_forward=True) for each in writes])
+        return super().write([replace(each, moves_forward=True) for each in writes])
 
 
 def cutover_writer(config: Config, target: str, fence: Fence) -> OffsetWriter:
     """Return what commits at *target* as long as *fence* is open."""
-    writer = TargetWriter(
+    return _CutoverWriter(
         target,
         config.admin_options(target),
         config.sync.requests_in_flight,
@@ -68,4 +65,3 @@ def cutover_writer(config: Config, target: str, fence: Fence) -> OffsetWriter:
         fence=fence,
         names=config.names,
     )
-    return _CutoverWriter(writer)

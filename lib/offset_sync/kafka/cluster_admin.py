@@ -245,7 +245,7 @@ class Coordinators:
         if any(needs_new_client(answer) for answer in answers.values()):
             with self._lock:
                 if self._connected is not None:
-                    self._last_complaint = self._connected.handle.complaint()
+                    self._last_complaint = self._connected.complaint()
                 self._connected = None
         return answers
 

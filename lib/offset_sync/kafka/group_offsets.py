@@ -11,20 +11,24 @@ none may get as far as that in librdkafka, and a client with unanswered requests
 
 from __future__ import annotations
 
+import _thread
+import os
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from offset_sync.kafka.librdkafka import ConsumerHandle, elements, library, metadata_of, text
+from offset_sync.kafka.librdkafka import Library, elements, library, metadata_of, text
 from offset_sync.kafka.requests import LONGEST_S, MOVED_COORDINATOR, RETRIABLE, UNREACHABLE, UNSTABLE, PartitionAnswer
 from offset_sync.model.values import OffsetWrite, TopicPartition
 
 _LIST, _ALTER = "ListConsumerGroupOffsets", "AlterConsumerGroupOffsets"
 _ANY_OPERATION = 0
 _POLL_MS = 100
+_NO_CONSUMER_CLOSE = 0x8
 
 
 @dataclass(frozen=True)
@@ -57,11 +61,27 @@ class Limits:
 
 
 class GroupOffsets:
-    """Both operations over one client handle; threads may share it."""
+    """Both operations over one client, which is destroyed with its last user; threads may share it.
+
+    It is an ``rd_kafka_t`` of the consumer kind, which never subscribes, polls or commits. *options* are librdkafka's.
+    A ``group.id`` must be there for an ``rk_cgrp`` (librdkafka.py); it is only looked up.
+    """
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self._library = library()
-        self.handle = ConsumerHandle(options)
+        self._library, self._complaint = library(), ""
+        self._client = self._library.open_consumer(options)
+        # At the end of the process nothing is left to destroy it for.
+        weakref.finalize(self, _destroy, self._library, self._client, os.getpid()).atexit = False
+
+    def complaint(self) -> str:
+        """Return what last went wrong between client and brokers ("Connection refused"), "" when nothing did."""
+        queue = self._library.queue_get_main(self._client)
+        while event := self._library.queue_poll(queue, 0):
+            if self._library.event_error(event):
+                self._complaint = text(self._library.event_error_string(event))
+            self._library.event_destroy(event)
+        self._library.queue_destroy(queue)
+        return self._complaint
 
     def read(self, groups: Iterable[str], limits: Limits) -> dict[str, GroupAnswer]:
         """Return all committed offsets; one with a transaction pending on it has the error UNSTABLE_OFFSET_COMMIT."""
@@ -106,7 +126,7 @@ class GroupOffsets:
             partitions = bound.topic_partition_list_new(len(rows))
             for row in rows:
                 bound.add_partition(partitions, *row)
-        bound.ask(operation, self.handle.pointer, group, partitions, options, queue)
+        bound.ask(operation, self._client, group, partitions, options, queue)
         if partitions is not None:  # the request had its own copy
             bound.topic_partition_list_destroy(partitions)
 
@@ -147,9 +167,9 @@ class GroupOffsets:
     @contextmanager
     def _opened(self, operation: str) -> Iterator[tuple[int, int]]:
         """Yield pointers to a queue for the answers and to the options of the requests."""
-        bound, handle = self._library, self.handle.pointer
-        options = bound.AdminOptions_new(handle, _ANY_OPERATION)
-        queue = bound.queue_new(handle)
+        bound, client = self._library, self._client
+        options = bound.AdminOptions_new(client, _ANY_OPERATION)
+        queue = bound.queue_new(client)
         try:
             bound.AdminOptions_set_request_timeout(options, round(LONGEST_S * 1000), None, 0)
             if operation == _LIST:
@@ -159,6 +179,16 @@ class GroupOffsets:
         finally:  # answers that come later are dropped by librdkafka
             bound.queue_destroy(queue)
             bound.AdminOptions_destroy(options)
+
+
+def _destroy(bound: Library, pointer: int, owner: int) -> None:
+    """Let librdkafka take a client down, and wait for nothing.
+
+    After a broker was away and came back that may never end (librdkafka issue 4674), and whoever drops a client holds
+    a lock. A thread of threading would not do: its start takes locks, and this may be called in the middle of anything.
+    """
+    if os.getpid() == owner:  # a forked child has the memory but not the threads: destroying would wait for ever
+        _thread.start_new_thread(bound.destroy_flags, (pointer, _NO_CONSUMER_CLOSE))
 
 
 def errors_by_partition(partitions: Iterable[TopicPartition], answer: GroupAnswer) -> Errors:

@@ -6,7 +6,8 @@ import threading
 
 import pytest
 
-from offset_sync.kafka.librdkafka import ConsumerHandle, library
+from offset_sync.kafka.group_offsets import GroupOffsets
+from offset_sync.kafka.librdkafka import library
 
 OPTIONS = {"bootstrap.servers": "127.0.0.1:1", "group.id": "unused"}
 
@@ -20,8 +21,8 @@ def test_whoever_drops_a_client_does_not_wait_for_its_end(monkeypatch: pytest.Mo
         has_ended.set()
 
     monkeypatch.setattr(library(), "destroy_flags", destroy_when_it_may)
-    handle = ConsumerHandle(OPTIONS)
-    del handle
+    client = GroupOffsets(OPTIONS)
+    del client
     assert not has_ended.is_set()
     may_end.set()
     assert has_ended.wait(60)
