@@ -211,6 +211,7 @@ class SyncJob:
         if not self._is_ready.is_set():
             logger.info("%s", self._summary.caught_up())
             self._is_ready.set()
+            self._lease.may_have_written = False  # whoever begins anew in this process has no driver before it
 
     def _note_read(self, aliases: Collection[str]) -> None:
         """Note whose logs of commits are read to their ends; while others are not, not every commit counts."""
