@@ -9,7 +9,7 @@ from mirrormaker_judge import GROUPS, Answers, Commit
 from mirrormaker_properties import SOURCE, TARGET
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.error_codes import TransientError
+from offset_sync.kafka.requests import TransientError
 from offset_sync.model.errors import ClusterError, OffsetSyncError
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync_demo.kafka.clients import Endpoint, Partition

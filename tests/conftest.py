@@ -1,4 +1,4 @@
-"""For all tests: random order, stories that are told in order all the same, hypothesis in no hurry, and tables.
+"""For all tests: random order, stories that are told in order all the same, hypothesis in no hurry, locks, and tables.
 
 Files, and the tests of each, come in random order; pytest prints the seed, and ``--randomly-seed=…`` with it repeats
 the order. So no test may lean on one before it. The exception are files whose tests live through something
@@ -10,13 +10,17 @@ from __future__ import annotations
 import itertools
 import shutil
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from offset_sync.tables.store import TableStore
+from tools.lock_order import LockOrder
 
+_LOCKS = LockOrder()
+_LOCKS.watch()
 # How long an example takes says how busy the machine is, not whether the code is right. Pytest's timeout ends a hang.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
@@ -56,6 +60,17 @@ def _tell_in_order(items: list[pytest.Item]) -> None:
         told = sorted((items[place] for place in of_file), key=lambda item: item.stash[_AS_WRITTEN])
         for place, item in zip(of_file, told):
             items[place] = item
+
+
+@pytest.fixture(autouse=True)
+def locks_are_taken_in_order(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test in which a lock is taken against the order of docs/design/threads.md.
+
+    A simulation has several processes in one thread, and what one of them holds is nothing to the others.
+    """
+    yield
+    wrong = _LOCKS.take_wrong()
+    assert "simulation" in request.path.parts or not wrong
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from broker.secured_clusters import SecuredClusters, start_secured_clusters
-from offset_sync.sync import target_writer
+from offset_sync.sync import offset_writer
 from offset_sync_demo.kafka.broker_files import BrokerPartsMissing, find_jars, find_java
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters, start_clusters
 
@@ -71,7 +71,7 @@ def spark_environment(broker_parts: None) -> Iterator[None]:
 def _no_clients_of_others() -> Iterator[None]:
     """A process keeps the clients of its targets for the next task; here each test has other targets."""
     yield
-    target_writer._client.cache_clear()
+    offset_writer._client.cache_clear()
 
 
 @pytest.fixture

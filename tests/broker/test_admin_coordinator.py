@@ -12,9 +12,9 @@ import pytest
 from confluent_kafka import cimpl
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.error_codes import TransientError
-from offset_sync.kafka.group_offset_requests import GroupOffsets, Limits, RequestFailure
+from offset_sync.kafka.group_offsets import GroupOffsets, Limits, RequestFailure
 from offset_sync.kafka.librdkafka import library
+from offset_sync.kafka.requests import TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
 from offset_sync.state.fence import OpenFence

@@ -12,8 +12,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import NewTopic
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.error_codes import TransientError
-from offset_sync.kafka.partition_answer import Committed
+from offset_sync.kafka.requests import Committed, TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster

@@ -15,8 +15,7 @@ import time
 import pytest
 
 from broker.crafted_logs import create_topics
-from offset_sync.kafka.log_offsets import LATEST, LogOffsets
-from offset_sync.kafka.topic_requests import TopicRequests
+from offset_sync.kafka.topic_requests import LATEST, TopicRequests
 from offset_sync.model.values import TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
@@ -50,11 +49,11 @@ def ask(servers: str, topic: str) -> None:
     counts, until = {True: 0, False: 0}, time.monotonic() + ASKING_S
 
     def repeat() -> None:
-        offsets = LogOffsets(TopicRequests("dc1", {"bootstrap.servers": servers}))
+        requests = TopicRequests("dc1", {"bootstrap.servers": servers})
         for deadline in itertools.cycle(DEADLINES_S):
             if time.monotonic() > until:
                 return
-            found = offsets.read(led_by_1, LATEST, time.monotonic() + deadline)
+            found = requests.offsets(led_by_1, LATEST, time.monotonic() + deadline)
             counts[len(found) == PARTITIONS] += 1
 
     threads = [threading.Thread(target=repeat) for _ in range(4)]

@@ -15,8 +15,8 @@ from broker.installation import Installation, install, until
 from broker.other_groups import share_consumer, streams_application
 from offset_sync.config import load_config
 from offset_sync.ingest.group_activity import GroupActivity, open_group_activity
-from offset_sync.kafka.error_codes import ACTIVE_GROUP
 from offset_sync.kafka.group_members import GroupStates
+from offset_sync.kafka.requests import ACTIVE_GROUP
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync.state.commit_log_lives import CommitLogLives

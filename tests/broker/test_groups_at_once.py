@@ -13,7 +13,7 @@ from broker.committed_offsets import commit
 from broker.crafted_logs import create_topics
 from fakes.clock import HandClock
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.partition_answer import Committed
+from offset_sync.kafka.requests import Committed
 from offset_sync.model.values import TopicPartition
 from offset_sync.spark.jvm import start_jvm
 from offset_sync.sync.groups_at_once import WORTH_IT, GroupsAtOnce

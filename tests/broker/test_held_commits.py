@@ -20,7 +20,7 @@ from offset_sync.config import load_config
 from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.held_commits import HeldCommitsReader
+from offset_sync.kafka.internal_logs import HeldCommitsReader
 from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, TopicPartition
 from offset_sync.state.coordinators import coordinator_partition
 from offset_sync_demo.kafka.broker_files import java_command

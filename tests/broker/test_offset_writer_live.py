@@ -12,7 +12,7 @@ from confluent_kafka import Consumer
 from confluent_kafka.admin import NewTopic
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.partition_answer import Committed
+from offset_sync.kafka.requests import Committed
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
 from offset_sync.state.fence import OpenFence
 from offset_sync.sync.offset_writer import write_offsets

@@ -10,7 +10,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient
 
 from broker.crafted_logs import create_topics, wait_for_ends, write_log
-from offset_sync.kafka.record_reader import RecordReader
+from offset_sync.kafka.log_reader import RecordReader
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster

@@ -13,7 +13,7 @@ import pytest
 from broker.crafted_logs import Clusters
 from broker.performer import Performer
 from broker.stage import MODES, SILENCE, SYNC, Case, Pause, Stage
-from offset_sync.kafka.partition_answer import Committed
+from offset_sync.kafka.requests import Committed
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(1200)]
 

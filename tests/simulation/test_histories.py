@@ -10,7 +10,7 @@ from simulation.one_thread import without_threads
 from simulation.shape import Shape
 from simulation.shrink import failure
 
-ORDERS = TopicPartition("orders", 0)
+ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 pytestmark = [pytest.mark.no_cover]
 
 MOVED_BACK: list[Action] = [
@@ -60,10 +60,23 @@ READ_AND_NOT_WRITTEN_DOWN: list[Action] = [
     ("poll", "g0", ORDERS, 3),
     ("commit", "g0", ORDERS, 2),
 ]
+WRITTEN_BEFORE_ANYTHING_WAS_INDEXED: list[Action] = [
+    ("sync", "X", 10, None),
+    ("produce", "Y", OTHER, 0.7),
+    ("reset", "g1", "Y", OTHER, 0.7),
+    ("sync", "Y", 50, None),
+    ("start", "g1", "Y"),
+    ("crash", "X", OTHER, 0.6),  # after its commit, before it was recorded
+    ("commit", "g1", ORDERS, 1),
+]
 HISTORIES = {
     "72000599: of moves that are noticed late the last one counts": ("skewed,moves", MOVED_BACK),
     "72000599: ... also for who starts later": ("skewed,moves,crash", MOVED_BACK_AND_READING),
     "715964295: what is committed in another life of the log counts": ("shrink,crash", LOG_OF_COMMITS_BEGINS_ANEW),
+    "260126217: what a dead driver has left at the end of the index is ours": (
+        "unreadable",
+        WRITTEN_BEFORE_ANYTHING_WAS_INDEXED,
+    ),
     "7431: what is read again is not in the index": ("set_back,cut_grows,drop", READ_AND_NOT_WRITTEN_DOWN),
 }
 
@@ -72,6 +85,7 @@ HISTORIES = {
 def test_a_history_keeps_the_promise(name: str) -> None:
     faults, actions = HISTORIES[name]
     routes, skew_ms = (("X", "Y"), ("Y", "X")), (40_000_000, 3_600_000) if "skewed" in faults else (0, 0)
-    shape = Shape(("X", "Y"), routes, (ORDERS,), ("g0", "g1"), skew_ms, frozenset(faults.split(",")), 4_000)
+    places, silence_ms = ((ORDERS, OTHER), 0) if actions is WRITTEN_BEFORE_ANYTHING_WAS_INDEXED else ((ORDERS,), 4_000)
+    shape = Shape(("X", "Y"), routes, places, ("g0", "g1"), skew_ms, frozenset(faults.split(",")), silence_ms)
     with without_threads():
         assert failure(shape, actions) is None

@@ -33,7 +33,7 @@ from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.fence import OpenFence
 from offset_sync.sync.distributed_writer import DistributedWriter
-from offset_sync.sync.target_writer import TargetWriter
+from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS, QUARANTINE, RECORD_RUNS
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.task_files import write_by_tasks

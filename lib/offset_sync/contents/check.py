@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from offset_sync.config import Config, Mirror
-from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.kafka.tail_reader import Pair, SeenLogs, TailRecord
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level, Lines

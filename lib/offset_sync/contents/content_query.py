@@ -46,8 +46,7 @@ from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.range_reader import Chunk, OffsetRange
-from offset_sync.kafka.topic_names import open_ranges
+from offset_sync.kafka.log_reader import Chunk, OffsetRange, RangeReader
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state import failpoints
@@ -183,7 +182,7 @@ class ContentQuery:
             options |= {"isolation.level": "read_uncommitted"}
         self._options = _UNCOMMITTED if kind.are_originals else NO_OPTIONS
         rows = ContentRows(parts.spark, config.mirror.keeps)
-        self._again = SecondReader(admin.alias, open_ranges(admin.alias, options, config.names), rows)
+        self._again = SecondReader(admin.alias, RangeReader(admin.alias, options, names=config.names), rows)
         self._failing = FailingBatches(admin.alias, self._again)
         self._wanted = partial(is_wanted, config, admin.alias, kind.are_originals)
 

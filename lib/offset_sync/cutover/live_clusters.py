@@ -1,4 +1,4 @@
-"""The two clusters of a move and the tables about them, as :class:`CutoverClusters` asks for."""
+"""The two clusters of a move and the tables about them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from offset_sync.config import Config
-from offset_sync.cutover.decided_homes import DecidedHomes
-from offset_sync.cutover.index_backlog import IndexBacklog
+from offset_sync.cutover.homes import COLUMNS, DecidedHomes, is_of_member, members_until
 from offset_sync.cutover.plan import Committed, Direction, PartitionStatus, Reader
-from offset_sync.cutover.readers import COLUMNS, is_of_member, members_until
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import (
     ABSENT,
+    ClusterPartition,
     GroupPartition,
     OffsetWrite,
     Outcome,
@@ -27,8 +26,9 @@ from offset_sync.state.clock_offset import system_now_ms
 from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.home import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
+from offset_sync.state.snapshot import Index, frontier
 from offset_sync.status.assessment import Rows
-from offset_sync.status.cluster_queries import HeldOffsets
+from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets
 from offset_sync.status.group_homes import clusters_by_group
 from offset_sync.status.job_progress import JobProgress
 from offset_sync.status.live_state import LiveState
@@ -39,6 +39,20 @@ from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD
 from offset_sync.translate.replication_gap import joined, replication_gaps
+
+_AS_IN_STATUS = (
+    "group_id",
+    "reason",
+    "source_offset",
+    "wanted_offset",
+    "target_offset",
+    "duplicates",
+    "lost",
+    "not_mirrored",
+    "duplicates_at_most",
+    "elsewhere",
+    "uncommitted",
+)
 
 
 class LiveClusters:
@@ -157,9 +171,8 @@ class LiveClusters:
         return {group_id: homes for group_id, homes in others.items() if homes}
 
     def held_back(self, groups: Collection[str]) -> dict[str, str]:
-        """Return, per group, which open transaction holds back commits of it at either cluster."""
-        with self._state.lock:
-            keys = [self._state.offsets.keys[key] for key in self._included_keys(groups).tolist()]
+        """Return, per group, which open transaction held back commits of it, when the statuses were asked for."""
+        keys = self._keys(groups)
         reasons = self._live.progress.held_back((self._source, self._target), keys)
         return {key.group_id: str(reason) for key, reason in zip(keys, reasons, strict=True) if reason is not None}
 
@@ -168,12 +181,19 @@ class LiveClusters:
         is_included = [self._config.is_topic_included(offsets.keys[key][1]) for key in keys.tolist()]
         return keys[np.array(is_included, np.bool_)]
 
+    def _keys(self, groups: Collection[str]) -> list[GroupPartition]:
+        with self._state.lock:
+            return [self._state.offsets.keys[key] for key in self._included_keys(groups).tolist()]
+
     def forget_ends(self) -> None:
-        """Ask again where the logs end."""
+        """Let :meth:`unread` ask anew where the logs end; between two calls it counts up to the same ends."""
         self._backlog.forget_ends()
 
     def unread(self, groups: Collection[str]) -> dict[str, int]:
-        """Return what the jobs have not read yet: commits of the groups, and records up to the ends first asked for."""
+        """Return what the jobs have not read yet, by what it is: commits, and records of the groups' partitions.
+
+        Records up to the ends that the logs had when they were first asked for: under load there is always one more.
+        """
         held = self._live.ask(groups)  # first: what is not captured of it is counted by what is read after it
         progress = self._live.refresh(system_now_ms())
         self._state.index.refresh()
@@ -181,7 +201,7 @@ class LiveClusters:
             rows = self._included_keys(groups)
             keys = [self._state.offsets.keys[row] for row in rows.tolist()]
         unread = self._unread_commits(rows, keys, held, progress)
-        partitions = {TopicPartition(topic, partition) for _, topic, partition in keys}
+        partitions = {key.topic_partition for key in keys}
         for alias in (self._source, self._target):
             unread |= self._backlog.unread(alias, partitions)
         return unread
@@ -287,13 +307,46 @@ class LiveClusters:
 
     def _cuts_of_target(self, groups: Collection[str]) -> dict[TopicPartition, int]:
         """Return from where on logs of the target have other records than the index, or none; 0: nobody can tell."""
-        with self._state.lock:
-            keys = [self._state.offsets.keys[key] for key in self._included_keys(groups).tolist()]
-        partitions = {TopicPartition(topic, partition) for _, topic, partition in keys}
+        partitions = {key.topic_partition for key in self._keys(groups)}
         said = self._live.clusters.fetch([self._target], partitions)[self._target]
         if isinstance(said, ClusterError):
             return {}
         return {each: said.ended[each].end if each in said.ended else 0 for each in said.cut}
+
+
+class IndexBacklog:
+    """Counts what *index* has not read of the logs of *clusters*, up to the ends that they had when first asked.
+
+    Ends are asked once, until they are forgotten: under load a log always has one record more, so a wait for the
+    present end would never be over.
+    """
+
+    def __init__(self, clusters: ClusterQueries, index: Index) -> None:
+        self._clusters, self._index = clusters, index
+        self._ends: dict[ClusterPartition, int] = {}
+
+    def forget_ends(self) -> None:
+        """Ask again where the logs end."""
+        self._ends.clear()
+
+    def unread(self, alias: str, partitions: Collection[TopicPartition]) -> dict[str, int]:
+        """Count records below the known ends, and partitions without a leader or the right to describe them."""
+        logs = [ClusterPartition(alias, *each) for each in partitions]
+        unasked = [log.topic_partition for log in logs if log not in self._ends]
+        if unasked:
+            metadata = self._clusters.fetch([alias], unasked)[alias]
+            if isinstance(metadata, ClusterError):
+                return {f"partitions of {alias}, which does not answer": len(unasked)}
+            for each in unasked:
+                end = metadata.log_end(each)
+                if end is not None:
+                    self._ends[ClusterPartition(alias, *each)] = end
+        known = [log for log in logs if log in self._ends]
+        lacking = (self._ends[log] - frontier(self._index, alias, log.topic_partition) for log in known)
+        return {
+            f"records of {alias} to index": sum(max(0, count) for count in lacking),
+            f"partitions of {alias} whose end is unknown": len(logs) - len(known),
+        }
 
 
 def to_statuses(rows: Rows, source: str, target: str) -> Iterable[PartitionStatus]:
@@ -301,20 +354,10 @@ def to_statuses(rows: Rows, source: str, target: str) -> Iterable[PartitionStatu
     for row in (dict(zip(rows, values, strict=True)) for values in zip(*rows.values(), strict=True)):
         if (row["source_cluster"], row["target_cluster"]) == (source, target):
             yield PartitionStatus(
-                group_id=row["group_id"],
                 topic_partition=TopicPartition(row["stream"], row["partition"]),
                 status=Status.of(row["status"]),
-                reason=row["reason"],
                 state=State[row["state"]],
-                source_offset=row["source_offset"],
-                wanted_offset=row["wanted_offset"],
-                target_offset=row["target_offset"],
-                duplicates=row["duplicates"],
-                lost=row["lost"],
-                not_mirrored=row["not_mirrored"],
-                duplicates_at_most=row["duplicates_at_most"],
-                elsewhere=row["elsewhere"],
-                uncommitted=row["uncommitted"],
+                **{name: row[name] for name in _AS_IN_STATUS},
                 contest=row["reason"] if row["state"] == State.COMMITTED_AT_BOTH.name else None,
             )
 

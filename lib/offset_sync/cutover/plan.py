@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from offset_sync.config.stream_names import Names
-from offset_sync.model.errors import ClusterError
+from offset_sync.config.stream_names import SAME_NAMES, Names
+from offset_sync.model.text import visible
 from offset_sync.model.values import Outcome, State, Status, TopicPartition
 from offset_sync.status.verdict import Verdict, verdicts
 from offset_sync.tables.catalog import SYNC_STATUS
+
+_MOVES = {
+    Verdict.BLOCKED: Text("no", "red"),
+    Verdict.UNKNOWN: Text("by apply", "yellow"),
+    Verdict.AT_COST: Text("at cost", "yellow"),
+    Verdict.NOW: Text("yes", "green"),
+}
 
 
 class Direction(NamedTuple):
@@ -187,57 +197,49 @@ def _rows(partitions: Sequence[PartitionStatus], is_activity_known: bool) -> pa.
     return pa.table({name: pa.array(values, types.field(name).type) for name, values in columns.items()})
 
 
-class CutoverClusters(Protocol):
-    """The two clusters and the tables, as :class:`LiveClusters` offers them."""
-
-    def active_groups(self, alias: str, groups: Collection[str]) -> Collection[str] | ClusterError:
-        """Return those of *groups*, and maybe others, that have members at a cluster now."""
-
-    def partition_statuses(self, groups: Collection[str]) -> Mapping[str, list[PartitionStatus]]:
-        """Return, per group, the status of the partitions whose newest commit is the source's."""
-
-    def owned_elsewhere(self, groups: Collection[str]) -> Mapping[str, list[str]]:
-        """Return, per group, the clusters that hold its newest commit of some partition and are not the source."""
-
-    def readers(self, groups: Collection[str]) -> Mapping[str, Reader]:
-        """Return, per group, its newest commit at the source; nothing of a group without one."""
-
-    def share_groups(self) -> Collection[str]:
-        """Return the share groups of either cluster, which have acknowledgements and no offsets."""
-
-    def commit_starts(self, groups: Mapping[str, Mapping[str, Sequence[int]]]) -> list[Committed]:
-        """Commit, at the target, where its logs start, of partitions by stream that have no offset of a group there."""
-
-    def committed_streams(self, groups: Collection[str]) -> Mapping[str, Mapping[str, bool]]:
-        """Return, per group, the streams it has itself committed at either cluster, and whether at the target."""
-
-    def held_back(self, groups: Collection[str]) -> Mapping[str, str]:
-        """Return, per group, which open transaction holds back commits of it, when the statuses were asked for."""
-
-    def forget_ends(self) -> None:
-        """Let :meth:`unread` ask anew where the logs end; between two calls it counts up to the same ends."""
-
-    def unread(self, groups: Collection[str]) -> Mapping[str, int]:
-        """Return what the jobs have not read yet, by what it is: commits, and records of the groups' partitions.
-
-        Records up to the ends that the logs had when they were first asked for: under load there is always one more.
-        """
-
-    def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
-        """Translate the groups' newest commits and commit the answers at the target."""
-
-    def committed_at_target(self, groups: Collection[str]) -> Mapping[str, Mapping[TopicPartition, int] | ClusterError]:
-        """Return what the target itself says that it holds."""
-
-    def never_mirrored(self, groups: Collection[str]) -> Mapping[str, list[str]]:
-        """Return, per group, which of its unread records the target does not have, as offsets per origin."""
+def print_plan(plans: Sequence[GroupPlan], direction: Direction, console: Console, names: Names = SAME_NAMES) -> None:
+    """Print one line per group, and below them why some may not be moved, and to what they subscribe at the target."""
+    title = f"{visible(direction.source)} → {visible(direction.target)}"
+    table = Table(box=None, pad_edge=False, title=title, title_justify="left")
+    for name in ("group", "members at", "partitions", "repeats", "lost", "move"):
+        table.add_column(name, justify="right" if name in ("partitions", "repeats", "lost") else "left")
+    for plan in plans:
+        table.add_row(
+            Text(visible(plan.group_id), overflow="fold"),
+            _members_at(plan, direction),
+            f"{len(plan.partitions):,}",
+            f"{plan.duplicates:,}",
+            f"{plan.lost:,}",
+            _MOVES[plan.verdict],
+        )
+    console.print(table)
+    for plan in plans:
+        for reason in [*plan.blocking, *plan.notes]:
+            console.print(Text(f"{visible(plan.group_id)}: {visible(reason)}"), soft_wrap=True)
+    if not names.is_same:
+        _print_subscriptions(plans, direction.target, console, names)
+    console.print(
+        Text("\nrepeats: records it would read again; lost: unread ones that are not at the target (yet)", "dim")
+    )
+    console.print(Text("move: yes: as it is now; by apply: once apply has committed; at cost: as shown", "dim"))
 
 
-class CutoverJournal(Protocol):
-    """Keeps what is done, as :class:`TableJournal` does."""
+def _print_subscriptions(plans: Sequence[GroupPlan], target: str, console: Console, names: Names) -> None:
+    """Print under which names each group goes on, and which of them it has never had a commit of its own for."""
+    for plan in plans:
+        topics = plan.subscriptions(names, target)
+        if not plan.partitions or not topics:  # nothing of it is to be moved
+            continue
+        subscribes = f"{visible(plan.group_id)} subscribes at {visible(target)} to: {', '.join(map(visible, topics))}"
+        console.print(Text(subscribes), soft_wrap=True)
+        if fresh := [visible(topic) for topic, is_known in topics.items() if not is_known]:
+            text = f"  it has never committed {', '.join(fresh)} there itself: see that it subscribes"
+            console.print(Text(text, "yellow"), soft_wrap=True)
 
-    def record(self, steps: Sequence[CutoverStep]) -> None:
-        """Write steps down for good."""
 
-    def say(self, text: str) -> None:
-        """Tell the person who runs the command."""
+def _members_at(plan: GroupPlan, direction: Direction) -> str:
+    """Return the clusters where the group has members, with a question mark where it may have some."""
+    suffix = {Activity.ACTIVE: "", Activity.UNKNOWN: "?"}
+    known = zip(direction, (plan.at_source, plan.at_target), strict=True)
+    clusters = [f"{visible(alias)}{suffix[activity]}" for alias, activity in known if activity in suffix]
+    return ", ".join(clusters) or "nowhere"

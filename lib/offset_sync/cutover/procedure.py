@@ -11,11 +11,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
+from offset_sync.cutover.journal import (
+    TableJournal,
+    check_step,
+    commit_step,
+    home_step,
+    read_back_step,
+    verify_step,
+)
+from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import (
     Activity,
     Committed,
-    CutoverClusters,
-    CutoverJournal,
     CutoverStep,
     Direction,
     GroupPlan,
@@ -25,8 +32,7 @@ from offset_sync.cutover.plan import (
     Result,
     Step,
 )
-from offset_sync.cutover.steps import check_step, commit_step, home_step, read_back_step, verify_step
-from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
+from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Outcome, Status, TopicPartition
 from offset_sync.status.format import to_duration
@@ -57,8 +63,8 @@ class CutoverProcedure:
     def __init__(
         self,
         direction: Direction,
-        clusters: CutoverClusters,
-        journal: CutoverJournal,
+        clusters: LiveClusters,
+        journal: TableJournal,
         clock: Clock = SYSTEM_CLOCK,
         names: Names = SAME_NAMES,
         options: Options = NO_OPTIONS,

@@ -2,79 +2,22 @@
 
 from __future__ import annotations
 
-import getpass
-import socket
-import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timezone
-
-import pyarrow as pa
 
 from offset_sync.config import Config
-from offset_sync.config.stream_names import SAME_NAMES, Names
+from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.live_clusters import LiveClusters
-from offset_sync.cutover.plan import CutoverStep, Direction, Mode
+from offset_sync.cutover.plan import Direction
 from offset_sync.cutover.procedure import NO_OPTIONS, CutoverProcedure, Options
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.fence import Fence
 from offset_sync.status.live_state import LiveState
+from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.sync.reconciliation import OffsetWriter
-from offset_sync.sync.target_writer import TargetWriter
 from offset_sync.sync.translation_history import TranslationHistory
-from offset_sync.tables.catalog import CUTOVERS
-from offset_sync.tables.store import TableStore
-
-
-class TableJournal:
-    """Appends steps to the table cutovers, each with who moves groups and where; *say* tells that person.
-
-    Steps have streams, and rows what *names* say that they are called.
-    """
-
-    def __init__(
-        self,
-        tables: TableStore,
-        direction: Direction,
-        mode: Mode,
-        say: Callable[[str], None],
-        names: Names = SAME_NAMES,
-    ) -> None:
-        self._tables, self.say = tables, say
-        self._direction, self._names = direction, names
-        self._same_in_all = {
-            "cutover_id": uuid.uuid4().hex[:12],
-            "who": f"{getpass.getuser()}@{socket.gethostname()}",
-            "mode": mode.value,
-            "source_cluster": direction.source,
-            "target_cluster": direction.target,
-        }
-
-    def record(self, steps: Sequence[CutoverStep]) -> None:
-        """Append *steps*, which happened now."""
-        now = datetime.now(timezone.utc)
-        rows = [{**self._same_in_all, "at": now, **self._to_row(step)} for step in steps]
-        self._tables.append(CUTOVERS, pa.Table.from_pylist(rows, CUTOVERS.arrow_schema))
-
-    def _to_row(self, step: CutoverStep) -> dict[str, object]:
-        place, (source, target) = step.topic_partition, self._direction
-        stream = place.topic if place else step.stream
-        return {
-            "step": step.step.value,
-            "result": step.result.value,
-            "group_id": step.group_id,
-            "topic": self._names.outside(source, stream) if stream else None,
-            "partition": place.partition if place else None,
-            "source_offset": step.source_offset,
-            "target_offset": step.target_offset,
-            "duplicates": step.duplicates,
-            "lost": step.lost,
-            "detail": step.detail,
-            "stream": stream,
-            "target_topic": self._names.topic(target, stream) if stream else None,
-        }
 
 
 @contextmanager
@@ -100,23 +43,20 @@ def open_cutover(
         raise OffsetSyncError(history.error)
 
 
-class _CutoverWriter:
-    """Commits with *writer*, forward also where sync_offsets has written since the tables were read.
+class _CutoverWriter(TargetWriter):
+    """Commits, forward also where sync_offsets has written since the tables were read.
 
     It may have died before it recorded that. Errs to leaving alone: what is ahead of the answer and not expected stays.
     """
 
-    def __init__(self, writer: OffsetWriter) -> None:
-        self._writer = writer
-
-    def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
+    def write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
         """Return one outcome per write, in order."""
-        return self._writer.write([replace(each, moves_forward=True) for each in writes])
+        return super().write([replace(each, moves_forward=True) for each in writes])
 
 
 def cutover_writer(config: Config, target: str, fence: Fence) -> OffsetWriter:
     """Return what commits at *target* as long as *fence* is open."""
-    writer = TargetWriter(
+    return _CutoverWriter(
         target,
         config.admin_options(target),
         config.sync.requests_in_flight,
@@ -125,4 +65,3 @@ def cutover_writer(config: Config, target: str, fence: Fence) -> OffsetWriter:
         fence=fence,
         names=config.names,
     )
-    return _CutoverWriter(writer)

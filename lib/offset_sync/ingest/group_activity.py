@@ -28,9 +28,9 @@ from offset_sync.ingest.commit_batch import (
     to_batch,
 )
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.commit_log import CommitLogReader, LogRecords
 from offset_sync.kafka.group_members import GroupStates
-from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.internal_logs import CommitLogReader, LogRecords
+from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
 from offset_sync.state.commit_log_lives import CommitLogLives

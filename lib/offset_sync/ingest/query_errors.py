@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from offset_sync.kafka.error_codes import explained
+from offset_sync.kafka.requests import explained
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

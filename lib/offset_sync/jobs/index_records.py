@@ -26,7 +26,8 @@ from offset_sync.jobs.index_output import IndexOutput
 from offset_sync.jobs.sealer import Sealer
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.topic_names import open_admin, open_epochs, open_ranges
+from offset_sync.kafka.leader_epochs import LeaderEpochs
+from offset_sync.kafka.log_reader import RangeReader
 from offset_sync.state.cluster_ids import with_asked_ids
 from offset_sync.state.fenced_tables import FencedTables
 from offset_sync.state.highest_indexed import highest_indexed
@@ -81,13 +82,13 @@ def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) 
     tables = FencedTables(config.tables.root, lease, files_of(config), config.names)
     queries = _supervisor(config, lease)
     options = {alias: config.admin_options(alias) for alias in config.clusters}
-    admins = {alias: open_admin(alias, each, config.names) for alias, each in options.items()}
+    admins = {alias: ClusterAdmin(alias, each, config.names) for alias, each in options.items()}
     learn_names(config, admins)
     config = with_asked_ids(config, tables.files, admins)
     access = TopicAccess(config, admins)
     progress = IndexProgress()
     output = IndexOutput(progress, lease.stop)
-    epochs = {alias: open_epochs(alias, each, config.names) for alias, each in options.items()}
+    epochs = {alias: LeaderEpochs(alias, each, config.names) for alias, each in options.items()}
     late_ms = to_ms(config.sync.hole_grace)
     original = Originals(config)
     are_copied = original if config.has_copies else None
@@ -144,7 +145,7 @@ class _RecordQuery:
 
     def __init__(self, config: Config, admin: ClusterAdmin, access: TopicAccess, parts: IndexParts) -> None:
         self._config, self._admin, self._access, self._parts = config, admin, access, parts
-        reader = open_ranges(admin.alias, config.admin_options(admin.alias), config.names)
+        reader = RangeReader(admin.alias, config.admin_options(admin.alias), names=config.names)
         self._again = SecondReader(admin.alias, reader, MirroredRecords(config.mirror))
         self._failing = FailingBatches(admin.alias, self._again)
 

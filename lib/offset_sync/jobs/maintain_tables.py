@@ -17,8 +17,7 @@ from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.jobs.open_tables import open_tables
 from offset_sync.jobs.retire_elections import RetireElections
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.commit_log_ends import commit_log_ends
-from offset_sync.kafka.topic_names import open_admin
+from offset_sync.kafka.internal_logs import commit_log_ends
 from offset_sync.model.errors import ClusterError, TakenOverError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.begins_table import to_begins
@@ -73,7 +72,7 @@ class MaintainJob:
 
     def __init__(self, config: Config, tables: TableStore, stop: threading.Event) -> None:
         self._config, self._tables, self._stop = config, tables, stop
-        self._admins = {a: open_admin(a, config.admin_options(a), config.names) for a in config.clusters}
+        self._admins = {a: ClusterAdmin(a, config.admin_options(a), config.names) for a in config.clusters}
         learn_names(config, self._admins)
         self._maintainer = Maintainer(tables, config.maintenance.keep_versions)
         self._tables.create()

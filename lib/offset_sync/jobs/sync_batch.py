@@ -100,10 +100,12 @@ class SyncBatch:
         """Return *recorded* with nothing in doubt: what a driver before has left is ours, all else the groups'."""
         if self._left_writes is None:
             return recorded
-        self._left_writes.note_taken_in(self._alias)
+        records = batch.commit_records
+        if not self._is_ready.is_set():
+            self._left_writes.note(self._alias, recorded.rows, records)
         if not recorded.is_doubtful.any():
             return recorded
-        rows, records = np.flatnonzero(recorded.is_doubtful), batch.commit_records
+        rows = np.flatnonzero(recorded.is_doubtful)
         is_own = np.zeros(len(recorded.rows), np.bool_)
         is_own[rows] = self._left_writes.of(
             self._alias, recorded.rows[rows], records.offset[rows], records.made_ms[rows]

@@ -30,8 +30,8 @@ from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.jobs.sync_run import Run, following, opened
 from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.jobs.target_writers import TargetWriters
-from offset_sync.kafka.error_codes import NotAuthorizedError
-from offset_sync.kafka.topic_names import open_admin
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.requests import NotAuthorizedError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.checked_metadata import checked_metadata
@@ -82,7 +82,7 @@ class SyncJob:
         self._is_ready, self._gone = threading.Event(), set[str]()
         self._tables = FencedTables(config.tables.root, run.lease, files_of(config), config.names)
         options, most, names = config.admin_options, config.sync.requests_in_flight, config.names
-        self._admins = {a: open_admin(a, options(a), names, requests_in_flight=most) for a in config.clusters}
+        self._admins = {a: ClusterAdmin(a, options(a), names, requests_in_flight=most) for a in config.clusters}
         learn_names(config, self._admins)
         keep = None if run.is_dry else config.maintenance.keep_versions
         memory_bytes = config.sync.index_memory
@@ -129,6 +129,7 @@ class SyncJob:
         self._homes.follow_moves()
         self._partitions.begin_new_partitions()
         if self._left_writes is not None:
+            self._left_writes.begin()
             self._homes.ask_members()
         self._state.unread.begin(self._config.clusters)
         for pair, waiting in self._metrics.waiting.items():
@@ -210,6 +211,7 @@ class SyncJob:
         if not self._is_ready.is_set():
             logger.info("%s", self._summary.caught_up())
             self._is_ready.set()
+            self._lease.may_have_written = False  # whoever begins anew in this process has no driver before it
 
     def _note_read(self, aliases: Collection[str]) -> None:
         """Note whose logs of commits are read to their ends; while others are not, not every commit counts."""

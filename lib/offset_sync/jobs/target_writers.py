@@ -12,8 +12,8 @@ from offset_sync.config import Config
 from offset_sync.jobs.sync_run import Run
 from offset_sync.sync.distributed_writer import DistributedWriter
 from offset_sync.sync.groups_at_once import GroupsAtOnce
+from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.sync.reconciliation import OffsetWriter
-from offset_sync.sync.target_writer import TargetWriter
 
 
 class TargetWriters:

@@ -15,8 +15,8 @@ from typing import Any
 from confluent_kafka import ConsumerGroupState, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from offset_sync.kafka.librdkafka import KEEPS_BROKERS
-from offset_sync.kafka.request_limits import LONGEST_S
+from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
+from offset_sync.kafka.requests import LONGEST_S
 from offset_sync.model.errors import ClusterError
 
 DEADLINE_S = 10.0
@@ -28,7 +28,7 @@ class GroupStates:
 
     def __init__(self, alias: str, options: Mapping[str, str]) -> None:
         self._alias = alias
-        self._options = {"client.id": "offset-sync", "log_level": "2", **options}
+        self._options = options
 
     def active(self, deadline: float = DEADLINE_S) -> frozenset[str] | ClusterError:
         """Return the groups with members; a state that this client does not know counts as having some.
@@ -71,5 +71,5 @@ class GroupStates:
 
     @cached_property
     def _client(self) -> AdminClient:
-        options: dict[str, Any] = {**KEEPS_BROKERS, **self._options, "error_cb": lambda error: None}
+        options: dict[str, Any] = {**CLIENT_OPTIONS, **self._options, "error_cb": lambda error: None}
         return AdminClient(options)

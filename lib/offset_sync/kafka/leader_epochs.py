@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 from confluent_kafka import TopicPartition as ClientPartition
 
-from offset_sync.kafka.log_consumer import log_consumer, next_messages
+from offset_sync.kafka.log_reader import log_consumer, next_messages, place_of
+from offset_sync.kafka.topic_names import Door, TopicNames
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, EpochChange, ToldEnd, TopicPartition
 
@@ -53,10 +54,10 @@ class _Told(NamedTuple):
 
 
 class LeaderEpochs:
-    """Asks one cluster; *options* are librdkafka's."""
+    """Asks one cluster about streams; *options* are librdkafka's."""
 
-    def __init__(self, alias: str, options: Mapping[str, str]) -> None:
-        self._alias, self._options = alias, options
+    def __init__(self, alias: str, options: Mapping[str, str], names: TopicNames | None = None) -> None:
+        self._alias, self._options, self._door = alias, options, Door(alias, names)
 
     def ends(
         self, epochs: Mapping[TopicPartition, EpochChange], deadline: float = 5.0
@@ -76,6 +77,7 @@ class LeaderEpochs:
     ) -> dict[TopicPartition, ToldEnd]:
         """Return the same of those partitions that answer within *deadline* (seconds)."""
         found: dict[TopicPartition, ToldEnd] = {}
+        epochs = self._door.out(epochs)
         left, ends_at = list(epochs), time.monotonic() + deadline
         random.shuffle(left)  # those that are silent are not in front of the others each time
         while left and time.monotonic() < ends_at:
@@ -85,7 +87,7 @@ class LeaderEpochs:
             known = self._told({each: epochs[each].known for each in leaders}, ends_at)
             known = {each: told for each, told in known.items() if told.broker == leaders[each]}
             found |= {each: told.of_change(epochs[each]) for each, told in known.items()}
-        return found
+        return self._door.into(found)
 
     def _told(self, epochs: Mapping[TopicPartition, int], ends_at: float) -> dict[TopicPartition, _Told]:
         """Return where epochs end, of partitions that answer; a client asks about a partition once in its life."""
@@ -97,8 +99,7 @@ class LeaderEpochs:
             consumer.assign([ClientPartition(*each, _BEYOND_ALL, leader_epoch=epoch) for each, epoch in epochs.items()])
             while waiting and time.monotonic() < ends_at:
                 for message in next_messages(consumer, len(waiting), _POLL_S):
-                    partition = TopicPartition(str(message.topic()), int(message.partition() or 0))
-                    error = message.error()
+                    partition, error = place_of(message), message.error()
                     if error is not None and error.name() == "_AUTO_OFFSET_RESET" and partition in waiting:
                         waiting.remove(partition)
                         found[partition] = _Told.of(error.str())

@@ -10,16 +10,14 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType  # type: ignore[attr-defined]
 
-from offset_sync.kafka.librdkafka import KEEPS_BROKERS
-from offset_sync.kafka.request_limits import LONGEST_S
-from offset_sync.kafka.topic_requests import TopicRequests, error_name
+from offset_sync.kafka.requests import LONGEST_S
+from offset_sync.kafka.topic_requests import TopicRequests, error_name, open_client
 from offset_sync.model.errors import ClusterError
 
 DEADLINE_S = 15.0
@@ -32,8 +30,8 @@ class OwnRights:
 
     def __init__(self, alias: str, options: Mapping[str, str]) -> None:
         self.alias = alias
-        self._options = {"client.id": "offset-sync", "log_level": "2", **options}
-        self._requests = TopicRequests(alias, self._options)
+        self._options = options
+        self._requests = TopicRequests(alias, options)
 
     def brokers(self, deadline: float = DEADLINE_S) -> list[int]:
         """Return the ids of the brokers that the cluster names; raises ClusterError where none answers."""
@@ -59,11 +57,8 @@ class OwnRights:
 
     def groups(self, deadline: float = DEADLINE_S) -> list[str]:
         """Return the groups that we may describe; none where they cannot be listed."""
-        try:
-            listed: Any = self._client.list_consumer_groups(request_timeout=LONGEST_S).result(deadline)
-        except (KafkaException, FutureTimeout):
-            return []
-        return sorted(each.group_id for each in listed.valid)
+        listed, error = _answer(self._client.list_consumer_groups(request_timeout=LONGEST_S), deadline)
+        return [] if error else sorted(each.group_id for each in listed.valid)
 
     def of_groups(self, groups: Sequence[str], deadline: float = DEADLINE_S) -> dict[str, Operations | str]:
         """Return what is allowed on each group, whether it exists or not, or the name of an error.
@@ -78,35 +73,25 @@ class OwnRights:
         found: dict[str, Operations | str] = {}
         ends_at = time.monotonic() + deadline
         for group, future in asked.items():
-            try:
-                found[group] = _named(future.result(max(0.0, ends_at - time.monotonic())).authorized_operations)
-            except KafkaException as error:
-                found[group] = error_name(error)
-            except FutureTimeout:
-                found[group] = "_TIMED_OUT"
+            described, error = _answer(future, ends_at - time.monotonic())
+            found[group] = error or _named(described.authorized_operations)
         return found
 
     def settings(self, broker: int, deadline: float = DEADLINE_S) -> dict[str, str] | str:
         """Return the settings of a broker, or the name of an error: it takes DescribeConfigs on the cluster."""
         resource: Any = ConfigResource(ResourceType.BROKER, str(broker))
-        try:
-            (future,) = self._client.describe_configs([resource], request_timeout=LONGEST_S).values()
-            entries: Mapping[str, Any] = future.result(deadline)
-        except KafkaException as error:
-            return error_name(error)
-        except FutureTimeout:
-            return "_TIMED_OUT"
-        return {name: str(entry.value) for name, entry in entries.items() if entry.value is not None}
+        (future,) = self._client.describe_configs([resource], request_timeout=LONGEST_S).values()
+        entries, error = _answer(future, deadline)
+        return error or {name: str(each.value) for name, each in entries.items() if each.value is not None}
 
     def newest_ms(self, topic: str, partitions: int, deadline: float = DEADLINE_S) -> int | None:
         """Return the greatest timestamp in a topic, None where it has none or none can be told (KIP-734)."""
         spec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
         wanted = {TopicPartition(topic, number): spec for number in range(partitions)}
         asked: Mapping[Any, Future[Any]] = self._client.list_offsets(wanted, request_timeout=LONGEST_S)
-        ends_at, found = time.monotonic() + deadline, list[int]()
-        for future in asked.values():
-            with suppress(KafkaException, FutureTimeout):
-                found.append(future.result(max(0.0, ends_at - time.monotonic())).timestamp)
+        ends_at = time.monotonic() + deadline
+        answers = [_answer(future, ends_at - time.monotonic()) for future in asked.values()]
+        found = [answer.timestamp for answer, error in answers if not error]
         return max((each for each in found if each >= 0), default=None)
 
     def _of_cluster(self, deadline: float) -> Any:
@@ -120,11 +105,17 @@ class OwnRights:
 
     @cached_property
     def _client(self) -> AdminClient:
-        options: dict[str, Any] = {**KEEPS_BROKERS, **self._options, "error_cb": lambda error: None}
-        try:
-            return AdminClient(options)
-        except (KafkaException, ValueError, TypeError) as error:
-            raise ClusterError(self.alias, f"the client refuses its options: {error}") from error
+        return open_client(self.alias, self._options)
+
+
+def _answer(future: Future[Any], seconds: float) -> tuple[Any, str]:
+    """Return what is answered within *seconds* and "", or None and the name of an error."""
+    try:
+        return future.result(max(0.0, seconds)), ""
+    except KafkaException as error:
+        return None, error_name(error)
+    except FutureTimeout:
+        return None, "_TIMED_OUT"
 
 
 def _named(operations: Iterable[Any] | None) -> Operations:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import NamedTuple
 
-from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaException, Message
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.log_consumer import log_consumer, next_messages
-from offset_sync.kafka.range_reader import OffsetRange
-from offset_sync.kafka.record_reader import to_content
+from offset_sync.kafka.log_reader import (
+    DEADLINE_S,
+    OffsetRange,
+    is_end_of_log,
+    log_consumer,
+    offset_of,
+    read_logs,
+    to_content,
+)
 from offset_sync.kafka.topic_metadata import LogEnds
+from offset_sync.kafka.topic_names import Door, TopicNames
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
 
-DEADLINE_S = 10.0
-_POLL_S = 0.2
 _LOGS_AT_ONCE = 200
 _MOST_RECORDS = 500
 _LONGEST = 1024
@@ -71,10 +75,10 @@ Ends = Mapping[TopicPartition, LogEnds]
 
 
 class TailReader:
-    """Reads from one cluster; *options* are librdkafka's."""
+    """Reads streams of one cluster; *options* are librdkafka's."""
 
-    def __init__(self, alias: str, options: Mapping[str, str]) -> None:
-        self._alias, self._options = alias, options
+    def __init__(self, alias: str, options: Mapping[str, str], names: TopicNames | None = None) -> None:
+        self._alias, self._options, self._door = alias, options, Door(alias, names)
 
     def read(
         self, ranges: Mapping[TopicPartition, OffsetRange], deadline: float = DEADLINE_S, *, is_committed: bool = True
@@ -85,23 +89,33 @@ class TailReader:
         without records of transactions that are open or came to nothing. Raises ClusterError where the client refuses
         its options, or where nothing came at all.
         """
+        ranges = self._door.out(ranges)
         found: dict[TopicPartition, list[TailRecord]] = {place: [] for place in ranges}
-        waiting = {place: each for place, each in ranges.items() if each.end > each.start}
+
+        def take(place: TopicPartition, message: Message) -> bool:
+            offset, wanted = offset_of(message), ranges[place]
+            if message.error() is not None:
+                return is_end_of_log(message)
+            if wanted.start <= offset < wanted.end:
+                found[place].append(_to_tail(message))
+            return offset >= wanted.end - 1
+
+        waiting = [place for place, each in ranges.items() if each.end > each.start]
         ends_at, asked = time.monotonic() + deadline, len(waiting)
         untried = asked
         isolation = {"isolation.level": "read_committed" if is_committed else "read_uncommitted"}
         while waiting and time.monotonic() < ends_at:
-            some = dict(islice(waiting.items(), _LOGS_AT_ONCE))
+            some, others = waiting[:_LOGS_AT_ONCE], waiting[_LOGS_AT_ONCE:]
             # A silent log keeps those behind it waiting for its share of the time, and comes last then.
             until = time.monotonic() + (ends_at - time.monotonic()) / max(1, -(-untried // _LOGS_AT_ONCE))
             untried -= len(some)
+            starts = {each: found[each][-1].content.offset + 1 if found[each] else ranges[each].start for each in some}
             with log_consumer(self._alias, self._options, {**_WANTED, **isolation}) as consumer:
-                left = _read(consumer, dict(some), found, until)
-            waiting = {place: each for place, each in waiting.items() if place not in some}
-            waiting |= {place: each for place, each in some.items() if place in left}
+                left = read_logs(consumer, starts, take, until, _MOST_RECORDS)
+            waiting = [*others, *(each for each in some if each in left)]
         if asked and len(waiting) == asked and not any(found.values()):
             raise ClusterError(self._alias, f"no record could be read within {deadline:g} s")
-        return Tails(found, frozenset(waiting))
+        return Tails(self._door.into(found), frozenset(self._door.into(dict.fromkeys(waiting))))
 
     def offsets_at(
         self, times: Mapping[TopicPartition, int], deadline: float = DEADLINE_S
@@ -111,16 +125,13 @@ class TailReader:
         Logs of which nobody says it, or that have none, are left out.
         """
         with log_consumer(self._alias, self._options, _WANTED) as consumer:
-            wanted = [ClientPartition(*place, at_ms) for place, at_ms in times.items()]
+            wanted = [ClientPartition(*place, at_ms) for place, at_ms in self._door.out(times).items()]
             try:
                 answers = consumer.offsets_for_times(wanted, timeout=deadline) if wanted else []
             except KafkaException as error:
                 raise ClusterError(self._alias, str(error.args[0])) from error
-        return {
-            TopicPartition(each.topic, each.partition): each.offset
-            for each in answers
-            if each.error is None and each.offset >= 0
-        }
+        found = [each for each in answers if each.error is None and each.offset >= 0]
+        return self._door.into({TopicPartition(each.topic, each.partition): each.offset for each in found})
 
 
 @dataclass(frozen=True)
@@ -142,40 +153,6 @@ class SeenLogs:
     def logs_of(self, stream: str) -> dict[TopicPartition, Sequence[TailRecord]]:
         """Return what was read of a stream, log by log."""
         return {place: each for place, each in self.records.items() if place.topic == stream and each}
-
-
-def _read(
-    consumer: Consumer,
-    waiting: dict[TopicPartition, OffsetRange],
-    found: Mapping[TopicPartition, list[TailRecord]],
-    ends_at: float,
-) -> set[TopicPartition]:
-    """Add what comes until *ends_at* to *found*; return the logs that were not read to the end."""
-    begins = {
-        place: found[place][-1].content.offset + 1 if found[place] else each.start for place, each in waiting.items()
-    }
-    consumer.assign([ClientPartition(*place, begin) for place, begin in begins.items()])
-    while waiting and time.monotonic() < ends_at:
-        for place, message in _placed(next_messages(consumer, _MOST_RECORDS, _POLL_S)):
-            if place in waiting and _is_last(message, waiting[place], found[place]):
-                del waiting[place]
-                consumer.incremental_unassign([ClientPartition(*place)])
-    return set(waiting)
-
-
-def _placed(messages: Sequence[Message]) -> Iterator[tuple[TopicPartition, Message]]:
-    for each in messages:
-        yield TopicPartition(str(each.topic()), int(each.partition() or 0)), each
-
-
-def _is_last(message: Message, wanted: OffsetRange, found: list[TailRecord]) -> bool:
-    """Add a record that is *wanted*; return whether none of its range can come after it."""
-    error, offset = message.error(), int(message.offset() or 0)
-    if error is not None:
-        return bool(error.name() == "_PARTITION_EOF")  # after any other the client tries again by itself
-    if wanted.start <= offset < wanted.end:
-        found.append(_to_tail(message))
-    return offset >= wanted.end - 1
 
 
 def _to_tail(message: Message) -> TailRecord:

@@ -11,9 +11,8 @@ from typing import Any
 from confluent_kafka import IsolationLevel
 from confluent_kafka.admin import AclOperation, TopicDescription  # type: ignore[attr-defined]
 
-from offset_sync.kafka.error_codes import NotAuthorizedError
-from offset_sync.kafka.log_offsets import EARLIEST, LATEST, LogOffsets
-from offset_sync.kafka.topic_requests import TopicRequests, allowed
+from offset_sync.kafka.requests import NotAuthorizedError
+from offset_sync.kafka.topic_requests import EARLIEST, LATEST, TopicRequests, allowed
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 
@@ -58,14 +57,14 @@ class TopicMetadata:
     """
 
     def __init__(self, alias: str, options: Mapping[str, str]) -> None:
+        self.alias = alias
         self._requests = TopicRequests(alias, options)
-        self._offsets = LogOffsets(self._requests)
 
     def listed(self, deadline: float) -> dict[str, TopicInfo]:
         """Return id and partition count of every topic that we may describe and that is not internal."""
         ends_at = time.monotonic() + deadline
         described = allowed(self._requests.described(self._requests.names(ends_at), ends_at))
-        return {name: to_topic_info(topic) for name, topic in described.items() if not topic.is_internal}
+        return {name: _to_topic_info(topic) for name, topic in described.items() if not topic.is_internal}
 
     def cluster_id(self, deadline: float) -> str:
         """Return Kafka's own id of the cluster."""
@@ -86,7 +85,7 @@ class TopicMetadata:
         """
         found = self._requests.described(topics, time.monotonic() + deadline)
         return {
-            name: each if isinstance(each, NotAuthorizedError) else to_topic_info(each) for name, each in found.items()
+            name: each if isinstance(each, NotAuthorizedError) else _to_topic_info(each) for name, each in found.items()
         }
 
     def unreadable(self, topics: Iterable[str], deadline: float) -> dict[str, NotAuthorizedError]:
@@ -94,7 +93,7 @@ class TopicMetadata:
         found = allowed(self._requests.described(topics, time.monotonic() + deadline, with_rights=True))
         rights: dict[str, Any] = {name: each.authorized_operations for name, each in found.items()}
         refused = [name for name, operations in rights.items() if operations and AclOperation.READ not in operations]
-        return {name: NotAuthorizedError(self._requests.alias, name, "Read") for name in refused}
+        return {name: NotAuthorizedError(self.alias, name, "Read") for name in refused}
 
     def partition_count(self, topic: str, deadline: float) -> int | None:
         """Return how many partitions there are, None if there is no such topic; asking does not create it.
@@ -118,8 +117,8 @@ class TopicMetadata:
         wanted = set(partitions)
         described = allowed(self._requests.described({each.topic for each in wanted}, ends_at))
         leaders = {each: leader for each, leader in _leaders(described).items() if each in wanted}
-        starts = self._offsets.read(leaders, EARLIEST, ends_at)
-        stops = self._offsets.read({each: leaders[each] for each in starts}, LATEST, ends_at)
+        starts = self._requests.offsets(leaders, EARLIEST, ends_at)
+        stops = self._requests.offsets({each: leaders[each] for each in starts}, LATEST, ends_at)
         return {
             each: LogEnds(starts[each].offset, max(starts[each].offset, end), epoch)
             for each, (end, epoch) in stops.items()
@@ -133,24 +132,23 @@ class TopicMetadata:
         ends_at = time.monotonic() + deadline
         names = [name for name in self._requests.names(ends_at) if is_wanted(name)]
         leaders = _leaders(allowed(self._requests.described(names, ends_at)))
-        stable = self._offsets.read(leaders, LATEST, ends_at, isolation_level=IsolationLevel.READ_COMMITTED)
-        high = self._offsets.read({each: leaders[each] for each in stable}, LATEST, ends_at)
+        stable = self._requests.offsets(leaders, LATEST, ends_at, isolation_level=IsolationLevel.READ_COMMITTED)
+        high = self._requests.offsets({each: leaders[each] for each in stable}, LATEST, ends_at)
         return {each: Reach(stable[each].offset, max(stable[each].offset, high[each].offset)) for each in high}
 
 
-def to_topic_info(description: TopicDescription) -> TopicInfo:
+def _to_topic_info(description: TopicDescription) -> TopicInfo:
     """Return id and partition count."""
     topic_id: Any = description.topic_id  # the client's type stubs lack the two methods
     high, low = topic_id.get_most_significant_bits(), topic_id.get_least_significant_bits()  # signed
     return TopicInfo(str(uuid.UUID(int=(high & _BITS) << 64 | low & _BITS)), len(description.partitions))
 
 
-def _leaders(described: Mapping[str, TopicDescription]) -> dict[TopicPartition, int]:
+def _leaders(described: Mapping[str, Any]) -> dict[TopicPartition, int]:
     """Return the number of the broker that leads each partition which has a leader now."""
-    partitions: dict[str, list[Any]] = {name: each.partitions for name, each in sorted(described.items())}
     return {
         TopicPartition(name, each.id): each.leader.id
-        for name in partitions
-        for each in partitions[name]
+        for name, topic in sorted(described.items())
+        for each in topic.partitions
         if each.leader is not None
     }

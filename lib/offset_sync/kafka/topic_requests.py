@@ -1,4 +1,10 @@
-"""Requests about a cluster and its topics, through confluent-kafka's AdminClient, repeated until they are answered."""
+"""Requests about a cluster, its topics and logs, through confluent-kafka's AdminClient, repeated until answered.
+
+librdkafka splits a request about the ends of many logs by their leaders, and answers when the last of them has answered
+or its time is up. So each leader gets a request of its own here, and what has come counts, whatever is still missing:
+one that is silent keeps only its own partitions unknown. It asks any broker who leads what, though, and where that one
+is silent nobody answers: then another client asks.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +14,24 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import AdminClient, TopicDescription  # type: ignore[attr-defined]
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
 
-from offset_sync.kafka.error_codes import ABSENT_TOPIC, NOT_AUTHORIZED, RETRIABLE, NotAuthorizedError
-from offset_sync.kafka.request_limits import LONGEST_S, is_topic_name
-from offset_sync.kafka.retry import attempts
+from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
+from offset_sync.kafka.requests import (
+    ABSENT_TOPIC,
+    LONGEST_S,
+    NOT_AUTHORIZED,
+    RETRIABLE,
+    NotAuthorizedError,
+    attempts,
+    is_topic_name,
+)
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import TopicPartition
 
 _REQUEST_S = 6.0
 _CLIENT_S = 5.0
@@ -26,8 +41,19 @@ _OLDEST_S = 600.0
 """A client with requests that nobody waits for is used for so long: it keeps them until they are answered."""
 TRY_S = 1.0
 """After so long another request is made beside the first: it may go to a broker that is not silent."""
+OTHERS_S = 2.0
+"""When some leader has answered, the others are waited for so long, or three times as long as the first took."""
+EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
+
+
+class Position(NamedTuple):
+    """An offset in a log, and the leader epoch where it is known."""
+
+    offset: int
+    leader_epoch: int | None
 
 
 class TopicRequests:
@@ -80,9 +106,64 @@ class TopicRequests:
 
         return self._collect(ask, [name for name in dict.fromkeys(topics) if is_topic_name(name)], ends_at)
 
-    def offsets(self, specs: Mapping[_Key, Any], **options: Any) -> Mapping[_Key, Future[Any]]:
-        """Ask once where logs begin or end; *options* are those of ``AdminClient.list_offsets``."""
-        return self._client.list_offsets(dict(specs), request_timeout=LONGEST_S, **options)  # type: ignore[arg-type,return-value]
+    def offsets(
+        self, leaders: Mapping[TopicPartition, int], spec: OffsetSpec, ends_at: float, **options: IsolationLevel
+    ) -> dict[TopicPartition, Position]:
+        """Return what *spec* means in each partition; *leaders* has the number of the broker that leads it.
+
+        Partitions that do not exist, may not be described, or whose leader has not answered are left out: nobody
+        knows then. *options* are those of ``AdminClient.list_offsets``.
+        """
+        found: dict[TopicPartition, Position] = {}
+        waiting, began, is_answered = dict(leaders), time.monotonic(), False
+        asked: dict[TopicPartition, list[Future[Any]]] = {each: [] for each in leaders}
+        for _ in attempts(ends_at) if waiting else ():
+            for each, future in self._ask_leaders(waiting, spec, options).items():
+                asked[each].append(future)
+            again_at = time.monotonic() + TRY_S
+            left = [future for each in waiting for future in asked[each]]
+            wait(left, max(0.0, min(again_at, ends_at) - time.monotonic()), FIRST_COMPLETED)
+            if not is_answered and any(future.done() and future.exception() is None for future in left):
+                is_answered, took = True, time.monotonic() - began
+                ends_at = min(ends_at, time.monotonic() + max(OTHERS_S, 3 * took))
+                self._note_answer()
+            _wait_for_each([asked[each] for each in waiting], min(again_at, ends_at))
+            for each in list(waiting):
+                if self._take(each, asked[each], found):
+                    del waiting[each]
+            if not waiting or time.monotonic() >= ends_at:
+                break
+            if not is_answered:
+                self._replace_silent_client()
+        self._leave_unread(asked.values())
+        return found
+
+    def _ask_leaders(
+        self, leaders: Mapping[TopicPartition, int], spec: OffsetSpec, options: Mapping[str, Any]
+    ) -> dict[TopicPartition, Future[Any]]:
+        futures: dict[TopicPartition, Future[Any]] = {}
+        for leader in sorted(set(leaders.values())):
+            specs: Any = {ClientPartition(*each): spec for each, number in leaders.items() if number == leader}
+            answers: Any = self._client.list_offsets(specs, request_timeout=LONGEST_S, **options)
+            futures |= {TopicPartition(each.topic, each.partition): future for each, future in answers.items()}
+        return futures
+
+    def _take(self, partition: TopicPartition, asked: list[Future[Any]], found: dict[TopicPartition, Position]) -> bool:
+        """Put an answer into *found*; return False where the leader has to be asked again."""
+        future = next((each for each in asked if each.done()), None)
+        if future is None:
+            return False
+        try:
+            answer = future.result()
+        except KafkaException as error:
+            name = error_name(error)
+            if name not in NOT_AUTHORIZED | ABSENT_TOPIC | RETRIABLE:
+                raise self.error(f"{name} for {partition.topic}-{partition.partition}") from error
+            asked.remove(future)
+            return name not in RETRIABLE
+        if answer.offset >= 0:
+            found[partition] = Position(answer.offset, answer.leader_epoch)
+        return True
 
     def _collect(
         self, ask: Callable[[list[_Key]], Mapping[_Key, Future[_Value]]], wanted: list[_Key], ends_at: float
@@ -95,13 +176,13 @@ class TopicRequests:
             failures = {}
             for key, future in ask(wanted).items():
                 asked.setdefault(key, []).append(future)
-            wait_for_each([asked[key] for key in wanted], time.monotonic() + min(TRY_S, _timeout_s(left)))
+            _wait_for_each([asked[key] for key in wanted], time.monotonic() + min(TRY_S, _timeout_s(left)))
             for key in wanted:
                 answered = next((each for each in asked[key] if each.done()), None)
                 if answered is None:
                     failures[key] = "_TIMED_OUT"
                     continue
-                self.note_answer()
+                self._note_answer()
                 try:
                     found[key] = answered.result()
                 except KafkaException as error:
@@ -115,23 +196,23 @@ class TopicRequests:
             if len(wanted) < len(failures) or not wanted:
                 break
             if all(asked[key] for key in wanted):  # nobody has said anything
-                self.replace_silent_client()
-        if not all(future.done() for futures in asked.values() for future in futures):
-            self.leave_unread()
+                self._replace_silent_client()
+        self._leave_unread(asked.values())
         if failures:
             key, name = next(iter(failures.items()))
             raise self.error(f"{name} for {key!r}" + (f" and {len(failures) - 1} more" if len(failures) > 1 else ""))
         return found
 
-    def leave_unread(self) -> None:
-        """Note that nobody waits for some answer any more."""
-        self._replace_client(_OLDEST_S)
+    def _leave_unread(self, askings: Iterable[Collection[Future[Any]]]) -> None:
+        """Note that nobody waits any more for those of *askings* that are not answered."""
+        if not all(future.done() for asking in askings for future in asking):
+            self._replace_client(_OLDEST_S)
 
-    def note_answer(self) -> None:
+    def _note_answer(self) -> None:
         """Note that somebody has answered the client."""
         self._patience_s = TRY_S
 
-    def replace_silent_client(self) -> None:
+    def _replace_silent_client(self) -> None:
         """Ask through a new client from now on, where nobody has answered the present one for long enough.
 
         A client takes one broker for the controller, by KRaft any one, and asks none but that about topics, and any
@@ -158,11 +239,7 @@ class TopicRequests:
         return self._open()
 
     def _open(self) -> AdminClient:
-        options: dict[str, Any] = {**self._options, "error_cb": _noting(self._client_errors)}
-        try:
-            return AdminClient(options)
-        except (KafkaException, ValueError, TypeError) as error:
-            raise ClusterError(self.alias, f"the client refuses its options: {error}") from error
+        return open_client(self.alias, self._options, _noting(self._client_errors))
 
     def error(self, message: str) -> ClusterError:
         """Return *message* as an error of the cluster, with what the client last complained of."""
@@ -171,13 +248,24 @@ class TopicRequests:
         return ClusterError(self.alias, message + cause)
 
 
+def open_client(
+    alias: str, options: Mapping[str, str], on_error: Callable[[KafkaError], None] = lambda error: None
+) -> AdminClient:
+    """Return a new client of a cluster; raises ClusterError where it refuses its options."""
+    given: dict[str, Any] = {**CLIENT_OPTIONS, **options, "error_cb": on_error}
+    try:
+        return AdminClient(given)
+    except (KafkaException, ValueError, TypeError) as error:
+        raise ClusterError(alias, f"the client refuses its options: {error}") from error
+
+
 def allowed(answers: Mapping[_Key, _Value | NotAuthorizedError]) -> dict[_Key, _Value]:
     """Return the answers without those that we were refused."""
     return {key: answer for key, answer in answers.items() if not isinstance(answer, NotAuthorizedError)}
 
 
 def error_name(error: KafkaException) -> str:
-    """Return the name of an error, as in ``error_codes``."""
+    """Return the name of an error, as in ``requests``."""
     return str(error.args[0].name())
 
 
@@ -206,7 +294,7 @@ def _drop_later(clients: list[AdminClient]) -> None:
     clients.clear()
 
 
-def wait_for_each(askings: Collection[Collection[Future[Any]]], until: float) -> None:
+def _wait_for_each(askings: Collection[Collection[Future[Any]]], until: float) -> None:
     """Return when of each of *askings* one has been answered, at the latest at *until*."""
     while left := max(0.0, until - time.monotonic()):
         silent = [future for asking in askings if not any(each.done() for each in asking) for future in asking]

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Protocol
 
 from offset_sync.config import Config
-from offset_sync.kafka.topic_names import open_epochs
+from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, EpochEnd, ToldEnd, TopicPartition
 from offset_sync.state.cluster_metadata import Cluster, ClusterMetadata, MetadataFetcher
@@ -169,7 +169,7 @@ def checked_metadata(
     is_once: bool = False,
 ) -> CheckedMetadata:
     """Return who asks the configured clusters; without *on_return* it waits for every answer, *is_once* for long."""
-    epochs = {alias: open_epochs(alias, config.admin_options(alias), config.names) for alias in admins}
+    epochs = {alias: LeaderEpochs(alias, config.admin_options(alias), config.names) for alias in admins}
     tell = on_return or (lambda: None)
     patience_s = DEADLINE_S if is_once or on_return is None else PATIENCE_S
     fetcher = MetadataFetcher(admins, ONCE_S if is_once else DEADLINE_S, tell)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from offset_sync.config import Config
 from offset_sync.config.prefix_names import checkpoint_topics
-from offset_sync.kafka.checkpoint_log import CheckpointLog
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.internal_logs import CheckpointLog
 from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
 
 

@@ -10,7 +10,6 @@ from functools import partial
 
 from offset_sync.config import Config
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.topic_names import NamedClusterAdmin
 from offset_sync.model.errors import ClusterError, ConfigError
 
 logger = logging.getLogger(__name__)
@@ -23,8 +22,8 @@ def learn_names(config: Config, admins: Mapping[str, ClusterAdmin]) -> None:
     Raises ConfigError where two topics of a cluster are one stream, or nobody can tell which one a topic is: naming
     both. Of a cluster that does not answer the tables tell, later on, under which names it was indexed.
     """
-    asked = [admin for admin in admins.values() if isinstance(admin, NamedClusterAdmin)]
-    if not asked:
+    asked = list(admins.values())
+    if config.names.is_same or not asked:
         return
     with ThreadPoolExecutor(len(asked)) as pool:
         known = dict(zip((admin.alias for admin in asked), pool.map(partial(_known, config), asked), strict=True))
@@ -42,7 +41,7 @@ def _other_origins(config: Config, known: Mapping[str, Sequence[str]]) -> Iterat
             yield f"clusters.{alias}: {text}; correct one of them"
 
 
-def _known(config: Config, admin: NamedClusterAdmin) -> list[str]:
+def _known(config: Config, admin: ClusterAdmin) -> list[str]:
     try:
         return _matching(config, admin)
     except ClusterError as problem:
@@ -52,12 +51,12 @@ def _known(config: Config, admin: NamedClusterAdmin) -> list[str]:
 
 def strays(config: Config, admin: ClusterAdmin) -> list[str]:
     """Return the names at a cluster that Spark would read by its pattern though they are no included streams."""
-    if not isinstance(admin, NamedClusterAdmin):
+    if config.names.is_same:
         return []
     found = _matching(config, admin)
     return [topic for topic in found if not config.is_topic_included(config.names.inside(admin.alias, topic))]
 
 
-def _matching(config: Config, admin: NamedClusterAdmin) -> list[str]:
+def _matching(config: Config, admin: ClusterAdmin) -> list[str]:
     is_wanted = re.compile(config.topic_pattern(cluster=admin.alias))
     return [topic for topic in admin.topic_names(_DEADLINE_S) if is_wanted.fullmatch(topic)]

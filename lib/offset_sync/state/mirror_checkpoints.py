@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from offset_sync.decode.cursor import DecodeError
 from offset_sync.decode.other_logs import MirrorCheckpoint, decode_checkpoint
-from offset_sync.kafka.error_codes import NotAuthorizedError, TransientError
+from offset_sync.kafka.requests import NotAuthorizedError, TransientError
 from offset_sync.model.values import GroupPartition, RecordContent
 
 logger = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ class StreamNames(Protocol):
 
 
 class Checkpoints(Protocol):
-    """A log of checkpoints, see :class:`offset_sync.kafka.checkpoint_log.CheckpointLog`."""
+    """A log of checkpoints, see :class:`offset_sync.kafka.internal_logs.CheckpointLog`."""
 
     @property
     def topic(self) -> str:

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.group_activity import GroupActivity
-from offset_sync.kafka.commit_log import CommitLogReader
-from offset_sync.kafka.commit_log_ends import commit_log_ends
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_members import GroupStates
-from offset_sync.kafka.held_commits import HeldCommitsReader
-from offset_sync.kafka.topic_names import open_admin, open_epochs, open_reader
+from offset_sync.kafka.internal_logs import CommitLogReader, HeldCommitsReader, commit_log_ends
+from offset_sync.kafka.leader_epochs import LeaderEpochs
+from offset_sync.kafka.log_reader import RecordReader
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import ABSENT, EpochChange, GroupPartition, RecordContent, TopicPartition
@@ -61,7 +61,7 @@ class ClusterQueries:
     def __init__(self, config: Config, index: Index, tables: TableStore, given_up: Collection[str] = ()) -> None:
         self._given_up = {alias: ClusterError(alias, "given up, so it is not asked") for alias in given_up}
         options = {alias: config.admin_options(alias) for alias in config.clusters}
-        self._admins = {alias: open_admin(alias, each, config.names) for alias, each in options.items()}
+        self._admins = {alias: ClusterAdmin(alias, each, config.names) for alias, each in options.items()}
         learn_names(config, {alias: each for alias, each in self._admins.items() if alias not in self._given_up})
         by_log = GroupsByLog(tables, CommitLogLives(tables), config.clusters)
         self._activity = {
@@ -74,8 +74,8 @@ class ClusterQueries:
             )
             for alias, each in options.items()
         }
-        self._readers = {alias: open_reader(alias, each, config.names) for alias, each in options.items()}
-        self._epochs = {alias: open_epochs(alias, each, config.names) for alias, each in options.items()}
+        self._readers = {alias: RecordReader(alias, each, config.names) for alias, each in options.items()}
+        self._epochs = {alias: LeaderEpochs(alias, each, config.names) for alias, each in options.items()}
         self._checkpoints = {alias: open_checkpoints(config, alias, each) for alias, each in self._admins.items()}
         self._held = {alias: HeldCommitsReader(self._admins[alias], each) for alias, each in options.items()}
         self._names = config.names

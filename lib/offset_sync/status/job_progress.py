@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
+from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, GroupPartition, TopicPartition

@@ -6,12 +6,12 @@ import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from offset_sync.kafka.partition_answer import ManyGroups
+from offset_sync.kafka.requests import ManyGroups
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, WriteOutcome
 from offset_sync.state.fence import Fence, TaskFence
@@ -46,11 +46,12 @@ _OUTCOMES = pa.schema(
         ("is_in_doubt", pa.bool_()),
     ]
 )
+_AS_THEY_ARE = _OUTCOMES.names[2:]
 _OUTCOMES_SQL = "row bigint, outcome string, previous_offset bigint, error string, is_read boolean, is_in_doubt boolean"
 
 
 class SharedWriter(OffsetWriter, Protocol):
-    """What is pickled to the tasks, see :class:`offset_sync.sync.target_writer.TargetWriter`."""
+    """What is pickled to the tasks, see :class:`offset_sync.sync.offset_writer.TargetWriter`."""
 
     def fenced_by(self, fence: Fence, at_once: ManyGroups | None = None) -> OffsetWriter:
         """Return one that writes as long as *fence* is open, and reads by *at_once* first."""
@@ -130,10 +131,7 @@ class _WriteTask:
             {
                 "row": row["row"],
                 "outcome": outcome.outcome.name,
-                "previous_offset": outcome.previous_offset,
-                "error": outcome.error,
-                "is_read": outcome.is_read,
-                "is_in_doubt": outcome.is_in_doubt,
+                **{name: getattr(outcome, name) for name in _AS_THEY_ARE},
             }
             for row, outcome in zip(rows, writer.write(writes), strict=True)
         ]
@@ -147,19 +145,10 @@ def _to_table(writes: Sequence[OffsetWrite]) -> pa.Table:
     return pa.table({"row": list(range(len(writes))), **columns}, schema=_WRITES)
 
 
-def _to_write(row: dict[str, object]) -> OffsetWrite:
-    fields = {name: row[name] for name in _WRITES.names[1:]} | {"rule": Rule[str(row["rule"])]}
-    return OffsetWrite(**fields)  # type: ignore[arg-type]
+def _to_write(row: dict[str, Any]) -> OffsetWrite:
+    return OffsetWrite(**{name: row[name] for name in _WRITES.names[1:]} | {"rule": Rule[row["rule"]]})
 
 
-def _to_outcome(write: OffsetWrite, found: dict[str, object]) -> WriteOutcome:
-    return WriteOutcome(
-        write.group_id,
-        write.topic,
-        write.partition,
-        Outcome[str(found["outcome"])],
-        found["previous_offset"],  # type: ignore[arg-type]
-        found["error"],  # type: ignore[arg-type]
-        bool(found["is_read"]),
-        bool(found["is_in_doubt"]),
-    )
+def _to_outcome(write: OffsetWrite, found: dict[str, Any]) -> WriteOutcome:
+    fields = {name: found[name] for name in _AS_THEY_ARE}
+    return WriteOutcome(write.group_id, write.topic, write.partition, Outcome[found["outcome"]], **fields)

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from offset_sync.kafka.partition_answer import PartitionAnswer
+from offset_sync.kafka.requests import PartitionAnswer
 from offset_sync.spark.jvm import JavaError, is_connection_lost, java
 
 logger = logging.getLogger(__name__)

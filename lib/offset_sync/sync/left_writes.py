@@ -2,40 +2,37 @@
 
 A driver commits first and records afterwards. What it leaves in between matches no write that is known to the next one,
 and would count as the group's own: its cluster would be the home, as long as the group commits nowhere else. So at a
-start after such an end a commit counts as ours if it is the answer to the last commit elsewhere, and the group has no
-members there::
+start after such an end a commit counts as ours if it answers a commit that was the newest elsewhere when it was made,
+or nearly so, and the group has no members there::
 
-    dc1    the group commits 100
-    dc2                           we commit 102, and die        102 = t(100), and nobody reads there: ours
+    dc1    100           150                    200, 250        read at the start, as what dc2 holds
+    dc2                        152, and we die                  152 = t(150), and nobody reads there: ours
 
-What was answered may be known no more: the group has committed again since, or the index has grown. Then the answer
-lies between the last one that is recorded and the one to the newest commit, for both only grow::
-
-    dc1    100          150                   200, 250          home, and nobody else commits
-    dc2        102          154, and we die                     102 is recorded, t(250) = 257: 154 is ours
-
-This holds at the group's home alone, where no other cluster is active, and for commits of the driver's last moments.
+An answer that waited for the index was the end of it then, and is higher today. At the group's home, where no other
+cluster is active, and in the last moments of the driver before, so is what was the end of the index then; but not where
+the group itself had committed last.
 
 An answer below the target's log start was written as that log start, which has moved on since: so does what lies
 between count as ours. A reset to there while nobody drove is forgotten: what it repeats is there no more.
 
 Not an answer that is recorded as given: its record was read. So a reset to an earlier position is the group's own.
 
-What is taken for ours wrongly is a reset to what its group has read elsewhere: the target is set to the answer again.
-Errs to the group's own: a driver that goes back with the group, and dies before it records that, may be forgotten.
+Errs to the group's own: the cluster of what was not recognised becomes the home for a while.
 """
 
 from __future__ import annotations
 
 import threading
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, TopicPartition
-from offset_sync.state.column_store import ColumnStore
+from offset_sync.state.committed_offsets import CommitRecords
+from offset_sync.state.home import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.last_translations import IS_HELD, LastTranslations
+from offset_sync.state.last_translations import IS_HELD
 from offset_sync.state.snapshot import Snapshot, frontiers
 from offset_sync.state.source_memory import OF_OURS
 from offset_sync.state.sync_state import SyncState
@@ -43,16 +40,30 @@ from offset_sync.state.translation import Pair
 from offset_sync.state.translator import Translator
 from offset_sync.sync.reconciliation import Fetcher
 from offset_sync.translate.given_offsets import GivenOffsets
-from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 
 PATIENCE_S = 3.0
 """So long the commits of the other clusters are waited for: theirs may come with a micro-batch beside."""
-_LAST = (("actual_offset", "actual_made_ms"), ("genuine_offset", "genuine_made_ms"))
-"""What may have been answered last, and when it was committed."""
-_BEFORE = -2
-_LAST_MOMENTS_MS = 30_000
-"""So long after a driver has recorded anything it may have written what it has not recorded."""
+LAST_MOMENTS_MS = 30_000
+"""So long a commit may still have been answered after another one had followed; and so near to the last that a driver
+has written down is what it has not recorded."""
+_INDEXED_BEFORE_MS, _INDEXED_AFTER_MS = 1_000, 2_000
+"""So much earlier or later than an answer was given was that indexed at whose beginning it stands."""
+
+
+class _Commits(NamedTuple):
+    """Commits at a cluster: rows of keys, and when they were made, by its clock and by ours; shape (commits,)."""
+
+    rows: KeyRows
+    offset: Int64s
+    at_ms: Int64s
+    made_ms: Int64s
+
+    def take(self, chosen: NDArray[Any]) -> _Commits:
+        return _Commits(*(each[chosen] for each in self))
+
+
+_NONE = _Commits(np.empty(0, np.intp), *(np.empty(0, np.int64) for _ in range(3)))
 
 
 class LeftWrites:
@@ -63,9 +74,32 @@ class LeftWrites:
     ) -> None:
         self._state, self._translator, self._fetcher, self._patience_s = state, translator, fetcher, patience_s
         self._taken_in = {alias: threading.Event() for alias in state.offsets.clusters}
+        self._commits = {alias: [_NONE] for alias in state.offsets.clusters}
+        self._alive_ms = ABSENT
+        self._is_genuine: dict[str, NDArray[np.bool_]] = {}
 
-    def note_taken_in(self, alias: str) -> None:
-        """Note that commits of a cluster were taken in since the start."""
+    def begin(self) -> None:
+        """Note what the tables say, before any log is read on: the last commits, and when drivers before were alive."""
+        with self._state.lock:
+            for pair in self._state.last_translations:
+                at_ms = self._state.last(*pair).columns["restored_ms"]
+                self._alive_ms = max(self._alive_ms, int(at_ms[at_ms != OF_OURS].max(initial=ABSENT)))
+            for alias, each in self._state.offsets.clusters.items():
+                column = each.columns
+                self._is_genuine[alias] = ~column["actual_is_own"] & (
+                    (column["actual_offset"] != ABSENT) | (column["genuine_offset"] != ABSENT)
+                )
+                self._alive_ms = max(self._alive_ms, int(column["captured_ms"].max(initial=ABSENT)))
+                for kind in ("genuine", "actual"):
+                    rows = np.flatnonzero(column[f"{kind}_offset"] >= 0)
+                    of_kind = (column[f"{kind}_{name}"][rows] for name in ("offset", "at_ms", "made_ms"))
+                    self._commits[alias].append(_Commits(rows, *of_kind))
+
+    def note(self, alias: str, rows: KeyRows, records: CommitRecords) -> None:
+        """Note commits that were read of a cluster since the start, in the *rows* of their keys."""
+        self._commits[alias].append(
+            _Commits(rows, records.offset, records.committed_at_ms, records.made_ms).take(records.is_position)
+        )
         self._taken_in[alias].set()
 
     def of(self, target: str, rows: KeyRows, offset: Int64s, made_ms: Int64s) -> NDArray[np.bool_]:
@@ -73,7 +107,7 @@ class LeftWrites:
 
         *made_ms* is when they were made by our clock: what they answer was committed before.
         """
-        is_ours = np.zeros(len(rows), np.bool_)
+        written, is_ours = _Commits(rows, offset, made_ms, made_ms), np.zeros(len(rows), np.bool_)
         sources = [source for source, other in self._state.last_translations if other == target]
         for source in sources:
             self._taken_in[source].wait(self._patience_s)
@@ -81,80 +115,89 @@ class LeftWrites:
         members = self._state.homes.with_members(target)
         is_asked = np.array([self._state.offsets.keys[row].group_id not in members for row in rows.tolist()], np.bool_)
         for source in sources:
-            is_ours |= is_asked & self._answers(source, target, rows, offset, made_ms)
+            is_ours |= is_asked & self._answers(source, target, written)
         return is_ours
 
-    def _answers(self, source: str, target: str, rows: KeyRows, offset: Int64s, made_ms: Int64s) -> NDArray[np.bool_]:
-        state, found = self._state, np.zeros(len(rows), np.bool_)
+    def _answers(self, source: str, target: str, written: _Commits) -> NDArray[np.bool_]:
+        state, found = self._state, np.zeros(len(written.rows), np.bool_)
         with state.lock:
-            column, keys = state.offsets.clusters[source].columns, np.unique(rows)
-            keys = keys[state.keys.is_included(keys) & (column["last_offset"][keys] != ABSENT)]
-            commits = np.stack([column[name][keys] for name, _ in _LAST])
-            times = np.stack([column[name][keys] for _, name in _LAST])
-            last = state.last(source, target)
-            recorded = _recorded(last, column, keys, commits)
-            given = self._given(source, last, keys)
-            partitions = state.keys.partitions_of(keys)
+            commits, recorded = self._asked(source, target, written.rows), self._recorded(source, target)[written.rows]
+            partitions = state.keys.partitions_of(np.unique(commits.rows))
             if not partitions:
                 return found
-            alive_ms = self._alive_ms()
             known_to, asked_at_ms = frontiers(state.index, [target, source], set(partitions)), state.now_ms()
         snapshot = Snapshot(self._fetcher.fetch([target, source], partitions), known_to, asked_at_ms)
         pair = Pair(state.last(source, target), source, target, snapshot, state.now_ms())
         for partition in partitions:
-            place = np.flatnonzero(np.isin(keys, state.keys.keys_in(partition)))
-            least, most = self._translated(pair, partition, commits[:, place])
-            for row in np.flatnonzero(np.isin(rows, keys[place])).tolist():
-                number = int(np.searchsorted(keys[place], rows[row]))
-                mine = times[:, place[number]]
-                is_answer = (least[:, number] <= offset[row]) & (offset[row] <= most[:, number])
-                is_answer &= mine <= made_ms[row]
-                if made_ms[row] <= alive_ms + _LAST_MOMENTS_MS:
-                    is_answer |= (given[place[number]] < offset[row]) & (offset[row] <= most[:, number])
-                is_answer &= recorded[:, place[number]] != _BEFORE
-                is_answer &= recorded[:, place[number]] != offset[row]
-                found[row] = is_answer.any()
+            keys = state.keys.keys_in(partition)
+            asked = commits.take(np.isin(commits.rows, keys))
+            least, most = self._translated(pair, partition, asked.offset)
+            for row in np.flatnonzero(np.isin(written.rows, keys) & (written.offset != recorded)).tolist():
+                key, offset, _, made_ms = (int(each[row]) for each in written)
+                newest = _newest_then(asked, key, made_ms)
+                is_answer = (least[newest] <= offset) & (offset <= most[newest])
+                found[row] = is_answer.any() or (
+                    offset <= most[newest].max(initial=ABSENT)
+                    and self._may_have_waited(source, target, key, made_ms)
+                    and self._was_end_of_index(target, partition, offset, made_ms)
+                )
         return found
 
-    def _given(self, source: str, last: LastTranslations, keys: KeyRows) -> Int64s:
-        """Return the last answers that are recorded, of keys at home at *source*; above all offsets where none is."""
-        homes = self._state.homes_of(keys)
-        is_at_home = homes.home == list(self._state.offsets.clusters).index(source)
-        wanted, outcome = (last.columns[name][keys] for name in ("wanted", "outcome"))
-        return np.where(is_at_home & ~homes.is_contested & IS_HELD[outcome] & (wanted >= 0), wanted, NO_LIMIT)
+    def _asked(self, source: str, target: str, rows: KeyRows) -> _Commits:
+        """Return the commits at *source* of the keys of *rows*, but those before the one that was answered last.
 
-    def _alive_ms(self) -> int:
-        """Return when the driver before has recorded an answer last, by its clock."""
-        times = [self._state.last(*pair).columns["restored_ms"] for pair in self._state.last_translations]
-        return max((int(each[each != OF_OURS].max(initial=ABSENT)) for each in times), default=ABSENT)
+        The newest is answered, so nobody has answered them after that.
+        """
+        found = _Commits(*(np.concatenate(each) for each in zip(*self._commits[source], strict=True)))
+        found = found.take(np.isin(found.rows, rows) & self._state.keys.is_included(found.rows))
+        last = self._state.last(source, target).columns
+        return found.take(
+            ~(self._is_recorded(source, target)[found.rows] & (found.at_ms < last["source_at_ms"][found.rows]))
+        )
 
-    def _translated(self, pair: Pair, partition: TopicPartition, commits: Int64s) -> tuple[Int64s, Int64s]:
-        """Return between what the answers to *commits* of keys were, all of shape (kinds, keys); ABSENT: there is none.
+    def _recorded(self, source: str, target: str) -> Int64s:
+        """Return the answer that is recorded last, of each key; ABSENT: none."""
+        return np.where(self._is_recorded(source, target), self._state.last(source, target).columns["wanted"], ABSENT)
+
+    def _is_recorded(self, source: str, target: str) -> NDArray[np.bool_]:
+        last = self._state.last(source, target).columns
+        found: NDArray[np.bool_] = IS_HELD[last["outcome"]] & (last["source_offset"] != ABSENT)
+        return found
+
+    def _may_have_waited(self, source: str, target: str, key: int, made_ms: int) -> bool:
+        """Return whether a driver before may have answered with the end of the index; errs to False."""
+        state = self._state
+        with state.lock:
+            homes = state.homes_of(np.array([key]))
+            is_at_home = homes.home[0] == list(state.offsets.clusters).index(source) and not homes.is_contested[0]
+        is_genuine = self._is_genuine[target][key : key + 1].any()  # of a key that was not known nobody had committed
+        return bool(is_at_home and not is_genuine and abs(made_ms - self._alive_ms) < LAST_MOMENTS_MS)
+
+    def _was_end_of_index(self, target: str, partition: TopicPartition, offset: int, made_ms: int) -> bool:
+        """Return whether the index may have ended at *offset* then."""
+        log = self._state.index.log(target, *partition)
+        if log is None:
+            return False
+        first = log.indexing_times.first_since(made_ms - _INDEXED_BEFORE_MS)
+        last = log.indexing_times.first_since(made_ms + _INDEXED_AFTER_MS)
+        return first is not None and first <= offset <= (log.frontier if last is None else last)
+
+    def _translated(self, pair: Pair, partition: TopicPartition, offset: Int64s) -> tuple[Int64s, Int64s]:
+        """Return between what the answers to commits of *offset* were, shapes (commits,); ABSENT: there is none.
 
         One that retention has passed was raised to the log start of then, which nobody knows any more.
         """
-        offset = commits.ravel()
-        unknown = np.full(len(offset), ABSENT, np.int64)
-        now = np.full(len(offset), pair.now_ms, np.int64)
-        given = GivenOffsets(np.maximum(offset, 0), now, unknown, [None] * len(offset))
-        asked = self._translator.ask_given(pair, partition, given)
+        unknown, now = np.full(len(offset), ABSENT, np.int64), np.full(len(offset), pair.now_ms, np.int64)
+        asked = self._translator.ask_given(pair, partition, GivenOffsets(offset, now, unknown, [None] * len(offset)))
         self._translator.compute(asked)
-        answers, is_there = self._translator.answers(asked), offset != ABSENT
-        most = np.where(is_there, answers.wanted, ABSENT)
-        least = np.where(is_there & (answers.wanted != ABSENT), np.minimum(answers.offset, answers.wanted), ABSENT)
-        return least.reshape(commits.shape), most.reshape(commits.shape)
+        answers = self._translator.answers(asked)
+        least = np.where(answers.wanted != ABSENT, np.minimum(answers.offset, answers.wanted), ABSENT)
+        return least, answers.wanted
 
 
-def _recorded(last: LastTranslations, column: ColumnStore, keys: KeyRows, commits: Int64s) -> Int64s:
-    """Return what the driver before has recorded as the answer to *commits*, shape (kinds, keys) as in ``_LAST``.
-
-    ABSENT for those after the last one that it recorded, and :data:`_BEFORE` for those before: the newest is answered.
-    """
-    answered, at_ms, wanted = (last.columns[name][keys] for name in ("source_offset", "source_at_ms", "wanted"))
-    is_answered = IS_HELD[last.columns["outcome"][keys]] & (answered != ABSENT)
-    found = np.full(commits.shape, ABSENT, np.int64)
-    for kind, name in enumerate(("actual_at_ms", "genuine_at_ms")):
-        found[kind] = np.where(
-            column[name][keys] < at_ms, _BEFORE, np.where(column[name][keys] == at_ms, wanted, ABSENT)
-        )
-    return np.where(is_answered, found, ABSENT)
+def _newest_then(commits: _Commits, key: int, made_ms: int) -> NDArray[np.intp]:
+    """Return the rows of the *commits* of a key that may have been the newest for who wrote something then."""
+    rows = np.flatnonzero((commits.rows == key) & (commits.made_ms <= made_ms + UNCERTAIN_MS))
+    rows = rows[np.argsort(commits.made_ms[rows], kind="stable")]
+    followed_ms = np.append(commits.made_ms[rows][1:], made_ms)[: len(rows)]
+    return rows[followed_ms > made_ms - LAST_MOMENTS_MS]

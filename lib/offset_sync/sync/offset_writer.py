@@ -7,18 +7,28 @@ long as nobody else has taken over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain, groupby, islice
-from operator import itemgetter
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
-from offset_sync.kafka.error_codes import ACTIVE_GROUP, MAYBE_APPLIED, RETRIABLE, SilentError, TransientError
-from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock, attempts
+from offset_sync.config.stream_names import SAME_NAMES, Names
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.requests import (
+    ACTIVE_GROUP,
+    MAYBE_APPLIED,
+    RETRIABLE,
+    SYSTEM_CLOCK,
+    Clock,
+    Committed,
+    ManyGroups,
+    SilentError,
+    TransientError,
+    attempts,
+)
 from offset_sync.model.errors import ClusterError, TableError
 from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
 from offset_sync.state import failpoints
-from offset_sync.state.fence import Fence
+from offset_sync.state.fence import Fence, OpenFence
 
 GROUPS_AT_ONCE = 1000
 _SILENT_TRIES = 2
@@ -26,28 +36,52 @@ _SILENT_TRIES = 2
 _READ_S = 3.0  # groups that do not answer by then are read with the next try, after the others have been written
 
 
-class Actual(Protocol):
-    """What stands at the target for one partition of a group."""
+@dataclass(frozen=True)
+class TargetWriter:
+    """Commits at the cluster *alias* from any process: what the driver and the executors' tasks run alike.
 
-    @property
-    def offset(self) -> int: ...
+    It is pickled with its options, which may hold secrets, to the executors. A process keeps one client per target, so
+    that a task finds the connections of the task before it.
+    """
+
+    alias: str
+    options: Mapping[str, str] = field(repr=False)
+    requests_in_flight: int
+    deadline_seconds: float
+    is_dry_run: bool
+    fence: Fence = field(default_factory=OpenFence)
+    at_once: ManyGroups | None = None
+    names: Names = SAME_NAMES
+
+    def fenced_by(self, fence: Fence, at_once: ManyGroups | None = None) -> TargetWriter:
+        """Return one that writes as long as *fence* is open, and reads by *at_once* first.
+
+        Only in the driver may the one be a lease, and is there another one.
+        """
+        return replace(self, fence=fence, at_once=at_once)
+
+    def write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
+        """Return one outcome per write, in order; raises TakenOverError where somebody else has taken over."""
+        options = tuple(sorted(self.options.items()))
+        admin = _client(self.alias, options, self.names, self.requests_in_flight, self.at_once)
+        admin.take_names(self.names)  # an earlier task may have left it, which knew fewer
+        return write_offsets(writes, admin, fence=self.fence, dry_run=self.is_dry_run, deadline=self.deadline_seconds)
 
 
-class TargetOffsets(Protocol):
-    """The target cluster; both calls end within *deadline* seconds. See ``kafka.cluster_admin.ClusterAdmin``."""
-
-    def committed_offsets(
-        self, groups: Sequence[str], deadline: float
-    ) -> Mapping[str, Mapping[TopicPartition, Actual] | ClusterError]: ...
-
-    def write_offsets(
-        self, writes: Mapping[str, Sequence[OffsetWrite]], deadline: float, may_send: Callable[[], bool]
-    ) -> Mapping[str, Mapping[TopicPartition, str | None] | ClusterError]: ...
+@lru_cache(maxsize=64)
+def _client(
+    alias: str,
+    options: tuple[tuple[str, str], ...],
+    names: Names,
+    requests_in_flight: int,
+    at_once: ManyGroups | None,
+) -> ClusterAdmin:
+    return ClusterAdmin(alias, dict(options), names, requests_in_flight=requests_in_flight, at_once=at_once)
 
 
 def write_offsets(
     writes: Sequence[OffsetWrite],
-    admin: TargetOffsets,
+    admin: ClusterAdmin,
     *,
     fence: Fence,
     dry_run: bool,
@@ -65,17 +99,22 @@ def write_offsets(
     taken over: what was sent by then is for them to find.
     """
     by_key = _by_key(writes)
-    outcomes: dict[GroupPartition, WriteOutcome] = {}
+    by_group: dict[str, dict[GroupPartition, OffsetWrite]] = {}
+    for key in sorted(by_key):
+        by_group.setdefault(key.group_id, {})[key] = by_key[key]
+    groups, outcomes = list(by_group), dict[GroupPartition, WriteOutcome]()
     unreachable: ClusterError | None = None
-    for some in _by_groups(by_key, GROUPS_AT_ONCE):
-        batch = _Batch(admin, fence, dry_run, clock, pending={key: by_key[key] for key in some})
+    for first in range(0, len(groups), GROUPS_AT_ONCE):
+        some = [by_group[group] for group in groups[first : first + GROUPS_AT_ONCE]]
+        pending = {key: write for each in some for key, write in each.items()}
+        batch = _Batch(admin, fence, dry_run, clock, pending)
         if unreachable is None:
             unreachable = batch.run(clock.now() + deadline)
         outcomes |= batch.outcomes(str(unreachable or "the deadline passed"))
     return [outcomes[key] for key in by_key]
 
 
-def decide(write: OffsetWrite, actual: Actual | None) -> Outcome | None:
+def decide(write: OffsetWrite, actual: Committed | None) -> Outcome | None:
     """Return what becomes of *write* without writing, or None: it is to be written.
 
     Errs to leaving alone: a value that is not the expected one was written by others since, or by another driver, which
@@ -98,7 +137,7 @@ def decide(write: OffsetWrite, actual: Actual | None) -> Outcome | None:
 class _Batch:
     """The state of one thousand groups: each write is pending until it has an outcome."""
 
-    admin: TargetOffsets
+    admin: ClusterAdmin
     fence: Fence
     dry_run: bool
     clock: Clock
@@ -147,7 +186,7 @@ class _Batch:
         keys = list(self.pending)  # a copy: what is concluded leaves it
         return [key for key in keys if self._is_to_be_written(key, found[key.group_id])]
 
-    def _is_to_be_written(self, key: GroupPartition, found: Mapping[TopicPartition, Actual] | ClusterError) -> bool:
+    def _is_to_be_written(self, key: GroupPartition, found: Mapping[TopicPartition, Committed] | ClusterError) -> bool:
         if isinstance(found, TransientError):
             self._errors[key] = str(found)
             return False
@@ -202,7 +241,7 @@ class _Batch:
         self._outcomes[key] = WriteOutcome(*key, outcome, self._previous.get(key), error, is_read, is_in_doubt)
 
 
-def _why_not(write: OffsetWrite, actual: Actual | None) -> str:
+def _why_not(write: OffsetWrite, actual: Committed | None) -> str:
     stands = actual.offset if actual else "nothing"
     if stands != write.expected_offset:
         expected = "nothing" if write.expected_offset is None else write.expected_offset
@@ -218,10 +257,3 @@ def _by_key(writes: Iterable[OffsetWrite]) -> dict[GroupPartition, OffsetWrite]:
             raise ValueError(f"two writes for group {write.group_id!a}, {write.topic}-{write.partition} in one batch")
         by_key[key] = write
     return by_key
-
-
-def _by_groups(keys: Iterable[GroupPartition], size: int) -> Iterator[list[GroupPartition]]:
-    """Yield the keys of *size* groups at a time, all keys of a group together."""
-    groups = (list(each) for _, each in groupby(sorted(keys), key=itemgetter(0)))
-    while some := list(islice(groups, size)):
-        yield list(chain.from_iterable(some))

@@ -8,23 +8,25 @@ takes long is left behind: what is not written yet stays due.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import wait
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
+from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, Outcome, State, WriteOutcome
 from offset_sync.state import failpoints
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.snapshot import Commits, Snapshot
+from offset_sync.state.snapshot import Commits, Snapshot, frontiers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
-from offset_sync.sync.direction_queue import DirectionQueue
-from offset_sync.sync.due_rows import DueRows
 from offset_sync.sync.reconciliation import (
+    DirectionQueue,
     Fetcher,
     OffsetWriter,
     ReconcileRequest,
@@ -32,7 +34,7 @@ from offset_sync.sync.reconciliation import (
     ReconciliationLog,
     Selection,
 )
-from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes
+from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes, refresh_due
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations, withhold_some
 
@@ -63,11 +65,16 @@ class Reconciler:
         self._fetcher = fetcher
         self._writers = writers
         self._history = history
-        self._pairs = config.pairs()
-        self._sources = tuple(dict.fromkeys(source for source, _ in self._pairs))
-        self._target_locks = {target: threading.Lock() for _, target in self._pairs}
-        self._due = DueRows(config, state, self._translator)
-        self._queues = {pair: self._queue(*pair) for pair in self._pairs}
+        pairs = config.pairs()
+        self._sources = tuple(dict.fromkeys(source for source, _ in pairs))
+        self._target_locks = {target: threading.Lock() for _, target in pairs}
+        self._refresh_ms = to_ms(config.sync.refresh_interval)
+        self._queues = {
+            (source, target): DirectionQueue(
+                f"{source} to {target}", partial(self._reconcile_direction, source, target)
+            )
+            for source, target in pairs
+        }
 
     def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> list[str]:
         """Reconcile *rows* that *source* committed in a micro-batch, where it owns them; return a line per failure.
@@ -76,20 +83,19 @@ class Reconciler:
         come later, and what was brought meanwhile is reconciled in one go. A driver that dies before has it done by the
         first pass of the next one, which knows the commits from the history.
         """
-        return self._reconcile(ReconcileRequest.batch(source, rows, batch_id), PATIENCE_S)
+        return self._reconcile((source,), ReconcileRequest(Selection.CHANGED, rows, batch_id), PATIENCE_S)
 
     def reconcile_keys(self, source: str, rows: KeyRows) -> list[str]:
         """Set the target to the answers to *rows* that *source* owns, for a person; return one line per failure."""
-        return self._reconcile(ReconcileRequest.decided(source, rows))
+        return self._reconcile((source,), ReconcileRequest(Selection.DECIDED, rows))
 
     def reconcile_all(self, *, is_first: bool = False) -> list[str]:
         """Reconcile every key that is not settled; return one line per failure.
 
         *is_first*: nothing is taken as settled and every target is read, whatever we believe stands there.
         """
-        rows = self._state.all_rows()
-        request = ReconcileRequest.every if is_first else ReconcileRequest.unsettled
-        return self._reconcile(request(self._sources, rows))
+        selection = Selection.EVERY if is_first else Selection.UNSETTLED
+        return self._reconcile(self._sources, ReconcileRequest(selection, self._state.all_rows()))
 
     def reconcile_waiting_for_index(self) -> list[str]:
         """Reconcile what waits for the index, where it has grown since the last call; return one line per failure.
@@ -102,42 +108,46 @@ class Reconciler:
             rows = [self._state.keys.keys_in(partition) for partition in grown]
         if not rows:
             return []
-        return self._reconcile(ReconcileRequest.waiting_for_index(self._sources, np.concatenate(rows)), PATIENCE_S)
+        return self._reconcile(self._sources, ReconcileRequest(Selection.WAITING, np.concatenate(rows)), PATIENCE_S)
 
     def close(self) -> None:
         """Begin nothing more of what waits, and return when what is under way has ended."""
         for queue in self._queues.values():
             queue.close()
 
-    def _reconcile(self, request: ReconcileRequest, patience_s: float | None = None) -> list[str]:
+    def _reconcile(
+        self, sources: Collection[str], request: ReconcileRequest, patience_s: float | None = None
+    ) -> list[str]:
+        """Have each direction from *sources* do *request*; with a patience, wait so long, and for none that is late."""
         if len(request.rows) == 0:
             return []
         self._state.index.refresh()
         asked = []
         for (source, _), queue in self._queues.items():
-            if source in request.sources:
+            if source in sources:
                 was_late = queue.is_late and patience_s is not None
-                asked.append((queue, queue.submit(request.of(source)), was_late))
+                asked.append((queue, queue.submit(request), was_late))
         done, _ = wait([answer for _, answer, was_late in asked if not was_late], patience_s)
         for queue, answer, _ in asked:
             if answer not in done:
                 queue.leave(answer)
         return [line for _, answer, _ in asked if answer in done for line in answer.result()]
 
-    def _queue(self, source: str, target: str) -> DirectionQueue:
-        def reconcile(request: ReconcileRequest) -> list[str]:
-            return self._reconcile_direction(source, target, request)
-
-        return DirectionQueue(f"{source} to {target}", reconcile)
-
     def _reconcile_direction(self, source: str, target: str, request: ReconcileRequest) -> list[str]:
-        due = self._due.before_asking(source, target, request)
-        if due is None:
-            return []
-        asked_at_ms = self._state.now_ms()
-        snapshot = Snapshot(self._fetcher.fetch([target, source], due.partitions), due.frontiers, asked_at_ms)
+        state = self._state
+        with state.lock:
+            rows = state.rows_of(source, np.unique(request.rows))
+            if request.selection is Selection.WAITING:
+                rows = rows[state.last(source, target).is_waiting(rows)]
+            if len(rows) == 0:
+                return []
+            partitions = set(state.keys.partitions_of(rows))
+            # Taken before the clusters are asked, as the commits are.
+            known_to, commits = frontiers(state.index, [target, source], partitions), state.commits(source, rows)
+        asked_at_ms = state.now_ms()
+        snapshot = Snapshot(self._fetcher.fetch([target, source], partitions), known_to, asked_at_ms)
         with self._target_locks[target]:
-            commits = self._due.after_asking(source, target, due.commits, snapshot, request)
+            commits = self._still_due(source, target, commits, snapshot, request)
             if len(commits.key) == 0:
                 return []
             translated, plan = self._plan(source, target, commits, snapshot, request)
@@ -145,7 +155,59 @@ class Reconciler:
             outcomes = self._write(translated, plan)
             reconciliation = self._apply(translated, plan, outcomes, snapshot, request)
             self._history.append(reconciliation)  # in the order in which targets were written
-        return reconciliation.failures(self._state.offsets.keys)
+        return reconciliation.failures(state.offsets.keys)
+
+    def _still_due(
+        self, source: str, target: str, commits: Commits, snapshot: Snapshot, request: ReconcileRequest
+    ) -> Commits:
+        """Return those of *commits* that still count, and in the regular pass only those that are not settled.
+
+        While the clusters were asked somebody may have committed, or reset a group at the target. What was chosen then
+        is out of date: whoever records the new commit reconciles it, so such a row is left to them. The regular pass
+        sees whether the target holds what was answered; what nothing can have changed is not computed anew.
+        """
+        state = self._state
+        with state.lock:
+            counts = state.counts(source, commits.key)
+            now = state.commits(source, commits.key)
+            chosen = counts & (now.offset == commits.offset) & (now.at_ms == commits.at_ms)
+            chosen &= state.is_kept(source, target, commits, snapshot)
+            if request.selection in (Selection.UNSETTLED, Selection.EVERY, Selection.DECIDED):
+                self._unsettle_changed(source, target, commits.key, snapshot)
+            if request.selection is Selection.UNSETTLED:
+                chosen &= ~self._is_settled(source, target, commits)
+                stands = state.last(source, target).stands(commits.key, commits.offset, commits.at_ms)
+                commits = replace(commits, stands=stands)
+            return commits.take(chosen)
+
+    def _refresh_before_ms(self) -> int:
+        """Return from when on our own values are young enough."""
+        return self._state.now_ms() - self._refresh_ms
+
+    def _unsettle_changed(self, source: str, target: str, rows: KeyRows, snapshot: Snapshot) -> None:
+        """Forget that answers are settled where the logs they rest on are not what they were.
+
+        The target's log start may have passed an answer, a record may have come late, a topic may have been made anew:
+        none of that shows in the commits or at the target's coordinator.
+        """
+        last, keys = self._state.last(source, target), self._state.keys
+        for partition in keys.partitions_of(rows):
+            try:
+                outlook = self._translator.outlook(source, target, partition, snapshot)
+            except Exception as problem:  # that partition's alone: it is asked for anew, which withholds it
+                self._translator.problems.log_once((source, target), partition, problem)
+                last.unsettle(keys.keys_in(partition))
+                continue
+            if outlook is not None and last.outlooks.get(partition) != outlook:
+                last.outlooks[partition] = outlook
+                last.unsettle(keys.keys_in(partition))
+
+    def _is_settled(self, source: str, target: str, commits: Commits) -> NDArray[np.bool_]:
+        last, there = self._state.last(source, target), self._state.offsets.clusters[target]
+        is_settled = last.is_settled(commits.key, commits.offset, commits.at_ms)
+        is_settled &= there.columns["actual_offset"][commits.key] == last.columns["wanted"][commits.key]
+        is_settled &= ~self._state.homes_of(commits.key).is_contested & ~there.has_moved(commits.key)
+        return is_settled & ~refresh_due(there.columns, commits.key, self._refresh_before_ms())
 
     def _plan(
         self, source: str, target: str, commits: Commits, snapshot: Snapshot, request: ReconcileRequest
@@ -162,8 +224,8 @@ class Reconciler:
                 self._state.offsets,
                 translated,
                 epoch=self._epochs(target, commits, answers, snapshot),
-                refresh_before_ms=self._due.refresh_before_ms(),
-                asks_everything=request.asks_everything,
+                refresh_before_ms=self._refresh_before_ms(),
+                asks_everything=request.selection in (Selection.EVERY, Selection.DECIDED),
                 is_decided=request.selection is Selection.DECIDED,
             )
 

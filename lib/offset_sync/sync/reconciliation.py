@@ -1,8 +1,11 @@
-"""What is asked of a reconcile pass and what came of it, and who commits and remembers for it."""
+"""What is asked of a reconcile pass and what came of it, the queue of each direction, and who commits and remembers."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import logging
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Protocol
@@ -10,13 +13,17 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, TopicPartition, WriteOutcome
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.sync.write_plan import Translated, WritePlan
 from offset_sync.translate.index.runs import Int64s
 
+logger = logging.getLogger(__name__)
 _FAILED = int(Outcome.FAILED)
+Answer = Future[list[str]]
+"""One line per failure."""
 
 
 class Selection(Enum):
@@ -31,50 +38,15 @@ class Selection(Enum):
 
 @dataclass(frozen=True)
 class ReconcileRequest:
-    """Reconcile *selection* of *rows* where one of *sources* owns them; *batch_id* is that of a micro-batch."""
+    """Reconcile *selection* of *rows* where the source of the direction owns them; *batch_id*: of a micro-batch."""
 
     selection: Selection
     rows: KeyRows
-    sources: Collection[str]
     batch_id: int | None = None
-
-    @classmethod
-    def batch(cls, source: str, rows: KeyRows, batch_id: int) -> ReconcileRequest:
-        """Return the request of a micro-batch in which *source* committed *rows*."""
-        return cls(Selection.CHANGED, rows, (source,), batch_id)
-
-    @classmethod
-    def every(cls, sources: Collection[str], rows: KeyRows) -> ReconcileRequest:
-        """Return the request to look at *rows* anew, settled or not, as a driver does that has just started."""
-        return cls(Selection.EVERY, rows, sources)
-
-    @classmethod
-    def decided(cls, source: str, rows: KeyRows) -> ReconcileRequest:
-        """Return the request of a person who moves *rows* from *source*."""
-        return cls(Selection.DECIDED, rows, (source,))
-
-    @classmethod
-    def unsettled(cls, sources: Collection[str], rows: KeyRows) -> ReconcileRequest:
-        """Return the request of the regular pass."""
-        return cls(Selection.UNSETTLED, rows, sources)
-
-    @classmethod
-    def waiting_for_index(cls, sources: Collection[str], rows: KeyRows) -> ReconcileRequest:
-        """Return the request of the pass that follows the growing index."""
-        return cls(Selection.WAITING, rows, sources)
-
-    def of(self, source: str) -> ReconcileRequest:
-        """Return the part of it that concerns what *source* owns."""
-        return replace(self, sources=(source,))
 
     def joined(self, later: ReconcileRequest) -> ReconcileRequest:
         """Return one request for both, which are of the same kind; what comes of it counts as the later one's."""
         return replace(later, rows=np.union1d(self.rows, later.rows))
-
-    @property
-    def asks_everything(self) -> bool:
-        """True where every target is read, whatever we believe it holds."""
-        return self.selection in (Selection.EVERY, Selection.DECIDED)
 
 
 @dataclass(frozen=True)
@@ -106,6 +78,79 @@ class Reconciliation:
             f"first {'/'.join(map(str, keys[int(key[rows[0]])]))}: {reason}"
             for reason, rows in by_reason.items()
         ]
+
+
+class DirectionQueue:
+    """What is asked of one direction, from one source to one target: one thing after the other, in a thread of its own.
+
+    So a silent cluster keeps only its own directions waiting. What comes meanwhile is joined: the state says what is
+    wanted by then, so one pass does for all of them, and no more than one request of a kind ever waits. *reconcile* is
+    called with one request at a time; threads may share the queue. *name* is that of its thread.
+    """
+
+    def __init__(self, name: str, reconcile: Callable[[ReconcileRequest], list[str]]) -> None:
+        self._name, self._reconcile = name, reconcile
+        self._changed = threading.Condition()
+        self._waiting: dict[Selection, tuple[ReconcileRequest, Answer]] = {}
+        self._is_working = self._is_late = False
+        self._left: set[Answer] = set()
+
+    @property
+    def is_late(self) -> bool:
+        """True from when somebody has given up waiting until nothing is left to do."""
+        with self._changed:
+            return self._is_late
+
+    def submit(self, request: ReconcileRequest) -> Answer:
+        """Have *request* done after what is under way, together with what waits and is of its kind."""
+        with self._changed:
+            waiting, answer = self._waiting.get(request.selection, (None, Answer()))
+            self._waiting[request.selection] = (waiting.joined(request) if waiting else request), answer
+            begins, self._is_working = not self._is_working, True
+        if begins:
+            threading.Thread(target=self._work, name=self._name, daemon=True).start()
+        return answer
+
+    def leave(self, answer: Answer) -> None:
+        """Wait no longer for *answer*: the log is told what comes of it, and the next pass makes up for it."""
+        with self._changed:
+            self._is_late = self._is_working
+            if answer in self._left:
+                return
+            self._left.add(answer)
+        answer.add_done_callback(self._tell)
+
+    def close(self) -> None:
+        """Drop what waits, and return when what is under way has ended; the next driver finds what is left."""
+        with self._changed:
+            self._waiting.clear()
+            self._changed.wait_for(lambda: not self._is_working)
+
+    def _work(self) -> None:
+        while (request := self._next()) is not None:
+            wanted, answer = request
+            try:
+                answer.set_result(self._reconcile(wanted))
+            except BaseException as problem:
+                answer.set_exception(problem)
+
+    def _next(self) -> tuple[ReconcileRequest, Answer] | None:
+        with self._changed:
+            if self._waiting:
+                return self._waiting.pop(next(iter(self._waiting)))
+            self._is_working = self._is_late = False
+            self._changed.notify_all()
+            return None
+
+    def _tell(self, answer: Answer) -> None:
+        with self._changed:
+            self._left.discard(answer)
+        problem = answer.exception()
+        if problem is None:
+            for line in answer.result():
+                logger.warning("%s", line)
+        elif not isinstance(problem, TakenOverError):  # the job is stopping then, and says why
+            logger.error("%s: not reconciled, tried again by the next pass", self._name, exc_info=problem)
 
 
 class Fetcher(Protocol):

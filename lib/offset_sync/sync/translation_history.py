@@ -11,7 +11,6 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -24,19 +23,13 @@ from offset_sync.model.values import GroupPartition, Outcome, State
 from offset_sync.state import failpoints
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
-from offset_sync.tables.definition import Table, fitted
+from offset_sync.tables.definition import fitted
+from offset_sync.tables.store import TableStore
 from offset_sync.translate.partition import IS_WITHHELD
 
 logger = logging.getLogger(__name__)
 MOST_ROWS_KEPT = 1_000_000
 _TIME = pa.timestamp("ms", tz="UTC")
-
-
-class AnswersTable(Protocol):
-    """Where rows are appended, see :class:`offset_sync.tables.store.TableStore`."""
-
-    def append(self, table: Table, rows: pa.Table) -> None:
-        """Append *rows* whole, or raise."""
 
 
 class TranslationHistory:
@@ -45,7 +38,7 @@ class TranslationHistory:
     *keys* are those of the state. ``error`` says how many rows are not in the table yet, and why; None when all are.
     """
 
-    def __init__(self, tables: AnswersTable, keys: Sequence[GroupPartition], config: Config) -> None:
+    def __init__(self, tables: TableStore, keys: Sequence[GroupPartition], config: Config) -> None:
         self._tables = tables
         self._keys = keys
         self._strategy_of, self._names = cache(config.strategy_of), config.names
@@ -84,13 +77,11 @@ class TranslationHistory:
         failpoints.failpoint(failpoints.BEFORE_HISTORY)
         try:
             self._tables.append(OFFSET_TRANSLATIONS, rows)
-        except TakenOverError as problem:
-            self.error = f"offset_translations: {rows.num_rows} rows not written: {problem}"
-            return False
         except Exception as problem:
             reason = next(iter(str(problem).splitlines()), type(problem).__name__)
             self.error = f"offset_translations: {rows.num_rows} rows not written: {reason}"
-            logger.exception("%s", self.error)
+            if not isinstance(problem, TakenOverError):  # the job is stopping then, and says why
+                logger.exception("%s", self.error)
             return False
         self.error = None
         return True

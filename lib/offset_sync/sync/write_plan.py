@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.model.values import OffsetWrite, Outcome, Rule, State
+from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, State
 from offset_sync.state.column_store import ColumnStore
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.key_index import KeyRows
@@ -52,16 +52,6 @@ class WritePlan:
     outcome: NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class _AtTarget:
-    """What is believed of the target, a row per key; *epoch* is that of the leader whose log reaches the answer."""
-
-    offset: Int64s
-    rule: NDArray[np.intp]
-    epoch: Int64s
-    is_refreshed: NDArray[np.bool_]
-
-
 def plan_writes(
     offsets: CommittedOffsets,
     translated: Translated,
@@ -100,27 +90,26 @@ def plan_writes(
     is_rewind = went_back & (rewound_ms >= 0) & (wanted < actual) & ~is_withheld & ~is_backward
     state = np.where(is_rewind, _REWIND, answers.state)
     rows = np.flatnonzero(is_asked)
-    writes = _writes(offsets, translated, rows, wanted, _AtTarget(actual, rule, epoch, is_refreshed))
+    columns = (key, wanted, rule, actual, epoch, is_refreshed)
+    writes = [
+        _to_write(offsets.keys[row], *rest)
+        for row, *rest in zip(*(each[rows].tolist() for each in columns), strict=True)
+    ]
     return WritePlan(writes, rows, state, actual, outcome)
 
 
-def _writes(
-    offsets: CommittedOffsets, translated: Translated, rows: NDArray[np.intp], wanted: Int64s, there: _AtTarget
-) -> list[OffsetWrite]:
-    columns = (translated.commits.key, wanted, there.rule, there.offset, there.epoch, there.is_refreshed)
-    return [
-        OffsetWrite(
-            group_id=offsets.keys[key].group_id,
-            topic=offsets.keys[key].topic,
-            partition=offsets.keys[key].partition,
-            offset=offset,
-            leader_epoch=None if epoch < 0 else epoch,
-            rule=Rule(rule),
-            expected_offset=None if before < 0 else before,
-            refresh=refresh,
-        )
-        for key, offset, rule, before, epoch, refresh in zip(*(each[rows].tolist() for each in columns), strict=True)
-    ]
+def _to_write(key: GroupPartition, offset: int, rule: int, before: int, epoch: int, refresh: bool) -> OffsetWrite:
+    """Return the write of a key; *epoch* is that of the leader whose log reaches the answer, negative for unknown."""
+    return OffsetWrite(
+        group_id=key.group_id,
+        topic=key.topic,
+        partition=key.partition,
+        offset=offset,
+        leader_epoch=None if epoch < 0 else epoch,
+        rule=Rule(rule),
+        expected_offset=None if before < 0 else before,
+        refresh=refresh,
+    )
 
 
 def rules(

@@ -11,8 +11,9 @@ from io import StringIO
 from pathlib import Path
 
 from offset_sync.config import load_config
+from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.plan import Direction, Mode
-from offset_sync.cutover.session import TableJournal, open_cutover
+from offset_sync.cutover.session import open_cutover
 from offset_sync.jobs.report_status import StatusJob
 from offset_sync.model.errors import ClusterError, OffsetSyncError
 from offset_sync.state.fence import OpenFence

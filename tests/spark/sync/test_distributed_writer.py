@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from offset_sync.kafka.partition_answer import ManyGroups
+from offset_sync.kafka.requests import ManyGroups
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, WriteOutcome
 from offset_sync.state.fence import Fence, OpenFence

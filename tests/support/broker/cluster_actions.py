@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from broker.committed_offsets import Partition, committed
 from broker.crafted_logs import Clusters
 from broker.installation import Installation, Row
-from offset_sync.kafka.partition_answer import Committed
+from offset_sync.kafka.requests import Committed
 
 
 @dataclass

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.group_offset_requests import GroupAnswer, GroupOffsets, Limits
-from offset_sync.kafka.partition_answer import Committed
+from offset_sync.kafka.group_offsets import GroupAnswer, GroupOffsets, Limits
+from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, read_partition

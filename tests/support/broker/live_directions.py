@@ -14,9 +14,9 @@ from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
+from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
-from offset_sync.sync.target_writer import TargetWriter
 
 FETCH_S, COMMIT_S, RETRY_S = 3.0, 4.0, 0.5
 """The deadlines of the tests: five, fifteen and two seconds in the jobs."""

@@ -24,7 +24,7 @@ from offset_sync.config import load_config
 from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
 from offset_sync.jobs.report_status import report_status
 from offset_sync.jobs.runner import job_arguments
-from offset_sync.kafka.partition_answer import Committed
+from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ConfigError
 from offset_sync.status.outputs import status_arguments
 from offset_sync_demo.kafka.brokers import EmbeddedCluster

@@ -19,7 +19,7 @@ from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.jobs.sync_batch import SyncBatch
-from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS as TOPIC
 from offset_sync.model.values import ClusterPartition, EpochChange, GroupPartition, ToldEnd, TopicPartition

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from offset_sync.cutover.plan import Committed, CutoverStep, Direction, Mode, PartitionStatus, Reader
 from offset_sync.cutover.procedure import NO_OPTIONS, CutoverProcedure, Options
-from offset_sync.kafka.retry import Clock
+from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Outcome, State, Status, TopicPartition
 

@@ -11,7 +11,8 @@ import pytest
 from fakes.clusters import MemoryCluster, MemoryEnds, MemoryTopic
 from fakes.tables import MemoryTables
 from offset_sync.config import Config
-from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.cluster_admin import Coordinators
+from offset_sync.kafka.topic_metadata import TopicMetadata
 from offset_sync.model.values import TopicPartition
 from offset_sync.tables.definition import Table
 from offset_sync.tables.rows import CLUSTER_OF, renamed
@@ -41,24 +42,21 @@ class NamedTables(MemoryTables):
 def let_doors_lead_to(clusters: Mapping[str, MemoryCluster], patch: pytest.MonkeyPatch) -> None:
     """Have the client of each cluster ask the clusters in *clusters*, by their own names."""
 
-    def describe(admin: ClusterAdmin, topics: Any, deadline: float = 0) -> dict[str, MemoryTopic]:
+    def describe(admin: TopicMetadata, topics: Any, deadline: float = 0) -> dict[str, MemoryTopic]:
         there = clusters[admin.alias].topics
         return {topic: there[topic] for topic in topics if topic in there}
 
-    def ends(admin: ClusterAdmin, partitions: Any, deadline: float = 0) -> dict[TopicPartition, MemoryEnds]:
+    def ends(admin: TopicMetadata, partitions: Any, deadline: float = 0) -> dict[TopicPartition, MemoryEnds]:
         logs = clusters[admin.alias].logs
         return {each: logs[each] for each in partitions if each in logs}
 
-    def committed(admin: ClusterAdmin, groups: Sequence[str], deadline: float = 0) -> Mapping[str, Any]:
+    def committed(admin: Coordinators, groups: Sequence[str], deadline: float = 0) -> Mapping[str, Any]:
         return clusters[admin.alias].committed_offsets(groups, deadline)
 
-    def write(admin: ClusterAdmin, writes: Any, deadline: float, may_send: Any) -> Mapping[str, Any]:
+    def write(admin: Coordinators, writes: Any, deadline: float, may_send: Any) -> Mapping[str, Any]:
         return clusters[admin.alias].write_offsets(writes, deadline, may_send)
 
-    for name, answer in (
-        ("describe", describe),
-        ("ends", ends),
-        ("committed_offsets", committed),
-        ("write_offsets", write),
-    ):
-        patch.setattr(ClusterAdmin, name, answer)
+    patch.setattr(TopicMetadata, "described", describe)
+    patch.setattr(TopicMetadata, "ends", ends)
+    patch.setattr(Coordinators, "committed_offsets", committed)
+    patch.setattr(Coordinators, "write_offsets", write)

@@ -35,7 +35,7 @@ from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
 from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
-from offset_sync.kafka.topic_names import open_admin
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.fence import OpenFence
@@ -91,7 +91,7 @@ class NamedWorld:
         self.config = config_of(ALIASES, mirror={"names": "mm2"})
         self.tables.names = self.config.names
         names, tables = self.config.names, self.tables
-        self.admins = {alias: open_admin(alias, {}, names) for alias in ALIASES}
+        self.admins = {alias: ClusterAdmin(alias, {}, names) for alias in ALIASES}
         fetcher: Any = MetadataFetcher(self.admins)
         store: Any = tables
         incarnations = IncarnationCheck(store, {}, dict)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from builders.logs import log
 from fakes.clusters import MemoryCluster, MemoryEnds, MemoryIndex, MemoryTopic, to_records
 from offset_sync.config import Config, parse_config
-from offset_sync.kafka.retry import Clock
+from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import (
     EpochChange,

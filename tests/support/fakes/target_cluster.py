@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from offset_sync.kafka.error_codes import TransientError
-from offset_sync.kafka.partition_answer import Committed
-from offset_sync.kafka.retry import Clock
+from offset_sync.config.stream_names import Names
+from offset_sync.kafka.requests import Clock, Committed, TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
 from offset_sync.state.fence import Fence, OpenFence
@@ -33,6 +32,9 @@ class Target:
     writes: list[OffsetWrite] = field(default_factory=list)
     seconds: float = 0.0
     answer_takes: float = 0.0
+
+    def take_names(self, names: Names) -> None:
+        """Go by the same names everywhere."""
 
     def committed_offsets(self, groups: Sequence[str], deadline: float) -> Mapping[str, Read]:
         """What stands for each group, after whatever happens before the read."""

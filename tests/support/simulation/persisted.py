@@ -22,6 +22,7 @@ from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from oracles.commit_lives import replay
 from simulation.judge import begin_anew, genuine
 from simulation.knowledge import Knowledge
+from simulation.unread_commits import Answered
 
 NO_ANSWERS = OFFSET_TRANSLATIONS.arrow_schema.empty_table()
 FORGOTTEN_AFTER_MS = 10_000
@@ -62,6 +63,7 @@ class Persisted:
         self.forgotten: set[GroupPartition] = set()  # keys that the last start has dropped
         self._heard = Knowledge((), 0)
         self.told: dict[tuple[str, GroupPartition], bool] = {}  # is the last record of a key ours
+        self.answered: Answered = set()  # by whatever driver
 
     def position(self, alias: str) -> Offsets:
         """Return up to where the commits of *alias* were read, by partition."""

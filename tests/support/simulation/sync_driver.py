@@ -31,7 +31,7 @@ from simulation.log_checks import Epochs
 from simulation.oracle import Oracle
 from simulation.persisted import Persisted
 from simulation.target_writer import Writer
-from simulation.unread_commits import Answered, UnreadCommits
+from simulation.unread_commits import UnreadCommits
 from simulation.watch import Watch
 from simulation.world import Position, World
 
@@ -70,7 +70,6 @@ class SyncDriver:
         self.world, self.oracle, self.tables, self.persisted = world, oracle, tables, persisted
         self._pause = pause
         self.skew_ms = 0
-        self.answered: Answered = set()
         self._lives: dict[tuple[str, TopicPartition], int] = {}  # of logs when the clusters were asked last
         self.config = _config(world.shape.clusters, world.shape.silence_ms)
         self.strategy_of = cache(self.config.strategy_of)
@@ -122,11 +121,12 @@ class SyncDriver:
         self.knowledge = Knowledge(world.shape.clusters, world.shape.silence_ms, uncertain)
         self.watch = Watch(self)
         self.persisted.restore(self.state, self.lives)
+        left.begin()
         self.persisted.tell(self.knowledge)
         note_forgotten(world, self.persisted)
         self.watch.begin()
         self.state.unread.begin(self.world.clusters)
-        self.unread_commits = UnreadCommits(self.world, self.state, self.answered)
+        self.unread_commits = UnreadCommits(self.world, self.state, self.persisted.answered)
 
     def _lease(self, tables: Any) -> Lease:
         """Take over from whoever drives; where nobody can be overtaken there is nothing to hold."""

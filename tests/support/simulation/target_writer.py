@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fakes.clusters import place_of
-from offset_sync.kafka.retry import Clock
+from offset_sync.kafka.requests import Clock
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.lease import FRESH_S
 from offset_sync.sync.offset_writer import write_offsets

@@ -13,11 +13,9 @@ from rich.console import Console
 from fakes.moves import GOOD
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.stream_names import SAME_NAMES, MirroredNames, Names
-from offset_sync.cutover.plan import Activity, Direction, GroupPlan, Mode, PartitionStatus
-from offset_sync.cutover.plan_table import print_plan
+from offset_sync.cutover.journal import TableJournal, verify_step
+from offset_sync.cutover.plan import Activity, Direction, GroupPlan, Mode, PartitionStatus, print_plan
 from offset_sync.cutover.procedure import CutoverProcedure
-from offset_sync.cutover.session import TableJournal
-from offset_sync.cutover.steps import verify_step
 from offset_sync.model.values import Status, TopicPartition
 from offset_sync.tables.definition import Table
 

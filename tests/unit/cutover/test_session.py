@@ -7,11 +7,11 @@ import pytest
 from fakes.reconciler_site import config_of
 from fakes.target_cluster import Target
 from offset_sync.cutover.session import cutover_writer
-from offset_sync.kafka.partition_answer import Committed
+from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
 from offset_sync.state.fence import Fence, OpenFence
-from offset_sync.sync import target_writer
+from offset_sync.sync import offset_writer
 from offset_sync.sync.reconciliation import OffsetWriter
 
 ORDERS = TopicPartition("orders", 0)
@@ -31,7 +31,7 @@ class TakenOver(OpenFence):
 @pytest.fixture
 def target(monkeypatch: pytest.MonkeyPatch) -> Target:
     target = Target()
-    monkeypatch.setattr(target_writer, "_client", lambda *_of_whom: target)
+    monkeypatch.setattr(offset_writer, "_client", lambda *_of_whom: target)
     return target
 
 

@@ -12,8 +12,8 @@ from builders.group_events import JOINED, LEFT, Event, rows
 from builders.offset_records import commit_key, commit_value, group_key, member_key
 from fakes.tables import MemoryTables
 from offset_sync.ingest.group_activity import GroupActivity
-from offset_sync.kafka.commit_log import LogRecords
-from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.internal_logs import LogRecords
+from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent
 from offset_sync.state.commit_log_lives import CommitLogLives

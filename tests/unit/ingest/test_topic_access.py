@@ -17,7 +17,7 @@ from fakes.tables import MemoryTables
 from offset_sync.ingest.index_parts import EVERY_S, TopicAccess
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.jobs import index_records
-from offset_sync.kafka.retry import Clock
+from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
 
 INCLUDED = ["orders", "pay-.*"]

@@ -10,40 +10,14 @@ from typing import Any
 import pytest
 from confluent_kafka import OFFSET_BEGINNING
 
-from offset_sync.kafka import checkpoint_log
-from offset_sync.kafka.checkpoint_log import CheckpointLog
-from offset_sync.kafka.error_codes import NotAuthorizedError, TransientError
+from fakes.consumed import Message
+from offset_sync.kafka import internal_logs
+from offset_sync.kafka.internal_logs import CheckpointLog
+from offset_sync.kafka.requests import NotAuthorizedError, TransientError
+from offset_sync.model.values import TopicPartition
 
 TOPIC = "dc1.checkpoints.internal"
-
-
-@dataclass
-class Message:
-    """A record, or what librdkafka says in the place of one."""
-
-    at: int
-    failure: str | None = None
-
-    def offset(self) -> int:
-        return self.at
-
-    def error(self) -> Any:
-        return self if self.failure else None
-
-    def name(self) -> str | None:
-        return self.failure
-
-    def key(self) -> bytes:
-        return b"key"
-
-    def value(self) -> bytes:
-        return b"%d" % self.at
-
-    def headers(self) -> None:
-        return None
-
-    def timestamp(self) -> tuple[int, int]:
-        return 1, 1_700_000_000_000
+PLACE = TopicPartition(TOPIC, 0)
 
 
 @dataclass
@@ -74,16 +48,19 @@ class Broker:
         start = max(partition.offset, 0) if partition.offset <= self.end else 0  # auto.offset.reset
         self._left = [each for each in self.offsets or [] if each >= start]
 
+    def incremental_unassign(self, partitions: list[Any]) -> None:
+        pass
+
     @property
     def end(self) -> int:
         return max(self.offsets or [-1]) + 1
 
     def poll(self, seconds: float) -> Message | None:
         if self.failure:
-            return Message(-1001, self.failure)
+            return Message(PLACE, -1001, failure=self.failure)
         if len(self.offsets or []) - len(self._left) >= self.most:
             return None
-        return Message(self._left.pop(0)) if self._left else Message(self.end, "_PARTITION_EOF")
+        return Message(PLACE, self._left.pop(0)) if self._left else Message(PLACE, self.end, failure="_PARTITION_EOF")
 
     def consume(self, most: int, seconds: float) -> list[Message]:
         return []
@@ -92,7 +69,7 @@ class Broker:
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
     found = Broker([0, 1, 2])
-    monkeypatch.setattr(checkpoint_log, "log_consumer", found.consumer)
+    monkeypatch.setattr(internal_logs, "log_consumer", found.consumer)
     return found
 
 
@@ -138,7 +115,7 @@ def test_what_came_in_time_is_read_and_the_rest_next_time(broker: Broker) -> Non
 
 
 def test_so_many_are_held_at_once_and_no_more(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint_log, "_MOST_AT_ONCE", 2)
+    monkeypatch.setattr(internal_logs, "_MOST_AT_ONCE", 2)
     log = log_of(broker)
     assert (offsets(log), log.is_at_end) == ([0, 1], False)
     assert (offsets(log), log.is_at_end) == ([2], True)

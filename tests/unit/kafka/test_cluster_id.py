@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException
 from offset_sync.kafka import topic_requests
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.own_rights import OwnRights
-from offset_sync.kafka.request_limits import LONGEST_S
+from offset_sync.kafka.requests import LONGEST_S
 from offset_sync.model.errors import ClusterError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from offset_sync.ingest.query_errors import with_root
-from offset_sync.kafka.error_codes import explained, with_remedy
+from offset_sync.kafka.requests import explained, with_remedy
 
 MANUAL = "to the principal of this program (docs/operations.md, Minimal ACLs)"
 

@@ -14,9 +14,9 @@ from weakref import proxy
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from offset_sync.kafka import log_offsets, topic_requests
+from offset_sync.kafka import topic_requests
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.request_limits import LONGEST_S
+from offset_sync.kafka.requests import LONGEST_S
 from offset_sync.kafka.topic_metadata import LogEnds, Reach
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
@@ -113,7 +113,7 @@ def admin_of(even: Iterator[int | str | None], odd: Iterator[int | str | None]) 
 
 @pytest.fixture(autouse=True)
 def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_offsets, "OTHERS_S", 0.2)
+    monkeypatch.setattr(topic_requests, "OTHERS_S", 0.2)
 
 
 def test_the_partitions_of_a_silent_leader_are_left_out_and_the_others_wait_only_a_moment() -> None:

@@ -9,52 +9,14 @@ from typing import Any
 
 import pytest
 
+from fakes.consumed import Message
 from offset_sync.kafka import tail_reader
-from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.kafka.tail_reader import TailReader
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 
 ONE, OTHER = TopicPartition("one", 0), TopicPartition("other", 3)
-
-
-class Error:
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def name(self) -> str:
-        return self._name
-
-
-class Message:
-    """A record, or what the client says instead of one."""
-
-    def __init__(self, place: TopicPartition, offset: int, value: bytes = b"v", error: str = "", kind: int = 1) -> None:
-        self._place, self._offset, self._value, self._error, self._kind = place, offset, value, error, kind
-
-    def topic(self) -> str:
-        return self._place.topic
-
-    def partition(self) -> int:
-        return self._place.partition
-
-    def offset(self) -> int:
-        return self._offset
-
-    def error(self) -> Error | None:
-        return Error(self._error) if self._error else None
-
-    def timestamp(self) -> tuple[int, int]:
-        return self._kind, 5
-
-    def key(self) -> bytes | None:
-        return None
-
-    def value(self) -> bytes:
-        return self._value
-
-    def headers(self) -> list[tuple[str, bytes]]:
-        return []
 
 
 class Client:
@@ -107,10 +69,10 @@ def test_what_came_counts_and_a_log_that_did_not_come_to_its_end_is_named(monkey
 
 def test_the_end_of_a_log_is_an_end_and_another_error_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     began = time.monotonic()
-    reader, _ = reading(monkeypatch, Message(ONE, 4), Message(ONE, 6, error="_PARTITION_EOF"))
+    reader, _ = reading(monkeypatch, Message(ONE, 4), Message(ONE, 6, failure="_PARTITION_EOF"))
     assert reader.read({ONE: OffsetRange(4, 9)}, 30).unread == frozenset()
     assert time.monotonic() - began < 10
-    reader, _ = reading(monkeypatch, Message(ONE, 4), Message(ONE, 0, error="_TRANSPORT"))
+    reader, _ = reading(monkeypatch, Message(ONE, 4), Message(ONE, 0, failure="_TRANSPORT"))
     assert reader.read({ONE: OffsetRange(4, 9)}, 0.1).unread == {ONE}
 
 

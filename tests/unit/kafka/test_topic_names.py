@@ -6,17 +6,18 @@ from typing import Any
 
 import pytest
 
+from fakes.consumed import Message
 from offset_sync.config.mirror import NameRule
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.rule_names import RuleNames
 from offset_sync.config.stream_names import SAME_NAMES, MirroredNames
-from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.leader_epochs import LeaderEpochs
-from offset_sync.kafka.range_reader import RangeReader
-from offset_sync.kafka.record_reader import RecordReader
-from offset_sync.kafka.topic_names import open_admin, open_epochs, open_ranges, open_reader
+from offset_sync.kafka import log_reader
+from offset_sync.kafka.cluster_admin import ClusterAdmin, Coordinators
+from offset_sync.kafka.leader_epochs import LeaderEpochs, _Told
+from offset_sync.kafka.log_reader import OffsetRange, RangeReader, RecordReader
+from offset_sync.kafka.topic_metadata import TopicMetadata
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import EpochChange, OffsetWrite, Rule, TopicPartition
+from offset_sync.model.values import EpochChange, OffsetWrite, RecordContent, Rule, ToldEnd, TopicPartition
 
 NAMES = MirroredNames(PrefixNames({"dc1": "dc1", "dc2": "dc2"}, "."))
 HERE, THERE = TopicPartition("orders", 3), TopicPartition("dc2.orders", 3)
@@ -37,19 +38,18 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
         return ask
 
-    for name in ("describe", "unreadable", "ends"):
-        monkeypatch.setattr(ClusterAdmin, name, hear(lambda asked, *_: {each: each for each in asked}))
-    monkeypatch.setattr(
-        ClusterAdmin, "topics", lambda _self, _deadline: {"orders": 1, "heartbeats": 2, "dc2.orders": 3}
-    )
+    for name in ("described", "unreadable", "ends"):
+        monkeypatch.setattr(TopicMetadata, name, hear(lambda asked, *_: {each: each for each in asked}))
+    topics = {"orders": 1, "heartbeats": 2, "dc2.orders": 3}
+    monkeypatch.setattr(TopicMetadata, "listed", lambda _self, _deadline: topics)
     places = (HERE, THERE)
     monkeypatch.setattr(
-        ClusterAdmin, "reaches", lambda _self, is_wanted, _: {p: 1 for p in places if is_wanted(p.topic)}
+        TopicMetadata, "reaches", lambda _self, is_wanted, _: {p: 1 for p in places if is_wanted(p.topic)}
     )
     held = {"g": {HERE: 1, THERE: 2}, "h": ClusterError("dc1", "no")}
-    monkeypatch.setattr(ClusterAdmin, "committed_offsets", lambda _self, _groups, _deadline: held)
+    monkeypatch.setattr(Coordinators, "committed_offsets", lambda _self, _groups, _deadline: held)
     monkeypatch.setattr(
-        ClusterAdmin,
+        Coordinators,
         "write_offsets",
         hear(
             lambda asked, *_: {
@@ -57,14 +57,25 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             }
         ),
     )
-    monkeypatch.setattr(RecordReader, "first_at", hear(lambda asked, *_: dict(asked)))
-    monkeypatch.setattr(RangeReader, "read", hear(lambda asked, *_: iter([list(asked)])))
-    monkeypatch.setattr(LeaderEpochs, "ends_in_time", hear(lambda asked, *_: dict.fromkeys(asked, 5)))
+
+    def read(_consumer: object, starts: dict[TopicPartition, int], take: Any, *_: object) -> None:
+        found.append(dict(starts))
+        for place, offset in starts.items():
+            take(place, Message(place, offset))
+
+    def read_ranges(_self: object, _consumer: object, waiting: Any) -> Any:
+        found.append(waiting)
+        return iter([list(waiting)])
+
+    monkeypatch.setattr(log_reader, "read_logs", read)
+    monkeypatch.setattr(RangeReader, "_read", read_ranges)
+    told = _Told(5, 1, "7")
+    monkeypatch.setattr(LeaderEpochs, "_told", hear(lambda asked, *_: dict.fromkeys(asked, told)))
     return found
 
 
 def test_a_cluster_is_asked_by_its_own_names_and_answers_with_streams(heard: list[Any]) -> None:
-    admin = open_admin("dc1", {}, NAMES)
+    admin = ClusterAdmin("dc1", {}, NAMES)
     assert set(admin.describe(["dc1.orders", "dc2.orders"])) == {"dc1.orders", "dc2.orders"}
     assert set(admin.unreadable(["dc1.orders"])) == {"dc1.orders"}
     assert set(admin.ends([*INSIDE, COMMITS])) == {*INSIDE, COMMITS}
@@ -74,7 +85,7 @@ def test_a_cluster_is_asked_by_its_own_names_and_answers_with_streams(heard: lis
 
 
 def test_groups_are_read_and_written_by_the_clusters_names(heard: list[Any]) -> None:
-    admin = open_admin("dc1", {}, NAMES)
+    admin = ClusterAdmin("dc1", {}, NAMES)
     found = admin.committed_offsets(["g", "h"])
     assert found["g"] == dict(zip(INSIDE, (1, 2), strict=True))
     assert isinstance(found["h"], ClusterError)
@@ -85,11 +96,13 @@ def test_groups_are_read_and_written_by_the_clusters_names(heard: list[Any]) -> 
 
 def test_records_and_leaders_are_asked_for_by_the_clusters_names(heard: list[Any]) -> None:
     epochs = {INSIDE[0]: EpochChange(1, 2)}
-    assert open_epochs("dc1", {}, NAMES).ends(epochs) == {INSIDE[0]: 5}
-    assert open_reader("dc1", {}, NAMES).first_at({INSIDE[0]: 4}) == {INSIDE[0]: 4}
+    assert LeaderEpochs("dc1", {}, NAMES).ends(epochs) == {INSIDE[0]: ToldEnd(5)}
+    record = RecordContent(4, 5, None, b"v", ())
+    assert RecordReader("dc1", {}, NAMES).first_at({INSIDE[0]: 4}) == {INSIDE[0]: record}
     # Whoever cuts records into runs knows streams by itself, whoever has read them.
-    assert list(open_ranges("dc1", {}, NAMES).read({INSIDE[0]: (1, 2)})) == [[HERE]]  # type: ignore[dict-item]
-    assert [list(each) for each in heard] == [[HERE]] * 3
+    read: list[Any] = list(RangeReader("dc1", {}, names=NAMES).read({INSIDE[0]: OffsetRange(1, 2)}))
+    assert read == [[HERE]]
+    assert [list(each) for each in heard] == [[HERE]] * 4
 
 
 def test_what_the_cluster_has_no_name_for_is_not_asked_for_though_another_topic_has_its_name(heard: list[Any]) -> None:
@@ -98,7 +111,7 @@ def test_what_the_cluster_has_no_name_for_is_not_asked_for_though_another_topic_
     names = MirroredNames(RuleNames.of([NameRule.model_validate(rule)], {"dc1": "dc1", "dc2": "dc2"}))
     stranger, own = names.inside("dc2", "pay-eu"), names.inside("dc1", "pay-eu")
     assert (stranger, own) == ("pay-eu", "dc1/pay-eu")
-    admin, place = open_admin("dc1", {}, names), TopicPartition(stranger, 0)
+    admin, place = ClusterAdmin("dc1", {}, names), TopicPartition(stranger, 0)
     assert admin.describe([stranger, own]).keys() == {own}
     assert admin.ends([place, TopicPartition(own, 0)]).keys() == {TopicPartition(own, 0)}
     writes = [OffsetWrite("g", topic, 0, 5, None, Rule.SET, None) for topic in (stranger, own)]
@@ -106,15 +119,14 @@ def test_what_the_cluster_has_no_name_for_is_not_asked_for_though_another_topic_
     assert [[each.topic for each in asked["g"]] for asked in heard if isinstance(asked, dict) and "g" in asked] == [
         ["pay-eu"]
     ]
-    assert open_reader("dc1", {}, names).first_at({place: 4}) == {}
-    assert open_epochs("dc1", {}, names).ends_in_time({place: EpochChange(1, 2)}) == {}
+    assert RecordReader("dc1", {}, names).first_at({place: 4}) == {}
+    assert LeaderEpochs("dc1", {}, names).ends_in_time({place: EpochChange(1, 2)}) == {}
 
 
-def test_with_the_same_names_there_is_no_door() -> None:
-    for opened, kind in (
-        (open_admin("dc1", {}, SAME_NAMES), ClusterAdmin),
-        (open_epochs("dc1", {}, SAME_NAMES), LeaderEpochs),
-        (open_reader("dc1", {}, SAME_NAMES), RecordReader),
-        (open_ranges("dc1", {}, SAME_NAMES), RangeReader),
-    ):
-        assert type(opened) is kind
+def test_with_the_same_names_nothing_is_renamed(heard: list[Any]) -> None:
+    admin = ClusterAdmin("dc1", {}, SAME_NAMES)
+    assert set(admin.ends([*INSIDE, COMMITS])) == {*INSIDE, COMMITS}
+    assert set(admin.topics()) == {"orders", "heartbeats", "dc2.orders"}
+    writes = {"g": [OffsetWrite("g", *place, 5, None, Rule.SET, None) for place in INSIDE]}
+    assert admin.write_offsets(writes) == {"g": dict.fromkeys(INSIDE)}
+    assert heard[-1] == writes

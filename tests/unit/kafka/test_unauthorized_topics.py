@@ -17,7 +17,7 @@ from fakes.reconciler_site import Site, config_of, mirrored_site
 from offset_sync.jobs import maintain_tables
 from offset_sync.jobs.maintain_tables import errors_of
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.error_codes import NotAuthorizedError
+from offset_sync.kafka.requests import NotAuthorizedError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher

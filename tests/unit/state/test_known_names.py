@@ -9,7 +9,7 @@ import pytest
 from fakes.reconciler_site import config_of
 from offset_sync.config import Config
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.topic_names import open_admin
+from offset_sync.kafka.topic_metadata import TopicMetadata
 from offset_sync.model.errors import ClusterError, ConfigError
 from offset_sync.state.known_names import learn_names, strays
 
@@ -21,13 +21,13 @@ def config() -> Config:
 
 
 def admins(config: Config, topics: Mapping[str, list[str]], patch: pytest.MonkeyPatch) -> dict[str, ClusterAdmin]:
-    def listed(admin: ClusterAdmin, _deadline: float = 0) -> dict[str, int]:
+    def listed(admin: TopicMetadata, _deadline: float = 0) -> dict[str, int]:
         if admin.alias not in topics:
             raise ClusterError(admin.alias, "no answer")
         return dict.fromkeys(topics[admin.alias], 1)
 
-    patch.setattr(ClusterAdmin, "topics", listed)
-    return {alias: open_admin(alias, {}, config.names) for alias in ALIASES}
+    patch.setattr(TopicMetadata, "listed", listed)
+    return {alias: ClusterAdmin(alias, {}, config.names) for alias in ALIASES}
 
 
 def test_a_copy_is_called_as_its_cluster_calls_it_however_it_came(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 from builders.mirror_checkpoints import MemoryCheckpoints, checkpoint, checkpoints_at
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.stream_names import SAME_NAMES, MirroredNames, Names
-from offset_sync.kafka.error_codes import NotAuthorizedError, TransientError
+from offset_sync.kafka.requests import NotAuthorizedError, TransientError
 from offset_sync.model.values import GroupPartition, RecordContent
 from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
 

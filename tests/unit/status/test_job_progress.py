@@ -19,7 +19,7 @@ from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.kafka.retry import Clock
+from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits, OpenTransaction
 from offset_sync.model.values import GroupPartition, TopicPartition

@@ -9,7 +9,7 @@ import pytest
 
 from fakes.reconciler_site import ORDERS
 from offset_sync.config import parse_config
-from offset_sync.kafka.retry import Clock
+from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
 from offset_sync.status.record_comparison import RecordComparer, RecordPair

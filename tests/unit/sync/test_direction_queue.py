@@ -6,8 +6,7 @@ import threading
 
 import numpy as np
 
-from offset_sync.sync.direction_queue import DirectionQueue
-from offset_sync.sync.reconciliation import ReconcileRequest
+from offset_sync.sync.reconciliation import DirectionQueue, ReconcileRequest, Selection
 
 
 def test_what_comes_while_something_is_under_way_is_done_together_and_everybody_hears_of_it() -> None:
@@ -19,7 +18,7 @@ def test_what_comes_while_something_is_under_way_is_done_together_and_everybody_
         return [f"{len(request.rows)} rows"]
 
     queue = DirectionQueue("X to Y", reconcile)
-    requests = [ReconcileRequest.batch("X", np.array(rows), n) for n, rows in enumerate(([1], [4, 2], [3, 2]))]
+    requests = [ReconcileRequest(Selection.CHANGED, np.array(rows), n) for n, rows in enumerate(([1], [4, 2], [3, 2]))]
     answers = [queue.submit(each) for each in requests]
     goes_on.set()
     assert [answer.result(30) for answer in answers] == [["1 rows"], ["3 rows"], ["3 rows"]]

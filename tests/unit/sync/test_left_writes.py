@@ -5,120 +5,146 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fakes.clusters import MemoryEnds
+from fakes.clusters import MemoryEnds, to_records
 from fakes.next_driver import begin_anew_by_the_tables
-from fakes.reconciler_site import ORDERS, Site, mirrored_site
+from fakes.reconciler_site import ORDERS, mirrored_site
 from offset_sync.model.values import GroupPartition, Outcome
 from offset_sync.state.translator import Translator
 from offset_sync.sync.left_writes import LeftWrites
+from offset_sync.translate.index.indexing_times import IndexingTimes
 
 MINUTE_MS = 60_000
+ALL = range(13)
 
 
-def answered_site(*offsets: int, apart_ms: int = MINUTE_MS) -> Site:
-    """Return a site where X's commits at *offsets* were answered at Y, two higher, one after the other."""
-    site = mirrored_site()
-    for offset in offsets:
-        site.commit("X", "g", offset)
-        site.reconciled()
-        site.pass_time(apart_ms)
-    return site
+class Start:
+    """A driver that starts after one that has answered X's commit of 3 with 5 at Y, and died."""
 
+    def __init__(self, answered: int | None = 3, silence_ms: int = 0) -> None:
+        self.site = site = mirrored_site()
+        site.commit("Y", "other", 1)
+        if answered is not None:
+            site.commit("X", "g", answered)
+        site.reconcile()
+        begin_anew_by_the_tables(site)
+        site.state.homes.silence_ms = silence_ms
+        self.left = LeftWrites(site.state, Translator(site.config, site.state), site, patience_s=0)
+        self.left.begin()
+        self.rows = site.offsets.ids([GroupPartition("g", *ORDERS)])
 
-def is_ours(site: Site, offset: int, later_ms: int = 1_000) -> bool:
-    """Return whether a commit of *offset* at Y that is read at a start, made *later_ms* from now, counts as ours."""
-    left = LeftWrites(site.state, Translator(site.config, site.state), site, patience_s=0)
-    rows = site.offsets.ids([GroupPartition("g", *ORDERS)])
-    made_ms = np.array([site.clock_ms[0] + later_ms])
-    return bool(left.of("Y", rows, np.array([offset]), made_ms)[0])
+    def reads(self, *offsets: int, apart_ms: int = 1) -> Start:
+        """Read commits that the group has made at X since."""
+        for offset in offsets:
+            self.site.commit("X", "g", offset)
+            self.site.pass_time(apart_ms - 1)
+        first, log = self.site.position["X"], self.site.clusters["X"].log
+        records = to_records(log[first:], [], first)
+        keys = [GroupPartition(each.group_id, *each.place) for each in log[first:]]
+        self.left.note("X", self.site.state.record("X", keys, records).rows, records)
+        return self
+
+    def ours(self, later_ms: int = 1_000) -> list[int]:
+        """Return which offsets count as ours that Y's log has, written *later_ms* from now."""
+        made_ms = np.array([self.site.clock_ms[0] + later_ms])
+        return [each for each in ALL if self.left.of("Y", self.rows, np.array([each]), made_ms)[0]]
 
 
 def test_the_answer_to_a_commit_that_was_not_recorded_as_answered_is_ours() -> None:
-    site = answered_site(3)
-    site.commit("X", "g", 8)
-    site.read_all()
-    assert is_ours(site, 10)
-    assert not is_ours(site, 9)
+    assert Start().reads(8).ours() == [10]
 
 
 def test_nothing_is_ours_of_a_group_that_has_members_there() -> None:
-    site = answered_site(3)
-    site.commit("X", "g", 8)
-    site.read_all()
-    site.state.homes.note_members("Y", {"g"}, site.clock_ms[0])
-    assert not is_ours(site, 10)
+    start = Start().reads(8)
+    start.site.state.homes.note_members("Y", {"g"}, start.site.clock_ms[0])
+    assert start.ours() == []
 
 
-@pytest.mark.parametrize("offset", [5, 10])
-@pytest.mark.parametrize("apart_ms", [1, MINUTE_MS])
-def test_an_answer_that_is_recorded_was_read_and_comes_no_second_time(offset: int, apart_ms: int) -> None:
-    assert not is_ours(answered_site(3, 8, apart_ms=apart_ms), offset)
+def test_an_answer_that_is_recorded_was_read_and_comes_no_second_time() -> None:
+    assert Start().ours() == []
+    start = Start(8)
+    start.site.state.last("X", "Y").columns["wanted"][:] = 7  # more copies have come since
+    assert start.ours() == [10]
 
 
-def test_another_answer_to_the_commit_that_was_answered_last_is_ours() -> None:
-    site = answered_site(3, 8)
-    last = site.state.last("X", "Y")
-    last.columns["wanted"][:] = 7  # more copies have come since
-    assert is_ours(site, 10)
+def test_what_the_group_has_committed_since_may_have_been_answered_each_for_a_while() -> None:
+    assert Start().reads(4, 6, 8).ours() == [6, 8, 10]
+    assert Start().reads(4, 6, 8, apart_ms=20_000).ours(later_ms=0) == [8, 10]
+    assert Start().reads(4, 6, 8, apart_ms=MINUTE_MS).ours(later_ms=0) == [10]
 
 
-def next_site(*offsets: int) -> Site:
-    """Return a site whose driver died after it recorded the answer to 3, which is 5; X goes on to *offsets*."""
-    site = mirrored_site()
-    site.commit("X", "g", 3)
-    site.reconcile()
-    begin_anew_by_the_tables(site)
-    for offset in offsets:
-        site.commit("X", "g", offset)
-    site.read_all()
-    return site
+def test_nothing_answers_a_commit_that_came_later() -> None:
+    start = Start().reads(6, apart_ms=MINUTE_MS).reads(8)
+    assert start.ours(later_ms=-MINUTE_MS // 2) == [8]
 
 
-def test_what_lies_between_the_recorded_answer_and_the_one_to_the_newest_commit_is_ours() -> None:
-    """The driver answered 6, and X has committed twice since; or 8, with an index that did not reach further."""
-    site = next_site(6, 7, 8)
-    assert [offset for offset in range(13) if is_ours(site, offset)] == [6, 7, 8, 9, 10]
+@pytest.mark.parametrize(("later_ms", "ours"), [(5_000, [3, 11]), (31_000, [3])])
+def test_a_reset_that_the_driver_before_had_not_read_makes_its_answers_no_commits_of_the_group(
+    later_ms: int, ours: list[int]
+) -> None:
+    """Else Y would be the home, and X would be set to 9 again."""
+    assert Start().reads(9, 1).ours(later_ms) == ours
 
 
-def test_an_answer_that_waited_for_the_index_was_lower_than_today() -> None:
-    site = next_site()
-    last = site.state.last("X", "Y")
-    last.columns["wanted"][:] = 3  # what was indexed ended there
-    assert [offset for offset in range(13) if is_ours(site, offset)] == [4, 5]
+class Waited(Start):
+    """The same of a commit of 8, whose answer waited for the index of Y, which ended at *end*."""
+
+    def __init__(self, answered: int | None = None, silence_ms: int = 0, end: int = 7, ended_s: int = 0) -> None:
+        super().__init__(answered, silence_ms)
+        log, now_ms = self.site.index.log("Y", *ORDERS), self.site.clock_ms[0]
+        assert log is not None
+        log.indexing_times = IndexingTimes()
+        log.indexing_times.extend(np.array([0, end, end + 1]), now_ms + 1_000 * np.array([-60, ended_s, ended_s + 5]))
+        self.reads(8)
 
 
-def test_only_what_was_written_in_the_last_moments_of_the_driver_before_may_lie_between() -> None:
-    site = next_site(6, 8)
-    assert is_ours(site, 9, later_ms=29_000)
-    assert not is_ours(site, 9, later_ms=31_000)
+@pytest.mark.parametrize("answered", [None, 3])
+def test_an_answer_that_waited_for_the_index_was_its_end(answered: int | None) -> None:
+    assert Waited(answered).ours(later_ms=0) == [7, 8, 10]
 
 
-def test_nothing_lies_between_where_another_cluster_is_active_or_is_the_home() -> None:
-    """Two readers with one id: what the second one commits is never taken for ours, whatever the first one reads."""
-    site = next_site(6, 8)
-    site.state.homes.silence_ms = MINUTE_MS
-    rows = site.offsets.ids([GroupPartition("g", *ORDERS)])
-    assert is_ours(site, 9)
-    site.state.homes.note_commits("Y", rows, np.array([site.clock_ms[0] - 1_000]))
-    assert not is_ours(site, 9)
-    site.state.homes.silence_ms = 0
-    site.state.homes.note_commits("Y", rows, np.array([site.clock_ms[0] + 1_000]))
-    assert not is_ours(site, 9)
+@pytest.mark.parametrize("ended_s", [-3, 3])
+def test_what_was_not_the_end_of_the_index_then_is_no_such_answer(ended_s: int) -> None:
+    assert 7 not in Waited(ended_s=ended_s, end=7 if ended_s < 0 else 9).ours(later_ms=0)
 
 
-def test_nothing_lies_between_where_no_answer_is_recorded_as_held() -> None:
-    site = next_site(6, 8)
-    site.state.last("X", "Y").columns["outcome"][:] = int(Outcome.FAILED)
-    assert not is_ours(site, 9)
-    assert is_ours(site, 10)
+def test_nothing_above_the_answer_of_today_is_such_an_answer() -> None:
+    assert Waited(end=11).ours(later_ms=0) == [10]
 
 
-@pytest.mark.parametrize(("offset", "is_so"), [(9, False), (10, True), (11, True), (12, True), (13, False)])
-def test_an_answer_that_was_raised_to_a_log_start_that_has_moved_on_is_ours(offset: int, is_so: bool) -> None:
+@pytest.mark.parametrize("apart_ms", [-31_000, 31_000])
+def test_only_in_the_last_moments_of_the_driver_before(apart_ms: int) -> None:
+    start = Waited()
+    start.left._alive_ms = start.site.clock_ms[0] + apart_ms
+    assert start.ours(later_ms=0) == [10]
+
+
+def test_not_where_the_group_had_committed_last() -> None:
+    start = Waited(3)
+    start.site.offsets.clusters["Y"].columns["actual_is_own"][:] = False
+    start.left.begin()
+    assert start.ours(later_ms=0) == [10]
+
+
+def test_not_where_another_cluster_is_active_or_is_the_home() -> None:
+    start = Waited(3, silence_ms=MINUTE_MS)
+    homes, now_ms = start.site.state.homes, start.site.clock_ms[0]
+    assert 7 in start.ours(later_ms=0)
+    homes.note_commits("Y", start.rows, np.array([now_ms - 10_000]))
+    assert start.ours(later_ms=0) == [10]
+    homes.silence_ms = 0
+    homes.note_commits("Y", start.rows, np.array([now_ms + 1_000]))
+    assert start.ours(later_ms=0) == [10]
+
+
+def test_an_answer_that_was_refused_is_not_recorded() -> None:
+    start = Start(8)
+    start.site.state.last("X", "Y").columns["outcome"][:] = int(Outcome.FAILED)
+    assert start.ours() == [10]
+
+
+def test_an_answer_that_was_raised_to_a_log_start_that_has_moved_on_is_ours() -> None:
     """The answer is 10; the driver before may have written 11, where the log began then. It begins at 12 now."""
-    site = mirrored_site()
-    site.commit("X", "g", 8)
-    site.read_all()
-    end = site.clusters["Y"].logs[ORDERS].log_end
-    site.clusters["Y"].logs[ORDERS] = MemoryEnds(12, end)
-    assert is_ours(site, offset) == is_so
+    start = Start(None)
+    end = start.site.clusters["Y"].logs[ORDERS].log_end
+    start.site.clusters["Y"].logs[ORDERS] = MemoryEnds(12, end)
+    assert start.reads(8).ours() == [10, 11, 12]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.kafka.partition_answer import Committed
+from offset_sync.kafka.requests import Committed
 from offset_sync.model.values import OffsetWrite, Outcome, Rule
 from offset_sync.sync.offset_writer import decide
 

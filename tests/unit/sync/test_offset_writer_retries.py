@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fakes.target_cluster import Target, once, outcomes, write, write_batch
-from offset_sync.kafka.error_codes import RETRIABLE, SilentError, TransientError
-from offset_sync.kafka.partition_answer import Committed
+from offset_sync.kafka.requests import RETRIABLE, Committed, SilentError, TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Outcome, Rule, TopicPartition
 from offset_sync.sync.offset_writer import GROUPS_AT_ONCE

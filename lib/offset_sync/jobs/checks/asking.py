@@ -15,11 +15,10 @@ from typing import TypeVar
 from offset_sync.config import Config
 from offset_sync.config.prefix_names import checkpoint_topics
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.kafka.own_rights import Operations, OwnRights
-from offset_sync.kafka.range_reader import OffsetRange
 from offset_sync.kafka.tail_reader import Ends, SeenLogs, TailReader, Tails
 from offset_sync.kafka.topic_metadata import LogEnds
-from offset_sync.kafka.topic_names import open_admin, open_tails
 from offset_sync.model.errors import ClusterError, ConfigError
 from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
 from offset_sync.state.known_names import learn_names
@@ -105,7 +104,7 @@ def ask_cluster(config: Config, rights: OwnRights) -> Cluster:
         raise ClusterError(alias, str(error).removeprefix(f"clusters.{alias}: ")) from error
     brokers = rights.brokers(DEADLINE_S)
     options = config.admin_options(alias)
-    admin = open_admin(alias, options, names)
+    admin = ClusterAdmin(alias, options, names)
     partitions = {stream: each.partitions for stream, each in admin.topics().items()}
     clashes = _clashes(config, admin)
     called = (names.called(alias, each) for each in (*partitions, *config.named_topics()))
@@ -115,7 +114,7 @@ def ask_cluster(config: Config, rights: OwnRights) -> Cluster:
     return Cluster(
         alias,
         admin,
-        open_tails(alias, options, names),
+        TailReader(alias, options, names),
         brokers=len(brokers),
         cluster_id=_cluster_id(rights) if config.mirror.known.asks_ids else "",
         own_rights=rights.of_cluster(),

@@ -9,7 +9,7 @@ from offset_sync.config import Config
 from offset_sync.contents.check import judge_contents
 from offset_sync.jobs.checks.asking import DEADLINE_S
 from offset_sync.jobs.checks.stamps import Kind, Stamped
-from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.kafka.tail_reader import Ends, Pair, SeenLogs, TailRecord
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level, Lines

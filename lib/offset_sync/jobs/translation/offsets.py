@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from offset_sync.kafka.request_limits import is_topic_name
+from offset_sync.kafka.requests import is_topic_name
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.text import escaped
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS

@@ -8,7 +8,7 @@ import pytest
 
 from fakes.newest_logs import known_config, silent_cluster, wrong
 from offset_sync.jobs.checks.facts import OWN_GROUP, judge_rights
-from offset_sync.kafka.error_codes import NotAuthorizedError
+from offset_sync.kafka.requests import NotAuthorizedError
 from offset_sync.model.finding import some
 from offset_sync.model.values import CONSUMER_OFFSETS as COMMITS
 

@@ -11,8 +11,7 @@ import pytest
 
 from fakes.newest_logs import asked, known_config, natives, record, said_at, said_between, told
 from offset_sync.jobs.checks.asking import own_topics
-from offset_sync.kafka.error_codes import NotAuthorizedError
-from offset_sync.kafka.partition_answer import Committed
+from offset_sync.kafka.requests import Committed, NotAuthorizedError
 from offset_sync.kafka.tail_reader import TailRecord
 from offset_sync.model.values import RecordContent, TopicPartition
 

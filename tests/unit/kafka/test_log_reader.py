@@ -1,10 +1,12 @@
-"""Whoever waits for records is given what there is, and does not wait for more."""
+"""Whoever waits for records is given what there is, also where the client itself cannot read all of it."""
 
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import MagicMock
 
-from offset_sync.kafka.log_consumer import next_messages
+from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, next_messages, to_content
+from offset_sync.model.values import RecordContent
 
 
 class Queue:
@@ -45,3 +47,16 @@ def test_where_nothing_is_there_it_is_waited_for() -> None:
     queue = Queue()
     assert taken(queue, 200) == []
     assert queue.waited_s == 0.5
+
+
+def test_headers_whose_names_are_no_text_cost_nothing_but_themselves() -> None:
+    message = MagicMock(
+        **{
+            "offset.return_value": 7,
+            "timestamp.return_value": (1, 2**63 - 1),
+            "key.return_value": None,
+            "value.return_value": b"v",
+            "headers.side_effect": UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+        }
+    )
+    assert to_content(message) == RecordContent(7, 2**63 - 1, None, b"v", UNREADABLE_HEADERS)

@@ -1,16 +1,123 @@
-"""Kafka's and librdkafka's error names, grouped by what can be done about them; imports no client.
+"""What every request to a cluster keeps to and what answers mean: values, time, repetition, errors; imports no client.
 
-The names are those of ``rd_kafka_err2name``: a leading underscore marks errors of the client itself.
+Names of errors are those of ``rd_kafka_err2name``: a leading underscore marks errors of the client itself.
 """
 
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import OffsetWrite
 
+LONGEST_S = 3600.0
+"""The most time that librdkafka lets a request about the cluster take, and what every one of ours is given.
+
+We wait as long as we want to, and leave the answer unread. When the time of such a request is up inside the client, it
+may end the process: SIGABRT for a group whose coordinator is found later (librdkafka issue 4605), and for ListOffsets
+memory is freed twice (2.16, seen with a broker that was paused; ``broker/test_client_timeouts.py``).
+"""
+_WIRE_STRING_BYTES = 32_767
+_INT32_MAX = 2**31 - 1
+_INT64_MAX = 2**63 - 1
+_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_FIRST_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 1.0
 _TO_US = "to the principal of this program (docs/operations.md, Minimal ACLs)"
 _OWN_GROUPS = "offset-sync"
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Monotonic seconds and a way to let them pass."""
+
+    now: Callable[[], float] = time.monotonic
+    pause: Callable[[float], None] = time.sleep
+
+
+SYSTEM_CLOCK = Clock()
+
+
+def attempts(ends_at: float, clock: Clock = SYSTEM_CLOCK) -> Iterator[float]:
+    """Yield the seconds left at each attempt: at least once, then again after each pause until *ends_at*.
+
+    The caller repeats only what failed, and leaves the loop when nothing is left. No repetition starts at or after
+    *ends_at*; pauses grow.
+    """
+    pause_s = _FIRST_PAUSE_S
+    yield ends_at - clock.now()
+    while clock.now() + pause_s < ends_at:
+        clock.pause(pause_s)
+        yield ends_at - clock.now()
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+
+# Values that must not reach the client, because C or the wire format would cut them off or wrap them round. One bad
+# value must cost its own row only: a string above 32,767 bytes makes the broker close the connection with hundreds of
+# other requests on it, and a NUL would silently name *another* group.
+
+
+def invalid_group(group_id: str) -> str | None:
+    """Return why no request can be made for *group_id*, or None."""
+    if not group_id:
+        return "the empty group id has no coordinator that a client could look up"
+    if "\0" in group_id:
+        return "the group id contains a NUL, which would name another group"
+    try:
+        size = len(group_id.encode())
+    except UnicodeEncodeError:  # a lone surrogate
+        return "the group id is no valid Unicode"
+    if size > _WIRE_STRING_BYTES:
+        return f"the group id takes {size} bytes, more than {_WIRE_STRING_BYTES}"
+    return None
+
+
+def invalid_write(write: OffsetWrite) -> str | None:
+    """Return why *write* cannot be sent, or None; it begins with a Kafka error name."""
+    if not is_topic_name(write.topic):
+        return "_INVALID_ARG: no valid topic name"
+    if not 0 <= write.partition <= _INT32_MAX:
+        return f"_INVALID_ARG: partition {write.partition} is out of range"
+    if not 0 <= write.offset <= _INT64_MAX:
+        return f"_INVALID_ARG: offset {write.offset} is out of range"
+    if write.leader_epoch is not None and not 0 <= write.leader_epoch <= _INT32_MAX:
+        return f"_INVALID_ARG: leader epoch {write.leader_epoch} is out of range"
+    return None
+
+
+def is_topic_name(topic: str) -> bool:
+    """Return whether Kafka would accept *topic* as a name."""
+    return _TOPIC_NAME.fullmatch(topic) is not None and topic not in (".", "..")
+
+
+class PartitionAnswer(NamedTuple):
+    """What the broker answers for one partition; *error* and *leader_epoch* are None where there is none."""
+
+    topic: str
+    partition: int
+    offset: int
+    metadata: str
+    error: str | None
+    leader_epoch: int | None = None
+
+
+@dataclass(frozen=True)
+class Committed:
+    """What a cluster holds for one partition of a group; consumers and we name a leader epoch, tools do not."""
+
+    offset: int
+    metadata: str
+    leader_epoch: int | None = field(default=None, compare=False)
+
+
+class ManyGroups(Hashable, Protocol):
+    """A faster way to read many groups, which may leave out any of them; see ``sync.groups_at_once``."""
+
+    def read(self, groups: Sequence[str], seconds: float) -> Mapping[str, list[PartitionAnswer]]: ...
 
 
 class TransientError(ClusterError):
@@ -90,7 +197,7 @@ RETRIABLE = (
     UNREACHABLE
     | MOVED_COORDINATOR
     | {
-        "REQUEST_NOT_SENT",  # ours, of group_offset_requests
+        "REQUEST_NOT_SENT",  # ours, of group_offsets
         "COORDINATOR_LOAD_IN_PROGRESS",
         "REQUEST_TIMED_OUT",
         "LEADER_NOT_AVAILABLE",

@@ -1,13 +1,12 @@
-"""Which moves a person decides by naming the source: there a group's position counts, as long as the command runs.
-
-It does so anyway where the source is the home. Else where two clusters commit the group, and where an ``apply`` before
-this one has made the target the home, and the group has committed nothing there since: then the move may be repeated
-and verified. It is noted in the memory of this process alone.
-"""
+"""Who reads a group at the source, and which moves a person decides by naming it."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.cutover.plan import Direction
@@ -18,9 +17,46 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.status.group_homes import reason_of_both
 
+COLUMNS = ("cluster", "group_id", "kind", "members", "at")
+LEAVES_WITHIN_MS = 5_000
+"""A consumer that is closed commits last and leaves then; both times are of the same broker."""
+
+
+def members_until(events: Iterable[pa.Table], cluster: str, groups: Collection[str]) -> dict[str, int | None]:
+    """Return, per group that ever had members at *cluster*, when the last one left (ms since the epoch).
+
+    None: none is known to have left, so there may be some. *events* are rows of ``group_events`` in any order; groups
+    without a row of a member are left out: they have always been read without membership.
+    """
+    joined, left = dict[str, int](), dict[str, int]()
+    for rows in events:
+        wanted = pc.and_(pc.equal(rows["cluster"], cluster), pc.is_in(rows["group_id"], pa.array(sorted(groups))))
+        for row in rows.filter(wanted).select(list(COLUMNS)).to_pylist():
+            at_ms = int(row["at"].timestamp() * 1000)
+            group_id, is_classic = row["group_id"], row["kind"] == "classic"
+            if (is_classic and (row["members"] or 0) > 0) or row["kind"].endswith("member"):
+                joined[group_id] = max(joined.get(group_id, at_ms), at_ms)
+            elif (is_classic and row["members"] == 0) or row["kind"].endswith("_removed"):
+                left[group_id] = max(left.get(group_id, at_ms), at_ms)
+    return {group_id: left[group_id] if left.get(group_id, -1) >= at_ms else None for group_id, at_ms in joined.items()}
+
+
+def is_of_member(committed_at_ms: int, left_at_ms: int | None) -> bool:
+    """Return whether a commit was made while the group had members, or as the last of them left.
+
+    Both times are the coordinator's. Errs to a member: that another command asks for them.
+    """
+    return left_at_ms is None or committed_at_ms <= left_at_ms + LEAVES_WITHIN_MS
+
 
 class DecidedHomes:
-    """Homes of groups in *state* for a command that moves them in *direction*."""
+    """Homes of groups in *state* for a command that moves them in *direction*.
+
+    At the source a group's position counts, as long as the command runs. It does so anyway where the source is the
+    home. Else where two clusters commit the group, and where an ``apply`` before this one has made the target the home,
+    and the group has committed nothing there since: then the move may be repeated and verified. It is noted in the
+    memory of this process alone.
+    """
 
     def __init__(self, state: SyncState, direction: Direction) -> None:
         self._state, self._direction = state, direction

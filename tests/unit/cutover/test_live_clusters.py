@@ -1,16 +1,72 @@
-"""What a planned move waits for: whatever may still be unread is waited for, and what does not exist is not."""
+"""What is asked of the two clusters of a move: streams of groups, records that one lacks, and what is still unread."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
+
+import pytest
 
 from builders.logs import log
 from fakes.clusters import MemoryEnds, MemoryIndex, MemoryTopic
-from offset_sync.cutover.index_backlog import IndexBacklog
+from fakes.live_tables import LiveTables
+from fakes.reconciler_site import Site, config_of
+from offset_sync.cutover import live_clusters
+from offset_sync.cutover.live_clusters import IndexBacklog, LiveClusters
+from offset_sync.cutover.plan import Direction
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
+
+
+def test_streams_of_both_clusters_are_told_with_whether_the_group_has_committed_them_at_the_target() -> None:
+    site = Site(config_of(["X", "Y"]))
+    for alias, group, topic in [("X", "g", "orders"), ("Y", "g", "pay-eu"), ("X", "g", "pay-us"), ("Y", "g", "pay-us")]:
+        site.commit(alias, group, 5, TopicPartition(topic, 0))
+    site.commit("Y", "others", 5)
+    site.read_all()
+    live: Any = LiveTables(site)
+    clusters = LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"], site.reconciliations)
+    assert clusters.committed_streams(["g"]) == {"g": {"orders": False, "pay-eu": True, "pay-us": True}}
+
+
+def test_unread_records_that_the_target_lacks_are_told_without_holding_the_lock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    site = Site(config_of(["X", "Y"]))
+    site.put(log("X", "X0:2 Y0:2 X4:9"))
+    site.put(log("Y", "Y0:2 X0:2 X4:6"))
+    site.commit("X", "readers", 5)
+    site.commit("X", "others", 8)
+    site.read_all()
+    was_free: list[bool] = []
+    gaps = live_clusters.replication_gaps
+
+    def watch(*given: Any) -> Any:
+        def take() -> None:
+            was_free.append(site.state.lock.acquire(timeout=5))
+            if was_free[-1]:
+                site.state.lock.release()
+
+        other = threading.Thread(target=take)
+        other.start()
+        other.join()
+        return gaps(*given)
+
+    monkeypatch.setattr(live_clusters, "replication_gaps", watch)
+    live: Any = LiveTables(site)
+    clusters = LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"], site.reconciliations)
+    found = clusters.never_mirrored(["readers", "others"])
+    assert {group: [each.split()[:2] for each in told] for group, told in found.items()} == {
+        "readers": [["orders-0", "X"]],
+        "others": [["orders-0", "X"]],
+    }
+    assert "6" in found["readers"][0]
+    assert "8" in found["others"][0]
+    assert was_free == [True, True]
+
 
 READ, LED, LEADERLESS, BEYOND = (TopicPartition("orders", number) for number in range(4))
 GONE, REFUSED = TopicPartition("gone", 0), TopicPartition("secret", 0)

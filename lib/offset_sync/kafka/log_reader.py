@@ -1,0 +1,269 @@
+"""Reads logs with a consumer that is given its partitions by number: it joins no group and commits nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, KafkaException, Message
+from confluent_kafka import TopicPartition as ClientPartition
+
+from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
+from offset_sync.kafka.topic_names import Door, TopicNames
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import RecordContent, TopicPartition
+
+DEADLINE_S = 10.0
+PATIENCE_S = 30.0
+_ENDED_S = 3.0
+"""So long more is waited for where every log that is left ends before its range: a new leader may not know yet."""
+_POLL_S = 0.2
+_MOST_RECORDS = 200
+# Consumer wants an id all the same. Where a log ends is to be told, not waited for.
+_OPTIONS = {
+    **CLIENT_OPTIONS,
+    "group.id": "offset-sync-reader",
+    "enable.auto.commit": "false",
+    "enable.auto.offset.store": "false",
+    "isolation.level": "read_committed",
+    "enable.partition.eof": "true",
+    "auto.offset.reset": "earliest",
+    "fetch.wait.max.ms": "50",
+}
+# A single record of each partition is wanted, so nothing is fetched ahead. If retention has deleted the record at the
+# offset, the first one left is wanted; beyond the end there is none.
+_ONE_RECORD = {"queued.min.messages": "1", "fetch.message.max.bytes": "65536"}
+# All that is fetched ahead, of all partitions together. What retention has deleted is read over, as Spark does it. A
+# record that a disk has changed is an error, as for a Java client: by default librdkafka would not look.
+_WHOLE_RANGES = {"queued.max.messages.kbytes": "16384", "fetch.message.max.bytes": "1048576", "check.crcs": "true"}
+_BROKEN = ("_BAD_MSG", "_BAD_COMPRESSION", "_NOT_IMPLEMENTED")
+"""Errors of records that the client cannot read, and may go on after."""
+
+UNREADABLE_HEADERS: tuple[tuple[str, bytes | None], ...] = (("", None),)
+"""In the place of headers that the client cannot decode."""
+
+
+class OffsetRange(NamedTuple):
+    """Offsets of one log from *start* up to *end*, which is not one of them."""
+
+    start: int
+    end: int
+
+
+Chunk = list[tuple[TopicPartition, RecordContent]]
+
+
+class UnreadError(ClusterError):
+    """Some logs could not be read up to the end of their ranges; *reasons* says of each why."""
+
+    def __init__(self, alias: str, reasons: Mapping[TopicPartition, str]) -> None:
+        super().__init__(alias, next(iter(reasons.values())))
+        self.reasons = reasons
+
+
+@contextmanager
+def log_consumer(alias: str, options: Mapping[str, str], wanted: Mapping[str, str]) -> Iterator[Consumer]:
+    """Yield a consumer of the cluster *alias*; *options* are the cluster's, *wanted* what it is for: that wins.
+
+    Raises ClusterError where the client refuses its options, or gives up inside.
+    """
+    try:
+        consumer = Consumer({**_OPTIONS, **options, **wanted, "error_cb": lambda error: None})
+    except (KafkaException, ValueError, TypeError) as error:
+        raise ClusterError(alias, f"the client refuses its options: {error}") from error
+    try:
+        yield consumer
+    except KafkaException as error:
+        raise ClusterError(alias, str(error.args[0])) from error
+    finally:
+        consumer.close()
+
+
+def next_messages(consumer: Consumer, most: int, seconds: float) -> list[Message]:
+    """Return what is there now, at most so many; where nothing is, the first that comes within *seconds*.
+
+    ``consume`` alone would wait until as many are there, or all of that time.
+    """
+    first = consumer.poll(seconds)
+    return [first, *consumer.consume(most - 1, 0)] if first is not None else []
+
+
+def read_logs(
+    consumer: Consumer,
+    starts: Mapping[TopicPartition, int],
+    take: Callable[[TopicPartition, Message], bool],
+    ends_at: float,
+    most: int,
+) -> set[TopicPartition]:
+    """Give *take* every message from *starts* on, until it has said of each log that it is done, or until *ends_at*.
+
+    At most so many at a time; also the errors, after which the client tries again by itself, and where a log ends.
+    Returns the logs that are not done. *ends_at* is on ``time.monotonic``'s clock.
+    """
+    waiting = set(starts)
+    consumer.assign([ClientPartition(*place, start) for place, start in starts.items()])
+    while waiting and time.monotonic() < ends_at:
+        for message in next_messages(consumer, most, _POLL_S):
+            place = place_of(message)
+            if place in waiting and take(place, message):
+                waiting.remove(place)
+                consumer.incremental_unassign([ClientPartition(*place)])
+    return waiting
+
+
+def place_of(message: Message) -> TopicPartition:
+    """Return the partition that a message is of."""
+    return TopicPartition(str(message.topic()), int(message.partition() or 0))
+
+
+def offset_of(message: Message) -> int:
+    """Return the offset of a record; of the end of a log where it is."""
+    return int(message.offset() or 0)
+
+
+def is_end_of_log(message: Message) -> bool:
+    """Return whether a message says that no record will come for now."""
+    error = message.error()
+    return error is not None and error.name() == "_PARTITION_EOF"
+
+
+def to_content(message: Message) -> RecordContent:
+    """Return what a consumed message holds; of headers whose names are no text only that they are there."""
+    try:
+        headers: Any = message.headers() or []
+    except UnicodeDecodeError:
+        headers = UNREADABLE_HEADERS
+    return RecordContent(
+        offset=offset_of(message),
+        timestamp_ms=int(message.timestamp()[1]),
+        key=_to_bytes(message.key()),
+        value=_to_bytes(message.value()),
+        headers=tuple((str(name), _to_bytes(value)) for name, value in headers),
+    )
+
+
+def _to_bytes(value: Any) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value
+
+
+class RecordReader:
+    """Reads single records of streams, those that a group would read next; *options* are librdkafka's."""
+
+    def __init__(self, alias: str, options: Mapping[str, str], names: TopicNames | None = None) -> None:
+        self._alias, self._options, self._door = alias, options, Door(alias, names)
+
+    def first_at(
+        self, offsets: Mapping[TopicPartition, int], deadline: float = DEADLINE_S
+    ) -> dict[TopicPartition, RecordContent] | ClusterError:
+        """Return the first record at or above each offset; partitions of which none came in time are left out.
+
+        The end of a log is reported at once. For a topic or partition that does not exist the whole *deadline* (in
+        seconds) passes, for the client is never told.
+        """
+        wanted, ends_at = self._door.out(offsets), time.monotonic() + deadline
+        found: dict[TopicPartition, RecordContent] = {}
+
+        def take(place: TopicPartition, message: Message) -> bool:
+            if message.error() is None and offset_of(message) >= wanted[place]:
+                found[place] = to_content(message)
+            return message.error() is None or is_end_of_log(message)
+
+        try:
+            with log_consumer(self._alias, self._options, _ONE_RECORD) as consumer:
+                read_logs(consumer, wanted, take, ends_at, len(wanted))
+        except ClusterError as error:
+            return error
+        return self._door.into(found)
+
+
+class _Seen(NamedTuple):
+    reason: str
+    is_end: bool = False
+    is_broken: bool = False
+
+
+_SILENT = _Seen("no answer")
+
+
+class RangeReader:
+    """Reads stretches of logs whole, as a consumer does: what a micro-batch covers, without Spark.
+
+    *options* are librdkafka's. It is asked about streams; records come under the cluster's own names, as from Spark.
+    """
+
+    def __init__(
+        self,
+        alias: str,
+        options: Mapping[str, str],
+        patience: float = PATIENCE_S,
+        names: TopicNames | None = None,
+    ) -> None:
+        self._alias, self._options, self._patience, self._door = alias, options, patience, Door(alias, names)
+
+    def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
+        """Yield every record of the *ranges* that is still there, each log in its order, at most 200 at a time.
+
+        Raises UnreadError, after all that could be read, where nothing has come for the *patience*, in seconds, or
+        where logs end before their ranges do: nothing is taken for read that was not. Each call has a consumer of its
+        own: one that goes on with other ranges may still bring what it had fetched for those before, and the last of a
+        range would pass for all of it.
+        """
+        waiting = {place: each for place, each in self._door.out(ranges).items() if each.end > each.start}
+        if not waiting:
+            return
+        with log_consumer(self._alias, self._options, _WHOLE_RANGES) as consumer:
+            yield from self._read(consumer, waiting)
+
+    def _read(self, consumer: Consumer, waiting: dict[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
+        consumer.assign([ClientPartition(*place, each.start) for place, each in waiting.items()])
+        seen = dict.fromkeys(waiting, _SILENT)
+        came_at = time.monotonic()
+        while waiting:
+            chunk: Chunk = []
+            for message in next_messages(consumer, _MOST_RECORDS, _POLL_S):
+                place = place_of(message)
+                if place in waiting and _take(place, message, waiting, chunk, seen):
+                    del waiting[place]
+                    consumer.incremental_unassign([ClientPartition(*place)])
+            if chunk:
+                came_at = time.monotonic()
+                yield chunk
+            elif waiting and time.monotonic() > came_at + self._patience_for([seen[each] for each in waiting]):
+                raise UnreadError(
+                    self._alias, {each: _why(each, waiting[each], seen[each]) for each in sorted(waiting)}
+                )
+
+    def _patience_for(self, seen: Sequence[_Seen]) -> float:
+        return min(_ENDED_S, self._patience) if all(each.is_end for each in seen) else self._patience
+
+
+def _take(
+    place: TopicPartition,
+    message: Message,
+    waiting: dict[TopicPartition, OffsetRange],
+    chunk: Chunk,
+    seen: dict[TopicPartition, _Seen],
+) -> bool:
+    """Add a record that is waited for to *chunk*; return whether nothing of its range can come after it.
+
+    Each comes once: what stands before one that cannot be read the client fetches again and again.
+    """
+    wanted, offset, error = waiting[place], offset_of(message), message.error()
+    if seen[place].is_broken:
+        return False
+    if error is not None:
+        # A broker that leads since a moment may not know yet how far its log is readable: then more will come.
+        is_end = is_end_of_log(message)
+        reason = f"the log ends at offset {offset}" if is_end else str(error.str())
+        seen[place] = _Seen(reason, is_end, error.name() in _BROKEN)
+        return is_end and offset >= wanted.end
+    if wanted.start <= offset < wanted.end:
+        chunk.append((place, to_content(message)))
+        waiting[place] = wanted._replace(start=offset + 1)
+    return offset >= wanted.end - 1
+
+
+def _why(place: TopicPartition, wanted: OffsetRange, seen: _Seen) -> str:
+    return f"{place.topic}-{place.partition} cannot be read up to offset {wanted.end}: {seen.reason}"

@@ -1,0 +1,73 @@
+"""The page on threads and locks has all that there are, and the order in which locks are taken."""
+
+from __future__ import annotations
+
+import ast
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.lock_order import KINDS, LIB, ORDER, LockOrder, Place, lock_at, read_ranks
+
+POOLS = {"Thread", "ThreadPoolExecutor"}
+
+
+def calls(names: set[str]) -> Iterator[tuple[str, int]]:
+    """Yield where one of *names* is called, with or without the module's name."""
+    for path in LIB.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).removeprefix("threading.") in names:
+                yield str(path.relative_to(LIB)), node.lineno
+
+
+def test_every_lock_has_its_place_in_the_order() -> None:
+    made = {lock_at(Path(LIB, file), line) for file, line in calls({*KINDS})}
+    assert made == {*read_ranks()}
+
+
+def test_every_file_that_makes_threads_says_what_they_do() -> None:
+    page = ORDER.read_text()
+    listed = re.findall(r"^\| `([\w/]+\.py)` \| [^`|]*(?:`.*?)?\|", page.split("## Locks")[0], re.MULTILINE)
+    assert sorted(listed) == sorted({file for file, _ in calls(POOLS)})
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "is_wrong"),
+    [
+        ("sync/reconciler.py `_target_locks`", "state/record_index.py `lock`", False),
+        ("state/record_index.py `lock`", "sync/reconciler.py `_target_locks`", True),
+        ("kafka/cluster_admin.py `_lock`", "state/members.py `_lock`", True),
+    ],
+)
+def test_a_lock_that_is_taken_the_wrong_way_round_is_named(
+    outer: str, inner: str, is_wrong: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = LockOrder()
+    for kind in KINDS:
+        monkeypatch.setattr(threading, kind, getattr(threading, kind))
+    order.watch()
+    with made(outer), made(inner):
+        assert order.take_wrong() == [f"{inner} is taken while {outer} is held"] * is_wrong
+
+
+def made(name: str) -> Any:
+    """Return a lock that is made in the line in which the program makes the one of this *name*."""
+    file, line = next(place for place in calls({*KINDS}) if lock_at(Path(LIB, place[0]), place[1]) == name)
+    names: dict[str, Any] = {}
+    exec(compile("\n" * (line - 1) + "import threading; lock = threading.Lock()", str(LIB / file), "exec"), names)
+    return names["lock"]
+
+
+def test_a_lock_says_what_it_is_called_where_it_is_made(tmp_path: Path) -> None:
+    file = tmp_path / "one.py"
+    file.write_text(
+        "import threading\nfrom threading import Lock\nclass A:\n"
+        "    def __init__(self):\n        self.a, self._b = threading.Lock(), 1\n"
+        "        self._many = {n: threading.Lock() for n in 'ab'}\n"
+    )
+    found: list[Place] = [(str(file), 5), (str(file), 6)]
+    assert [lock_at(Path(name), line).split()[-1] for name, line in found] == ["`a`", "`_many`"]
