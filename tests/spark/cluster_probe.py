@@ -31,7 +31,7 @@ from offset_sync.jobs.runner import job_arguments
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.fence import OpenFence
+from offset_sync.state.fenced_tables import OpenFence
 from offset_sync.sync.distributed_writer import DistributedWriter
 from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS, QUARANTINE, RECORD_RUNS

@@ -28,8 +28,8 @@ from offset_sync.contents.alignment.rules import Anchor
 from offset_sync.contents.rows import stretches_of
 from offset_sync.ingest.batch_rows import is_of
 from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.state.begins_table import to_begins
-from offset_sync.state.incarnation_rows import lives_of
+from offset_sync.state.incarnations import lives_of
+from offset_sync.state.index_retention import to_begins
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.row_groups import greatest_of_each
 from offset_sync.tables.catalog import DOUBTS, LOG_INCARNATIONS, RECORD_FINGERPRINTS, RECORD_RUNS

@@ -23,7 +23,7 @@ from offset_sync.ingest.checkpoint import Checkpoint, Offsets
 from offset_sync.ingest.commit_batch import Looked
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.log_check import DueLogs, refuse_unknown
-from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.kafka.topic_metadata import LogEnds
 from offset_sync.model.errors import ClusterError, UnknownVersionError
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition

@@ -16,7 +16,7 @@ from offset_sync.ingest.incarnation_log import IncarnationLog, KnownLog, Life
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, ToldEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
-from offset_sync.state.incarnation_rows import epoch_ms
+from offset_sync.state.incarnations import epoch_ms
 from offset_sync.tables.catalog import ARRIVED, COPIED, ELECTED, READ_AGAIN, RECREATED, TRUNCATED, WRITTEN
 from offset_sync.tables.store import TableStore
 

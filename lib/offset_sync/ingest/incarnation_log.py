@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, TopicPartition
-from offset_sync.state.incarnation_rows import end_of_epoch, epoch_ms
+from offset_sync.state.incarnations import end_of_epoch, epoch_ms
 from offset_sync.tables.catalog import (
     ARRIVED,
     COPIED,

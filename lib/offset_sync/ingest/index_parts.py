@@ -23,7 +23,7 @@ from offset_sync.ingest.log_check import Asked, ReadRanges
 from offset_sync.ingest.origin_check import CopyCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
-from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
+from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import MetadataFetcher

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from offset_sync.config import Config, Mirror
 from offset_sync.ingest.checkpoint import Offsets
-from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
 
 OffsetRanges = Mapping[TopicPartition, OffsetRange]

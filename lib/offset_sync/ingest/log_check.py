@@ -20,11 +20,10 @@ from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenErro
 from offset_sync.ingest.kafka_source import OffsetRanges
 from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.origin_check import CopyCheck, OriginCheck
-from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata, Ends, MetadataFetcher
-from offset_sync.state.silence import named
+from offset_sync.state.cluster_metadata import ClusterMetadata, Ends, MetadataFetcher, named
 
 _TRIES = 5
 _T = TypeVar("_T")

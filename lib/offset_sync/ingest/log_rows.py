@@ -32,8 +32,7 @@ from offset_sync.ingest.commit_batch import (
 )
 from offset_sync.ingest.kafka_source import HEADER_BYTES, OffsetRanges
 from offset_sync.ingest.map_batches import MapBatches, to_sql
-from offset_sync.kafka.range_reader import Chunk, OffsetRange, RangeReader, UnreadError
-from offset_sync.kafka.record_reader import UNREADABLE_HEADERS
+from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk, OffsetRange, RangeReader, UnreadError
 from offset_sync.model.values import RecordContent, TopicPartition
 
 logger = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from offset_sync.kafka.topic_metadata import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.new_partitions import begin_new_partitions
 from offset_sync.state.sync_state import SyncState
+from offset_sync.state.topic_partitions import begin_new_partitions
 
 logger = logging.getLogger(__name__)
 _ASK_S = 10.0

@@ -1,7 +1,7 @@
 """Begin anew in the same process, once most of what is remembered is of groups that are gone.
 
 Rows of keys are never given away again while anybody may hold them. A job that begins anew holds none, and what it
-reads has no key that is over (``state/known_rows.py``): so memory follows the groups that there are.
+reads has no key that is over (``state/last_known.py``): so memory follows the groups that there are.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 
-from offset_sync.state.known_rows import is_over
+from offset_sync.state.last_known import is_over
 from offset_sync.state.sync_state import SyncState
 
 logger = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS
 from offset_sync.state.coordinators import coordinator_hashes
-from offset_sync.state.incarnation_rows import lives_of
+from offset_sync.state.incarnations import lives_of
 from offset_sync.state.topic_partitions import TopicPartitions
 from offset_sync.tables.catalog import LOG_INCARNATIONS
 from offset_sync.tables.store import TableStore

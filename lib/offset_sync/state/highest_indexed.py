@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, ClusterPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.incarnation_rows import lives_of
+from offset_sync.state.incarnations import lives_of
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_FINGERPRINTS, RECORD_RUNS
 from offset_sync.tables.segments import Directory
 from offset_sync.tables.store import TableStore

@@ -7,9 +7,8 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.state.bounded_rows import split_bounds, without_bounds
 from offset_sync.state.incarnations import KnownIncarnations, Lost, to_edges
-from offset_sync.state.index_rows import IndexRows, readable, with_gaps
+from offset_sync.state.index_rows import IndexRows, readable, split_bounds, with_gaps, without_bounds
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import NO_RUNS, Int64s, Runs
 from offset_sync.translate.index.time_index import TimeIndex

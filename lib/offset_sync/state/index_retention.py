@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 import pyarrow as pa
 
+from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.index_rows import NO_ROWS, UNTIMED, RowReader, joined
 from offset_sync.state.snapshot import Index, MetadataByCluster
 from offset_sync.tables.catalog import RECORD_RUNS
+from offset_sync.tables.maintenance import BEGINS_SCHEMA
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index_retention import IndexedLog, UnsealedRows, begins
@@ -111,3 +113,12 @@ class Retention:
         lowest = self._lowest.get(where, int(NO_LIMIT))
         rows = self._rows.get(where, _NO_ROWS)
         return IndexedLog(index, self._index.code(alias), ends.log_start, lowest, rows)
+
+
+def to_begins(begins: Mapping[ClusterPartition, int], names: Names = SAME_NAMES) -> pa.Table:
+    """Return the same as rows of :data:`BEGINS_SCHEMA`, by the names that topics have at their clusters."""
+    rows = [
+        {**log._asdict(), "topic": names.outside(log.cluster, log.topic), "begin": begin}
+        for log, begin in begins.items()
+    ]
+    return pa.Table.from_pylist(rows, BEGINS_SCHEMA)

@@ -14,11 +14,10 @@ from itertools import chain, groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.state.bounded_rows import without_bounds
 from offset_sync.state.incarnations import KnownIncarnations, to_edges
 from offset_sync.state.index_logs import IndexLogs
 from offset_sync.state.index_pages import LogPages, MixedBlock, PageCache, PartReader, PlainBlock, Source
-from offset_sync.state.index_rows import NO_ROWS, IndexRows, readable
+from offset_sync.state.index_rows import NO_ROWS, IndexRows, readable, without_bounds
 from offset_sync.state.sealed_parts import SealedParts
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT

@@ -1,19 +1,129 @@
-"""A history of commits, of any length and in any order, reduced to one row per cluster and key."""
+"""A history of commits, of any length and in any order, reduced to one row per cluster and key.
+
+When a group went back last is said by all of its commits: a commit below the one before it is a rewind, and which one
+that is only all of them together say. These wait as numbers, 32 bytes each; more than a bounded many wait on disk,
+parted by their keys.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT
 from offset_sync.state.commit_log_lives import Places
-from offset_sync.state.key_codes import Codes, KeyCodes, last_of_each
-from offset_sync.state.rewinds import Rewinds
 from offset_sync.tables.catalog import OFFSET_COMMITS
+
+Codes: TypeAlias = NDArray[np.int64]
+_MOST = 1 << 62
+
+
+class KeyCodes:
+    """A number for each key that was met, from 0 on; a key is what the columns *names* hold."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = list(names)
+        self._codes: dict[tuple[Any, ...], int] = {}
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def of(self, rows: pa.Table) -> Codes:
+        """Return the number of each row's key, shape (rows,)."""
+        if rows.num_rows == 0:
+            return np.empty(0, np.int64)
+        combined, size = np.zeros(rows.num_rows, np.int64), 1
+        for name in self._names:
+            encoded = pc.dictionary_encode(rows.column(name).combine_chunks(), null_encoding="encode")
+            encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+            if size * len(encoded.dictionary) > _MOST:  # count only those combinations that there are
+                _, combined = np.unique(combined, return_inverse=True)
+                size = len(combined)
+            combined = combined * len(encoded.dictionary) + encoded.indices.to_numpy()
+            size *= len(encoded.dictionary)
+        _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
+        found = rows.select(self._names).take(pa.array(first))
+        keys = zip(*(found.column(name).to_pylist() for name in self._names), strict=True)
+        codes = np.array([self._codes.setdefault(key, len(self._codes)) for key in keys], np.int64)
+        return codes[inverse]
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the keys, by column, in the order of their numbers."""
+        keys = list(self._codes)
+        return {name: [key[place] for key in keys] for place, name in enumerate(self._names)}
+
+
+def last_of_each(code: Codes, order: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return, for each number in *code*, the row with the greatest *order*; of equal ones the last."""
+    if len(code) == 0:
+        return np.empty(0, np.intp)
+    rows = np.lexsort((order, code))
+    return rows[np.flatnonzero(np.append(code[rows][1:] != code[rows][:-1], True))]
+
+
+HELD_ROWS = 2_000_000
+_PARTS = 64
+Int64s: TypeAlias = NDArray[np.int64]
+
+
+class Rewinds:
+    """Commits of keys by their numbers; *held* so many in memory. Close it: the files go."""
+
+    def __init__(self, held: int = HELD_ROWS) -> None:
+        self._most = held
+        self._held: list[Int64s] = []
+        self._rows = 0
+        self._stack = ExitStack()
+        self._folder: Path | None = None
+
+    def __enter__(self) -> Rewinds:
+        return self
+
+    def __exit__(self, *_problem: object) -> None:
+        self._stack.close()
+
+    def add(self, code: Int64s, place: Int64s, offset: Int64s, at_ms: Int64s) -> None:
+        """Take in commits of the keys *code*: where each stands among those of its key, its offset, and when it was."""
+        self._held.append(np.stack([code, place, offset, at_ms], axis=1))
+        self._rows += len(code)
+        if self._rows > self._most:
+            self._put_away()
+
+    def last_ms(self, keys: int) -> Int64s:
+        """Return for each of so many *keys* when it went back last; ABSENT where it never did."""
+        found = np.full(keys, ABSENT, np.int64)
+        for rows in self._parts():
+            code, _, offset, at_ms = rows[np.lexsort((rows[:, 1], rows[:, 0]))].T
+            went_back = (code[1:] == code[:-1]) & (offset[1:] < offset[:-1])
+            np.maximum.at(found, code[1:][went_back], at_ms[1:][went_back])
+        return found
+
+    def _parts(self) -> Iterator[Int64s]:
+        if self._folder is None:
+            yield np.concatenate([np.empty((0, 4), np.int64), *self._held])
+            return
+        self._put_away()
+        for file in sorted(self._folder.iterdir()):
+            yield np.fromfile(file, np.int64).reshape(-1, 4)
+
+    def _put_away(self) -> None:
+        if self._folder is None:
+            self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="offset-sync-")))
+        rows = np.concatenate([np.empty((0, 4), np.int64), *self._held])
+        part = rows[:, 0] % _PARTS
+        for number in np.unique(part).tolist():
+            with (self._folder / str(number)).open("ab") as file:
+                rows[part == number].tofile(file)
+        self._held, self._rows = [], 0
+
 
 KEY = ["group_id", "topic", "partition"]
 _NULL = np.iinfo(np.int64).min

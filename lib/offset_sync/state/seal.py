@@ -17,8 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from offset_sync.model.values import ClusterPartition
-from offset_sync.state.bounded_rows import split_bounds, without_bounds
-from offset_sync.state.index_rows import IndexRows, RowReader, readable, with_gaps
+from offset_sync.state.index_rows import IndexRows, RowReader, readable, split_bounds, with_gaps, without_bounds
 from offset_sync.tables.catalog import BEGINS, RECORD_RUNS
 from offset_sync.tables.data_files import DataFile
 from offset_sync.tables.maintenance import Maintainer, is_below

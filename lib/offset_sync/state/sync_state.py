@@ -23,9 +23,8 @@ from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
 from offset_sync.state.group_homes import GroupHomes
 from offset_sync.state.home import Homes
 from offset_sync.state.key_index import KeyIndex, KeyRows
-from offset_sync.state.last_translations import LastTranslations
+from offset_sync.state.last_translations import LastTranslations, SourceMemory
 from offset_sync.state.snapshot import Commits, Index, Snapshot
-from offset_sync.state.source_memory import SourceMemory
 from offset_sync.state.unread_logs import UnreadLogs
 from offset_sync.translate.index.runs import Int64s
 

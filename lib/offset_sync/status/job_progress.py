@@ -20,8 +20,8 @@ from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, GroupPartition, TopicPartition
-from offset_sync.state.claims import Claim, holders, to_claims
 from offset_sync.state.coordinators import coordinator_hashes
+from offset_sync.state.lease import Claim, holders, to_claims
 from offset_sync.state.snapshot import MetadataByCluster, frontier
 from offset_sync.state.sync_state import SyncState
 from offset_sync.status.assessment import Bools

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, State, TopicPartition
-from offset_sync.state.given_translator import GivenTranslator
 from offset_sync.state.snapshot import Snapshot, frontiers
 from offset_sync.state.sync_state import SyncState
-from offset_sync.state.translator import Translator
+from offset_sync.state.translator import GivenTranslator, Translator
 from offset_sync.status.cluster_queries import ClusterQueries
 from offset_sync.status.job_progress import IndexCatchUp
 from offset_sync.status.withheld_reasons import ReadEpochs, WithheldReasons

@@ -19,11 +19,11 @@ from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.moves import Moves
-from offset_sync.state.new_partitions import begin_new_partitions
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import follow_commits
 from offset_sync.state.snapshot import Commits, MetadataByCluster, Snapshot, frontiers
 from offset_sync.state.sync_state import SyncState
+from offset_sync.state.topic_partitions import begin_new_partitions
 from offset_sync.state.translator import Translator
 from offset_sync.status.assess import Assessor
 from offset_sync.status.assessment import Assessment, Rows, joined_rows, to_columns

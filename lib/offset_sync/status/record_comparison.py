@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from offset_sync.config import Config
 from offset_sync.ingest.run_builder import identities_at
-from offset_sync.kafka.retry import SYSTEM_CLOCK, Clock
+from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
 from offset_sync.status.cluster_queries import ClusterQueries

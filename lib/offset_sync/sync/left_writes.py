@@ -32,9 +32,8 @@ from offset_sync.model.values import ABSENT, TopicPartition
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.home import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.last_translations import IS_HELD
+from offset_sync.state.last_translations import IS_HELD, OF_OURS
 from offset_sync.state.snapshot import Snapshot, frontiers
-from offset_sync.state.source_memory import OF_OURS
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translation import Pair
 from offset_sync.state.translator import Translator

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from builders.record_schemas import CONSUMER_OFFSETS
 from offset_sync.ingest.commit_batch import DECODED_SCHEMA, decode_batches
-from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.model.values import TopicPartition
 
 

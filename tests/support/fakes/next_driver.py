@@ -6,10 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from fakes.reconciler_site import Site
-from offset_sync.state.known_rows import COMMITS_SCHEMA
-from offset_sync.state.known_rows import to_rows as to_commit_rows
-from offset_sync.state.restore import fill_commits
-from offset_sync.state.restore_answers import ANSWERS_SCHEMA, fill_answers, fold_answers, recent_writes
+from offset_sync.state.last_known import COMMITS_SCHEMA
+from offset_sync.state.last_known import to_rows as to_commit_rows
+from offset_sync.state.restore import ANSWERS_SCHEMA, fill_answers, fill_commits, fold_answers, recent_writes
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 

@@ -18,8 +18,7 @@ from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import NoLease
-from offset_sync.state.restore import restore_commits
-from offset_sync.state.restore_answers import restore_answers
+from offset_sync.state.restore import restore_answers, restore_commits
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, QUARANTINE
 from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore

@@ -12,8 +12,7 @@ from offset_sync.config import Config
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import NoLease
-from offset_sync.state.restore import restore_commits
-from offset_sync.state.restore_answers import restore_answers
+from offset_sync.state.restore import restore_answers, restore_commits
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.store import TableStore
 

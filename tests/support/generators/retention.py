@@ -15,7 +15,7 @@ from fakes.sealed_tables import SealedInMemory
 from generators.mirrored_logs import observe, random_world, write_logs
 from generators.runs import increments
 from offset_sync.model.values import State
-from offset_sync.state.incarnation_rows import epoch_ms
+from offset_sync.state.incarnations import epoch_ms
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.translate.exact import Bounds

@@ -12,7 +12,7 @@ from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, ToldEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.incarnation_rows import lives_of
+from offset_sync.state.incarnations import lives_of
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
 from simulation.logs import Record
 from simulation.world import GRACE_MS, World

@@ -9,12 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from offset_sync.model.values import ABSENT, GroupPartition
-from offset_sync.state import known_rows
+from offset_sync.state import last_known
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.known_rows import COMMITS_SCHEMA, is_over, without
-from offset_sync.state.restore import fill_commits
-from offset_sync.state.restore_answers import ANSWERS_SCHEMA, fill_answers, fold_answers, recent_writes
+from offset_sync.state.last_known import COMMITS_SCHEMA, is_over, without
+from offset_sync.state.restore import ANSWERS_SCHEMA, fill_answers, fill_commits, fold_answers, recent_writes
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.translation_history import to_rows
@@ -197,7 +196,7 @@ class Persisted:
         self._fold = self._folded(state, lives, answers)
 
     def _folded(self, state: SyncState, lives: CommitLogLives, answers: pa.Table) -> Fold:
-        rows = known_rows.to_rows(state.offsets)
+        rows = last_known.to_rows(state.offsets)
         fill_answers(state, answers, recent_writes(self._answers))
         over = np.flatnonzero(is_over(state.offsets, FORGOTTEN_AFTER_MS)).tolist()
         gone = [state.offsets.keys[row] for row in over]

@@ -24,7 +24,7 @@ from offset_sync.contents.alignment.mirror import Counts, Reach
 from offset_sync.contents.alignment.rules import Anchor
 from offset_sync.contents.known_logs import Kept, KeptAlignments, _is_old, needed_from, retire_fingerprints
 from offset_sync.model.values import ClusterPartition
-from offset_sync.state.begins_table import to_begins
+from offset_sync.state.index_retention import to_begins
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_FINGERPRINTS, RECREATED
 from offset_sync.tables.files import Files
 from offset_sync.tables.maintenance import Maintainer

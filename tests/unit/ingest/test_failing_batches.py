@@ -12,7 +12,7 @@ import pytest
 from builders.record_schemas import CONSUMER_OFFSETS, MIRRORED_RECORDS
 from offset_sync.ingest.failing_batches import TIMES, FailingBatches
 from offset_sync.ingest.kafka_source import OffsetRanges
-from offset_sync.kafka.range_reader import OffsetRange
+from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.model.errors import ClusterError, UnknownVersionError
 from offset_sync.model.values import TopicPartition
 

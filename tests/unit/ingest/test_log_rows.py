@@ -13,8 +13,7 @@ from offset_sync.config import Mirror
 from offset_sync.ingest.commit_batch import LAST_MS, offset_records
 from offset_sync.ingest.kafka_source import ranges_of
 from offset_sync.ingest.log_rows import MirroredRecords, SecondReader, is_for_a_time
-from offset_sync.kafka.range_reader import Chunk, OffsetRange
-from offset_sync.kafka.record_reader import UNREADABLE_HEADERS
+from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk, OffsetRange
 from offset_sync.model.values import RecordContent, TopicPartition
 
 ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 1)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.state.claims import Claim, ended, holders, newer_than, next_epoch, to_claims, to_rows
+from offset_sync.state.lease import Claim, ended, holders, newer_than, next_epoch, to_claims, to_rows
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
 

@@ -8,7 +8,7 @@ from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.committed_offsets import CommitRecords
-from offset_sync.state.known_rows import KEPT_MS, is_over, to_rows, without
+from offset_sync.state.last_known import KEPT_MS, is_over, to_rows, without
 from offset_sync.state.restore import fill_commits
 from offset_sync.state.sync_state import SyncState
 

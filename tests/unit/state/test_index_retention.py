@@ -14,10 +14,9 @@ from fakes.clusters import CommitRecord, to_records
 from fakes.tables import MemoryTables
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, GroupPartition, TopicPartition
-from offset_sync.state.begins_table import to_begins
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.index_retention import Retention, lowest_commits, unsealed_rows
+from offset_sync.state.index_retention import Retention, lowest_commits, to_begins, unsealed_rows
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS
 from offset_sync.tables.maintenance import BEGINS_SCHEMA

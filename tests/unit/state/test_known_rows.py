@@ -6,7 +6,7 @@ import pytest
 
 from offset_sync.model.values import GroupPartition
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.known_rows import COMMITS_SCHEMA, KEPT_MS, is_over, to_rows, without
+from offset_sync.state.last_known import COMMITS_SCHEMA, KEPT_MS, is_over, to_rows, without
 
 NOW_MS = 1_800_000_000_000
 LONG_AGO_MS = NOW_MS - KEPT_MS - 1

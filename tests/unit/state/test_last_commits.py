@@ -15,9 +15,7 @@ from offset_sync.model.values import ABSENT
 from offset_sync.state import last_commits as module
 from offset_sync.state.commit_log_lives import LogLife, Places
 from offset_sync.state.coordinators import coordinator_partition
-from offset_sync.state.key_codes import KeyCodes, last_of_each
-from offset_sync.state.last_commits import LAST_COMMITS_SCHEMA, last_commits
-from offset_sync.state.rewinds import Rewinds
+from offset_sync.state.last_commits import LAST_COMMITS_SCHEMA, KeyCodes, Rewinds, last_commits, last_of_each
 from offset_sync.tables.catalog import OFFSET_COMMITS
 
 BEGINS = datetime(2026, 11, 20, tzinfo=timezone.utc)
@@ -184,7 +182,7 @@ def test_a_history_without_rows_has_no_last_commits() -> None:
 def test_keys_of_so_many_values_that_their_product_is_no_number_are_still_told_apart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("offset_sync.state.key_codes._MOST", 20)
+    monkeypatch.setattr("offset_sync.state.last_commits._MOST", 20)
     chance = random.Random(4)
     rows = pa.table({name: [chance.randrange(9) for _ in range(200)] for name in "abc"})
     codes, keys = KeyCodes("abc"), rows.to_pylist()

@@ -17,7 +17,7 @@ from fakes.driver import MINUTES_MS, Driver, driver, live, read_to_the_end
 from fakes.starts import by_last_known, whole
 from offset_sync.model.values import GroupPartition, Outcome
 from offset_sync.state import last_known
-from offset_sync.state.known_rows import is_over
+from offset_sync.state.last_known import is_over
 from offset_sync.tables.catalog import LAST_KNOWN, LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
 

@@ -19,11 +19,11 @@ from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.last_translations import IS_HELD
 from offset_sync.state.restore import (
     follow_commits,
+    restore_answers,
     restore_commits,
     restore_missed,
     to_commit_records,
 )
-from offset_sync.state.restore_answers import restore_answers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore

@@ -15,8 +15,7 @@ from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.model.values import GroupPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.restore import restore_commits
-from offset_sync.state.restore_answers import recent_writes, restore_answers
+from offset_sync.state.restore import recent_writes, restore_answers, restore_commits
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 

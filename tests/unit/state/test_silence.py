@@ -13,7 +13,7 @@ import pytest
 from fakes.clusters import MemoryEnds, MemoryTopic
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state import silence
+from offset_sync.state import cluster_metadata
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 
 ORDERS = [TopicPartition("orders", number) for number in range(3)]
@@ -111,7 +111,7 @@ def test_a_partition_that_is_gone_is_not_waited_for() -> None:
 
 
 def test_what_nobody_wants_to_know_any_more_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(silence, "FORGOTTEN_S", 0.1)
+    monkeypatch.setattr(cluster_metadata, "FORGOTTEN_S", 0.1)
     site = Site(Cluster(is_down=True))
     site.fetch()
     until(lambda: not any(each.name == "silent x" for each in threading.enumerate()))
