@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from offset_sync.model.values import ABSENT, TopicPartition
+from simulation.logs import Log
 from simulation.world import Position, World
 
 
@@ -21,6 +22,7 @@ class Group:
     names_epochs: bool = False
     epoch: dict[TopicPartition, int] = field(default_factory=dict)  # of the record it has read last
     said: dict[Position, tuple[int, int]] = field(default_factory=dict)  # offset and epoch of its last commits
+    life: dict[TopicPartition, int] = field(default_factory=dict)  # of the log that it has read last
 
     def start(self, alias: str) -> None:
         """Run at *alias* from what is committed there, from the log's start where nothing is."""
@@ -33,7 +35,7 @@ class Group:
             # Out of range: auto.offset.reset=earliest. What retention has deleted counts as read by the next commit.
             is_there = stands is not None and log.start <= stands.offset <= log.end
             self.position[place] = stands.offset if stands is not None and is_there else log.start
-            self.fresh[place] = log.below[log.start]
+            self.fresh[place], self.life[place] = log.below[log.start], log.life
             self._take_over_epoch(place)
             is_own = stands is not None and not stands.is_ours  # what we have written is judged, whoever starts from it
             if is_there and is_own and stands.life != log.life and place not in self.epoch:
@@ -63,6 +65,7 @@ class Group:
             first = log.lost_from(self.epoch[place])  # as clients do that know which leader they have read from
         if first > log.end or first < log.start:
             first, self.fresh[place] = log.start, self.fresh[place] | log.below[log.start]
+        self._pass_what_a_topic_made_anew_has_below(place, log)
         last = min(first + count, log.end)
         for record in log.entries[first:last]:
             if record is not None:
@@ -76,11 +79,18 @@ class Group:
         if self.at is None or self.position[place] > self.world.logs[self.at, place].end:
             return
         where = Position(self.at, self.name, place)
+        self._pass_what_a_topic_made_anew_has_below(place, self.world.logs[self.at, place])
         self.world.commit(
             where, self.position[place], self.metadata, self.fresh[place], epoch=self.epoch.get(place, ABSENT)
         )
         self.said[where] = self.position[place], self.epoch.get(place, ABSENT)
         self.fresh[place] = 0
+
+    def _pass_what_a_topic_made_anew_has_below(self, place: TopicPartition, log: Log) -> None:
+        """Skip what stands below in a topic that was made anew: clients go on where they were, and name its id."""
+        if 0 in log.cuts[self.life[place] :]:
+            self.fresh[place] |= log.below[min(self.position[place], log.end)]
+        self.life[place] = log.life
 
     def reset(self, alias: str, place: TopicPartition, offset: int) -> None:
         """Have an operator set the offset at *alias*, where the group does not run: what is below counts as read."""
