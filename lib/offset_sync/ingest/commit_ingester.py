@@ -132,6 +132,7 @@ class CommitIngester:
         ClusterError where not all could be read, or nobody can tell whether what was read is still there.
         """
         ranges = self.ranges(batch_id)
+        self._reading.logs.before_reading(batch_id)
         if are_few(self._checkpoint.record_limit(batch_id)):
             decoded = self._read(ranges)
         else:

@@ -22,7 +22,7 @@ from offset_sync.decode.offset_records import COMMIT, COMMIT_LAYOUTS, KIND_OF_TY
 from offset_sync.ingest.checkpoint import Checkpoint, Offsets
 from offset_sync.ingest.commit_batch import Looked
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.ingest.log_check import DueLogs, refuse_unknown
+from offset_sync.ingest.log_check import DueLogs, changed, refuse_unknown
 from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.kafka.topic_metadata import LogEnds
 from offset_sync.model.errors import ClusterError, UnknownVersionError
@@ -43,6 +43,16 @@ class CommitLogCheck:
     ) -> None:
         self._alias, self._checkpoint, self._logs, self._incarnations = alias, checkpoint, logs, incarnations
         self._due = DueLogs(alias, incarnations)
+        self._led: dict[TopicPartition, int | None] = {}  # leaders' epochs of logs that were never looked at before
+
+    def before_reading(self, batch_id: int) -> None:
+        """Learn who leads the logs that are read now, if that was never asked: later there may be another leader.
+
+        It may have lost what the one before had, and of that nobody would know.
+        """
+        read = changed(self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id))
+        if never := read - self._incarnations.leader_epochs(self._alias, read).keys() - self._led.keys():
+            self._led |= {each: ends.leader_epoch for each, ends in self._ask(never).ends.items()}
 
     def look(self, batch_id: int) -> Looked:
         """Ask about the logs that were read; write down, before anything of it, which have begun another life."""
@@ -54,7 +64,8 @@ class CommitLogCheck:
         at = self._incarnations.note({self._alias: said}, self._read_to(said, start, end), moment)
         begun = self._incarnations.to_read_again(self._alias)
         # Under another leader: what was read before it was asked may be gone, and not have been known to anybody.
-        elected = {each for each, ends in said.ends.items() if before.get(each, ends.leader_epoch) != ends.leader_epoch}
+        led = self._led | dict(before)
+        elected = {each for each, ends in said.ends.items() if led.get(each, ends.leader_epoch) != ends.leader_epoch}
         again, whole = dict[TopicPartition, OffsetRange](), set[TopicPartition]()
         for each in sorted(elected | begun.keys()):
             if each in said.ends and each in end:

@@ -16,6 +16,9 @@ class UncheckedLogs:
         """Return that nothing has to be read again."""
         return Looked(datetime.now(timezone.utc))
 
+    def before_reading(self, batch_id: int) -> None:
+        """Nothing has to be known before."""
+
     def was_read_again(self, looked: Looked) -> None:
         """Nothing ever is."""
 

@@ -94,6 +94,7 @@ class Ingester:
     def decode(self, _records: Any, batch_id: int) -> Read:
         driver, plan = self.driver, self.driver.persisted.planned(self.alias)
         ranges = {number: (plan.first[number], end) for number, end in plan.end.items()}
+        driver.checks[self.alias].check.before_reading(batch_id)
         rows = self._read(ranges)
         if "shrink" in driver.world.shape.faults:
             driver.pause()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from datetime import timezone
 
+import pyarrow as pa
 import pytest
 
 from builders.commits import acknowledge
 from fakes.commit_log import LOG, CommitLogJob, commit, restore, tombstone
 from fakes.tables import PowerFailure
 from offset_sync.ingest import commit_ingester
+from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS
@@ -176,6 +179,24 @@ def test_what_was_read_before_another_leader_was_elected_is_read_again_and_there
     assert job.reasons() == [(0, None, None), (1, 2, "ELECTED")]
 
 
+class CutWhileItIsRead(CommitLogJob):
+    """Another leader is elected while the first micro-batch is read, and has lost the last record."""
+
+    def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[pa.RecordBatch]:
+        """Yield what was read, or what stands there now."""
+        is_first = self.is_first
+        yield from super().read(ranges)
+        if is_first:
+            self.cut(1, commit(4))
+
+
+def test_what_was_first_read_of_a_log_is_read_again_if_a_leader_was_elected_meanwhile() -> None:
+    job = CutWhileItIsRead(log=[commit(9, "other"), commit(10)])
+    job.take_in()
+    assert job.genuine() == {"other": 9, "g": 4}
+    assert job.read_again == [{LOG: (0, 2)}]
+
+
 def test_what_was_acknowledged_and_never_read_may_be_gone_with_a_leader() -> None:
     job = read_job(commit(5))
     for group, offset in (("g", 12), ("first", 13)):
@@ -247,7 +268,7 @@ def test_a_life_begins_after_all_that_a_driver_with_a_fast_clock_has_written() -
 def test_a_log_of_which_nothing_new_was_read_is_not_asked_about() -> None:
     job = read_job(commit(9))
     job.take_in()
-    assert job.asked == [{LOG}, set()]
+    assert job.asked == [{LOG}, {LOG}, set()], "before it is read first, and after"
 
 
 def test_a_log_that_could_not_be_read_to_the_end_of_its_range_and_was_not_cut_fails_and_is_read_once_more() -> None:
