@@ -210,7 +210,8 @@ class LastKnown:
         try:
             if self._lease is not None:
                 self._lease.renew()
-            text = json.dumps(told | self._meaning | {"entries": self._entries(told["versions"])})
+            told |= self._meaning | {"entries": self._entries(told["versions"]), "rows": rows.num_rows}
+            text = json.dumps(told)
             self._tables.replace(LAST_KNOWN, rows.append_column("stands_on", pa.repeat(text, rows.num_rows)))
         except TakenOverError:
             raise
@@ -249,8 +250,8 @@ class LastKnown:
             raise ValueError("clusters, names or logs are others by now")
         if not all(0 <= now - then <= TOO_MANY_VERSIONS for now, then in zip(versions, before, strict=True)):
             raise ValueError(f"it stands on versions {before}, and the tables have {list(versions)}")
-        if told["entries"] != self._entries(before):
-            raise ValueError("the tables were set back, or made anew")
+        if told["entries"] != self._entries(before) or told["rows"] != rows.num_rows:
+            raise ValueError("the tables were set back, or made anew, or rows are missing")
         read = zip(_HISTORIES, before, versions, strict=True)
         added = tuple(self._tables.read_added(table, then, now) for table, then, now in read)
         is_answer = rows.column("target_cluster").is_valid()

@@ -131,6 +131,8 @@ def spoil(kind: str, tables: TableStore) -> None:
         file.unlink()
     elif kind == "of a later version":
         told_by(tables, rows, json.dumps(told | {"format": 99}))
+    elif kind == "a row is gone":
+        tables.replace(LAST_KNOWN, rows.slice(1))
     elif kind == "it stands on other words":
         told_by(tables, rows, "{}")
     elif kind == "it knows more than there is":
@@ -153,6 +155,7 @@ def told_by(tables: TableStore, rows: pa.Table, text: str) -> None:
         "a file is gone",
         "of a later version",
         "it stands on other words",
+        "a row is gone",
         "it knows more than there is",
         "a table that was set back has another entry",
     ],
