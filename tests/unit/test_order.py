@@ -20,7 +20,7 @@ STORY = ["test_z", "test_y[2]", "test_y[1]", "test_x"]
 def collected(folder: Path, seed: int) -> list[tuple[str, str]]:
     """Return file and name of every test in the order in which they would run."""
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "pytest_randomly"]
-    environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(TESTS / "support")}
     ended = subprocess.run(
         [*command, f"--randomly-seed={seed}"], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
