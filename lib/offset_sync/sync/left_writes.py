@@ -120,7 +120,7 @@ class LeftWrites:
     def _answers(self, source: str, target: str, written: _Commits) -> NDArray[np.bool_]:
         state, found = self._state, np.zeros(len(written.rows), np.bool_)
         with state.lock:
-            commits, recorded = self._asked(source, target, written.rows), self._recorded(source, target)[written.rows]
+            commits, recorded = self._asked(source, target, written), self._recorded(source, target)[written.rows]
             partitions = state.keys.partitions_of(np.unique(commits.rows))
             if not partitions:
                 return found
@@ -131,7 +131,9 @@ class LeftWrites:
             keys = state.keys.keys_in(partition)
             asked = commits.take(np.isin(commits.rows, keys))
             least, most = self._translated(pair, partition, asked.offset)
-            for row in np.flatnonzero(np.isin(written.rows, keys) & (written.offset != recorded)).tolist():
+            # Most of what groups have committed themselves is above all answers.
+            may_be = np.isin(written.rows, keys) & (written.offset <= _greatest(asked.rows, most, written.rows))
+            for row in np.flatnonzero(may_be & (written.offset != recorded)).tolist():
                 key, offset, _, made_ms = (int(each[row]) for each in written)
                 newest = _newest_then(asked, key, made_ms)
                 is_answer = (least[newest] <= offset) & (offset <= most[newest])
@@ -142,13 +144,15 @@ class LeftWrites:
                 )
         return found
 
-    def _asked(self, source: str, target: str, rows: KeyRows) -> _Commits:
-        """Return the commits at *source* of the keys of *rows*, but those before the one that was answered last.
+    def _asked(self, source: str, target: str, written: _Commits) -> _Commits:
+        """Return the commits at *source* of the keys of what was *written*, that were made before.
 
-        The newest is answered, so nobody has answered them after that.
+        Without those before the one that was answered last: the newest is answered, so nobody has answered them then.
         """
         found = _Commits(*(np.concatenate(each) for each in zip(*self._commits[source], strict=True)))
-        found = found.take(np.isin(found.rows, rows) & self._state.keys.is_included(found.rows))
+        found = found.take(np.isin(found.rows, written.rows) & self._state.keys.is_included(found.rows))
+        written_ms = _greatest(written.rows, written.made_ms, found.rows)
+        found = found.take(found.made_ms <= written_ms + UNCERTAIN_MS)
         last = self._state.last(source, target).columns
         return found.take(
             ~(self._is_recorded(source, target)[found.rows] & (found.at_ms < last["source_at_ms"][found.rows]))
@@ -192,6 +196,13 @@ class LeftWrites:
         answers = self._translator.answers(asked)
         least = np.where(answers.wanted != ABSENT, np.minimum(answers.offset, answers.wanted), ABSENT)
         return least, answers.wanted
+
+
+def _greatest(rows: KeyRows, values: Int64s, asked: KeyRows) -> Int64s:
+    """Return, for the key of each of *asked*, the greatest of the *values* of its *rows*; ABSENT: it has none."""
+    found = np.full(int(max(rows.max(initial=-1), asked.max(initial=-1))) + 1, ABSENT, np.int64)
+    np.maximum.at(found, rows, values)
+    return found[asked]
 
 
 def _newest_then(commits: _Commits, key: int, made_ms: int) -> NDArray[np.intp]:
