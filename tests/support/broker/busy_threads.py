@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 _TASKS = Path("/proc/self/task")
@@ -11,14 +12,21 @@ _WAKES_PER_S = 100
 """More than any has reason to: one that waits for its brokers wakes up once or ten times a second."""
 
 
-def busy_threads() -> list[str]:
-    """Return the names of the threads that do so now; counted by their wakes, so a busy machine finds fewer, not more.
+def threads() -> set[str]:
+    """Return the numbers of the threads that there are: clients of other tests may be left, whatever these do."""
+    return {*_wakes()}
 
-    Nothing may be asked of a cluster meanwhile.
+
+def busy_threads(others: Collection[str] = ()) -> list[str]:
+    """Return the names of the threads but *others* that do so now.
+
+    They are counted by their wakes, so a busy machine finds fewer, not more. Nothing may be asked of a cluster
+    meanwhile.
     """
     before = _wakes()
     time.sleep(_SECONDS)
-    return [name for task, (name, wakes) in _wakes().items() if wakes - before.get(task, ("", wakes))[1] > _most()]
+    mine = {task: each for task, each in _wakes().items() if task not in others}
+    return [name for task, (name, wakes) in mine.items() if wakes - before.get(task, ("", wakes))[1] > _most()]
 
 
 def _most() -> float:
