@@ -9,8 +9,7 @@ or nearly so, and the group has no members there::
     dc2                        152, and we die                  152 = t(150), and nobody reads there: ours
 
 An answer that waited for the index was the end of it then, and is higher today. At the group's home, where no other
-cluster is active, and in the last moments of the driver before, so is what was the end of the index then; but not where
-the group itself had committed last.
+cluster is active, and in the last moments of the driver before, so is what was the end of the index then.
 
 An answer below the target's log start was written as that log start, which has moved on since: so does what lies
 between count as ours. A reset to there while nobody drove is forgotten: what it repeats is there no more.
@@ -75,7 +74,6 @@ class LeftWrites:
         self._taken_in = {alias: threading.Event() for alias in state.offsets.clusters}
         self._commits = {alias: [_NONE] for alias in state.offsets.clusters}
         self._alive_ms = ABSENT
-        self._is_genuine: dict[str, NDArray[np.bool_]] = {}
 
     def begin(self) -> None:
         """Note what the tables say, before any log is read on: the last commits, and when drivers before were alive."""
@@ -85,9 +83,6 @@ class LeftWrites:
                 self._alive_ms = max(self._alive_ms, int(at_ms[at_ms != OF_OURS].max(initial=ABSENT)))
             for alias, each in self._state.offsets.clusters.items():
                 column = each.columns
-                self._is_genuine[alias] = ~column["actual_is_own"] & (
-                    (column["actual_offset"] != ABSENT) | (column["genuine_offset"] != ABSENT)
-                )
                 self._alive_ms = max(self._alive_ms, int(column["captured_ms"].max(initial=ABSENT)))
                 for kind in ("genuine", "actual"):
                     rows = np.flatnonzero(column[f"{kind}_offset"] >= 0)
@@ -139,7 +134,7 @@ class LeftWrites:
                 is_answer = (least[newest] <= offset) & (offset <= most[newest])
                 found[row] = is_answer.any() or (
                     offset <= most[newest].max(initial=ABSENT)
-                    and self._may_have_waited(source, target, key, made_ms)
+                    and self._may_have_waited(source, key, made_ms)
                     and self._was_end_of_index(target, partition, offset, made_ms)
                 )
         return found
@@ -167,14 +162,13 @@ class LeftWrites:
         found: NDArray[np.bool_] = IS_HELD[last["outcome"]] & (last["source_offset"] != ABSENT)
         return found
 
-    def _may_have_waited(self, source: str, target: str, key: int, made_ms: int) -> bool:
+    def _may_have_waited(self, source: str, key: int, made_ms: int) -> bool:
         """Return whether a driver before may have answered with the end of the index; errs to False."""
         state = self._state
         with state.lock:
             homes = state.homes_of(np.array([key]))
             is_at_home = homes.home[0] == list(state.offsets.clusters).index(source) and not homes.is_contested[0]
-        is_genuine = self._is_genuine[target][key : key + 1].any()  # of a key that was not known nobody had committed
-        return bool(is_at_home and not is_genuine and abs(made_ms - self._alive_ms) < LAST_MOMENTS_MS)
+        return bool(is_at_home and abs(made_ms - self._alive_ms) < LAST_MOMENTS_MS)
 
     def _was_end_of_index(self, target: str, partition: TopicPartition, offset: int, made_ms: int) -> bool:
         """Return whether the index may have ended at *offset* then."""

@@ -118,13 +118,6 @@ def test_only_in_the_last_moments_of_the_driver_before(apart_ms: int) -> None:
     assert start.ours(later_ms=0) == [10]
 
 
-def test_not_where_the_group_had_committed_last() -> None:
-    start = Waited(3)
-    start.site.offsets.clusters["Y"].columns["actual_is_own"][:] = False
-    start.left.begin()
-    assert start.ours(later_ms=0) == [10]
-
-
 def test_not_where_another_cluster_is_active_or_is_the_home() -> None:
     start = Waited(3, silence_ms=MINUTE_MS)
     homes, now_ms = start.site.state.homes, start.site.clock_ms[0]
