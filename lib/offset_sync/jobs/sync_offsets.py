@@ -212,6 +212,8 @@ class SyncJob:
             logger.info("%s", self._summary.caught_up())
             self._is_ready.set()
             self._lease.may_have_written = False  # whoever begins anew in this process has no driver before it
+            if self._left_writes is not None:
+                self._left_writes.forget()
 
     def _note_read(self, aliases: Collection[str]) -> None:
         """Note whose logs of commits are read to their ends; while others are not, not every commit counts."""

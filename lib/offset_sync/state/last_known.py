@@ -248,7 +248,7 @@ class LastKnown:
         before = told["versions"]
         if {name: told[name] for name in self._meaning} != self._meaning or told["lives"] != lives.told():
             raise ValueError("clusters, names or logs are others by now")
-        if not all(0 <= now - then <= TOO_MANY_VERSIONS for now, then in zip(versions, before, strict=True)):
+        if any(now - then > TOO_MANY_VERSIONS for now, then in zip(versions, before, strict=True)):
             raise ValueError(f"it stands on versions {before}, and the tables have {list(versions)}")
         if told["entries"] != self._entries(before) or told["rows"] != rows.num_rows:
             raise ValueError("the tables were set back, or made anew, or rows are missing")

@@ -96,6 +96,10 @@ class LeftWrites:
         )
         self._taken_in[alias].set()
 
+    def forget(self) -> None:
+        """Forget what was noted, once every log is read to its end: what comes now was written by nobody who died."""
+        self._commits = {alias: [_NONE] for alias in self._commits}
+
     def of(self, target: str, rows: KeyRows, offset: Int64s, made_ms: Int64s) -> NDArray[np.bool_]:
         """Return which commits of *offset* at *target*, in the rows of their keys, are answers; shapes (commits,).
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -48,9 +50,21 @@ class Start:
         made_ms = np.array([self.site.clock_ms[0] + later_ms])
         return [each for each in ALL if self.left.of("Y", self.rows, np.array([each]), made_ms)[0]]
 
+    def are_ours(self, *written: tuple[int, int]) -> list[bool]:
+        """Return which of several commits that Y's log has count as ours, each with how much later it was made."""
+        offset, later_ms = np.array(written).T
+        rows = np.repeat(self.rows, len(written))
+        return list(self.left.of("Y", rows, offset, self.site.clock_ms[0] + later_ms).tolist())
+
 
 def test_the_answer_to_a_commit_that_was_not_recorded_as_answered_is_ours() -> None:
     assert Start().reads(8).ours() == [10]
+
+
+def test_nothing_is_kept_of_what_was_read_at_the_start() -> None:
+    start = Start().reads(8)
+    start.left.forget()
+    assert start.ours() == []
 
 
 def test_nothing_is_ours_of_a_group_that_has_members_there() -> None:
@@ -75,6 +89,14 @@ def test_what_the_group_has_committed_since_may_have_been_answered_each_for_a_wh
 def test_nothing_answers_a_commit_that_came_later() -> None:
     start = Start().reads(6, apart_ms=MINUTE_MS).reads(8)
     assert start.ours(later_ms=-MINUTE_MS // 2) == [8]
+    assert start.are_ours((10, -MINUTE_MS // 2), (10, 0)) == [False, True]
+
+
+def test_what_was_read_again_and_followed_by_a_commit_whose_answer_is_recorded_was_answered_before() -> None:
+    start = Start(8)
+    start.site.position["X"], log = 0, start.site.clusters["X"].log
+    log.insert(0, replace(log[0], offset=3, at_ms=log[0].at_ms - 1))
+    assert start.reads().ours() == []
 
 
 @pytest.mark.parametrize(("later_ms", "ours"), [(5_000, [3, 11]), (31_000, [3])])
@@ -109,6 +131,10 @@ def test_what_was_not_the_end_of_the_index_then_is_no_such_answer(ended_s: int) 
 
 def test_nothing_above_the_answer_of_today_is_such_an_answer() -> None:
     assert Waited(end=11).ours(later_ms=0) == [10]
+    start = Waited(end=11)
+    start.site.pass_time(MINUTE_MS)
+    start.reads(9)
+    assert start.are_ours((11, -MINUTE_MS), (11, 0)) == [False, True], "the answer to 8 was 10 at most"
 
 
 @pytest.mark.parametrize("apart_ms", [-31_000, 31_000])
