@@ -8,8 +8,9 @@ or nearly so, and the group has no members there::
     dc1    100           150                    200, 250        read at the start, as what dc2 holds
     dc2                        152, and we die                  152 = t(150), and nobody reads there: ours
 
-An answer that waited for the index was the end of it then, and is higher today. At the group's home, where no other
-cluster is active, and in the last moments of the driver before, so is what was the end of the index then.
+An answer that waited for the index was the end of it then, at the target or of what it answers at the source, and is
+higher today. It counts as ours where the source is the group's home, no other cluster is active, and it was made in
+the last moments of the driver before.
 
 An answer below the target's log start was written as that log start, which has moved on since: so does what lies
 between count as ours. A reset to there while nobody drove is forgotten: what it repeats is there no more.
@@ -139,7 +140,7 @@ class LeftWrites:
                 found[row] = is_answer.any() or (
                     offset <= most[newest].max(initial=ABSENT)
                     and self._may_have_waited(source, key, made_ms)
-                    and self._was_end_of_index(target, partition, offset, made_ms)
+                    and self._was_end_of_index(pair, partition, offset, made_ms)
                 )
         return found
 
@@ -174,14 +175,22 @@ class LeftWrites:
             is_at_home = homes.home[0] == list(state.offsets.clusters).index(source) and not homes.is_contested[0]
         return bool(is_at_home and abs(made_ms - self._alive_ms) < LAST_MOMENTS_MS)
 
-    def _was_end_of_index(self, target: str, partition: TopicPartition, offset: int, made_ms: int) -> bool:
-        """Return whether the index may have ended at *offset* then."""
-        log = self._state.index.log(target, *partition)
+    def _was_end_of_index(self, pair: Pair, partition: TopicPartition, offset: int, made_ms: int) -> bool:
+        """Return whether *offset* may be where the target's index ended then, or the answer to the source's end."""
+        ends = self._ends_then(pair.target, partition, made_ms)
+        answered = self._ends_then(pair.source, partition, made_ms)
+        if answered is not None:
+            answered, _ = self._translated(pair, partition, answered)
+        return any(each is not None and each[0] <= offset <= each[1] for each in (ends, answered))
+
+    def _ends_then(self, alias: str, partition: TopicPartition, made_ms: int) -> Int64s | None:
+        """Return the least and the most where the index of a log may have ended then; None: where it ends today."""
+        log = self._state.index.log(alias, *partition)
         if log is None:
-            return False
+            return None
         first = log.indexing_times.first_since(made_ms - _INDEXED_BEFORE_MS)
         last = log.indexing_times.first_since(made_ms + _INDEXED_AFTER_MS)
-        return first is not None and first <= offset <= (log.frontier if last is None else last)
+        return None if first is None else np.array([first, log.frontier if last is None else last], np.int64)
 
     def _translated(self, pair: Pair, partition: TopicPartition, offset: Int64s) -> tuple[Int64s, Int64s]:
         """Return between what the answers to commits of *offset* were, shapes (commits,); ABSENT: there is none.

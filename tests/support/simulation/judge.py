@@ -63,9 +63,10 @@ class Judge:
         self.was_whole = plan.is_whole
         begin_anew(batch, self.reach)
         records = batch.commit_records
-        for row, (record, number, offset) in enumerate(
-            zip(batch.records, records.log_partition.tolist(), records.log_offset.tolist(), strict=True)
-        ):
+        places = list(zip(batch.records, records.log_partition.tolist(), records.log_offset.tolist(), strict=True))
+        # What counts as ours first: of two partitions, the later record may stand before it.
+        for row in sorted(range(len(places)), key=lambda row: not is_own[row]):
+            record, number, offset = places[row]
             self.reach[number] = max(offset + 1, self.reach.get(number, 0))
             error_ms = self._look_at_time(record, int(records.made_ms[row]), since_ms, now_ms)
             errors, at = self._driver.world.made_error, (self._alias, number, offset)

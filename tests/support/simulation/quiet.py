@@ -114,14 +114,16 @@ def _is_right(simulation: Simulation, source: Position, where: Position, value: 
     if value.offset > exact and (is_ours or (rewound_ms > value.true_ms and is_clear)):
         return False
     if value.offset < exact:  # what we wrote at the home raises nothing
-        return _is_newer_word(simulation, source, where, value) or _is_home_ours(simulation, source)
+        of_second = not is_ours and "second" in simulation.world.shape.faults  # what the one beside wrote may stay
+        is_groups = of_second or not value.is_ours
+        return (is_groups and _is_newer(simulation, source, where, value)) or _is_home_ours(simulation, source)
     return True  # somebody else's is only set forward
 
 
-def _is_newer_word(simulation: Simulation, source: Position, where: Position, value: Value) -> bool:
+def _is_newer(simulation: Simulation, source: Position, where: Position, value: Value) -> bool:
     """Return whether what the group said last at the target may be newer than what its home holds: then it stays."""
     held = _held(simulation, source)
-    if held is None or value.is_ours:
+    if held is None:
         return False
     missed_ms = _missed_ms(simulation, source, held.true_ms) + _missed_ms(simulation, where, value.true_ms)
     return value.true_ms > held.true_ms - missed_ms

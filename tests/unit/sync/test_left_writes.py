@@ -108,11 +108,13 @@ def test_a_reset_that_the_driver_before_had_not_read_makes_its_answers_no_commit
 
 
 class Waited(Start):
-    """The same of a commit of 8, whose answer waited for the index of Y, which ended at *end*."""
+    """The same of a commit of 8, whose answer waited for the index of a cluster, which ended at *end*."""
 
-    def __init__(self, answered: int | None = None, silence_ms: int = 0, end: int = 7, ended_s: int = 0) -> None:
+    def __init__(
+        self, answered: int | None = None, silence_ms: int = 0, end: int = 7, ended_s: int = 0, alias: str = "Y"
+    ) -> None:
         super().__init__(answered, silence_ms)
-        log, now_ms = self.site.index.log("Y", *ORDERS), self.site.clock_ms[0]
+        log, now_ms = self.site.index.log(alias, *ORDERS), self.site.clock_ms[0]
         assert log is not None
         log.indexing_times = IndexingTimes()
         log.indexing_times.extend(np.array([0, end, end + 1]), now_ms + 1_000 * np.array([-60, ended_s, ended_s + 5]))
@@ -122,6 +124,11 @@ class Waited(Start):
 @pytest.mark.parametrize("answered", [None, 3])
 def test_an_answer_that_waited_for_the_index_was_its_end(answered: int | None) -> None:
     assert Waited(answered).ours(later_ms=0) == [7, 8, 10]
+
+
+def test_an_answer_that_waited_for_the_index_of_what_it_answers_is_that_to_its_end() -> None:
+    assert Waited(end=4, alias="X").ours(later_ms=0) == [6, 7, 10], "X's index ended at 4 or 5"
+    assert Waited(end=4, ended_s=-3, alias="X").ours(later_ms=0) == [7, 8, 9, 10], "at 5 or later"
 
 
 @pytest.mark.parametrize("ended_s", [-3, 3])
