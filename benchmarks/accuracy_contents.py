@@ -12,9 +12,8 @@ from workloads import ClusterLog, Workload
 from offset_sync.contents.alignment.aligner import Aligner, AlignerState, Batch
 from offset_sync.contents.alignment.mirror import Reach, Settings
 from offset_sync.contents.alignment.records import Fingerprints, to_runs, unrecognised
-from offset_sync.translate.index.bounds import origin_of
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.index.runs import Runs, origin_of
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 
 _VALUES = 5

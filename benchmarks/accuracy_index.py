@@ -6,7 +6,7 @@ import numpy as np
 from accuracy_headers import told_by_headers
 from workloads import ClusterLog, Workload
 
-from offset_sync.ingest.run_encoding import cut_runs
+from offset_sync.ingest.run_builder import cut_runs
 from offset_sync.translate.exact import Bounds
 from offset_sync.translate.index.incarnations import Incarnation, tell_lives_apart
 from offset_sync.translate.index.log_index import LogIndex

@@ -31,7 +31,7 @@ from results import save
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.values import OffsetWrite, Outcome, Rule
 from offset_sync.spark.jvm import start_jvm
-from offset_sync.state.fenced_tables import OpenFence
+from offset_sync.state.lease import OpenFence
 from offset_sync.sync.groups_at_once import GroupsAtOnce
 from offset_sync.sync.offset_writer import write_offsets
 from offset_sync_demo.kafka.brokers import running_clusters

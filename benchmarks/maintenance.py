@@ -29,10 +29,10 @@ from results import save
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.seal import cut, seal
 from offset_sync.tables.catalog import RECORD_RUNS
-from offset_sync.tables.data_files import statistics_of
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
 from offset_sync.tables.segments import PREFIX
 from offset_sync.tables.store import TableStore
+from offset_sync.tables.transaction_log import statistics_of
 
 PARTITIONS, RUNS, RECORDS = 8, 4, 10
 _PROBES = 10

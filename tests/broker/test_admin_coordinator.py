@@ -17,7 +17,7 @@ from offset_sync.kafka.librdkafka import library
 from offset_sync.kafka.requests import TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
-from offset_sync.state.fenced_tables import OpenFence
+from offset_sync.state.lease import OpenFence
 from offset_sync.sync.offset_writer import write_offsets
 
 OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10

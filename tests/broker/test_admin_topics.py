@@ -15,7 +15,7 @@ from offset_sync.kafka.requests import TransientError
 from offset_sync.kafka.topic_metadata import LogEnds
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
-from offset_sync.state.fenced_tables import OpenFence
+from offset_sync.state.lease import OpenFence
 from offset_sync.sync.offset_writer import write_offsets
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, client_options

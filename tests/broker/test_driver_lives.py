@@ -13,8 +13,8 @@ from broker.committed_offsets import Partition, commit, committed
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, install, until
 from offset_sync.config import load_config
-from offset_sync.jobs.renewal import Renewal
 from offset_sync.jobs.sync_offsets import sync_offsets
+from offset_sync.jobs.sync_run import Renewal
 from offset_sync.state import lease
 from offset_sync.state.lease import Lease
 from offset_sync.tables.store import TableStore

@@ -20,7 +20,7 @@ from offset_sync.kafka.requests import ACTIVE_GROUP
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.members import Members, open_members
+from offset_sync.state.groups_by_log import Members, open_members
 from offset_sync.tables.catalog import REPORT_TABLES, TABLES
 from offset_sync.tables.store import TableStore
 from offset_sync_demo.kafka.brokers import EmbeddedCluster

@@ -14,7 +14,7 @@ from confluent_kafka.admin import NewTopic
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
-from offset_sync.state.fenced_tables import OpenFence
+from offset_sync.state.lease import OpenFence
 from offset_sync.sync.offset_writer import write_offsets
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, client_options

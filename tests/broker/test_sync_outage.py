@@ -10,7 +10,7 @@ from broker.committed_offsets import admin_for
 from broker.crafted_logs import Clusters, create_topics
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
-from offset_sync.state.fenced_tables import OpenFence
+from offset_sync.state.lease import OpenFence
 from offset_sync.sync.offset_writer import write_offsets
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]

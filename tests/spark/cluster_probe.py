@@ -26,12 +26,12 @@ from offset_sync.ingest.map_batches import to_sql
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
-from offset_sync.jobs.log_format import start_logging
+from offset_sync.jobs.process_end import start_logging
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.fenced_tables import OpenFence
+from offset_sync.state.lease import OpenFence
 from offset_sync.sync.distributed_writer import DistributedWriter
 from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS, QUARANTINE, RECORD_RUNS

@@ -11,7 +11,7 @@ from functools import partial
 import pyarrow as pa
 
 from offset_sync.config import Config, Mirror
-from offset_sync.config.duration import to_ms
+from offset_sync.config.problems import to_ms
 from offset_sync.contents.alignment.mirror import Settings
 from offset_sync.contents.content_query import ContentQuery, QueryKind
 from offset_sync.contents.copy_alignment import CopyAlignment, Lookups
@@ -20,7 +20,7 @@ from offset_sync.ingest.index_parts import ORIGIN_DEADLINE_S, IndexParts, TopicA
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import ClusterPartition
-from offset_sync.state.clock_offset import system_now_ms
+from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.state.cluster_metadata import MetadataFetcher
 
 logger = logging.getLogger(__name__)

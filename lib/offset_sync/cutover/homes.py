@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from offset_sync.cutover.plan import Direction
 from offset_sync.model.values import ABSENT
-from offset_sync.state.group_homes import Move
-from offset_sync.state.home import UNCERTAIN_MS
+from offset_sync.state.group_homes import UNCERTAIN_MS, Move
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.status.group_homes import reason_of_both

@@ -22,9 +22,9 @@ from offset_sync.model.values import (
     Status,
     TopicPartition,
 )
-from offset_sync.state.clock_offset import system_now_ms
+from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.state.coordinators import coordinator_hashes
-from offset_sync.state.home import UNCERTAIN_MS
+from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.snapshot import Index, frontier
 from offset_sync.status.assessment import Rows

@@ -15,7 +15,7 @@ from rich.text import Text
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.model.text import visible
 from offset_sync.model.values import Outcome, State, Status, TopicPartition
-from offset_sync.status.verdict import Verdict, verdicts
+from offset_sync.status.assessment import Verdict, verdicts
 from offset_sync.tables.catalog import SYNC_STATUS
 
 _MOVES = {

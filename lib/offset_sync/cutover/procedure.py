@@ -34,8 +34,8 @@ from offset_sync.cutover.plan import (
 )
 from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.text import to_duration
 from offset_sync.model.values import Outcome, Status, TopicPartition
-from offset_sync.status.format import to_duration
 from offset_sync.status.group_homes import from_ranges
 
 _PAUSE_S = 1.0

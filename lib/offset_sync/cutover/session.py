@@ -13,7 +13,7 @@ from offset_sync.cutover.plan import Direction
 from offset_sync.cutover.procedure import NO_OPTIONS, CutoverProcedure, Options
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import OffsetWrite, WriteOutcome
-from offset_sync.state.fenced_tables import Fence
+from offset_sync.state.lease import Fence
 from offset_sync.status.live_state import LiveState
 from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.sync.reconciliation import OffsetWriter

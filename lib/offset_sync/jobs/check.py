@@ -35,7 +35,7 @@ from offset_sync.kafka.own_rights import OwnRights
 from offset_sync.model.errors import ClusterError, PlatformError
 from offset_sync.model.finding import Finding, Level, Lines, in_order
 from offset_sync.model.text import escaped, told
-from offset_sync.state.clock_offset import system_now_ms
+from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.tables.files import Files, files_of
 from offset_sync.tables.storage_check import check_storage
 

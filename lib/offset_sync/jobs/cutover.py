@@ -12,13 +12,12 @@ from datetime import timedelta
 from rich.console import Console
 
 from offset_sync.config import Config
-from offset_sync.config.duration import parse_duration
+from offset_sync.config.problems import parse_duration
 from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.plan import Direction, Mode, print_plan
 from offset_sync.cutover.procedure import Options
 from offset_sync.cutover.session import open_cutover
-from offset_sync.jobs.directions import check_direction
-from offset_sync.jobs.open_tables import open_tables
+from offset_sync.jobs.open_tables import check_direction, open_tables
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.text import escaped
 from offset_sync.state.lease import Lease, held

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from offset_sync.config import Config
 from offset_sync.kafka.librdkafka import check_client
+from offset_sync.model.errors import ConfigError
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
@@ -43,3 +44,10 @@ def session_if_submitted(name: str) -> Iterator[None]:
     finally:
         if is_ours:
             spark.stop()
+
+
+def check_direction(config: Config, source: str, target: str) -> None:
+    """Raise ConfigError where offsets are not synced from *source* to *target*."""
+    if (source, target) not in config.pairs():
+        known = ", ".join(f"{one} to {other}" for one, other in config.pairs())
+        raise ConfigError([f"--from {source} --to {target}: not a direction of the configuration, which has {known}"])

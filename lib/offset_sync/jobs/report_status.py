@@ -16,15 +16,12 @@ import pyarrow.compute as pc
 
 from offset_sync.config import Config
 from offset_sync.jobs.open_tables import open_tables
-from offset_sync.model.text import visible
-from offset_sync.state.clock_offset import system_now_ms
-from offset_sync.state.cluster_clock import WRONG_MS
+from offset_sync.model.text import to_duration, visible
+from offset_sync.state.cluster_clock import WRONG_MS, system_now_ms
 from offset_sync.status.assessment import Rows
-from offset_sync.status.drift import DriftWindow
-from offset_sync.status.format import to_duration
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.outputs import ReportOutput, open_outputs, unhealthy
-from offset_sync.status.report import Report
+from offset_sync.status.report import DriftWindow, Report
 from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
 
 logger = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""What ``maintain_tables`` removes from ``log_incarnations``, see :mod:`offset_sync.state.retired_elections`."""
+"""What ``maintain_tables`` removes from ``log_incarnations``, see :mod:`offset_sync.state.incarnations`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.quarantine_replay import clusters_waiting
 from offset_sync.model.errors import ClusterError
-from offset_sync.state.retired_elections import KEPT, LOG, NamedEpochs, candidates, retired_elections
+from offset_sync.state.incarnations import KEPT, LOG, NamedEpochs, candidates, retired_elections
 from offset_sync.tables.catalog import ELECTED, LOG_INCARNATIONS, OFFSET_COMMITS
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.rows import partners

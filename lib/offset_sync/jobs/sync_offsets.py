@@ -17,28 +17,24 @@ from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.kafka_source import read_consumer_offsets
 from offset_sync.ingest.quarantine_replay import replay_quarantine
 from offset_sync.ingest.query_supervisor import STOPPED, BatchFunction, QuerySupervisor
-from offset_sync.jobs.commit_reading import CommitReading
-from offset_sync.jobs.home_watch import HomeWatch
+from offset_sync.jobs.job_output import SyncSummary
 from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
 from offset_sync.jobs.metrics.logs import IndexSizes, LogWatch
 from offset_sync.jobs.metrics.positions import Positions
 from offset_sync.jobs.metrics.sync import CountedHistory, JobHealth, SyncMetrics
-from offset_sync.jobs.partition_watch import PartitionWatch
-from offset_sync.jobs.renewal import Renewal
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.jobs.sync_batch import SyncBatch
-from offset_sync.jobs.sync_run import Run, following, opened
-from offset_sync.jobs.sync_summary import SyncSummary
-from offset_sync.jobs.target_writers import TargetWriters
+from offset_sync.jobs.sync_run import CommitReading, Renewal, Run, TargetWriters, following, opened
+from offset_sync.jobs.watches import HomeWatch, PartitionWatch
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import NotAuthorizedError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.checked_metadata import checked_metadata
-from offset_sync.state.fenced_tables import FencedTables, UnwrittenTables
-from offset_sync.state.known_names import learn_names
+from offset_sync.state.cluster_ids import learn_names
+from offset_sync.state.groups_by_log import open_members
 from offset_sync.state.last_known import LastKnown
-from offset_sync.state.members import open_members
+from offset_sync.state.lease import FencedTables, UnwrittenTables
 from offset_sync.state.moves import Moves
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState

@@ -1,20 +1,46 @@
-"""What a run of ``sync_offsets`` holds while it lasts: the lease of the job, or nothing that is another's."""
+"""What a run of ``sync_offsets`` holds while it lasts: the job's lease, who reads and who commits."""
 
 from __future__ import annotations
 
 import argparse
+import logging
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
 from offset_sync.config import Config
+from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.commit_ingester import CommitIngester, Reading
+from offset_sync.ingest.commit_log_check import CommitLogCheck
+from offset_sync.ingest.incarnation_check import IncarnationCheck
+from offset_sync.ingest.log_rows import CommitRecords
+from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
+from offset_sync.kafka.leader_epochs import LeaderEpochs
+from offset_sync.state.cluster_metadata import MetadataFetcher
+from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.index_retention import highest_captured
+from offset_sync.state.last_known import is_over
 from offset_sync.state.lease import Lease, NoLease, held
+from offset_sync.state.sync_state import SyncState
+from offset_sync.sync.distributed_writer import DistributedWriter
+from offset_sync.sync.groups_at_once import GroupsAtOnce
+from offset_sync.sync.offset_writer import TargetWriter
+from offset_sync.sync.reconciliation import OffsetWriter
 from offset_sync.tables.store import TableStore
 
+logger = logging.getLogger(__name__)
+
 _LOOK_S = 60.0
+RENEWAL_EVERY_S = 24 * 3600.0
+"""So often memory is looked at; a key is over a week after its group was deleted, and a renewal takes some seconds."""
+WORTH_WHILE = 10_000
+"""So many keys more than half of all: some megabytes."""
 
 
 @dataclass(frozen=True)
@@ -66,3 +92,82 @@ def following(stop: threading.Event) -> threading.Event:
 
     threading.Thread(target=follow, name="stop", daemon=True).start()
     return mine
+
+
+class TargetWriters:
+    """One writer for each cluster of *config*, in *by_alias*."""
+
+    def __init__(self, config: Config, spark: SparkSession, run: Run) -> None:
+        self._at_once = {alias: GroupsAtOnce(alias, partial(config.java_options, alias)) for alias in config.clusters}
+        sync, seconds = config.sync, config.sync.commit_timeout.total_seconds()
+        self.by_alias: dict[str, OffsetWriter] = {}
+        for alias, at_once in self._at_once.items():
+            options, is_dry = config.admin_options(alias), not run.is_writing
+            target = TargetWriter(alias, options, sync.requests_in_flight, seconds, is_dry, names=config.names)
+            self.by_alias[alias] = DistributedWriter(spark, target, run.lease, at_once)
+
+    @contextmanager
+    def closed_at_the_end(self) -> Iterator[None]:
+        """Give back to the JVM what reading has taken of it."""
+        try:
+            yield
+        finally:
+            for each in self._at_once.values():
+                each.close()
+
+
+class CommitReading:
+    """The parts for every cluster of *config*; what they note goes to the tables *seen*.
+
+    They are kept when a query fails and is started again: they know what the batch in hand has already done.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        seen: TableStore,
+        admins: Mapping[str, ClusterAdmin],
+        checkpoints: Mapping[str, Checkpoint],
+    ) -> None:
+        self.lives = lives = CommitLogLives(seen)
+        options = {alias: config.admin_options(alias) for alias in config.clusters}
+        self.commits = {alias: CommitRecords(alias, each) for alias, each in options.items()}
+        # One for each cluster: no cluster waits for another that is slow to answer.
+        self._incarnations = {
+            a: IncarnationCheck(
+                seen, {a: LeaderEpochs(a, each)}, lambda: highest_captured(seen, lives), of_commits=True
+            )
+            for a, each in options.items()
+        }
+        self.ingesters = dict[str, CommitIngester]()
+        for alias, checkpoint in checkpoints.items():
+            asked = MetadataFetcher({alias: admins[alias]}, DEADLINE_S)
+            logs = CommitLogCheck(alias, checkpoint, asked, self._incarnations[alias])
+            most = config.sync.max_offsets_per_trigger
+            reading = Reading(logs, lives, config.names, most)
+            self.ingesters[alias] = CommitIngester(alias, seen, checkpoint, self.commits[alias], len(options), reading)
+
+    def begin_after(self, captured_ms: int) -> None:
+        """Have lives of logs begin after the last row that was written by the drivers before."""
+        for incarnations in self._incarnations.values():
+            incarnations.begin_after(captured_ms)
+
+
+class Renewal:
+    """Sets *over* when many of the keys that *state* knows are over: the job begins anew in the same process.
+
+    Rows of keys are never given away again while anybody may hold them. A job that begins anew holds none, and what it
+    reads has no key that is over (``state/last_known.py``): so memory follows the groups that there are.
+    """
+
+    def __init__(self, state: SyncState, over: threading.Event) -> None:
+        self._state, self._over = state, over
+
+    def run(self, stop: threading.Event, is_ready: threading.Event) -> None:
+        """Look now and then until *stop* is set."""
+        while not stop.wait(RENEWAL_EVERY_S):
+            with self._state.lock:
+                known, gone = len(self._state.offsets.keys), int(is_over(self._state.offsets).sum())
+            if is_ready.is_set() and gone >= WORTH_WHILE and gone > known // 2:
+                logger.info("%d of %d keys are of groups that are gone: beginning anew without them", gone, known)
+                self._over.set()

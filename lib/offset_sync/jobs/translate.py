@@ -19,8 +19,7 @@ import pyarrow.compute as pc
 from rich.console import Console
 
 from offset_sync.config import Config, load_config
-from offset_sync.jobs.directions import check_direction
-from offset_sync.jobs.open_tables import open_tables
+from offset_sync.jobs.open_tables import check_direction, open_tables
 from offset_sync.jobs.translation.answers import (
     print_csv,
     print_json,
@@ -40,9 +39,8 @@ from offset_sync.jobs.translation.offsets import (
 )
 from offset_sync.jobs.translation.spark_checkpoint import read_checkpoint
 from offset_sync.model.errors import ConfigError, OffsetSyncError
-from offset_sync.model.text import escaped, visible
-from offset_sync.state.clock_offset import system_now_ms
-from offset_sync.status.format import to_count
+from offset_sync.model.text import escaped, to_count, visible
+from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.status.job_progress import IndexCatchUp
 from offset_sync.status.kept_offsets import OffsetTranslation
 from offset_sync.status.live_state import LiveState

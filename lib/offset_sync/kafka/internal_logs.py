@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Message
 
-from offset_sync.decode.cursor import DecodeError
+from offset_sync.decode.cursor import DecodeError, TransactionState, decode_transaction, decode_transactional_id
 from offset_sync.decode.offset_records import decode_commit_key
-from offset_sync.decode.other_logs import TransactionState, decode_transaction, decode_transactional_id
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.log_reader import (
     OffsetRange,

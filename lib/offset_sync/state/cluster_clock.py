@@ -1,4 +1,4 @@
-"""The clock of a cluster against ours, measured while its log of commits is read live.
+"""Clocks of others against ours: a cluster's, measured while its log of commits is read live, and another driver's.
 
 Brokers' clocks are wrong by minutes and hours. A record that we read at *until*, and that was not in the log at
 *since*, was written between the two, whatever its timestamp says. So it bounds how far the cluster's clock is ahead of
@@ -13,6 +13,7 @@ moment at which they are read.
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -103,3 +104,43 @@ class ClusterClock:
             self._high = high if self._high is None else min(self._high, high)
         if self._high is not None and self._low > self._high:  # the clock was set: only the new measurement counts
             self._low, self._high = low, high
+
+
+def system_now_ms() -> int:
+    """Return the time of this machine in milliseconds since the epoch."""
+    return int(time.time() * 1000)
+
+
+class ClockOffset:
+    """How far ahead of another driver's clock ours may be, from times that it writes down and we read.
+
+    ``indexed_at`` is by the clock of the indexing driver, "now" by that of whoever translates. If ours is ahead, a hole
+    seems older than it is, and a record that is still on its way would count as one that the mirror has dropped. A row
+    is read after it was written, so the least difference ever seen is never below what the clocks differ by.
+
+    All times in ms since the epoch. Errs to a larger difference.
+    """
+
+    def __init__(self) -> None:
+        self._first: int | None = None
+        self._least: int | None = None
+        self._least_before: int | None = None
+        self._window_ends_ms = 0
+
+    def observe(self, written_ms: int, now_ms: int) -> None:
+        """Take in that what was written last bears the time *written_ms*."""
+        seen = max(0, now_ms - written_ms)
+        if self._first is None:
+            # Read at a start, it may be as old as the index: it bounds the difference, but not well.
+            self._first, self._window_ends_ms = seen, now_ms + WINDOW_MS
+            return
+        if now_ms >= self._window_ends_ms:
+            self._least_before, self._least, self._window_ends_ms = self._least, None, now_ms + WINDOW_MS
+        self._least = seen if self._least is None else min(self._least, seen)
+
+    def at_most(self, limit_ms: int) -> int:
+        """Return what our clock is ahead by at most; *limit_ms* is taken for true where nothing better is known."""
+        seen = [each for each in (self._least, self._least_before) if each is not None]
+        if seen:
+            return min(seen)
+        return limit_ms if self._first is None else min(self._first, limit_ms)

@@ -1,14 +1,34 @@
-"""Lives of logs, kept up with ``log_incarnations``; what rows of the index are worth in the light of them."""
+"""Lives of logs, kept up with ``log_incarnations``; what rows of the index are worth in the light of them.
+
+Each change of a leader adds a row ELECTED per partition, which says where the records of the leaders before ended. Of
+commits that name one of them, those above are withheld::
+
+    leader_epoch 5, begins_at 100        commits of epoch 4 and below:  ... 100 stand │ 101 ... lost with the election
+
+So a row may go where all three hold:
+
+1. It is older than a week, and everything that its cluster's groups have committed until now is in ``offset_commits``:
+   nobody who commits later still reads under a leader of then. Kafka's clients ask for the leaders every five minutes.
+2. It is not the newest of its log: that one says under which leader the log was last looked at.
+3. No commit in all of the history names a lower epoch and a higher offset: an older one counts again where a newer one
+   is lost with its log.
+
+Where an epoch of then began is forgotten with its row: a replica that was away for so long and comes back by an unclean
+election is then believed as to where its records and those of later leaders part (``EpochChange.end``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, State, TopicPartition
 from offset_sync.state.index_rows import int64s
@@ -20,6 +40,7 @@ from offset_sync.tables.catalog import (
     DOUBTS,
     ELECTED,
     LOG_INCARNATIONS,
+    OFFSET_COMMITS,
     RECREATED,
     TRUNCATED,
     WRITTEN,
@@ -36,6 +57,11 @@ from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s, Runs
 
 _BEGINNINGS = frozenset({RECREATED, TRUNCATED})
+_PLACE = ["cluster", "topic", "partition"]
+KEPT = timedelta(days=7)
+"""So long every row is kept."""
+LOG = ("cluster", "topic", "partition")
+_Log = tuple[str, str, int]
 
 
 def lives_of(rows: pa.Table, *, of_commits: bool = False) -> list[tuple[ClusterPartition, Incarnation]]:
@@ -65,9 +91,6 @@ def end_of_epoch(leader_epoch: int, begins_at: int, known: int | None) -> EpochE
 def epoch_ms(at: datetime) -> int:
     """Return a time in milliseconds since the epoch."""
     return round(at.timestamp() * 1000)
-
-
-_PLACE = ["cluster", "topic", "partition"]
 
 
 class Lost(NamedTuple):
@@ -264,3 +287,65 @@ def to_edges(known: Mapping[int, int]) -> Runs:
     start = np.array([place for place, at_ms in known.items() if at_ms >= 0], np.int64)
     at_ms = np.array([at_ms for at_ms in known.values() if at_ms >= 0], np.int64)
     return Runs.of(start, np.zeros(len(start)), np.zeros(len(start)), start, at_ms)
+
+
+class NamedEpochs:
+    """The highest committed offset by log and leader epoch: *rows* with ``LOG``, leader_epoch and committed_offset."""
+
+    schema = pa.schema([OFFSET_COMMITS.arrow_schema.field(name) for name in (*LOG, "leader_epoch", "committed_offset")])
+
+    def __init__(self, rows: pa.Table) -> None:
+        by_log: dict[_Log, dict[int, int]] = {}
+        for row in rows.to_pylist():
+            offsets, epoch = by_log.setdefault(_log_of(row), {}), row["leader_epoch"]
+            offsets[epoch] = max(row["committed_offset"], offsets.get(epoch, 0))
+        self._epochs = {log: sorted(offsets) for log, offsets in by_log.items()}
+        self._highest = {
+            log: list(accumulate((by_log[log][epoch] for epoch in epochs), max)) for log, epochs in self._epochs.items()
+        }
+
+    def highest_below(self, log: _Log, epoch: int) -> int:
+        """Return the highest offset that was committed in an epoch below *epoch*; 0 where none was."""
+        before = bisect_left(self._epochs.get(log, ()), epoch)
+        return self._highest[log][before - 1] if before else 0
+
+
+def retired_elections(rows: pa.Table, named: NamedEpochs, old_before: datetime, read: Collection[str]) -> pa.Table:
+    """Return those *rows* of ``log_incarnations`` that may go; errs to fewer.
+
+    *old_before* is a week ago. *read* are the clusters of which *named* has every commit that was made until now.
+    """
+    newest = _newest(rows)
+    elected = rows.filter(pc.equal(rows.column("reason"), ELECTED)).to_pylist()
+    return pa.Table.from_pylist(
+        [row for row in elected if row["cluster"] in read and _may_go(row, newest, named, old_before)],
+        LOG_INCARNATIONS.arrow_schema,
+    )
+
+
+def _newest(rows: pa.Table) -> Mapping[_Log, datetime]:
+    """Return when each log was last looked at under a leader that is known; where a log ended says nothing of that."""
+    is_look = pc.and_(
+        pc.is_valid(rows.column("leader_epoch")), pc.fill_null(pc.not_equal(rows["reason"], ARRIVED), True)
+    )
+    found = rows.filter(is_look).group_by(list(LOG)).aggregate([("noticed_at", "max")])
+    return {_log_of(row): row["noticed_at_max"] for row in found.to_pylist()}
+
+
+def _may_go(row: Mapping[str, Any], newest: Mapping[_Log, datetime], named: NamedEpochs, old_before: datetime) -> bool:
+    log, epoch, end = _log_of(row), row["leader_epoch"], row["begins_at"]
+    if epoch is None or end is None:
+        return False  # nobody writes such a row
+    is_old, is_newest = row["noticed_at"] < old_before, row["noticed_at"] >= newest[log]
+    return is_old and not is_newest and named.highest_below(log, epoch) <= end
+
+
+def _log_of(row: Mapping[str, Any]) -> _Log:
+    cluster, topic, partition = (row[name] for name in LOG)
+    return cluster, topic, partition
+
+
+def candidates(rows: pa.Table, old_before: datetime) -> Sequence[str]:
+    """Return the clusters of which *rows* may have some to retire, whatever was committed."""
+    is_due = pc.and_(pc.equal(rows.column("reason"), ELECTED), pc.less(rows.column("noticed_at"), old_before))
+    return sorted(pc.unique(rows.filter(is_due).column("cluster")).to_pylist())

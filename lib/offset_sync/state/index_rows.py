@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import ClusterPartition
 from offset_sync.tables.catalog import AT_MOST, BEGINS, NOT_BEFORE
-from offset_sync.translate.index.bounds import origin_of, says_not_before, with_bounds
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, origin_of, says_not_before, with_bounds
 
 TIMES = ("indexed_at", "min_timestamp", "max_timestamp", "complete_until")
 COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", "bound", *TIMES]

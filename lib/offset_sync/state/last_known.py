@@ -7,7 +7,7 @@ It holds the last commits of each cluster and key and the last answer of each pa
 
 The driver of ``sync_offsets`` replaces it when there are many versions more. Keys that are over, of which nothing is
 left, are dropped then, so neither the table nor the next start remembers every group that there ever was
-(``jobs/renewal.py``).
+(``jobs/sync_run.py``).
 
 It is believed only where both tables still have the very entries that it stands on: a table that was set back, or made
 anew, has others or none. Errs to disbelief: then all of the history is read, which is slow and nothing else.

@@ -1,7 +1,9 @@
-"""The lease of a driver: claimed when it starts, looked at before it writes, lost to whoever claims after it.
+"""The lease of a driver, claimed when it starts and lost to whoever claims after it; whether writes may still be sent.
 
-A look costs one question to the file system, whether the table ``drivers`` has a version more. It holds for two
-seconds: a driver that was stopped in between, by a signal or by its garbage collector, has to look again first. ::
+A process may be stopped for any time between two instructions, and somebody else may have taken over meanwhile. So
+whoever writes asks twice: once so that the lease is looked at anew, and again for each request, as late as possible. In
+the driver the lease is asked, in a task the time that has passed. A look costs one question to the file system, whether
+the table ``drivers`` has a version more, and holds for two seconds::
 
     this driver   claim 7 · look · write · look · write · · · (stopped) · · · · look: 8 is newer, end
     the next one                                 claim 8 · restore · read to the end · look · write
@@ -16,6 +18,7 @@ import logging
 import os
 import socket
 import threading
+import time
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,9 +29,26 @@ from typing import Protocol
 import pyarrow as pa
 
 from offset_sync.model.errors import TableError, TakenOverError
-from offset_sync.state.fenced_tables import elapsed_s
+from offset_sync.state.failpoints import in_append
 from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.definition import Table
+from offset_sync.tables.files import Files
+from offset_sync.tables.rows import TopicNames
+from offset_sync.tables.store import TableStore
+from offset_sync.tables.transaction_log import DataFile
+
+logger = logging.getLogger(__name__)
+
+FRESH_S = 2.0
+"""So long what was seen of the lease may be relied on."""
+SETTLE_S = 2 * FRESH_S
+"""So long after a claim the driver before it may still be writing; a start takes longer anyway."""
+_WATCH_S = 1.0
+_LAST_LOOK_S = 5.0
+"""So long the end waits for a look that is under way: the session ends next."""
+_ATTEMPTS = 20
+TASK_S = 10.0
+"""So long a task may write after its start: it cannot look at the lease itself."""
 
 
 @dataclass(frozen=True)
@@ -97,15 +117,9 @@ def to_claims(rows: pa.Table) -> list[Claim]:
     return [Claim(**row) for row in rows.select(DRIVERS.names).to_pylist()]
 
 
-logger = logging.getLogger(__name__)
-FRESH_S = 2.0
-"""So long what was seen of the lease may be relied on."""
-SETTLE_S = 2 * FRESH_S
-"""So long after a claim the driver before it may still be writing; a start takes longer anyway."""
-_WATCH_S = 1.0
-_LAST_LOOK_S = 5.0
-"""So long the end waits for a look that is under way: the session ends next."""
-_ATTEMPTS = 20
+def elapsed_s() -> float:
+    """Return seconds that only grow; on Linux the time in which the machine was suspended counts too."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class ClaimsTable(Protocol):
@@ -280,3 +294,77 @@ def held(lease: Lease, groups: Sequence[str] = ()) -> Iterator[Lease]:
         lease.end()
         watching.join(_LAST_LOOK_S)
     lease.raise_if_lost()
+
+
+class Fence(Protocol):
+    """Lets writes through as long as nobody else has taken over."""
+
+    def renew(self) -> None:
+        """Make sure that writes may be sent from now on, for a moment.
+
+        Raises TakenOverError where somebody else has taken over, TableError where nobody can tell.
+        """
+
+    def is_open(self) -> bool:
+        """Return whether a request may be sent at this instant; costs nothing."""
+
+
+class OpenFence:
+    """For whoever cannot be overtaken."""
+
+    def renew(self) -> None:
+        """Nothing has to be made sure of."""
+
+    def is_open(self) -> bool:
+        """Return True."""
+        return True
+
+
+class TaskFence:
+    """Open for *seconds* from when it was made: by the clock of the machine that a task runs on, and no other.
+
+    The driver has looked at the lease before it started the task, and ends the task when the lease is lost.
+    """
+
+    def __init__(self, seconds: float = TASK_S, now: Callable[[], float] = elapsed_s) -> None:
+        self._now, self._ends_at = now, now() + seconds
+
+    def renew(self) -> None:
+        """Nothing can be made sure of here."""
+
+    def is_open(self) -> bool:
+        """Return whether there is time left."""
+        return self._now() < self._ends_at
+
+
+class FencedTables(TableStore):
+    """Tables under *root*, whose appends ask *fence* first."""
+
+    def __init__(self, root: str, fence: Fence, files: Files | None = None, names: TopicNames | None = None) -> None:
+        super().__init__(root, files, names, in_append)
+        self._fence = fence
+
+    def append(
+        self,
+        table: Table,
+        rows: pa.Table,
+        writer: tuple[str, int] | None = None,
+        written: Sequence[DataFile] = (),
+    ) -> None:
+        """Append as :class:`TableStore` does; raises TakenOverError, and appends nothing, for a driver that is over."""
+        if rows.num_rows or written:
+            self._fence.renew()
+        super().append(table, rows, writer, written)
+
+
+class UnwrittenTables(TableStore):
+    """Tables that are only read: what is appended is dropped."""
+
+    def append(
+        self,
+        table: Table,
+        rows: pa.Table,
+        writer: tuple[str, int] | None = None,
+        written: Sequence[DataFile] = (),
+    ) -> None:
+        """Drop *rows*."""

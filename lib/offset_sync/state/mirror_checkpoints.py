@@ -11,8 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from offset_sync.decode.cursor import DecodeError
-from offset_sync.decode.other_logs import MirrorCheckpoint, decode_checkpoint
+from offset_sync.decode.cursor import DecodeError, MirrorCheckpoint, decode_checkpoint
 from offset_sync.kafka.requests import NotAuthorizedError, TransientError
 from offset_sync.model.values import GroupPartition, RecordContent
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from offset_sync.model.errors import TableError
 from offset_sync.model.values import ClusterPartition, EpochEnd, State, TopicPartition
-from offset_sync.state.clock_offset import ClockOffset, system_now_ms
+from offset_sync.state.cluster_clock import ClockOffset, system_now_ms
 from offset_sync.state.incarnations import KnownIncarnations
 from offset_sync.state.index_logs import IndexLogs
 from offset_sync.state.index_pages import MisstatedError, PageCache, PartReader, SealedPages, Source

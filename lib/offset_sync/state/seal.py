@@ -6,6 +6,7 @@ Rows are moved and none is changed. What the directory says of a part is what an
 from __future__ import annotations
 
 import logging
+import threading
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,10 +17,10 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from offset_sync.model.errors import TableError
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.index_rows import IndexRows, RowReader, readable, split_bounds, with_gaps, without_bounds
 from offset_sync.tables.catalog import BEGINS, RECORD_RUNS
-from offset_sync.tables.data_files import DataFile
 from offset_sync.tables.maintenance import Maintainer, is_below
 from offset_sync.tables.segments import (
     PART,
@@ -34,6 +35,7 @@ from offset_sync.tables.segments import (
     write_sealed,
 )
 from offset_sync.tables.store import TableStore
+from offset_sync.tables.transaction_log import DataFile
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 from offset_sync.translate.index.stretches import Stretches
@@ -214,3 +216,34 @@ class _Parts:
             dict(zip(names, np.array(rows, np.int64).reshape(-1, len(names)).T.copy(), strict=True))
             for rows, names in named
         ]
+
+
+_EVERY_S = 10.0
+
+
+class Sealer:
+    """Looks every ten seconds until *stop* is set; *keep* is how long versions are kept."""
+
+    def __init__(self, tables: TableStore, keep: timedelta, stop: threading.Event) -> None:
+        self._tables, self._keep, self._stop = tables, keep, stop
+        self._segments = tables.segments(RECORD_RUNS)
+        self._thread = threading.Thread(target=self._run, name="sealing", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def seal(self) -> None:
+        """Seal once what is enough; what fails is tried again by the next one."""
+        try:
+            seal(self._tables, self._segments, self._keep, FILE_ROWS)
+        except RuntimeError as problem:
+            logger.info("record_runs is not sealed for now: %s", problem)
+        except (OSError, TableError) as problem:
+            logger.warning("record_runs is not sealed for now: %s", problem)
+        except Exception:  # records are indexed all the same
+            logger.exception("record_runs is not sealed for now")
+
+    def _run(self) -> None:
+        while not self._stop.wait(_EVERY_S):
+            self.seal()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochEnd, State, TopicPartition
-from offset_sync.state.clock_offset import ClockOffset
+from offset_sync.state.cluster_clock import ClockOffset
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.mirror_checkpoints import MirrorCheckpoints

@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
-from offset_sync.config.duration import to_ms
+from offset_sync.config.problems import to_ms
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, GroupPartition, State
-from offset_sync.state.clock_offset import system_now_ms
-from offset_sync.state.cluster_clock import Read
+from offset_sync.state.cluster_clock import Read, system_now_ms
 from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
-from offset_sync.state.group_homes import GroupHomes
-from offset_sync.state.home import Homes
+from offset_sync.state.group_homes import GroupHomes, Homes
 from offset_sync.state.key_index import KeyIndex, KeyRows
 from offset_sync.state.last_translations import LastTranslations, SourceMemory
 from offset_sync.state.snapshot import Commits, Index, Snapshot

@@ -16,10 +16,15 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import LastTranslations
 from offset_sync.state.snapshot import Commits, Index, Snapshot
 from offset_sync.translate.exact import Bounds
-from offset_sync.translate.given_offsets import GivenOffsets, of_former_lives, of_lost_records
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.partition import Translations, translate_partition, withhold_all, withhold_some
-from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
+from offset_sync.translate.partition_log import (
+    GivenOffsets,
+    PartitionLog,
+    PartitionMetadata,
+    of_former_lives,
+    of_lost_records,
+)
 from offset_sync.translate.strategies import EXACT, Strategy
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 
 from offset_sync.config import Config
-from offset_sync.config.duration import to_ms
+from offset_sync.config.problems import to_ms
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
 from offset_sync.state.key_index import KeyRows
@@ -31,11 +31,16 @@ from offset_sync.state.translation import (
     what_stays,
 )
 from offset_sync.translate.exact import Bounds
-from offset_sync.translate.given_offsets import GivenOffsets
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.partition import Translations, concatenate, withhold_some
-from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, last_known, reason_to_withhold
+from offset_sync.translate.partition_log import (
+    GivenOffsets,
+    PartitionLog,
+    PartitionMetadata,
+    last_known,
+    reason_to_withhold,
+)
 from offset_sync.translate.strategies import EXACT, Strategy
 
 _TRIES = 3

@@ -20,8 +20,8 @@ from collections.abc import Collection, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.state.column_store import ColumnStore
 from offset_sync.state.key_index import KeyRows
+from offset_sync.translate.index.growable_array import ColumnStore
 
 
 class UnreadLogs:

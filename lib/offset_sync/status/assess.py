@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from offset_sync.config import Config
-from offset_sync.config.duration import to_ms
+from offset_sync.config.problems import to_ms
 from offset_sync.model.values import ABSENT, ClusterPartition, TopicPartition
 from offset_sync.state.snapshot import Commits, Snapshot
 from offset_sync.state.sync_state import SyncState
@@ -17,9 +17,12 @@ from offset_sync.state.translation import Translation
 from offset_sync.state.translator import Translator
 from offset_sync.status.assessment import Assessment, Bools
 from offset_sync.status.cluster_queries import HeldOffsets
-from offset_sync.status.log_comparison import NO_END, LogComparison, LogPair, compare_logs
 from offset_sync.status.measure import (
+    NO_END,
+    LogComparison,
+    LogPair,
     checkpoint_offsets,
+    compare_logs,
     has_log_end,
     log_end,
     measure,

@@ -21,21 +21,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
+from offset_sync.config.prefix_names import checkpoint_topics
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.group_activity import GroupActivity
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_members import GroupStates
-from offset_sync.kafka.internal_logs import CommitLogReader, HeldCommitsReader, commit_log_ends
+from offset_sync.kafka.internal_logs import CheckpointLog, CommitLogReader, HeldCommitsReader, commit_log_ends
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.kafka.log_reader import RecordReader
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import ABSENT, EpochChange, GroupPartition, RecordContent, TopicPartition
 from offset_sync.state.checked_metadata import checked_metadata
-from offset_sync.state.checkpoint_logs import open_checkpoints
+from offset_sync.state.cluster_ids import learn_names
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.groups_by_log import GroupsByLog
-from offset_sync.state.known_names import learn_names
 from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.state.snapshot import Index, MetadataByCluster
 from offset_sync.status.assessment import Bools, has_text
@@ -76,7 +76,7 @@ class ClusterQueries:
         }
         self._readers = {alias: RecordReader(alias, each, config.names) for alias, each in options.items()}
         self._epochs = {alias: LeaderEpochs(alias, each, config.names) for alias, each in options.items()}
-        self._checkpoints = {alias: open_checkpoints(config, alias, each) for alias, each in self._admins.items()}
+        self._checkpoints = {alias: _open_checkpoints(config, alias, each) for alias, each in self._admins.items()}
         self._held = {alias: HeldCommitsReader(self._admins[alias], each) for alias, each in options.items()}
         self._names = config.names
         self._silent: dict[str, tuple[ClusterError, float]] = {}
@@ -249,3 +249,14 @@ def _held(answers: GroupAnswers, keys: Sequence[GroupPartition]) -> Held:
         else:
             offset[row] = answer.get(TopicPartition(topic, partition), ABSENT)
     return Held(offset, error)
+
+
+def _open_checkpoints(config: Config, alias: str, admin: ClusterAdmin) -> MirrorCheckpoints:
+    """Return what MirrorMaker may have said at the cluster *alias*, of which nothing is read yet."""
+    options = config.admin_options(alias)
+    logs = {
+        source: [CheckpointLog(admin, options, topic) for topic in checkpoint_topics(config, source)]
+        for source in config.clusters
+        if source != alias
+    }
+    return MirrorCheckpoints(alias, logs, config.names)

@@ -9,12 +9,11 @@ from datetime import timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.config.duration import to_ms
-from offset_sync.model.text import visible
+from offset_sync.config.problems import to_ms
+from offset_sync.model.text import to_duration, visible
 from offset_sync.model.values import Status
-from offset_sync.status.format import to_duration
+from offset_sync.status.assessment import DEFAULT_LIMITS, Limits, Trouble, is_well, status_codes, troubles
 from offset_sync.status.report import GROUP, PAIR, newest_drift, rank_statuses
-from offset_sync.status.verdict import DEFAULT_LIMITS, Limits, Trouble, is_well, status_codes, troubles
 
 _STATUSES = {Trouble.WITHHELD: Status.WITHHELD, Trouble.STALLED: Status.STALLED, Trouble.BEHIND: Status.BEHIND}
 

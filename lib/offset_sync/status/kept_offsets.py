@@ -20,9 +20,9 @@ from offset_sync.state.translator import GivenTranslator, Translator
 from offset_sync.status.cluster_queries import ClusterQueries
 from offset_sync.status.job_progress import IndexCatchUp
 from offset_sync.status.withheld_reasons import ReadEpochs, WithheldReasons
-from offset_sync.translate.given_offsets import GivenOffsets
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations, withhold, withhold_some
+from offset_sync.translate.partition_log import GivenOffsets
 
 _AT_ONCE = 1 << 20
 """So many offsets of a partition are answered in one go: memory follows this number."""

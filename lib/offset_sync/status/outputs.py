@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 from rich.console import Console
 
 from offset_sync.config import Config
+from offset_sync.status.assessment import DEFAULT_LIMITS, STATUS_WORDS, Limits
 from offset_sync.status.health import find_notes, find_problems
 from offset_sync.status.page import PageOptions, render_page, write_page
 from offset_sync.status.report import GROUP, PAIR, Report, Row, rank_statuses, roll_up, with_drift
 from offset_sync.status.terminal import render_table
-from offset_sync.status.verdict import DEFAULT_LIMITS, STATUS_WORDS, Limits
 
 logger = logging.getLogger(__name__)
 ReportOutput = Callable[[Report], None]

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.model.text import visible
+from offset_sync.status.assessment import DEFAULT_LIMITS, STATUS_WORDS, Limits
 from offset_sync.status.health import Problem, find_notes, find_problems
 from offset_sync.status.report import (
     GROUP,
@@ -38,7 +39,6 @@ from offset_sync.status.report import (
     roll_up,
     with_drift,
 )
-from offset_sync.status.verdict import DEFAULT_LIMITS, STATUS_WORDS, Limits
 
 SCRIPTS = ("show", "places", "overview", "rows", "details", "curves", "start")
 """The page's own scripts, in the order in which they are put into one function."""

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT
-from offset_sync.state.column_store import ColumnStore
 from offset_sync.state.key_index import KeyRows
+from offset_sync.translate.index.growable_array import ColumnStore
 from offset_sync.translate.index.runs import Int64s
 
 

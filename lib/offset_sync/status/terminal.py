@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from offset_sync.model.text import visible
+from offset_sync.model.text import to_count, to_duration, to_range, visible
 from offset_sync.model.values import Status
-from offset_sync.status.format import to_count, to_duration, to_range
+from offset_sync.status.assessment import DEFAULT_LIMITS, Limits
 from offset_sync.status.health import find_notes, find_problems
 from offset_sync.status.report import (
     AT_COST,
@@ -31,7 +31,6 @@ from offset_sync.status.report import (
     roll_up,
     with_drift,
 )
-from offset_sync.status.verdict import DEFAULT_LIMITS, Limits
 
 WIDE = 120
 """From this width on, tables have all their columns."""

@@ -1,7 +1,7 @@
 """Why an offset that was given has no answer, in a sentence for people, with what to do.
 
 Offsets may name the leader epoch of their last record: did that record survive the elections since? The rows that say
-it of commits go after a week (``state/retired_elections.py``), for no commit needs them any more. So the leader at the
+it of commits go after a week (``state/incarnations.py``), for no commit needs them any more. So the leader at the
 source is asked where the epoch ended, as Kafka's own consumers ask (KIP-320)::
 
     the leader's log     epoch 3: 0 ... 99    epoch 5: 100 ... 149    epoch 8: 150 ...
@@ -24,13 +24,12 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.text import visible
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, EpochChange, State, TopicPartition
 from offset_sync.state.cluster_metadata import Ends
-from offset_sync.state.retired_elections import KEPT
+from offset_sync.state.incarnations import KEPT
 from offset_sync.state.snapshot import Index, Snapshot
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import GivenTranslator, Translator
 from offset_sync.status.cluster_queries import ClusterQueries
-from offset_sync.translate.given_offsets import GivenOffsets
-from offset_sync.translate.partition_log import reason_of, reason_of_target
+from offset_sync.translate.partition_log import GivenOffsets, reason_of, reason_of_target
 
 _KEPT_MS = int(KEPT.total_seconds() * 1000)
 _Epochs = Mapping[TopicPartition, "set[int]"]

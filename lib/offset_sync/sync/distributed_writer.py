@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from offset_sync.kafka.requests import ManyGroups
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, WriteOutcome
-from offset_sync.state.fenced_tables import Fence, TaskFence
+from offset_sync.state.lease import Fence, TaskFence
 from offset_sync.sync.reconciliation import OffsetWriter
 
 GROUPS_PER_TASK = 1000

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, TopicPartition
 from offset_sync.state.committed_offsets import CommitRecords
-from offset_sync.state.home import UNCERTAIN_MS
+from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import IS_HELD, OF_OURS
 from offset_sync.state.snapshot import Snapshot, frontiers
@@ -38,8 +38,8 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translation import Pair
 from offset_sync.state.translator import Translator
 from offset_sync.sync.reconciliation import Fetcher
-from offset_sync.translate.given_offsets import GivenOffsets
 from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.partition_log import GivenOffsets
 
 PATIENCE_S = 3.0
 """So long the commits of the other clusters are waited for: theirs may come with a micro-batch beside."""

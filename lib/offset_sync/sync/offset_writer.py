@@ -28,7 +28,7 @@ from offset_sync.kafka.requests import (
 from offset_sync.model.errors import ClusterError, TableError
 from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
 from offset_sync.state import failpoints
-from offset_sync.state.fenced_tables import Fence, OpenFence
+from offset_sync.state.lease import Fence, OpenFence
 
 GROUPS_AT_ONCE = 1000
 _SILENT_TRIES = 2

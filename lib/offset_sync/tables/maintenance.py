@@ -19,13 +19,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from offset_sync.tables.data_files import DataFile, write_rows
 from offset_sync.tables.definition import Table, fitted
 from offset_sync.tables.files import BATCH_ROWS
 from offset_sync.tables.rows import partners, pieces_of
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.table_log import FRESH_SECONDS, Change
-from offset_sync.tables.transaction_log import Version, data_path
+from offset_sync.tables.transaction_log import DataFile, Version, data_path, write_rows
 
 logger = logging.getLogger(__name__)
 PARTITION = ("cluster", "topic", "partition")

@@ -33,10 +33,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ClusterPartition
-from offset_sync.tables.data_files import DataFile, write_rows
 from offset_sync.tables.definition import fitted_but_texts
 from offset_sync.tables.files import Files, read_in_pieces
 from offset_sync.tables.native_calls import native
+from offset_sync.tables.transaction_log import DataFile, write_rows
 
 GROUP_ROWS = 1 << 13
 """A row group has so many rows at most: as many are read for an answer that lies deep."""

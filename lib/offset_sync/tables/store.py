@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from offset_sync.model.errors import TableError
 from offset_sync.tables.catalog import TABLES
-from offset_sync.tables.data_files import DataFile, write_rows
 from offset_sync.tables.definition import Table
 from offset_sync.tables.files import AtLeast, Files, HasPlaces, files_of, read_in_pieces
 from offset_sync.tables.log_repair import repair_log
@@ -29,7 +28,16 @@ from offset_sync.tables.rows import (
 from offset_sync.tables.segments import Segments
 from offset_sync.tables.storage_check import check_storage
 from offset_sync.tables.table_log import Change, TableLog
-from offset_sync.tables.transaction_log import VECTORS, Added, Version, data_path, latest_version, read_added_rows
+from offset_sync.tables.transaction_log import (
+    VECTORS,
+    Added,
+    DataFile,
+    Version,
+    data_path,
+    latest_version,
+    read_added_rows,
+    write_rows,
+)
 
 logger = logging.getLogger(__name__)
 _ATTEMPTS = 5

@@ -26,12 +26,11 @@ from deltalake.transaction import AddAction, CommitProperties, PostCommitHookPro
 
 from offset_sync.model.errors import TableError
 from offset_sync.model.text import told
-from offset_sync.tables.data_files import DataFile
 from offset_sync.tables.definition import Column, Table
 from offset_sync.tables.files import Files
 from offset_sync.tables.log_repair import alone
 from offset_sync.tables.native_calls import native
-from offset_sync.tables.transaction_log import OURS, Version, entry
+from offset_sync.tables.transaction_log import OURS, DataFile, Version, entry
 
 logger = logging.getLogger(__name__)
 _Found = TypeVar("_Found")

@@ -13,10 +13,10 @@ from itertools import chain
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from offset_sync.tables.data_files import DataFile, write_rows
 from offset_sync.tables.definition import Table
 from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
+from offset_sync.tables.transaction_log import DataFile, write_rows
 
 
 def write_by_tasks(tables: TableStore, table: Table, frames: Sequence[DataFrame]) -> list[DataFile]:

@@ -17,12 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.translate.index.bounds import origin_of
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import Int64s, Runs
+from offset_sync.translate.index.runs import Int64s, Runs, origin_of
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import cut_pieces
-from offset_sync.translate.possible_duplicates import possible_duplicates
+from offset_sync.translate.position_cost import possible_duplicates
 from offset_sync.translate.read_window import ReadWindow
 
 

@@ -7,22 +7,91 @@ There is no loop over records and none over runs::
     target Y   offset   0   1   2   3   4   5   6        runs: x0 x1 | y0 y1 | x2 x3 | z7
     source X   holds    x0 y0 x1 x2 x3                   (y1 dropped by the mirror, z7 not mirrored yet)
                f(y)     0   2 | 1 | 3* | 3   4 | never   3*: a hole counts as the next later record of its origin
+
+Where only bounds of a record's identity are known, a piece lies between them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.translate.bounded_places import needs_of_bounded, raised
-from offset_sync.translate.index.bounds import origin_of
-from offset_sync.translate.index.latest_places import LatestPlaces, cut_at
+from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, distinct_origins, records_below
-from offset_sync.translate.index.stretches import repeated
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, distinct_origins, origin_of, records_below
+from offset_sync.translate.index.stretches import LatestPlaces, cut_at, greatest_so_far, repeated
 from offset_sync.translate.partition_log import PartitionLog
+
+_NONE, _NO = np.empty(0, np.int64), np.empty(0, np.bool_)
+
+
+class Raised(NamedTuple):
+    """Parts of holes: the number of the hole, the records of it before the part, and what the part needs."""
+
+    hole: NDArray[np.intp]
+    skipped: Int64s
+    length: Int64s
+    needs: Int64s
+    is_linear: NDArray[np.bool_]
+
+
+def raised(start: Int64s, length: Int64s, needs: Int64s, latest: LatestPlaces) -> Raised:
+    """Cut holes, which begin at origin offset *start*, where the source may hold their records; shapes (holes,).
+
+    Such a record is read once the group has passed both what shows the hole and the last place where it may stand.
+    """
+    hole, interval, begin, size = cut_at(start, start + length, latest.start, latest.end)
+    found = needs[hole].copy()
+    is_place = interval % 2 == 1
+    near = interval[is_place] // 2
+    first = latest.position[near] + (begin[is_place] - latest.start[near])
+    is_later = first >= found[is_place]
+    found[is_place] = np.where(is_later, first, np.maximum(found[is_place], first + size[is_place] - 1))
+    is_linear = is_place.copy()
+    is_linear[is_place] = is_later
+    return Raised(hole, begin - start[hole], size, found, is_linear)
+
+
+def needs_of_bounded(
+    runs: Runs, origin: int, source: LogIndex, young_since_ms: int
+) -> tuple[Int64s, NDArray[np.bool_]]:
+    """Return what each record of *runs* needs, a copy of one of *origin* at most at its offset; shape (records,).
+
+    Also whether a hole below that is young. Every original up to there may be meant, so all of them have to be read,
+    in whatever order the *source* has them; it did not produce them. Reads every page that has any of them.
+    """
+    high = (runs.origin_start - (np.cumsum(runs.length) - runs.length)).repeat(runs.length)
+    high += np.arange(len(high))
+    positions = source.positions(origin, -NO_LIMIT, int(high.max()) + 1)
+    behind = positions.start.searchsorted(high, "right")
+    needs = np.maximum(_last_to(high, positions.start, positions.end, positions.position), source.last_unknown)
+    latest = source.unrecognised.of(origin)
+    needs = np.maximum(needs, _last_to(high, latest.start, latest.end, latest.position))
+    is_gap = high >= np.append(0, positions.end)[behind]
+    is_beyond = is_gap & (behind == len(positions))
+    hole = np.append(positions.next_offset, NO_LIMIT)[behind]
+    needs = np.where(is_gap, np.maximum(needs, hole), needs)
+    # The segment behind a gap shows it; there is none before the first original of all.
+    seen_ms = np.where(
+        positions.start > np.append(0, positions.end[:-1])[: len(positions)], positions.next_offset_indexed_at_ms, -1
+    )
+    young_to = greatest_so_far(seen_ms)[np.minimum(behind + is_gap, len(positions))]
+    is_young = (young_to > young_since_ms) & ~is_beyond
+    return np.where(is_young | is_beyond, NO_LIMIT, np.minimum(needs, NO_LIMIT)), is_young
+
+
+def _last_to(high: Int64s, start: Int64s, end: Int64s, position: Int64s) -> Int64s:
+    """Return the last place of any original up to each of *high* among segments, shape (records,); -1: none."""
+    behind = start.searchsorted(high, "right")
+    before = greatest_so_far(position + (end - start) - 1)[np.maximum(behind - 1, 0)]
+    if len(start) == 0:
+        return before
+    at = np.maximum(behind - 1, 0)
+    own = np.where(behind > 0, position[at] + np.minimum(high, end[at] - 1) - start[at], -1)
+    return np.maximum(before, own)
 
 
 @dataclass(frozen=True)
@@ -76,7 +145,6 @@ class Pieces:
 
 
 _COLUMNS = [field.name for field in fields(Pieces) if field.name != "unknown_copies"]
-_NONE, _NO = np.empty(0, np.int64), np.empty(0, np.bool_)
 NO_PIECES = Pieces(_NONE, _NONE, _NONE, _NO, _NO, _NO, _NO)
 
 

@@ -10,6 +10,8 @@ Of most stretches of the source's log the directory of its index tells enough; o
 looked into. Otherwise there are two numbers, a *safe* one up to which everything is read and *most*, above which
 nothing is. Errs to these. A hole counts as read by the first record in the log that is above it: where that one is
 young, what fills the hole may still come, so of such numbers the heights say nothing (:meth:`ReadHeights.is_open`).
+
+Of stretches of a log of which groups have read everything, or nothing, it is told without looking at a run.
 """
 
 from __future__ import annotations
@@ -21,11 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import Int64s, Runs, distinct_origins
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, distinct_origins, origin_of
+from offset_sync.translate.index.stretches import Stretches
 from offset_sync.translate.partition_log import PartitionLog
-from offset_sync.translate.read_records import ramp
+from offset_sync.translate.pieces import Pieces
 
 Bools = NDArray[np.bool_]
+_ZERO = np.zeros(1, np.int64)
 
 
 class ReadHeights:
@@ -176,3 +180,68 @@ def read_by_height(runs: Runs, heights: ReadHeights, rows: NDArray[np.intp]) -> 
     at = np.minimum(run, len(runs) - 1)
     below = runs.length.cumsum()[at] - runs.length[at] + into
     return ReadByHeight(read, run < len(runs), runs.start[at] + into, below)
+
+
+def count_read(pieces: Pieces, committed: Int64s) -> Int64s:
+    """Return, for each committed offset c, how many records of *pieces* have f < c.
+
+    A linear piece contributes ``clip(c - needs, 0, length)``, which is the difference of two ramps, so all of them
+    together cost one sorted search. Sums may wrap around 2**64 on the way; the differences come out right.
+    """
+    linear = pieces.is_linear
+    needs = pieces.needs[linear]
+    read = ramp(needs, committed) - ramp(needs + pieces.length[linear], committed)
+    if len(needs) < len(linear):
+        constant = ~linear
+        order = pieces.needs[constant].argsort()
+        lengths = np.concatenate((_ZERO, pieces.length[constant][order].cumsum()))
+        read += lengths[pieces.needs[constant][order].searchsorted(committed, "left")]
+    return read
+
+
+def ramp(corners: Int64s, committed: Int64s) -> Int64s:
+    """Return the sum of ``max(0, c - corner)`` over all corners, for each committed offset c."""
+    if not (corners[1:] >= corners[:-1]).all():  # as they are where the log keeps the order
+        corners = np.sort(corners)
+    sums = np.concatenate((_ZERO, corners.cumsum()))
+    below = corners.searchsorted(committed, "left")
+    ramp: Int64s = below * committed - sums[below]
+    return ramp
+
+
+def read_for_sure(stretches: Stretches, heights: ReadHeights, rows: Bools, source_origin: int) -> tuple[Bools, Bools]:
+    """Return of which stretches the groups *rows* have read everything, and of which nothing.
+
+    Both have shape (stretches, rows). A record is unread if its origin offset is above all that stand below the commit
+    at the source, in any order; and read if it is not, and below all that stand at or above the commit. What may still
+    fill a hole counts for neither, nor does a record of which only a bound is known, unless it was produced at the
+    source.
+    """
+    everything = np.ones((len(stretches), np.count_nonzero(rows)), np.bool_)
+    nothing = everything.copy()
+    for code, span in stretches.spans.items():
+        has_any, origin = (span.records > 0)[:, None], origin_of(code)
+        if code == UNKNOWN_ORIGIN:
+            everything &= ~has_any
+        elif code != origin and origin != source_origin:
+            everything &= ~has_any
+            nothing &= ~has_any
+        else:
+            is_settled = ~heights.is_open(origin, span.low, span.high)[:, None]
+            everything &= ~has_any | (is_settled & (span.high[:, None] <= heights.safe(origin)[rows]))
+            nothing &= ~has_any | (span.low[:, None] > heights.most(origin)[rows])
+    return everything, nothing & ~everything
+
+
+def origins_in(stretches: Stretches) -> set[int]:
+    """Return the origins of which *stretches* have records or bounds, without the unknown one."""
+    return {origin_of(code) for code in stretches.spans} - {UNKNOWN_ORIGIN}
+
+
+def is_told_by_heights(stretches: Stretches, heights: ReadHeights) -> Bools:
+    """Return which of *stretches* hold only records of which the heights of decided commits tell all."""
+    found = np.ones(len(stretches), np.bool_)
+    for code, span in stretches.spans.items():
+        is_open = code <= UNKNOWN_ORIGIN or heights.is_open(code, span.low, span.high)
+        found &= (span.records == 0) | ~np.asarray(is_open)
+    return found

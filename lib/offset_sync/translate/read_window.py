@@ -16,16 +16,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.translate.index.bounds import at_most
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Int64s, Runs, records_below
+from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Int64s, Runs, at_most, records_below
 from offset_sync.translate.index.stretches import Stretches, in_a_row
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import Pieces, cut_pieces
-from offset_sync.translate.read_heights import ReadByHeight, ReadHeights, read_by_height
-from offset_sync.translate.read_records import count_read
-from offset_sync.translate.sure_stretches import is_told_by_heights, origins_in, read_for_sure
+from offset_sync.translate.read_heights import (
+    ReadByHeight,
+    ReadHeights,
+    count_read,
+    is_told_by_heights,
+    origins_in,
+    read_by_height,
+    read_for_sure,
+)
 
 Bools = NDArray[np.bool_]
 _NO_STRETCHES = Stretches.of(NO_RUNS, 0, 0)

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, State
 from offset_sync.translate.exact import Answers
-from offset_sync.translate.header_strategy import answer_by_header
 from offset_sync.translate.identity_strategy import reason_against_copies
-from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.index.time_index import TimeIndex
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.runs import Int64s, Runs
+from offset_sync.translate.index.time_index import Ranked, TimeIndex
 from offset_sync.translate.partition_log import PartitionLog
-from offset_sync.translate.timestamp_strategy import answer_by_timestamp
 
 
 class Strategy(NamedTuple):
@@ -148,3 +147,137 @@ def _is_idle(strategy: Strategy, source: PartitionLog, target: PartitionLog) -> 
     if strategy.name != "timestamp" or here is None or there is None or len(there) == 0:
         return True
     return len(here) > 0 and bool(there.greatest_to[-1] <= here.greatest_to[-1])
+
+
+def answer_by_header(committed: Int64s, source: LogIndex, *, target_origin: int, look_back: int) -> Int64s:
+    """Return a target offset per commit, ``ABSENT`` where no record near enough was produced at the target.
+
+    Near enough are the first record at or above the commit and the *look_back* ones before it; shapes (commits,). With
+    two clusters it never answers later than t(c), so it errs to duplicates. Page by page: few are held at a time.
+    """
+    found, page = np.empty(len(committed), np.int64), source.paged.pages.below(committed)
+    for each in np.unique(page).tolist():
+        rows = page == each
+        found[rows] = _answers(committed[rows], source, target_origin, look_back)
+    return found
+
+
+def _answers(committed: Int64s, source: LogIndex, target_origin: int, look_back: int) -> Int64s:
+    """Return the same for commits that lie in one page, or above all, of which there is at least one."""
+    runs = _near(source, committed, look_back)
+    if len(runs) == 0:
+        return np.full(len(committed), ABSENT, np.int64)
+    is_reference = runs.origin == target_origin
+    row = np.searchsorted(runs.end, committed, "right")
+    is_tail = row == len(runs)
+    here = np.minimum(row, len(runs) - 1)
+    into = np.where(is_tail, 0, np.maximum(committed - runs.start[here], 0))
+    at_commit = is_reference[here] & ~is_tail
+
+    # Counted from 1, so that 0 says that there is no reference before.
+    number = np.maximum.accumulate(np.where(is_reference, np.arange(1, len(runs) + 1), 0))
+    references_to = np.concatenate(([0], number))[row]
+    is_found, before = references_to > 0, np.maximum(references_to - 1, 0)
+    records_to = np.concatenate(([0], np.cumsum(runs.length)))
+    distance = records_to[row] + into - records_to[before + 1] + 1
+    is_near = is_found & (distance <= look_back)
+    after_last = (runs.origin_start + runs.length)[before]
+    found: Int64s = np.where(at_commit, runs.origin_start[here] + into, np.where(is_near, after_last, ABSENT))
+    return found
+
+
+def _near(source: LogIndex, committed: Int64s, look_back: int) -> Runs:
+    """Return the runs that any answer can need: each holds a record, so *look_back* before the lowest commit."""
+    runs = source.paged.near(int(committed.min()), int(committed.max()), look_back + 1)
+    first = int(np.searchsorted(runs.end, committed.min(initial=0), "right"))
+    return runs.take(slice(max(0, first - look_back - 1), None))
+
+
+@dataclass(frozen=True)
+class TimedAnswers:
+    """One answer per commit, all arrays of shape (commits,).
+
+    *duplicates* supposes that the mirror sent each record once, *duplicates_at_most* supposes nothing.
+    *is_disordered*: a greater timestamp stands before the commit. *is_exact*: no read record is as new as the first
+    unread one, or the answer could be told apart among equal timestamps.
+    """
+
+    offset: Int64s
+    duplicates: Int64s
+    duplicates_at_most: Int64s
+    is_disordered: NDArray[np.bool_]
+    is_exact: NDArray[np.bool_]
+
+
+def answer_by_timestamp(
+    committed: Int64s, source: TimeIndex, target: TimeIndex, target_frontier: int, *, is_checked: bool
+) -> TimedAnswers:
+    """Answer every *committed* offset, shape (commits,); *target_frontier* where the target has nothing as new.
+
+    *is_checked*: somebody sees to it that no answer is too late, so the last records of one time are counted off too.
+    At the source's end there is no unread record, so the time of its last one is taken. Errs to the small side where
+    a stretch of several timestamps hides their order.
+    """
+    if len(target) == 0 or len(source) == 0:
+        return _nothing_to_compare(committed, target, target_frontier)
+    row = np.searchsorted(source.end, committed, "right")
+    at_ms = np.append(source.least_ms, source.least_ms[-1])[row]
+    first = np.searchsorted(target.greatest_to, at_ms, "left")
+    has_any = first < len(target)
+    offset = np.append(target.start, target_frontier)[first]
+    placed, is_placed = _within_equal(committed, at_ms, source, target, first)
+    # Where the source's index ends with records of that time there may be more of them: then the first one counts.
+    is_placed &= is_checked | (at_ms < source.greatest_to[-1])
+    answer = np.where(is_placed, placed, offset)
+    before = np.concatenate(([np.iinfo(np.int64).min], source.greatest_to))[row]
+    from_row = np.searchsorted(source.greatest_to, at_ms, "left")
+    read = source.records_below(committed) - source.records_below(np.append(source.start, committed.max())[from_row])
+    at_most = _not_newer(target, answer, before, source, committed)
+    # The target may lack what was read at the time of the answer.
+    duplicates = np.where(is_placed | ~has_any, 0, np.clip(read, 0, at_most))
+    return TimedAnswers(answer, duplicates, at_most, before > at_ms, has_any & (duplicates == 0))
+
+
+def _nothing_to_compare(committed: Int64s, target: TimeIndex, target_frontier: int) -> TimedAnswers:
+    """Answer where one log is empty: nothing of the source is read, or everything of the target is."""
+    none, no = np.zeros(len(committed), np.int64), np.zeros(len(committed), np.bool_)
+    start = int(target.start[0]) if len(target) else target_frontier
+    return TimedAnswers(np.full(len(committed), start, np.int64), none, none, no, no)
+
+
+def _within_equal(
+    committed: Int64s, at_ms: Int64s, source: TimeIndex, target: TimeIndex, first: NDArray[np.intp]
+) -> tuple[Int64s, NDArray[np.bool_]]:
+    """Return the answer among records of equal timestamps, and for which commits it can be trusted.
+
+    It can where both logs hold the same number of records of that timestamp.
+    """
+    earliest = int(at_ms.min())
+    here, there = (Ranked(log, int(np.searchsorted(log.greatest_to, earliest, "left"))) for log in (source, target))
+    is_same = (first < len(target)) & (here.is_known and there.is_known)
+    is_same &= np.append(target.least_ms, 0)[first] == at_ms
+    count = here.count(at_ms)
+    is_same &= (count > 0) & (count == there.count(at_ms))
+    chosen = np.flatnonzero(is_same)
+    placed = np.zeros(len(committed), np.int64)
+    if len(chosen):
+        placed[chosen] = there.offset_of(here.rank(committed[chosen], at_ms[chosen]), at_ms[chosen])
+    return placed, is_same
+
+
+def _not_newer(target: TimeIndex, answer: Int64s, before: Int64s, source: TimeIndex, committed: Int64s) -> Int64s:
+    """Return how many records lie between the *answer* and the target's last one that may have been read.
+
+    A record may have been read if it is not newer than everything that the group has read. *before* is the greatest
+    timestamp of the source's stretches that are read whole; one that is read in part counts with its greatest.
+    """
+    row = np.searchsorted(source.end, committed, "right")
+    is_inside = np.append(source.start, np.iinfo(np.int64).max)[row] < committed
+    newest = np.where(is_inside, np.maximum(before, np.append(source.most_ms, 0)[row]), before)
+    first_row = int(np.searchsorted(target.end, answer.min(), "right"))
+    # The least timestamp from each stretch on never falls, so what may have been read ends with a sorted search.
+    least_from = np.minimum.accumulate(target.least_ms[first_row:][::-1])[::-1]
+    beyond = np.searchsorted(least_from, newest, "right")
+    ends = np.concatenate(([0], target.end[first_row:]))[beyond]
+    found: Int64s = np.maximum(target.records_below(ends) - target.records_below(answer), 0)
+    return found

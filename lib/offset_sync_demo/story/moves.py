@@ -16,7 +16,7 @@ from offset_sync.cutover.plan import Direction, Mode
 from offset_sync.cutover.session import open_cutover
 from offset_sync.jobs.report_status import StatusJob
 from offset_sync.model.errors import ClusterError, OffsetSyncError
-from offset_sync.state.fenced_tables import OpenFence
+from offset_sync.state.lease import OpenFence
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.outputs import open_outputs
 from offset_sync.tables.store import TableStore

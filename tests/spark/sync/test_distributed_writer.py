@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from offset_sync.kafka.requests import ManyGroups
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, WriteOutcome
-from offset_sync.state.fenced_tables import Fence, OpenFence
+from offset_sync.state.lease import Fence, OpenFence
 from offset_sync.sync.distributed_writer import DistributedWriter
 from offset_sync.sync.groups_at_once import GroupsAtOnce
 

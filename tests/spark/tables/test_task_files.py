@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from offset_sync.model.errors import TakenOverError
-from offset_sync.state.fenced_tables import FencedTables
+from offset_sync.state.lease import FencedTables
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.task_files import write_by_tasks

@@ -12,7 +12,7 @@ import numpy as np
 from generators.runs import Increment, maximal_runs
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, EpochEnd, OffsetWrite, TopicPartition
-from offset_sync.state.clock_offset import ClockOffset
+from offset_sync.state.cluster_clock import ClockOffset
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.translate.index.incarnations import Incarnation

@@ -33,15 +33,15 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, EpochChange, ToldEnd, TopicPartition
 from offset_sync.state.checked_metadata import CheckedMetadata
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.highest_indexed import highest_indexed
+from offset_sync.state.index_retention import highest_indexed
 from offset_sync.state.last_translations import LastTranslations
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.snapshot import Snapshot, frontiers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translation import Pair
 from offset_sync.state.translator import Translator
-from offset_sync.translate.given_offsets import GivenOffsets
 from offset_sync.translate.partition import Translations
+from offset_sync.translate.partition_log import GivenOffsets
 
 NOW_MS = 10**15
 PLACE = TopicPartition("orders", 0)

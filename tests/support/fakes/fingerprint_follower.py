@@ -15,9 +15,8 @@ from generators.unstamped_copies import History, fingerprints
 from offset_sync.contents.alignment.aligner import Aligner, AlignerState, Batch
 from offset_sync.contents.alignment.mirror import Reach, Settings
 from offset_sync.contents.alignment.records import Fingerprints, Identities, to_runs, unrecognised
-from offset_sync.translate.index.bounds import origin_of
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.index.runs import Runs, origin_of
 
 ORIGIN, COPIES = 0, 1
 """Codes of the two clusters."""

@@ -38,7 +38,7 @@ from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
 from offset_sync.state.cluster_metadata import MetadataFetcher
-from offset_sync.state.fenced_tables import OpenFence
+from offset_sync.state.lease import OpenFence
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.offset_writer import write_offsets

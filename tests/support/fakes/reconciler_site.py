@@ -23,8 +23,8 @@ from offset_sync.model.values import (
     WriteOutcome,
 )
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.fenced_tables import OpenFence
 from offset_sync.state.key_index import KeyRows
+from offset_sync.state.lease import OpenFence
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.offset_writer import write_offsets
 from offset_sync.sync.reconciler import Reconciler

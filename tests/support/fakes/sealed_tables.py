@@ -16,11 +16,10 @@ from fakes.tables import MemoryTables
 from offset_sync.state import seal
 from offset_sync.tables import segments
 from offset_sync.tables.catalog import RECORD_RUNS
-from offset_sync.tables.data_files import DataFile
 from offset_sync.tables.definition import Table
 from offset_sync.tables.files import Files
 from offset_sync.tables.segments import PREFIX, Directory, Sealed, Segments, TableFiles, write_sealed
-from offset_sync.tables.transaction_log import Added
+from offset_sync.tables.transaction_log import Added, DataFile
 
 
 @dataclass

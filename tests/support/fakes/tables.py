@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from offset_sync.tables.data_files import DataFile
 from offset_sync.tables.definition import Table
 from offset_sync.tables.segments import Segments, TableFiles
-from offset_sync.tables.transaction_log import Added
+from offset_sync.tables.transaction_log import Added, DataFile
 
 _TYPES = {
     "string": pa.string(),

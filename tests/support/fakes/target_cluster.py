@@ -10,7 +10,7 @@ from offset_sync.config.stream_names import Names
 from offset_sync.kafka.requests import Clock, Committed, TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
-from offset_sync.state.fenced_tables import Fence, OpenFence
+from offset_sync.state.lease import Fence, OpenFence
 from offset_sync.sync.offset_writer import write_offsets
 
 OPEN = OpenFence()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.state.home import Activity, Homes, homes
+from offset_sync.state.group_homes import Activity, Homes, homes
 from offset_sync.state.own_writes import OwnWrites
 from simulation.finding import Remedy
 

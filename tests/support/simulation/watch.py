@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from offset_sync.jobs.home_watch import HomeWatch
-from offset_sync.jobs.partition_watch import PartitionWatch
+from offset_sync.jobs.watches import HomeWatch, PartitionWatch
 from offset_sync.kafka.topic_metadata import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS

@@ -12,7 +12,7 @@ from offset_sync.cutover.plan import Activity, Committed, Mode, Reader, Step
 from offset_sync.cutover.procedure import Options
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Outcome, State, Status, TopicPartition
-from offset_sync.status.verdict import Verdict
+from offset_sync.status.assessment import Verdict
 
 
 def blocking(clusters: FakeClusters, mode: Mode = Mode.PLANNED) -> list[str]:

@@ -10,7 +10,7 @@ from offset_sync.cutover.session import cutover_writer
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
-from offset_sync.state.fenced_tables import Fence, OpenFence
+from offset_sync.state.lease import Fence, OpenFence
 from offset_sync.sync import offset_writer
 from offset_sync.sync.reconciliation import OffsetWriter
 

@@ -7,8 +7,8 @@ import struct
 import pytest
 
 from builders.mirror_checkpoints import checkpoint_key, checkpoint_value
-from offset_sync.decode.cursor import DecodeError
-from offset_sync.decode.other_logs import (
+from offset_sync.decode.cursor import (
+    DecodeError,
     MirrorCheckpoint,
     TransactionState,
     decode_checkpoint,

@@ -18,9 +18,9 @@ from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.restore import restore_commits
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, QUARANTINE
-from offset_sync.tables.data_files import DataFile
 from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
+from offset_sync.tables.transaction_log import DataFile
 
 SEEN_AT = datetime(2026, 1, 2, tzinfo=timezone.utc)
 OLD_ERROR = "value version 4 is unknown for record type 1"

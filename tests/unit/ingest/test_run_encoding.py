@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offset_sync.ingest.run_encoding import MALFORMED_CODE, RunColumns, cut_runs, join_runs
+from offset_sync.ingest.run_builder import MALFORMED_CODE, RunColumns, cut_runs, join_runs
 
 Record = tuple[int, int, int, int]
 """(offset, timestamp, origin code, origin offset)"""

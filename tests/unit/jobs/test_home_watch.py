@@ -12,14 +12,13 @@ import pytest
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import STARTED_MS, config_of
 from fakes.tables import MemoryTables
-from offset_sync.jobs import home_watch
-from offset_sync.jobs.home_watch import HomeWatch
-from offset_sync.jobs.partition_watch import PartitionWatch
+from offset_sync.jobs import watches
+from offset_sync.jobs.watches import HomeWatch, PartitionWatch
 from offset_sync.kafka.topic_metadata import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.members import Members
+from offset_sync.state.groups_by_log import Members
 from offset_sync.state.moves import Moves
 from offset_sync.state.sync_state import SyncState
 
@@ -161,7 +160,7 @@ def test_a_cluster_that_does_not_answer_keeps_the_partitions_that_it_had(watched
 @pytest.mark.timeout(60)
 def test_a_look_that_fails_is_made_again(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     stop, looks = threading.Event(), list[int]()
-    monkeypatch.setattr(home_watch, "_MOVES_S", 0.001)
+    monkeypatch.setattr(watches, "_MOVES_S", 0.001)
 
     def follow() -> None:
         looks.append(1)

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from offset_sync.ingest.index_parts import Backfill, IndexProgress
-from offset_sync.jobs import index_output
-from offset_sync.jobs.index_output import IndexOutput, caught_up_line, end_line, progress_line
+from offset_sync.jobs import job_output
+from offset_sync.jobs.job_output import IndexOutput, caught_up_line, end_line, progress_line
 from offset_sync.model.values import TopicPartition
 
 
@@ -37,10 +37,10 @@ def test_the_end_of_a_backfill_and_of_a_run_have_their_counts() -> None:
 def test_lines_come_by_themselves_until_the_job_has_caught_up_and_once_more_at_the_end(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(index_output, "LINE_EVERY_S", 0.01)
+    monkeypatch.setattr(job_output, "LINE_EVERY_S", 0.01)
     progress = IndexProgress()
     progress.expect("dc1", {TopicPartition("orders", 0): 100})
-    monkeypatch.setattr(index_output, "progress_line", lambda now: f"{now.share:.0%} done")
+    monkeypatch.setattr(job_output, "progress_line", lambda now: f"{now.share:.0%} done")
     with caplog.at_level(logging.INFO):
         output = IndexOutput(progress, threading.Event())
         output.start()

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from offset_sync.jobs import renewal
-from offset_sync.jobs.renewal import Renewal
-from offset_sync.jobs.sync_run import following
+from offset_sync.jobs import sync_run
+from offset_sync.jobs.sync_run import Renewal, following
 
 
 @pytest.mark.parametrize(
@@ -28,9 +27,9 @@ def test_it_is_over_when_most_keys_are(
     known: int, gone: int, is_ready: bool, is_due: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = iter([False, True])
-    stop: Any = SimpleNamespace(wait=lambda seconds: seconds != renewal.EVERY_S or next(looks))
+    stop: Any = SimpleNamespace(wait=lambda seconds: seconds != sync_run.RENEWAL_EVERY_S or next(looks))
     state: Any = SimpleNamespace(offsets=SimpleNamespace(keys=range(known)), lock=threading.RLock())
-    monkeypatch.setattr(renewal, "is_over", lambda offsets: np.arange(len(offsets.keys)) < gone)
+    monkeypatch.setattr(sync_run, "is_over", lambda offsets: np.arange(len(offsets.keys)) < gone)
     ready, over = threading.Event(), threading.Event()
     if is_ready:
         ready.set()

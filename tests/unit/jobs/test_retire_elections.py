@@ -21,7 +21,7 @@ from generators.hypothesis_strategies import law
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.jobs.retire_elections import RetireElections, _is_marked
 from offset_sync.model.errors import ClusterError
-from offset_sync.state.retired_elections import LOG
+from offset_sync.state.incarnations import LOG
 from offset_sync.tables.catalog import ELECTED, LOG_INCARNATIONS, OFFSET_COMMITS, QUARANTINE, TRUNCATED
 from offset_sync.tables.definition import Table
 from offset_sync.tables.maintenance import Maintainer

@@ -7,9 +7,9 @@ import pytest
 from fakes.clusters import MemoryTopic
 from fakes.metrics_site import WORST
 from fakes.reconciler_site import Site, mirrored_site
+from offset_sync.jobs.job_output import SyncSummary
 from offset_sync.jobs.metrics.positions import Positions
 from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics
-from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.sync.reconciler import Reconciler
 
 

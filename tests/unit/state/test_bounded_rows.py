@@ -19,9 +19,8 @@ from offset_sync.model.values import ClusterPartition
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import AT_MOST, LOG_INCARNATIONS, NOT_BEFORE, RECORD_RUNS
 from offset_sync.translate.exact import Bounds, translate
-from offset_sync.translate.index.bounds import at_most
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs, at_most
 from offset_sync.translate.partition_log import PartitionLog
 
 AT_Y = ClusterPartition("Y", "orders", 0)

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from generators.hypothesis_strategies import law
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.group_homes import GroupHomes, Move
-from offset_sync.state.home import NO_HOME, Activity, homes
+from offset_sync.state.group_homes import NO_HOME, Activity, GroupHomes, Move, homes
 from offset_sync.state.key_index import KeyIndex
 
 SILENCE_MS = 300_000

@@ -10,8 +10,7 @@ import pytest
 
 from fakes.tables import MemoryTables
 from offset_sync.model.errors import TableError, TakenOverError
-from offset_sync.state.fenced_tables import TaskFence
-from offset_sync.state.lease import FRESH_S, SETTLE_S, Lease, NoLease, held
+from offset_sync.state.lease import FRESH_S, SETTLE_S, Lease, NoLease, TaskFence, held
 from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.definition import Table
 

@@ -11,8 +11,7 @@ import pytest
 
 from fakes.clock import HandClock
 from offset_sync.model.errors import TakenOverError
-from offset_sync.state.fenced_tables import FencedTables, UnwrittenTables
-from offset_sync.state.lease import Lease
+from offset_sync.state.lease import FencedTables, Lease, UnwrittenTables
 from offset_sync.tables.catalog import DRIVERS, INDEXED_TOPICS
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.store import TableStore

@@ -12,8 +12,7 @@ from builders.group_events import JOINED, LEFT, rows
 from fakes.tables import MemoryTables
 from offset_sync.model.errors import ClusterError
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.groups_by_log import GroupsByLog
-from offset_sync.state.members import Members
+from offset_sync.state.groups_by_log import GroupsByLog, Members
 from offset_sync.tables.catalog import GROUP_EVENTS
 
 

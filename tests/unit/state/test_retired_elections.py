@@ -13,8 +13,7 @@ import pytest
 from fakes.tables import MemoryTables
 from offset_sync.ingest.incarnation_log import IncarnationLog
 from offset_sync.model.values import ClusterPartition, EpochEnd
-from offset_sync.state.incarnations import KnownIncarnations
-from offset_sync.state.retired_elections import KEPT, NamedEpochs, retired_elections
+from offset_sync.state.incarnations import KEPT, KnownIncarnations, NamedEpochs, retired_elections
 from offset_sync.tables.catalog import ARRIVED, ELECTED, LOG_INCARNATIONS, READ_AGAIN, RECREATED, TRUNCATED
 
 NOW = datetime(2026, 11, 24, tzinfo=timezone.utc)

@@ -18,10 +18,10 @@ from builders.record_indexes import content, read_in_one
 from builders.runs_in_tables import by_delta_rs, rows_in, run
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.stream_names import SAME_NAMES, MirroredNames
-from offset_sync.jobs.sealer import Sealer
 from offset_sync.model.errors import TableError
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state import record_index, seal
+from offset_sync.state.seal import Sealer
 from offset_sync.tables import segments
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
@@ -291,7 +291,7 @@ def test_what_hinders_the_sealer_is_told_and_tried_again(
         (ValueError("odd"), "ERROR"),
     ):
         with monkeypatch.context() as patch, caplog.at_level(logging.INFO):
-            patch.setattr("offset_sync.jobs.sealer.seal", lambda *_, problem=problem: (_ for _ in ()).throw(problem))
+            patch.setattr("offset_sync.state.seal.seal", lambda *_, problem=problem: (_ for _ in ()).throw(problem))
             sealer.seal()
         assert caplog.records[-1].levelname == level
         assert str(problem) in caplog.text

@@ -14,7 +14,7 @@ from fakes.status_site import StatusSite, status_site
 from offset_sync.state import translation
 from offset_sync.status import assess
 from offset_sync.status.assessment import Assessment
-from offset_sync.status.log_comparison import LogPair
+from offset_sync.status.measure import LogPair
 
 
 class Meanwhile:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
-from offset_sync.status.drift import DriftWindow
+from offset_sync.status.report import DriftWindow
 from offset_sync.tables.catalog import SYNC_STATUS
 
 Row = dict[str, Any]

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generators.reports import HOSTILE_NAMES
-from offset_sync.model.text import visible
-from offset_sync.status.format import to_count, to_duration, to_range
+from offset_sync.model.text import to_count, to_duration, to_range, visible
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import pytest
 from builders.status_rows import status_table
 from generators.reports import random_drift
 from offset_sync.model.values import Status
+from offset_sync.status.assessment import Limits
 from offset_sync.status.health import find_notes, find_problems, is_healthy
-from offset_sync.status.verdict import Limits
 from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
 
 CALM = random_drift(random.Random(3), ["a", "b"], reports=5)

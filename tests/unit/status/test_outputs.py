@@ -19,9 +19,9 @@ from fakes.reconciler_site import config_of
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.config import Config
 from offset_sync.jobs.runner import job_arguments
+from offset_sync.status.assessment import STATUS_WORDS
 from offset_sync.status.outputs import limits_of, open_outputs, status_arguments, to_json, unhealthy
 from offset_sync.status.report import GROUP, Report, roll_up
-from offset_sync.status.verdict import STATUS_WORDS
 from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
 
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)

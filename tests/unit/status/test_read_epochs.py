@@ -11,7 +11,7 @@ from fakes.clusters import MemoryEnds
 from fakes.kept_offsets import kept, said, silent, site_of, translated, why
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, TopicPartition
-from offset_sync.state.retired_elections import KEPT
+from offset_sync.state.incarnations import KEPT
 from offset_sync.status.kept_offsets import KeptOffsets
 
 LOG = ClusterPartition("X", *ORDERS)

@@ -13,6 +13,7 @@ import pytest
 from builders.status_rows import Row, status_row, status_table
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.model.errors import OffsetSyncError
+from offset_sync.status.assessment import STATUS_WORDS
 from offset_sync.status.report import (
     AT_COST,
     GROUP,
@@ -27,7 +28,6 @@ from offset_sync.status.report import (
     rank_statuses,
     roll_up,
 )
-from offset_sync.status.verdict import STATUS_WORDS
 from offset_sync.tables.catalog import SYNC_STATUS
 
 PAIRS = (("dc1", "dc2"), ("dc1", "dc3"), ("dc2", "dc3"))

@@ -14,7 +14,7 @@ from fakes.pages import KeptPages, let_go_of_all_but
 from fakes.status_site import Row, site_of_case, status_site
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import random_cases, random_world
-from offset_sync.status.log_comparison import LogPair, compare_logs
+from offset_sync.status.measure import LogPair, compare_logs
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from oracles.translation import Case
 

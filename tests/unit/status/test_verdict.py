@@ -17,9 +17,9 @@ from offset_sync.cutover.live_clusters import to_statuses
 from offset_sync.cutover.plan import GroupPlan, Mode
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import State, Status
+from offset_sync.status.assessment import Trouble, Verdict, troubles, verdicts
 from offset_sync.status.health import find_notes, find_problems, is_healthy
 from offset_sync.status.report import GROUP, NO, NOW, roll_up
-from offset_sync.status.verdict import Trouble, Verdict, troubles, verdicts
 from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
 
 ANSWERS = [state.name for state in State if not state.is_withheld]

@@ -17,10 +17,10 @@ from deltalake.exceptions import DeltaError
 from builders.claims import claims, epochs, start_process
 from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.model.errors import TableError, TakenOverError
-from offset_sync.state.fenced_tables import FencedTables
+from offset_sync.state.lease import FencedTables
 from offset_sync.tables.catalog import DRIVERS
-from offset_sync.tables.data_files import write_rows
 from offset_sync.tables.store import TableStore
+from offset_sync.tables.transaction_log import write_rows
 from tools.late_entries import before_entry, lose_answer
 
 

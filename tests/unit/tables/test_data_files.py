@@ -22,9 +22,9 @@ from builders.claims import claims, epochs
 from fakes.tables import MemoryFrame
 from generators.hypothesis_strategies import law
 from offset_sync.tables.catalog import DRIVERS
-from offset_sync.tables.data_files import DataFile, statistics_of
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.task_files import _WriteFile, write_by_tasks
+from offset_sync.tables.transaction_log import DataFile, statistics_of
 from tools.stored_names import note_stored
 
 UTC = timezone.utc

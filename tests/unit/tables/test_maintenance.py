@@ -21,11 +21,10 @@ from offset_sync.model.errors import TableError
 from offset_sync.state.seal import seal
 from offset_sync.tables import maintenance
 from offset_sync.tables.catalog import DRIVERS, OFFSET_COMMITS, RECORD_RUNS
-from offset_sync.tables.data_files import DataFile, write_rows
 from offset_sync.tables.definition import Column, Table
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer, is_below
 from offset_sync.tables.store import TableStore
-from offset_sync.tables.transaction_log import entry
+from offset_sync.tables.transaction_log import DataFile, entry, write_rows
 
 
 def begins(**by_cluster: int) -> pa.Table:

@@ -19,9 +19,9 @@ from offset_sync.model.values import ClusterPartition
 from offset_sync.state.seal import sealed
 from offset_sync.tables import segments
 from offset_sync.tables.catalog import RECORD_RUNS
-from offset_sync.tables.data_files import DataFile
 from offset_sync.tables.files import Files
 from offset_sync.tables.segments import Directory, Segments, TableFiles, directory_of, write_sealed
+from offset_sync.tables.transaction_log import DataFile
 
 NAME = "sealed-1.snappy.parquet"
 SCHEMA = RECORD_RUNS.arrow_schema

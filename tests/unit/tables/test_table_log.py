@@ -15,11 +15,10 @@ from builders.claims import claims, epochs
 from offset_sync.model.errors import TableError
 from offset_sync.tables import table_log
 from offset_sync.tables.catalog import DRIVERS, RECORD_RUNS
-from offset_sync.tables.data_files import DataFile, write_rows
 from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.table_log import Change, TableLog
-from offset_sync.tables.transaction_log import Version
+from offset_sync.tables.transaction_log import DataFile, Version, write_rows
 from tools.late_entries import lose_answer
 
 

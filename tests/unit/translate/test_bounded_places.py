@@ -9,9 +9,8 @@ import pytest
 
 from fakes.pages import KeptPages, let_go_of_all_but
 from offset_sync.translate.exact import Bounds, translate
-from offset_sync.translate.index.bounds import at_most
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs, at_most
 from offset_sync.translate.partition_log import PartitionLog
 
 HOME, HERE, THERE = 0, 1, 2

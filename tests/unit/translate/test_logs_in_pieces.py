@@ -16,7 +16,6 @@ from generators.hypothesis_strategies import law
 from generators.mirrored_logs import random_cases, random_world
 from offset_sync.model.values import ABSENT
 from offset_sync.translate.exact import Bounds, translate
-from offset_sync.translate.header_strategy import answer_by_header
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Runs
@@ -24,6 +23,7 @@ from offset_sync.translate.index_retention import IndexedLog, UnsealedRows, begi
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.position_cost import position_cost
 from offset_sync.translate.replication_gap import copies_between, deleted_of, joined
+from offset_sync.translate.strategies import answer_by_header
 from oracles.translation_check import growing, logs_of
 
 

@@ -11,11 +11,11 @@ import pytest
 from builders.logs import NOW_MS, indexed_at, log
 from fakes.pages import KeptPages, let_go_of_all_but
 from offset_sync.translate.exact import Bounds, translate, translate_no_later
-from offset_sync.translate.header_strategy import answer_by_header
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.position_cost import position_cost
+from offset_sync.translate.strategies import answer_by_header
 from oracles import translation_check
 from oracles.translation import Case, Log, answers
 from oracles.translation_check import growing, logs_of

@@ -8,9 +8,8 @@ import pytest
 from builders.logs import NOW_MS, log
 from generators.unreadable_headers import Unreadable, unreadable_histories
 from offset_sync.translate.exact import Bounds, translate
-from offset_sync.translate.index.bounds import at_most
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.index.runs import Runs, at_most
 from offset_sync.translate.partition_log import PartitionLog
 from oracles.translation import Answer, Case
 from oracles.translation_check import ask, growing

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import random_cases, random_world
 from offset_sync.translate.exact import Bounds, translate
-from offset_sync.translate.index.bounds import at_most
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.index.runs import Runs, at_most
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.position_cost import position_cost
 from offset_sync.translate.replication_gap import OffsetRanges, ReplicationGap, joined, replication_gaps

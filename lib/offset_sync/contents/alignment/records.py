@@ -13,9 +13,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from offset_sync.translate.index.bounds import at_most, not_before
 from offset_sync.translate.index.incarnations import Incarnation
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, at_most, not_before
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from offset_sync.config import Config
-from offset_sync.config.duration import format_duration
+from offset_sync.config.problems import format_duration
 from offset_sync.jobs.checks.asking import Cluster
 from offset_sync.kafka.own_rights import Operations
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level, Lines, some
+from offset_sync.model.text import to_duration
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.cluster_clock import WRONG_MS
-from offset_sync.status.format import to_duration
 
 OWN_GROUP = "offset-sync-check"
 """One of the prefix that Spark's reader makes up its groups with."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from offset_sync.config import Config
-from offset_sync.decode.cursor import DecodeError
-from offset_sync.decode.other_logs import decode_checkpoint
+from offset_sync.decode.cursor import DecodeError, decode_checkpoint
 from offset_sync.jobs.checks.asking import (
     CHECKPOINTS,
     DEADLINE_S,

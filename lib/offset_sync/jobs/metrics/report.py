@@ -17,8 +17,8 @@ from prometheus_client.registry import Collector
 from offset_sync.config import Config
 from offset_sync.jobs.metrics.gauges import add_worst, gauge
 from offset_sync.model.values import State, Status
+from offset_sync.status.assessment import STATUS_WORDS
 from offset_sync.status.report import GROUP, PAIR, Report, newest_drift, roll_up
-from offset_sync.status.verdict import STATUS_WORDS
 
 REASONS = tuple(state.name for state in State if state.is_withheld)
 OTHER = "other"

@@ -17,11 +17,11 @@ from prometheus_client.registry import Collector
 from offset_sync.config import Config
 from offset_sync.jobs.metrics.gauges import gauge
 from offset_sync.model.values import ABSENT, Outcome
-from offset_sync.state.column_store import ColumnStore
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import LastTranslations
 from offset_sync.status.staleness import StalenessTracker
 from offset_sync.sync.reconciliation import Reconciliation, ReconciliationLog
+from offset_sync.translate.index.growable_array import ColumnStore
 from offset_sync.translate.index.runs import Int64s
 
 logger = logging.getLogger(__name__)

@@ -19,9 +19,8 @@ from rich.text import Text
 
 from offset_sync.jobs.translation.offsets import ANSWER_COLUMNS, OPTIONAL, REQUIRED, OffsetTable
 from offset_sync.jobs.translation.spark_checkpoint import SOURCE
-from offset_sync.model.text import escaped, visible
+from offset_sync.model.text import escaped, to_count, to_range, visible
 from offset_sync.model.values import State
-from offset_sync.status.format import to_count, to_range
 from offset_sync.status.kept_offsets import KeptAnswers
 
 MOST = 50

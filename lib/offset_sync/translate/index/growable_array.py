@@ -1,8 +1,9 @@
-"""An array that grows at its end in amortised constant time."""
+"""Arrays that grow at their end in amortised constant time: one, or named ones with one row per key."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,3 +80,28 @@ class GrowingArray:
         """Return :attr:`values` for whoever keeps them: what is overwritten later is not overwritten there."""
         self._is_shared = True
         return self.values
+
+
+class ColumnStore:
+    """Arrays of one length, by name; new rows get each column's default."""
+
+    def __init__(self, defaults: Mapping[str, Any]) -> None:
+        self._defaults = dict(defaults)
+        self._arrays = {name: np.full(0, default) for name, default in self._defaults.items()}
+        self._rows, self._views = 0, dict(self._arrays)
+
+    def fit(self, rows: int) -> None:
+        """Make room for *rows* rows; what is there stays."""
+        if rows <= self._rows:
+            return
+        capacity = len(next(iter(self._arrays.values())))
+        if rows > capacity:
+            for name, default in self._defaults.items():
+                grown = np.full(max(rows, 2 * capacity), default)
+                grown[:capacity] = self._arrays[name]
+                self._arrays[name] = grown
+        self._rows, self._views = rows, {name: array[:rows] for name, array in self._arrays.items()}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return a writable view of column *name*, shape (rows,), valid until :meth:`fit` grows it."""
+        return self._views[name]

@@ -1,4 +1,7 @@
-"""Runs: ranges of one partition's log in which offset and origin offset both grow by one."""
+"""Runs: ranges of one partition's log in which offset and origin offset both grow by one.
+
+Codes of origins below zero stand for what is known of a record's identity by bounds alone.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ _FEW = 64
 
 UNKNOWN_ORIGIN = -1
 """Origin code of a record whose headers could not be read: it counts as unread, whatever was committed."""
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -195,3 +199,32 @@ def distinct_origins(origin: NDArray[np.int32]) -> list[int]:
     if high - low <= len(origin):
         return [low + code for code in np.flatnonzero(np.bincount(origin - low)).tolist()]
     return [int(code) for code in np.unique(origin)]
+
+
+def at_most(origin: int) -> int:
+    """Return the code of records whose original, of *origin*, has at most the offset that the row names."""
+    return -2 - 2 * origin
+
+
+def not_before(origin: int) -> int:
+    """Return the code of rows that say: originals of *origin* may stand as late as here."""
+    return -3 - 2 * origin
+
+
+def origin_of(code: int) -> int:
+    """Return the origin of which a code says something, whatever it says."""
+    return code if code >= UNKNOWN_ORIGIN else (-2 - code) // 2
+
+
+def with_bounds(origin: Int64s, is_at_most: Bools, is_not_before: Bools) -> Int64s:
+    """Return the codes of rows, shape (rows,), by what they say of *origin*; an unknown one stays what it is."""
+    found: Int64s = np.select(
+        [origin == UNKNOWN_ORIGIN, is_at_most, is_not_before], [origin, -2 - 2 * origin, -3 - 2 * origin], origin
+    )
+    return found
+
+
+def says_not_before(code: Int64s) -> Bools:
+    """Return which codes are of rows that are no records."""
+    found: Bools = (code < UNKNOWN_ORIGIN) & (code % 2 == 1)
+    return found

@@ -17,8 +17,8 @@ from offset_sync.jobs.metrics.report import OTHER, REASONS, ReportMetrics
 from offset_sync.jobs.metrics.sync import RECORD_KINDS, JobHealth, SyncMetrics
 from offset_sync.kafka.topic_metadata import Reach
 from offset_sync.model.values import State, TopicPartition
+from offset_sync.status.assessment import STATUS_WORDS
 from offset_sync.status.report import Report
-from offset_sync.status.verdict import STATUS_WORDS
 from offset_sync.tables.catalog import SYNC_DRIFT
 from tools.prometheus_expressions import PAGE, Described, described, needs_promtool, run_promtool, series
 from tools.prometheus_scrape import Scrape, read

@@ -5,10 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offset_sync.translate.index.bounds import at_most, not_before, origin_of, says_not_before, with_bounds
-from offset_sync.translate.index.latest_places import LatestPlaces, Unrecognised
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
+from offset_sync.translate.index.runs import (
+    UNKNOWN_ORIGIN,
+    Runs,
+    at_most,
+    not_before,
+    origin_of,
+    says_not_before,
+    with_bounds,
+)
+from offset_sync.translate.index.stretches import LatestPlaces, Unrecognised
 
 
 def rows(rng: np.random.Generator, number: int) -> Runs:

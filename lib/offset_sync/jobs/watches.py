@@ -1,4 +1,8 @@
-"""How many partitions topics have: ``__consumer_offsets``, for the order of commits, and those that groups commit."""
+"""Looks again and again at what may have changed beside the commits, each in a thread of its own.
+
+What decides where groups are at home: moves by ``cutover``, and members. And how many partitions topics have:
+``__consumer_offsets``, for the order of commits, and those that groups commit.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,58 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from offset_sync.jobs.repeated_looks import look_until
 from offset_sync.kafka.topic_metadata import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.groups_by_log import Members
+from offset_sync.state.moves import Moves
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.topic_partitions import begin_new_partitions
 
 logger = logging.getLogger(__name__)
+_MOVES_S, _MEMBERS_S = 1.0, 10.0
 _ASK_S = 10.0
+
+
+def look_until(stop: threading.Event, pause_s: float, look: Callable[[], None]) -> None:
+    """Call *look* now and every *pause_s* seconds until *stop* is set; what it raises is logged."""
+    while not stop.is_set():
+        try:
+            look()
+        except Exception:  # the next look finds the same
+            if not stop.is_set():  # else it falls with the rest
+                logger.exception("a look at the clusters failed; it is made again")
+        stop.wait(pause_s)
+
+
+class HomeWatch:
+    """Keeps *state* up to date; *on_change* is called where groups were moved."""
+
+    def __init__(self, state: SyncState, members: Members, moves: Moves, on_change: Callable[[], None]) -> None:
+        self._state, self._members, self._moves, self._on_change = state, members, moves, on_change
+
+    def run(self, stop: threading.Event, _is_ready: threading.Event) -> None:
+        """Follow moves until *stop* is set: nothing that a silent cluster holds up."""
+        look_until(stop, _MOVES_S, self.follow_moves)
+
+    def run_asking(self, stop: threading.Event, _is_ready: threading.Event) -> None:
+        """Ask the clusters for members until *stop* is set."""
+        look_until(stop, _MEMBERS_S, self.ask_members)
+
+    def follow_moves(self) -> None:
+        """Take in what ``cutover`` has moved."""
+        if self._moves.follow(self._state):
+            self._on_change()
+
+    def ask_members(self) -> None:
+        """Ask the clusters which groups have members; of one that does not answer none is seen to have any."""
+        if not self._state.homes.silence_ms:
+            return
+        self._members.refresh()
+        for alias in self._state.offsets.clusters:
+            with self._state.lock:
+                self._state.homes.note_members(alias, self._members.of(alias) or frozenset(), self._state.now_ms())
 
 
 class Admin(Protocol):
