@@ -164,16 +164,20 @@ class EpochChange(NamedTuple):
             the leader's log     epoch 1: 0 ... 149                 epoch 3: 150 ...
 
         So the end is at most where a known epoch above *epoch* began. It is certain where that is known of the first
-        one. Errs to the small side: after unclean elections, and where compaction took an epoch from a new replica.
+        one. After a cut nobody knows where epochs before it began: then it may be at 0. Errs to the small side: after
+        unclean elections, and where compaction took an epoch from a new replica.
         """
         ends: dict[int, int] = {}
+        uncertain = told
         for each in self.ended:
             if each.known is not None and each.end:
                 ends[each.known] = each.end
             else:  # it was cut, and nobody can tell where
                 ends.clear()
+                uncertain = 0
         began = [end for each, end in ends.items() if epoch <= each < self.known]
-        return ToldEnd(min([told, *began]), epoch in (self.known, *ends))
+        is_certain = epoch in (self.known, *ends)
+        return ToldEnd(min([told if is_certain else uncertain, *began]), is_certain)
 
 
 class ClusterPartition(NamedTuple):

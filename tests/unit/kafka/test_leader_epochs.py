@@ -32,7 +32,8 @@ def words(epoch: int, end: int, of_epoch: int) -> str:
         (3, 150, 1, [UNCLEAN, EpochEnd(3, 120, 2)], ToldEnd(100)),
         (3, 150, 2, [UNCLEAN, EpochEnd(3, 120, 2)], ToldEnd(120)),
         (3, 150, 2, [EpochEnd(3, 100, 1)], ToldEnd(150, is_certain=False)),
-        (3, 150, 1, [UNCLEAN, EpochEnd(3, 0, 2)], ToldEnd(150, is_certain=False)),
+        (3, 150, 1, [UNCLEAN, EpochEnd(3, 0, 2)], ToldEnd(0, is_certain=False)),
+        (1, 3, 0, [EpochEnd(1, 0, 0)], ToldEnd(0, is_certain=False)),
     ],
     ids=[
         "it has the epoch",
@@ -45,6 +46,7 @@ def words(epoch: int, end: int, of_epoch: int) -> str:
         "one that it has",
         "epoch 2 may have begun later than at 100",
         "cut in between nobody knows where",
+        "all that is known came after a cut to nothing",
     ],
 )
 def test_records_end_where_a_known_epoch_began_that_the_leader_lacks(
