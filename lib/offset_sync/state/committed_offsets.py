@@ -110,7 +110,8 @@ class ClusterOffsets:
         """Take in *records* and return whose they are; records read before change nothing.
 
         While a driver *is_starting*, what matches no known write may be of a driver that died before it recorded it:
-        such a record is neither ours nor the group's until :meth:`settle`.
+        such a record is neither ours nor the group's until :meth:`settle`. One that repeats what was there is the
+        group's: no driver writes that.
         """
         order = self._order(records)
         ordered = records if order is None else records.take(order)
@@ -119,7 +120,7 @@ class ClusterOffsets:
         is_own &= ordered.offset == self.columns["actual_offset"][ordered.key]
         is_claimed = (is_new | self._is_elsewhere(ordered)) & ordered.is_position
         is_own[is_claimed] |= self.own_writes.claim(ordered.key[is_claimed], ordered.offset[is_claimed])
-        is_doubtful = is_new & ordered.is_position & ~is_own & is_starting
+        is_doubtful = is_new & ordered.is_position & ~is_own & is_starting & ~self._repeats(ordered, is_new)
         self._take_in(ordered, is_own, is_new, is_doubtful)
         if order is None:
             return TakenIn(is_own, is_doubtful, is_new)
@@ -240,13 +241,16 @@ class ClusterOffsets:
         """Note when a group went back: it committed less than the record before, whoever had written that."""
         if not is_genuine.any():
             return
-        rows = np.flatnonzero(is_new & records.is_position)
-        rows = rows[np.argsort(records.key[rows], kind="stable")]
-        key, offset = records.key[rows], records.offset[rows]
-        is_same = np.concatenate(([False], key[1:] == key[:-1]))
-        before = np.where(is_same, np.concatenate(([ABSENT], offset[:-1])), self.columns["last_offset"][key])
-        went_back = is_genuine[rows] & (offset < before)
-        np.maximum.at(self.columns["rewound_ms"], key[went_back], records.made_ms[rows[went_back]])
+        rows, before = _before_each(records, is_new & records.is_position, self.columns["last_offset"])
+        went_back = rows[is_genuine[rows] & (records.offset[rows] < before)]
+        np.maximum.at(self.columns["rewound_ms"], records.key[went_back], records.made_ms[went_back])
+
+    def _repeats(self, records: CommitRecords, is_new: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which *records* say what the one before them says; shape (records,)."""
+        rows, before = _before_each(records, is_new, self.columns["actual_offset"])
+        found = np.zeros(len(records.key), np.bool_)
+        found[rows] = records.offset[rows] == before
+        return found
 
     def acknowledge(self, key: NDArray[np.intp], offset: Int64s, at_ms: int) -> None:
         """Note what the cluster acknowledged as written by us.
@@ -320,6 +324,17 @@ class CommittedOffsets:
     def column(self, name: str, rows: NDArray[np.intp] | slice = slice(None)) -> NDArray[np.int64]:
         """Return a column of all clusters in these *rows*, shape (clusters, rows); without them of all keys."""
         return np.array([commits.columns[name][rows] for commits in self.clusters.values()])
+
+
+def _before_each(
+    records: CommitRecords, chosen: NDArray[np.bool_], known: NDArray[Any]
+) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Return the rows of *chosen* records by key, and the offset before each: the record before says, or *known*."""
+    rows = np.flatnonzero(chosen)
+    rows = rows[np.argsort(records.key[rows], kind="stable")]
+    key, offset = records.key[rows], records.offset[rows]
+    is_same = np.concatenate(([False], key[1:] == key[:-1]))[: len(rows)]
+    return rows, np.where(is_same, np.concatenate(([ABSENT], offset[:-1]))[: len(rows)], known[key])
 
 
 def _last_of_each(key: NDArray[np.intp], chosen: NDArray[np.bool_]) -> NDArray[np.intp]:

@@ -70,7 +70,8 @@ class RecordIndex:
         self._now_ms = now_ms
         self.clock_offset = ClockOffset()
         self._rebuilt: dict[TopicPartition, int] = {}
-        self._reading, self._coding = threading.Lock(), threading.Lock()
+        self._reading = threading.Lock()
+        self._coding = threading.Lock()
         self._reader = RowReader(self.code, self._is_timed)
         self._parts = PartReader(self._segments, self._reader, self._schema)
         self._sealed: Set[str] = frozenset()

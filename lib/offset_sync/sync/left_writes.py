@@ -38,6 +38,7 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translation import Pair
 from offset_sync.state.translator import Translator
 from offset_sync.sync.reconciliation import Fetcher
+from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import GivenOffsets
 
@@ -88,14 +89,20 @@ class LeftWrites:
                 for kind in ("genuine", "actual"):
                     rows = np.flatnonzero(column[f"{kind}_offset"] >= 0)
                     of_kind = (column[f"{kind}_{name}"][rows] for name in ("offset", "at_ms", "made_ms"))
-                    self._commits[alias].append(_Commits(rows, *of_kind))
+                    is_own = column["actual_is_own"][rows] & (kind == "actual")
+                    self._note(alias, _Commits(rows, *of_kind), is_own)
 
-    def note(self, alias: str, rows: KeyRows, records: CommitRecords) -> None:
+    def note(self, alias: str, rows: KeyRows, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
         """Note commits that were read of a cluster since the start, in the *rows* of their keys."""
-        self._commits[alias].append(
-            _Commits(rows, records.offset, records.committed_at_ms, records.made_ms).take(records.is_position)
-        )
+        commits = _Commits(rows, records.offset, records.committed_at_ms, records.made_ms)
+        with self._state.lock:
+            self._note(alias, commits.take(records.is_position), is_own[records.is_position])
         self._taken_in[alias].set()
+
+    def _note(self, alias: str, commits: _Commits, is_own: NDArray[np.bool_]) -> None:
+        """Note what may have been answered: not what we wrote ourselves where the group is not at home."""
+        is_at_home = self._state.homes_of(commits.rows).home == list(self._commits).index(alias)
+        self._commits[alias].append(commits.take(~is_own | is_at_home))
 
     def forget(self) -> None:
         """Forget what was noted, once every log is read to its end: what comes now was written by nobody who died."""
@@ -133,6 +140,7 @@ class LeftWrites:
             least, most = self._translated(pair, partition, asked.offset)
             # Most of what groups have committed themselves is above all answers.
             may_be = np.isin(written.rows, keys) & (written.offset <= _greatest(asked.rows, most, written.rows))
+            to_ends: dict[tuple[int, int], Int64s] = {}
             for row in np.flatnonzero(may_be & (written.offset != recorded)).tolist():
                 key, offset, _, made_ms = (int(each[row]) for each in written)
                 newest = _newest_then(asked, key, made_ms)
@@ -140,7 +148,7 @@ class LeftWrites:
                 found[row] = is_answer.any() or (
                     offset <= most[newest].max(initial=ABSENT)
                     and self._may_have_waited(source, key, made_ms)
-                    and self._was_end_of_index(pair, partition, offset, made_ms)
+                    and self._was_end_of_index(pair, partition, offset, made_ms, to_ends)
                 )
         return found
 
@@ -175,22 +183,38 @@ class LeftWrites:
             is_at_home = homes.home[0] == list(state.offsets.clusters).index(source) and not homes.is_contested[0]
         return bool(is_at_home and abs(made_ms - self._alive_ms) < LAST_MOMENTS_MS)
 
-    def _was_end_of_index(self, pair: Pair, partition: TopicPartition, offset: int, made_ms: int) -> bool:
-        """Return whether *offset* may be where the target's index ended then, or the answer to the source's end."""
-        ends = self._ends_then(pair.target, partition, made_ms)
-        answered = self._ends_then(pair.source, partition, made_ms)
-        if answered is not None:
-            answered, _ = self._translated(pair, partition, answered)
-        return any(each is not None and each[0] <= offset <= each[1] for each in (ends, answered))
+    def _was_end_of_index(
+        self, pair: Pair, partition: TopicPartition, offset: int, made_ms: int, answers: dict[tuple[int, int], Int64s]
+    ) -> bool:
+        """Return whether *offset* may be where the target's index ended then, or the answer to the source's end.
 
-    def _ends_then(self, alias: str, partition: TopicPartition, made_ms: int) -> Int64s | None:
-        """Return the least and the most where the index of a log may have ended then; None: where it ends today."""
+        No answer lies above the end of the target's index. *answers* to ends of the source are kept for the next ones.
+        """
+        first, last = self._ends_then(pair.target, partition, made_ms)
+        if offset > last:
+            return False
+        if first <= offset:
+            return True
+        ends = self._ends_then(pair.source, partition, made_ms)
+        if ends not in answers:
+            answers[ends], _ = self._translated(pair, partition, np.array(ends, np.int64))
+        least, most = answers[ends].tolist()
+        return bool(ABSENT < least <= offset <= most)
+
+    def _ends_then(self, alias: str, partition: TopicPartition, made_ms: int) -> tuple[int, int]:
+        """Return the least and the most where the index of a log may have ended then; NO_LIMIT: where it ends today.
+
+        Where nothing was indexed before it ended nowhere: a reset to the beginning is the group's own.
+        """
         log = self._state.index.log(alias, *partition)
         if log is None:
-            return None
-        first = log.indexing_times.first_since(made_ms - _INDEXED_BEFORE_MS)
-        last = log.indexing_times.first_since(made_ms + _INDEXED_AFTER_MS)
-        return None if first is None else np.array([first, log.frontier if last is None else last], np.int64)
+            return NO_LIMIT, ABSENT
+        times = log.indexing_times
+        first, last = times.first_since(made_ms - _INDEXED_BEFORE_MS), times.first_since(made_ms + _INDEXED_AFTER_MS)
+        most = log.frontier if last is None else last
+        if first is None:
+            return NO_LIMIT, most
+        return first + 1 if first == times.first_since(0) else first, most
 
     def _translated(self, pair: Pair, partition: TopicPartition, offset: Int64s) -> tuple[Int64s, Int64s]:
         """Return between what the answers to commits of *offset* were, shapes (commits,); ABSENT: there is none.

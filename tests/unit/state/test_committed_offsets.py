@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.commits import acknowledge, commit, commit_logs, known, state, take_in
-from fakes.clusters import CommitRecord
+from fakes.clusters import CommitRecord, to_records
 from generators.hypothesis_strategies import law
+from offset_sync.model.values import GroupPartition
 from offset_sync.state.committed_offsets import CommittedOffsets
 
 
@@ -172,3 +173,16 @@ def test_a_write_that_was_read_back_is_not_believed_to_be_gone() -> None:
     take_in(committed, commit(7, 2), first=1)
     committed.clusters["X"].forget_acknowledged()
     assert (known(committed)["actual_offset"], known(committed)["actual_is_own"]) == (7, True)
+
+
+@pytest.mark.parametrize("is_in_one_batch", [True, False])
+def test_a_commit_that_repeats_what_stands_is_in_no_doubt_at_a_start(is_in_one_batch: bool) -> None:
+    """Nobody but the group writes what is there already; where it was deleted in between, a driver may have."""
+    records = [commit(5, 1), commit(5, 2), commit(None, 3), commit(5, 4)]
+    committed = CommittedOffsets(["X"])
+    key = int(committed.ids([GroupPartition("g", "orders", 0)])[0])
+    found: list[bool] = []
+    for batch in [records] if is_in_one_batch else [[each] for each in records]:
+        taken = to_records(batch, [key] * len(batch), len(found))
+        found += committed.clusters["X"].record(taken, is_starting=True).is_doubtful.tolist()
+    assert found == [True, False, False, True]

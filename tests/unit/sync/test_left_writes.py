@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,15 +36,16 @@ class Start:
         self.left.begin()
         self.rows = site.offsets.ids([GroupPartition("g", *ORDERS)])
 
-    def reads(self, *offsets: int, apart_ms: int = 1) -> Start:
-        """Read commits that the group has made at X since."""
+    def reads(self, *offsets: int, apart_ms: int = 1, is_own: bool = False) -> Start:
+        """Read commits that the group has made at X since, or we."""
         for offset in offsets:
             self.site.commit("X", "g", offset)
             self.site.pass_time(apart_ms - 1)
         first, log = self.site.position["X"], self.site.clusters["X"].log
         records = to_records(log[first:], [], first)
         keys = [GroupPartition(each.group_id, *each.place) for each in log[first:]]
-        self.left.note("X", self.site.state.record("X", keys, records).rows, records)
+        recorded = self.site.state.record("X", keys, records)
+        self.left.note("X", recorded.rows, records, recorded.is_own | is_own)
         return self
 
     def ours(self, later_ms: int = 1_000) -> list[int]:
@@ -114,11 +117,15 @@ class Waited(Start):
         self, answered: int | None = None, silence_ms: int = 0, end: int = 7, ended_s: int = 0, alias: str = "Y"
     ) -> None:
         super().__init__(answered, silence_ms)
-        log, now_ms = self.site.index.log(alias, *ORDERS), self.site.clock_ms[0]
+        self.indexed(alias, [0, end, end + 1], [-60, ended_s, ended_s + 5])
+        self.reads(8)
+
+    def indexed(self, alias: str, offset: Sequence[int], at_s: Sequence[int]) -> None:
+        """Have parts of a log be indexed so many seconds from now."""
+        log = self.site.index.log(alias, *ORDERS)
         assert log is not None
         log.indexing_times = IndexingTimes()
-        log.indexing_times.extend(np.array([0, end, end + 1]), now_ms + 1_000 * np.array([-60, ended_s, ended_s + 5]))
-        self.reads(8)
+        log.indexing_times.extend(np.array(offset), self.site.clock_ms[0] + 1_000 * np.array(at_s))
 
 
 @pytest.mark.parametrize("answered", [None, 3])
@@ -129,6 +136,53 @@ def test_an_answer_that_waited_for_the_index_was_its_end(answered: int | None) -
 def test_an_answer_that_waited_for_the_index_of_what_it_answers_is_that_to_its_end() -> None:
     assert Waited(end=4, alias="X").ours(later_ms=0) == [6, 7, 10], "X's index ended at 4 or 5"
     assert Waited(end=4, ended_s=-3, alias="X").ours(later_ms=0) == [7, 8, 9, 10], "at 5 or later"
+
+
+def test_no_answer_is_above_the_end_of_the_targets_index() -> None:
+    start = Waited(end=4, alias="X")
+    start.indexed("Y", [0, 5, 6], [-60, 0, 5])
+    assert start.ours(later_ms=0) == [5, 6, 10], "7 may be the answer to X's end, and Y's index ended at 6"
+
+
+@pytest.mark.parametrize("alias", ["X", "Y"])
+def test_a_reset_to_the_beginning_is_no_answer_of_before_an_index_began(alias: str) -> None:
+    start = Waited(end=11)
+    start.indexed(alias, [0], [1])
+    assert 0 not in start.ours(later_ms=0)
+
+
+def test_an_answer_that_is_withheld_is_no_lower_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = Waited(end=4, alias="X")
+    translated = LeftWrites._translated
+
+    def withheld_below_5(*asked: Any) -> tuple[Any, Any]:
+        least, most = translated(*asked)
+        return np.where(asked[3] < 5, -1, least), most
+
+    monkeypatch.setattr(LeftWrites, "_translated", withheld_below_5)
+    assert start.ours(later_ms=0) == [10]
+
+
+def test_what_we_wrote_where_the_group_is_at_home_is_its_position() -> None:
+    assert Start().reads(8, is_own=True).ours() == [10]
+
+
+@pytest.mark.parametrize("is_read_again", [False, True])
+def test_what_we_wrote_elsewhere_is_answered_by_nobody(is_read_again: bool) -> None:
+    """Else a reader that commits the same again and again at its home would be silent there."""
+    site = mirrored_site()
+    site.commit("Y", "g", 9)
+    site.pass_time(1)
+    site.reconcile()
+    begin_anew_by_the_tables(site)
+    left = LeftWrites(site.state, Translator(site.config, site.state), site, patience_s=0)
+    rows = site.offsets.ids([GroupPartition("g", *ORDERS)])
+    if is_read_again:
+        records = to_records(site.clusters["X"].log, rows.tolist(), 0)
+        left.note("X", rows, records, np.array([True]))
+    else:
+        left.begin()
+    assert not left.of("Y", rows, np.array([9]), np.array([site.clock_ms[0] + MINUTE_MS])).any()
 
 
 @pytest.mark.parametrize("ended_s", [-3, 3])
