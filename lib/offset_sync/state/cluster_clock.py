@@ -122,7 +122,6 @@ class ClockOffset:
     """
 
     def __init__(self) -> None:
-        self._first: int | None = None
         self._least: int | None = None
         self._least_before: int | None = None
         self._window_ends_ms = 0
@@ -130,17 +129,14 @@ class ClockOffset:
     def observe(self, written_ms: int, now_ms: int) -> None:
         """Take in that what was written last bears the time *written_ms*."""
         seen = max(0, now_ms - written_ms)
-        if self._first is None:
-            # Read at a start, it may be as old as the index: it bounds the difference, but not well.
-            self._first, self._window_ends_ms = seen, now_ms + WINDOW_MS
-            return
-        if now_ms >= self._window_ends_ms:
-            self._least_before, self._least, self._window_ends_ms = self._least, None, now_ms + WINDOW_MS
-        self._least = seen if self._least is None else min(self._least, seen)
+        if self._least is None or now_ms >= self._window_ends_ms:
+            self._least_before, self._least, self._window_ends_ms = self._least, seen, now_ms + WINDOW_MS
+        self._least = min(self._least, seen)
 
-    def at_most(self, limit_ms: int) -> int:
-        """Return what our clock is ahead by at most; *limit_ms* is taken for true where nothing better is known."""
-        seen = [each for each in (self._least, self._least_before) if each is not None]
-        if seen:
-            return min(seen)
-        return limit_ms if self._first is None else min(self._first, limit_ms)
+    def at_most(self) -> int:
+        """Return what our clock is ahead by at most; before anything was read there is nothing to be compared.
+
+        What was read at a start may be as old as the index, and the difference as large. So a hole that was there then
+        grows old by our own clock, from the start on.
+        """
+        return min((each for each in (self._least, self._least_before) if each is not None), default=0)

@@ -177,7 +177,7 @@ class Translator:
 
     def young_since_ms(self, now_ms: int) -> int:
         """Return from when on a hole that became visible may still be filled, by the clock of whoever indexes."""
-        return now_ms - self._grace_ms - self._index.clock_offset.at_most(min(CLOCKS_APART_MS, self._grace_ms))
+        return now_ms - self._grace_ms - self._index.clock_offset.at_most()
 
     def unread_since_ms(self, source: str, place: TopicPartition, said: PartitionMetadata | None, now_ms: int) -> int:
         """Return the same for what *source* lacks: where its index is behind, what fills a hole may be there unread."""

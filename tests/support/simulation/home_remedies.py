@@ -71,7 +71,7 @@ OF_HOMES_CLOSED = {
         frozenset({"twins"}), ((_STATE + "group_homes.homes", _never_contested),), seed=1
     ),
     "times that are near each other have no order": Remedy(
-        frozenset({"twins"}), ((_STATE + "home.UNCERTAIN_MS", -1),), seed=1
+        frozenset({"twins"}), ((_STATE + "group_homes.UNCERTAIN_MS", -1),), seed=1
     ),
     "members count as active": Remedy(
         frozenset({"tools"}),
