@@ -14,13 +14,15 @@ from broker.group_member import member
 from broker.installation import Installation, install, until
 from broker.other_groups import share_consumer, streams_application
 from offset_sync.config import load_config
-from offset_sync.ingest.group_activity import GroupActivity, open_group_activity
+from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.group_activity import GroupActivity
 from offset_sync.kafka.group_members import GroupStates
+from offset_sync.kafka.internal_logs import CommitLogReader
 from offset_sync.kafka.requests import ACTIVE_GROUP
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.groups_by_log import Members, open_members
+from offset_sync.state.groups_by_log import GroupsByLog, Members, open_members
 from offset_sync.tables.catalog import REPORT_TABLES, TABLES
 from offset_sync.tables.store import TableStore
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
@@ -50,7 +52,11 @@ def opened(installation: Installation, clusters: Clusters) -> tuple[GroupActivit
     tables = TableStore(config.tables.root)
     tables.create((*TABLES, *REPORT_TABLES))
     admins = {alias: admin_for(clusters[alias]) for alias in config.clusters}
-    return open_group_activity(config, tables, admins)["dc1"], open_members(config, tables, CommitLogLives(tables))
+    options, lives = config.admin_options("dc1"), CommitLogLives(tables)
+    checkpoint = Checkpoint(tables.files, f"{config.tables.checkpoints}/sync_offsets/dc1")
+    by_log, log = GroupsByLog(tables, lives, config.clusters), CommitLogReader(admins["dc1"], options)
+    activity = GroupActivity("dc1", GroupStates("dc1", options), log, checkpoint, by_log)
+    return activity, open_members(config, tables, lives)
 
 
 def active(activity: GroupActivity, *groups: str) -> frozenset[str]:

@@ -16,7 +16,6 @@ from datetime import datetime, timezone
 
 import pyarrow as pa
 
-from offset_sync.config import Config
 from offset_sync.decode.offset_records import KIND_OF_TYPE
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_batch import (
@@ -27,16 +26,13 @@ from offset_sync.ingest.commit_batch import (
     offset_records,
     to_batch,
 )
-from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.internal_logs import CommitLogReader, LogRecords
 from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
-from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.coordinators import coordinator_partition
 from offset_sync.state.groups_by_log import KINDS, GroupsByLog
-from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 DEADLINE_S, NAMED_DEADLINE_S = 5.0, 30.0
@@ -121,21 +117,6 @@ class GroupActivity:
         read = [offset_records([(log, each) for each in records]) for log, records in logs.items()]
         rows = pa.Table.from_batches(list(decode_batches(read)), DECODED_SCHEMA)
         return group_event_rows(self._alias, to_batch(rows, 0, Looked(datetime.now(timezone.utc))))
-
-
-def open_group_activity(
-    config: Config, tables: TableStore, admins: Mapping[str, ClusterAdmin]
-) -> Mapping[str, GroupActivity]:
-    """Return who tells which groups have members at each cluster of *config*; *admins* ask them."""
-    by_log = GroupsByLog(tables, CommitLogLives(tables), config.clusters)
-
-    def one(alias: str) -> GroupActivity:
-        options = config.admin_options(alias)
-        checkpoint = Checkpoint(tables.files, f"{config.tables.checkpoints}/sync_offsets/{alias}")
-        log = CommitLogReader(admins[alias], options)
-        return GroupActivity(alias, GroupStates(alias, options), log, checkpoint, by_log)
-
-    return {alias: one(alias) for alias in config.clusters}
 
 
 def _partitions_of(groups: Collection[str], partitions: int) -> Collection[int]:

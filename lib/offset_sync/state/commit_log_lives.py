@@ -90,13 +90,6 @@ class CommitLogLives:
     def _count(self, alias: str) -> int:
         return sum(life.cluster == alias for life in self._lives)
 
-    def life_ms(self, rows: pa.Table) -> Int64s:
-        """Return since when the place of each row of ``offset_commits`` had had the life it was read in; 0: ever."""
-        found = np.zeros(rows.num_rows, np.int64)
-        for life, is_above, is_later in _compared(self._lives, rows):
-            found[is_above & is_later] = life.noticed_ms
-        return found
-
     def gone_ms(self, rows: pa.Table) -> Int64s:
         """Return when it was noticed of each row of ``offset_commits`` that its record is gone; ABSENT: it stands."""
         return self.places().gone_ms(rows)

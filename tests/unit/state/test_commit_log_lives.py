@@ -48,7 +48,6 @@ def test_what_was_captured_before_a_life_is_gone_from_where_it_begins() -> None:
     lives = lives_of(tables((5, 100), (3, 200)))
     rows = commits(("X", 1, 2, 50), ("X", 1, 3, 50), ("X", 1, 5, 50), ("X", 1, 5, 101), ("X", 1, 3, 201))
     assert lives.gone_ms(rows).tolist() == [-1, 200, 100, 200, -1]
-    assert lives.life_ms(rows).tolist() == [0, 0, 0, 100, 200]
 
 
 def test_a_row_of_the_very_moment_was_read_before_it() -> None:
