@@ -177,7 +177,8 @@ class EpochChange(NamedTuple):
                 uncertain = 0
         began = [end for each, end in ends.items() if epoch <= each < self.known]
         is_certain = epoch in (self.known, *ends)
-        return ToldEnd(min([told if is_certain else uncertain, *began]), is_certain)
+        is_later = any(each < epoch for each in ends)  # than one that began since the cut
+        return ToldEnd(min([told if is_certain or is_later else uncertain, *began]), is_certain)
 
 
 class ClusterPartition(NamedTuple):

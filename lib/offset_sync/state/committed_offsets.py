@@ -22,6 +22,9 @@ from offset_sync.translate.index.runs import Int64s
 
 NEVER_MS = int(np.iinfo(np.int64).max)
 """When a group committed first where it never did."""
+LAST_MOMENTS_MS = 30_000
+"""So long a commit may still have been answered after another one had followed, and sent a second time; and so near to
+the last that a driver has written down is what it has not recorded."""
 _BELIEVED = ("actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "actual_is_own", "is_deleted")
 """What an acknowledged write says before the log does."""
 
@@ -110,8 +113,8 @@ class ClusterOffsets:
         """Take in *records* and return whose they are; records read before change nothing.
 
         While a driver *is_starting*, what matches no known write may be of a driver that died before it recorded it:
-        such a record is neither ours nor the group's until :meth:`settle`. One that repeats what was there is the
-        group's: no driver writes that.
+        such a record is neither ours nor the group's until :meth:`settle`. One that repeats what has been there for
+        a while is the group's: no driver writes that, but to refresh it.
         """
         order = self._order(records)
         ordered = records if order is None else records.take(order)
@@ -241,15 +244,18 @@ class ClusterOffsets:
         """Note when a group went back: it committed less than the record before, whoever had written that."""
         if not is_genuine.any():
             return
-        rows, before = _before_each(records, is_new & records.is_position, self.columns["last_offset"])
-        went_back = rows[is_genuine[rows] & (records.offset[rows] < before)]
+        rows, before = _before_each(records, is_new & records.is_position)
+        said = np.where(before >= 0, records.offset[before], self.columns["last_offset"][records.key[rows]])
+        went_back = rows[is_genuine[rows] & (records.offset[rows] < said)]
         np.maximum.at(self.columns["rewound_ms"], records.key[went_back], records.made_ms[went_back])
 
     def _repeats(self, records: CommitRecords, is_new: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which *records* say what the one before them says; shape (records,)."""
-        rows, before = _before_each(records, is_new, self.columns["actual_offset"])
-        found = np.zeros(len(records.key), np.bool_)
-        found[rows] = records.offset[rows] == before
+        """Return which *records* say what the one before them said a while ago; shape (records,)."""
+        rows, before = _before_each(records, is_new)
+        key, found = records.key[rows], np.zeros(len(records.key), np.bool_)
+        held = np.where(before >= 0, records.offset[before], self.columns["actual_offset"][key])
+        since_ms = np.where(before >= 0, records.made_ms[before], self.columns["actual_made_ms"][key])
+        found[rows] = (records.offset[rows] == held) & (records.made_ms[rows] - since_ms > LAST_MOMENTS_MS)
         return found
 
     def acknowledge(self, key: NDArray[np.intp], offset: Int64s, at_ms: int) -> None:
@@ -326,15 +332,13 @@ class CommittedOffsets:
         return np.array([commits.columns[name][rows] for commits in self.clusters.values()])
 
 
-def _before_each(
-    records: CommitRecords, chosen: NDArray[np.bool_], known: NDArray[Any]
-) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Return the rows of *chosen* records by key, and the offset before each: the record before says, or *known*."""
+def _before_each(records: CommitRecords, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the rows of *chosen* records by key, and of each that of the record before of its key; ABSENT: none."""
     rows = np.flatnonzero(chosen)
     rows = rows[np.argsort(records.key[rows], kind="stable")]
-    key, offset = records.key[rows], records.offset[rows]
-    is_same = np.concatenate(([False], key[1:] == key[:-1]))[: len(rows)]
-    return rows, np.where(is_same, np.concatenate(([ABSENT], offset[:-1]))[: len(rows)], known[key])
+    before, key = np.full(len(rows), ABSENT, np.intp), records.key[rows]
+    before[1:] = np.where(key[1:] == key[:-1], rows[:-1], ABSENT)
+    return rows, before
 
 
 def _last_of_each(key: NDArray[np.intp], chosen: NDArray[np.bool_]) -> NDArray[np.intp]:

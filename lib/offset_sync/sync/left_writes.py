@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, TopicPartition
-from offset_sync.state.committed_offsets import CommitRecords
+from offset_sync.state.committed_offsets import LAST_MOMENTS_MS, CommitRecords
 from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import IS_HELD, OF_OURS
@@ -44,26 +44,25 @@ from offset_sync.translate.partition_log import GivenOffsets
 
 PATIENCE_S = 3.0
 """So long the commits of the other clusters are waited for: theirs may come with a micro-batch beside."""
-LAST_MOMENTS_MS = 30_000
-"""So long a commit may still have been answered after another one had followed; and so near to the last that a driver
-has written down is what it has not recorded."""
 _INDEXED_BEFORE_MS, _INDEXED_AFTER_MS = 1_000, 2_000
 """So much earlier or later than an answer was given was that indexed at whose beginning it stands."""
 
 
 class _Commits(NamedTuple):
-    """Commits at a cluster: rows of keys, and when they were made, by its clock and by ours; shape (commits,)."""
+    """Commits at a cluster: rows of keys, when they were made by its clock and by ours, and whose; shape (commits,)."""
 
     rows: KeyRows
     offset: Int64s
     at_ms: Int64s
     made_ms: Int64s
+    is_own: NDArray[np.bool_]
 
     def take(self, chosen: NDArray[Any]) -> _Commits:
         return _Commits(*(each[chosen] for each in self))
 
 
-_NONE = _Commits(np.empty(0, np.intp), *(np.empty(0, np.int64) for _ in range(3)))
+_NO_NUMBERS = np.empty(0, np.int64)
+_NONE = _Commits(np.empty(0, np.intp), _NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS, np.empty(0, np.bool_))
 
 
 class LeftWrites:
@@ -88,21 +87,15 @@ class LeftWrites:
                 self._alive_ms = max(self._alive_ms, int(column["captured_ms"].max(initial=ABSENT)))
                 for kind in ("genuine", "actual"):
                     rows = np.flatnonzero(column[f"{kind}_offset"] >= 0)
-                    of_kind = (column[f"{kind}_{name}"][rows] for name in ("offset", "at_ms", "made_ms"))
+                    offset, at_ms, made_ms = (column[f"{kind}_{name}"][rows] for name in ("offset", "at_ms", "made_ms"))
                     is_own = column["actual_is_own"][rows] & (kind == "actual")
-                    self._note(alias, _Commits(rows, *of_kind), is_own)
+                    self._commits[alias].append(_Commits(rows, offset, at_ms, made_ms, is_own))
 
     def note(self, alias: str, rows: KeyRows, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
         """Note commits that were read of a cluster since the start, in the *rows* of their keys."""
-        commits = _Commits(rows, records.offset, records.committed_at_ms, records.made_ms)
-        with self._state.lock:
-            self._note(alias, commits.take(records.is_position), is_own[records.is_position])
+        commits = _Commits(rows, records.offset, records.committed_at_ms, records.made_ms, is_own)
+        self._commits[alias].append(commits.take(records.is_position))
         self._taken_in[alias].set()
-
-    def _note(self, alias: str, commits: _Commits, is_own: NDArray[np.bool_]) -> None:
-        """Note what may have been answered: not what we wrote ourselves where the group is not at home."""
-        is_at_home = self._state.homes_of(commits.rows).home == list(self._commits).index(alias)
-        self._commits[alias].append(commits.take(~is_own | is_at_home))
 
     def forget(self) -> None:
         """Forget what was noted, once every log is read to its end: what comes now was written by nobody who died."""
@@ -113,7 +106,8 @@ class LeftWrites:
 
         *made_ms* is when they were made by our clock: what they answer was committed before.
         """
-        written, is_ours = _Commits(rows, offset, made_ms, made_ms), np.zeros(len(rows), np.bool_)
+        is_ours = np.zeros(len(rows), np.bool_)
+        written = _Commits(rows, offset, made_ms, made_ms, is_ours)
         sources = [source for source, other in self._state.last_translations if other == target]
         for source in sources:
             self._taken_in[source].wait(self._patience_s)
@@ -142,7 +136,7 @@ class LeftWrites:
             may_be = np.isin(written.rows, keys) & (written.offset <= _greatest(asked.rows, most, written.rows))
             to_ends: dict[tuple[int, int], Int64s] = {}
             for row in np.flatnonzero(may_be & (written.offset != recorded)).tolist():
-                key, offset, _, made_ms = (int(each[row]) for each in written)
+                key, offset, made_ms = (int(each[row]) for each in (written.rows, written.offset, written.made_ms))
                 newest = _newest_then(asked, key, made_ms)
                 is_answer = (least[newest] <= offset) & (offset <= most[newest])
                 found[row] = is_answer.any() or (
@@ -161,6 +155,8 @@ class LeftWrites:
         found = found.take(np.isin(found.rows, written.rows) & self._state.keys.is_included(found.rows))
         written_ms = _greatest(written.rows, written.made_ms, found.rows)
         found = found.take(found.made_ms <= written_ms + UNCERTAIN_MS)
+        is_at_home = self._state.homes_of(found.rows).home == list(self._commits).index(source)
+        found = found._replace(is_own=found.is_own & ~is_at_home)  # there it is the group's position
         last = self._state.last(source, target).columns
         return found.take(
             ~(self._is_recorded(source, target)[found.rows] & (found.at_ms < last["source_at_ms"][found.rows]))
@@ -237,8 +233,9 @@ def _greatest(rows: KeyRows, values: Int64s, asked: KeyRows) -> Int64s:
 
 
 def _newest_then(commits: _Commits, key: int, made_ms: int) -> NDArray[np.intp]:
-    """Return the rows of the *commits* of a key that may have been the newest for who wrote something then."""
+    """Return the rows of the *commits* of a key that may have been the newest, and answered, then."""
     rows = np.flatnonzero((commits.rows == key) & (commits.made_ms <= made_ms + UNCERTAIN_MS))
     rows = rows[np.argsort(commits.made_ms[rows], kind="stable")]
     followed_ms = np.append(commits.made_ms[rows][1:], made_ms)[: len(rows)]
-    return rows[followed_ms > made_ms - LAST_MOMENTS_MS]
+    rows = rows[followed_ms > made_ms - LAST_MOMENTS_MS]
+    return rows[~commits.is_own[rows]]

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, GroupPartition
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_lives import CommitLogLives, _compared
 from offset_sync.state.own_writes import OwnWrites
 from offset_sync.state.restore import to_commit_records
 from offset_sync.state.sync_state import SyncState
@@ -30,7 +31,7 @@ def replay(state: SyncState, alias: str, rows: pa.Table, lives: CommitLogLives) 
     commits.forget_acknowledged()
     for name, value in _DEFAULTS.items():
         commits.columns[name][:] = value
-    marked = rows.append_column("life", pa.array(lives.life_ms(rows)))
+    marked = rows.append_column("life", pa.array(_life_ms(lives, rows)))
     marked = marked.append_column("gone", pa.array(lives.gone_ms(rows))).to_pylist()
     marked.sort(key=lambda row: (row["life"], row["log_offset"], row["captured_at"]))
     newest = {_key(row): row for row in marked}
@@ -78,3 +79,11 @@ _SCHEMA = pa.schema(
         ("leader_epoch", pa.int32()),
     ]
 )
+
+
+def _life_ms(lives: CommitLogLives, rows: pa.Table) -> NDArray[np.int64]:
+    """Return since when the place of each row of ``offset_commits`` had had the life it was read in; 0: ever."""
+    found = np.zeros(rows.num_rows, np.int64)
+    for life, is_above, is_later in _compared(lives._lives, rows):
+        found[is_above & is_later] = life.noticed_ms
+    return found

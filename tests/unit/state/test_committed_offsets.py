@@ -176,13 +176,13 @@ def test_a_write_that_was_read_back_is_not_believed_to_be_gone() -> None:
 
 
 @pytest.mark.parametrize("is_in_one_batch", [True, False])
-def test_a_commit_that_repeats_what_stands_is_in_no_doubt_at_a_start(is_in_one_batch: bool) -> None:
+def test_a_commit_that_repeats_what_has_stood_for_a_while_is_in_no_doubt_at_a_start(is_in_one_batch: bool) -> None:
     """Nobody but the group writes what is there already; where it was deleted in between, a driver may have."""
-    records = [commit(5, 1), commit(5, 2), commit(None, 3), commit(5, 4)]
+    records = [commit(5, 1), commit(5, 30_001), commit(5, 60_002), commit(None, 60_003), commit(5, 90_004)]
     committed = CommittedOffsets(["X"])
     key = int(committed.ids([GroupPartition("g", "orders", 0)])[0])
     found: list[bool] = []
     for batch in [records] if is_in_one_batch else [[each] for each in records]:
         taken = to_records(batch, [key] * len(batch), len(found))
         found += committed.clusters["X"].record(taken, is_starting=True).is_doubtful.tolist()
-    assert found == [True, False, False, True]
+    assert found == [True, True, False, False, True]

@@ -167,6 +167,23 @@ def test_what_we_wrote_where_the_group_is_at_home_is_its_position() -> None:
     assert Start().reads(8, is_own=True).ours() == [10]
 
 
+def test_where_the_group_is_at_home_is_asked_once_all_was_read() -> None:
+    start = Start()
+    homes, now_ms = start.site.state.homes, start.site.clock_ms[0]
+    homes.note_commits("Y", start.rows, np.array([now_ms + 1_000]))
+    start.reads(8, is_own=True)
+    assert start.ours() == []
+    homes.note_commits("X", start.rows, np.array([now_ms + 2_000]))
+    assert start.ours() == [10]
+
+
+@pytest.mark.parametrize(("apart_ms", "ours"), [(5_000, [7]), (31_000, [])])
+def test_what_we_wrote_ends_the_time_of_the_commit_before(apart_ms: int, ours: list[int]) -> None:
+    start = Start().reads(5).reads(9, apart_ms=apart_ms, is_own=True)
+    start.site.state.homes.note_commits("Y", start.rows, np.array([start.site.clock_ms[0]]))
+    assert start.ours(later_ms=apart_ms) == ours
+
+
 @pytest.mark.parametrize("is_read_again", [False, True])
 def test_what_we_wrote_elsewhere_is_answered_by_nobody(is_read_again: bool) -> None:
     """Else a reader that commits the same again and again at its home would be silent there."""
