@@ -69,6 +69,8 @@ def _check_home(simulation: Simulation, home: Home, group: str, place: TopicPart
     source = Position(home.cluster, group, place)
     if world.deleted.get(source) or source in world.raced or (group, place) in world.unheard:
         return
+    if world.clusters[home.cluster].holds_older(source):
+        return
     value, genuine = world.values.get(source, world.hidden.get(source)), world.genuine.get(source)
     offset = value.offset if value is not None else genuine.offset if genuine is not None else None
     for target in world.shape.clusters:

@@ -181,6 +181,13 @@ class SimCluster(MemoryCluster):
                 del self.world.values[where]
                 del self.group_offsets[where.group, where.place]
 
+    def holds_older(self, where: Position) -> bool:
+        """Return whether the present coordinator of a group has a record of an earlier time: by that one it goes."""
+        part = self.parts[int(coordinator_hashes([where.group])[0]) % self.coordinators]
+        return where in self.world.hidden and any(
+            (each.group_id, each.place) == (where.group, where.place) for each in part
+        )
+
     def set_clock(self, skew_ms: int) -> None:
         """Have its clock differ by so much from now on."""
         self.was_set = True
