@@ -16,7 +16,7 @@ from broker.installation import Installation, install
 from broker.raw_records import RawRecord, allow_any_time, write_raw
 from broker.raw_requests import commit_as_simple_consumer
 from builders.offset_records import commit_key, commit_value
-from offset_sync.jobs.process_end import TextLines
+from offset_sync.jobs.log_format import TextLines
 from offset_sync.model.text import escaped
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]

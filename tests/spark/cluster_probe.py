@@ -26,7 +26,7 @@ from offset_sync.ingest.map_batches import to_sql
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
-from offset_sync.jobs.process_end import start_logging
+from offset_sync.jobs.log_format import start_logging
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition

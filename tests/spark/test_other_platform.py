@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from offset_sync.jobs.spark_session import REMEDY
+from offset_sync.spark.platform import REMEDY
 
 REPO = Path(__file__).resolve().parents[2]
 JARS = REPO / "jars" / "spark"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from offset_sync.jobs.spark_session import Jar, check, check_platform, package_version
 from offset_sync.model.errors import PlatformError
 from offset_sync.spark.jvm import java, version_and_jar
+from offset_sync.spark.platform import Jar, check, check_platform, package_version
 
 CONSUMER, STORE = "org.apache.kafka.clients.consumer.KafkaConsumer", "io.delta.storage.LocalLogStore"
 

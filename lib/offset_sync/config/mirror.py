@@ -10,7 +10,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from offset_sync.config.problems import Duration, PositiveDuration, refused
+from offset_sync.config.duration import Duration, PositiveDuration
+from offset_sync.config.problems import refused
 from offset_sync.config.sections import Count, Pairs, Pattern, Section, Text, words_or
 from offset_sync.decode.mirror_headers import OFFSET_HEADER, ORIGIN_HEADER, PLACE_HEADER, Encoding
 

@@ -1,18 +1,13 @@
-"""Problems of the configuration: ``path.to.key: what is wrong; remedy``, never quoting a secret.
-
-Durations and sizes as people write them: ``500ms``, ``1s``, ``10m``, ``12h``, ``2d``; ``512MiB``, ``2GiB``.
-"""
+"""Problems of the configuration: ``path.to.key: what is wrong; remedy``, never quoting a secret."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from difflib import get_close_matches
-from typing import Annotated, Any, get_args
+from typing import Any, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ByteSize, ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 KeyPath = tuple[str | int, ...]  # keys and list indices, from the root of the file
@@ -46,17 +41,6 @@ _REMOVED: dict[KeyPath, str] = {
     ),
 }
 """Options of earlier versions, whatever their value, and values behind their option; each with the remedy."""
-_DURATION = re.compile(r"([0-9]{1,15})(ms|s|m|h|d)?")
-_SIZE = re.compile("[0-9]{1,15} ?([KMGT]i?)?B?")
-_DURATIONS = {
-    "d": timedelta(days=1),
-    "h": timedelta(hours=1),
-    "m": timedelta(minutes=1),
-    "s": timedelta(seconds=1),
-    "ms": timedelta(milliseconds=1),
-}
-_SIZES = {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10}
-_LONGEST = timedelta(days=3650)
 
 
 @dataclass(frozen=True)
@@ -138,57 +122,3 @@ def _section_in(annotation: object) -> Any:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((found for inner in get_args(annotation) if (found := _section_in(inner))), None)
-
-
-def parse_duration(value: object) -> timedelta:
-    """Return *value* as a duration; whole numbers, with or without quotes, are seconds."""
-    if isinstance(value, timedelta):
-        return value
-    written = _DURATION.fullmatch(str(value))
-    if written is None:
-        raise refused(f"{value!r} is not a duration; write it as 500ms, 1s, 10m, 12h or 2d")
-    count, unit = int(written[1]), _DURATIONS[written[2] or "s"]
-    if count > _LONGEST // unit:
-        raise refused(f"{value!r} is too long; write at most 3650d")
-    return count * unit
-
-
-def format_duration(duration: timedelta) -> str:
-    """Return *duration* in the largest unit that needs no fraction; ``parse_duration`` gives it back."""
-    for name, unit in _DURATIONS.items():
-        if duration and duration % unit == timedelta(0):
-            return f"{duration // unit}{name}"
-    return "0s"
-
-
-def format_size(size: int) -> str:
-    """Return *size*, in bytes, in the largest unit that needs no fraction."""
-    return next((f"{size // unit}{name}" for name, unit in _SIZES.items() if size % unit == 0), str(size))
-
-
-def to_ms(duration: timedelta) -> int:
-    """Return a duration in milliseconds."""
-    return int(duration.total_seconds() * 1000)
-
-
-def _is_positive(duration: timedelta) -> timedelta:
-    if duration <= timedelta(0):
-        raise refused("must be longer than 0s; write it as 500ms, 1s, 10m, 12h or 2d")
-    return duration
-
-
-def _is_size(value: object) -> object:
-    if isinstance(value, bool) or not _SIZE.fullmatch(str(value)):
-        raise refused(f"{value!r} is no size; write it as 512MiB or 2GiB")
-    return value
-
-
-def _is_enough(size: ByteSize) -> ByteSize:
-    if size < 16 << 20:
-        raise refused("is too small; write at least 16MiB")
-    return size
-
-
-Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
-PositiveDuration = Annotated[Duration, AfterValidator(_is_positive)]
-Size = Annotated[ByteSize, BeforeValidator(_is_size), AfterValidator(_is_enough)]

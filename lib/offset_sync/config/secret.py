@@ -10,7 +10,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ByteSize, ValidatorFunctionWrapHandler
 
-from offset_sync.config.problems import KeyPath, Problem, format_duration, format_size
+from offset_sync.config.duration import format_duration, format_size
+from offset_sync.config.problems import KeyPath, Problem
 
 HIDDEN = "***"
 # Also valid in Java, so that the Spark session can extend spark.redaction.regex with it.

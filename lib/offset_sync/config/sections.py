@@ -19,8 +19,9 @@ from pydantic import (
     WrapValidator,
 )
 
+from offset_sync.config.duration import Duration, PositiveDuration, Size
 from offset_sync.config.name_patterns import is_match, java_any, pattern_problem
-from offset_sync.config.problems import Duration, PositiveDuration, Size, refused
+from offset_sync.config.problems import refused
 from offset_sync.config.secret import Secret, keep_secret, with_secrets
 
 Strategy = Literal["exact", "header", "timestamp", "identity", "off"]

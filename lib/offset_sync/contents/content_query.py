@@ -50,7 +50,7 @@ from offset_sync.kafka.log_reader import Chunk, OffsetRange, RangeReader
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state import failpoints
-from offset_sync.state.cluster_ids import strays
+from offset_sync.state.known_names import strays
 from offset_sync.tables.catalog import RECORD_FINGERPRINTS
 from offset_sync.tables.store import TableStore
 

@@ -11,7 +11,7 @@ from functools import partial
 import pyarrow as pa
 
 from offset_sync.config import Config, Mirror
-from offset_sync.config.problems import to_ms
+from offset_sync.config.duration import to_ms
 from offset_sync.contents.alignment.mirror import Settings
 from offset_sync.contents.content_query import ContentQuery, QueryKind
 from offset_sync.contents.copy_alignment import CopyAlignment, Lookups

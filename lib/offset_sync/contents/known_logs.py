@@ -31,7 +31,7 @@ from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.incarnations import lives_of
 from offset_sync.state.index_retention import to_begins
 from offset_sync.state.index_rows import int64s
-from offset_sync.state.sealed_parts import greatest_of_each
+from offset_sync.state.row_groups import greatest_of_each
 from offset_sync.tables.catalog import DOUBTS, LOG_INCARNATIONS, RECORD_FINGERPRINTS, RECORD_RUNS
 from offset_sync.tables.files import Files
 from offset_sync.tables.maintenance import Maintainer, is_below

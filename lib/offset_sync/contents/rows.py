@@ -24,7 +24,7 @@ from offset_sync.ingest.batch_rows import ReadBatch, record_runs
 from offset_sync.ingest.run_builder import CUT_SCHEMA, by_partition, int64_values
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.incarnations import epoch_ms
-from offset_sync.state.sealed_parts import same_text
+from offset_sync.state.row_groups import same_text
 from offset_sync.tables.catalog import AT_MOST, BEGINS, NOT_BEFORE, RECORD_FINGERPRINTS
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, at_most, not_before
 

@@ -17,7 +17,7 @@ from offset_sync.ingest.kept_runs import KeptRuns
 from offset_sync.ingest.run_builder import filled
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.index_rows import int64s
-from offset_sync.state.sealed_parts import FEW, greatest_of_each, same_text
+from offset_sync.state.row_groups import FEW, greatest_of_each, same_text
 from offset_sync.tables.catalog import BEGINS, QUARANTINE, RECORD_RUNS
 
 _TIME, _MILLISECONDS = pa.timestamp("us", tz="UTC"), pa.timestamp("ms", tz="UTC")

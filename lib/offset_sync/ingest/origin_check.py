@@ -26,7 +26,7 @@ from offset_sync.ingest.run_builder import CUT_SCHEMA, filled
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
 from offset_sync.state.index_rows import int64s
-from offset_sync.state.sealed_parts import RowGroups, greatest_of_each, keys_at
+from offset_sync.state.row_groups import RowGroups, greatest_of_each, keys_at
 
 IDENTITY = ["origin", "topic", "partition"]
 _ENDLESS = np.iinfo(np.int64).max

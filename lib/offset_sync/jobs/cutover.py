@@ -12,7 +12,7 @@ from datetime import timedelta
 from rich.console import Console
 
 from offset_sync.config import Config
-from offset_sync.config.problems import parse_duration
+from offset_sync.config.duration import parse_duration
 from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.plan import Direction, Mode, print_plan
 from offset_sync.cutover.procedure import Options

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.config import Config
-from offset_sync.config.problems import to_ms
+from offset_sync.config.duration import to_ms
 from offset_sync.contents.index_contents import ContentQueries
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.incarnation_check import IncarnationCheck
@@ -27,8 +27,9 @@ from offset_sync.jobs.spark_session import open_session
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.kafka.log_reader import RangeReader
-from offset_sync.state.cluster_ids import learn_names, strays, with_asked_ids
-from offset_sync.state.index_retention import highest_indexed
+from offset_sync.state.cluster_ids import with_asked_ids
+from offset_sync.state.highest_indexed import highest_indexed
+from offset_sync.state.known_names import learn_names, strays
 from offset_sync.state.lease import FencedTables, Lease, held
 from offset_sync.state.seal import Sealer
 from offset_sync.tables.files import files_of

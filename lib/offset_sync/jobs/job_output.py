@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from offset_sync.ingest.index_parts import Backfill, IndexProgress
+from offset_sync.jobs.log_format import VARIABLE
 from offset_sync.jobs.metrics.positions import Positions
 from offset_sync.jobs.metrics.sync import SyncMetrics
-from offset_sync.jobs.process_end import VARIABLE
 from offset_sync.model.text import to_count, to_duration
 from offset_sync.model.values import Outcome
 from offset_sync.state.sync_state import SyncState

@@ -20,10 +20,10 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.internal_logs import commit_log_ends
 from offset_sync.model.errors import ClusterError, TakenOverError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.cluster_ids import learn_names
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.index_retention import Retention, lowest_commits, to_begins, unsealed_rows
+from offset_sync.state.known_names import learn_names
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import Lease, held
 from offset_sync.state.record_index import RecordIndex

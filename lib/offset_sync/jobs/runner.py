@@ -12,7 +12,8 @@ from offset_sync import __version__
 from offset_sync.config import Config, load_config
 from offset_sync.config.rules import cautions
 from offset_sync.ingest.query_errors import first_line, is_of_full_disk, with_full_disk
-from offset_sync.jobs.process_end import FORMATS, VARIABLE, ProcessEnd, default_format, start_logging, tell
+from offset_sync.jobs.log_format import FORMATS, VARIABLE, default_format, start_logging, tell
+from offset_sync.jobs.process_end import ProcessEnd
 from offset_sync.model.errors import ConfigError, OffsetSyncError, TakenOverError
 from offset_sync.model.text import escaped, told
 from offset_sync.state import failpoints

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import logging
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
-import pyspark
 from pyspark.conf import SparkConf
 from pyspark.sql import SparkSession
 
 from offset_sync.config import HIDDEN_NAMES
 from offset_sync.kafka.librdkafka import check_client
-from offset_sync.model.errors import ConfigError, PlatformError
-from offset_sync.model.versions import Match, match_version
+from offset_sync.model.errors import ConfigError
 from offset_sync.spark import CHECKPOINT_FORMAT
-from offset_sync.spark.jvm import processors, start_jvm, version_and_jar
+from offset_sync.spark.jvm import processors, start_jvm
+from offset_sync.spark.platform import check_platform
 
 logger = logging.getLogger(__name__)
 _REQUIRED = {
@@ -63,14 +59,6 @@ LOG_FORMAT = "OFFSET_SYNC_LOG_FORMAT"
 _EVERY_CORE = "local[*]"
 _MOST_SLOTS = 32
 """Of more than the cores; each may hold 20 MiB of fetched records in the driver's heap."""
-SPARK, DELTA, KAFKA_CLIENTS = "4.2.0", "4.4.0", "3.9.2"
-"""Those of setup.cfg and conf/jars/ivy.xml; a test compares them."""
-REMEDY = (
-    "run 'make install' and start the job by spark-submit.sh, which gives Spark the jars of jars/spark; "
-    "take away jars of other versions that come from SPARK_HOME, --jars or --packages"
-)
-PACKAGES = {"pyspark": SPARK, "delta-spark": DELTA}
-"""The Python side of both."""
 
 
 def open_session(name: str, *, reads_internal_topics: bool = False, clusters: int = 1) -> SparkSession:
@@ -118,70 +106,3 @@ def with_slots(master: str, cores: int, clusters: int) -> str:
     if master != _EVERY_CORE:
         return master
     return f"local[{max(cores, min(cores * clusters, _MOST_SLOTS))}]"
-
-
-class Jar(NamedTuple):
-    """A jar on Spark's class path: its *version*, "" for any, and a class of it."""
-
-    name: str
-    version: str
-    a_class: str
-
-
-JARS = (
-    Jar("spark-core", SPARK, "org.apache.spark.rdd.RDD"),
-    Jar("spark-sql", SPARK, "org.apache.spark.sql.classic.Dataset"),
-    Jar("spark-sql-kafka-0-10", SPARK, "org.apache.spark.sql.kafka010.KafkaSourceProvider"),
-    Jar("spark-token-provider-kafka-0-10", "", "org.apache.spark.kafka010.KafkaTokenUtil"),
-    Jar("kafka-clients", KAFKA_CLIENTS, "org.apache.kafka.clients.consumer.KafkaConsumer"),
-    Jar("commons-pool2", "", "org.apache.commons.pool2.impl.GenericKeyedObjectPool"),
-    Jar("lz4-java", "", "net.jpountz.lz4.LZ4Factory"),
-    Jar("delta-spark", DELTA, "io.delta.sql.DeltaSparkSessionExtension"),
-    Jar("delta-storage", DELTA, "io.delta.storage.LogStore"),
-    Jar("scala-parallel-collections", "", "scala.collection.parallel.ForkJoinTaskSupport"),
-)
-
-
-def check_platform() -> list[str]:
-    """Return warnings for the log; raises PlatformError, in one line, where the job cannot work."""
-    return check(package_version, version_and_jar)
-
-
-def check(
-    package: Callable[[str], str], jar: Callable[[str], tuple[str, str]], jars: Iterable[Jar] = JARS
-) -> list[str]:
-    """The same where *package* returns the version of a Python package, *jar* version and path by a class.
-
-    *jar* raises LookupError where the class is missing.
-    """
-    problems, remarks = list[str](), list[str]()
-
-    def compare(wanted: str, version: str, found: str, place: str = "") -> None:
-        text = f"expected {wanted} {version}, found {found or 'one of no known version'}{place}"
-        match = match_version(version, found)
-        if match is not Match.SAME:
-            (problems if match is Match.OTHER else remarks).append(text)
-
-    for name, version in PACKAGES.items():
-        compare(f"the Python package {name}", version, package(name))
-    for each in jars:
-        try:
-            found, path = jar(each.a_class)
-        except LookupError as problem:
-            problems.append(f"{f'expected {each.name} {each.version}'.rstrip()}, found none: {problem.args[0]}")
-            continue
-        if each.version:
-            compare(each.name, each.version, found, f" in {path}")
-    if problems:
-        raise PlatformError("; ".join([*problems, REMEDY]))
-    return remarks
-
-
-def package_version(name: str) -> str:
-    """Return the version of a Python package; "" where it was not installed but only unpacked."""
-    if name == "pyspark":
-        return pyspark.__version__
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return ""

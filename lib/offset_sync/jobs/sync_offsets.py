@@ -31,8 +31,8 @@ from offset_sync.kafka.requests import NotAuthorizedError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.checked_metadata import checked_metadata
-from offset_sync.state.cluster_ids import learn_names
 from offset_sync.state.groups_by_log import open_members
+from offset_sync.state.known_names import learn_names
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import FencedTables, UnwrittenTables
 from offset_sync.state.moves import Moves

@@ -24,7 +24,7 @@ from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.index_retention import highest_captured
+from offset_sync.state.highest_indexed import highest_captured
 from offset_sync.state.last_known import is_over
 from offset_sync.state.lease import Lease, NoLease, held
 from offset_sync.state.sync_state import SyncState

@@ -1,30 +1,25 @@
-"""What clusters and streams are called: Kafka's ids of the clusters, and names learned before anything else is read.
+"""Kafka's ids of the clusters, for mirrors that name a record's origin by them.
 
-Mirrors may name a record's origin by the cluster's id. The ids are asked for when ``index_records`` starts, and kept
-beside its checkpoints: a cluster that is lost cannot be asked any more, and its records have to be known on the others
-all the same. Nobody guesses an id.
+They are asked for when ``index_records`` starts, and kept beside its checkpoints: a cluster that is lost cannot be
+asked any more, and its records have to be known on the others all the same. Nobody guesses an id.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Protocol
 
 from offset_sync.config import Config
-from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.model.errors import ClusterError, ConfigError
+from offset_sync.model.errors import ClusterError
 from offset_sync.tables.files import Files
 
 logger = logging.getLogger(__name__)
 _DEADLINE_S = 15.0
 _KNOWN_DEADLINE_S = 5.0
 """So long a cluster is waited for of which the id is known from before."""
-_NAMES_DEADLINE_S = 10.0
 
 
 class AskedCluster(Protocol):
@@ -100,49 +95,3 @@ def _kept(config: Config, files: Files) -> dict[str, str]:
         return {}
     is_whole = isinstance(found, dict) and all(isinstance(each, str) for each in found.values())
     return {alias: each for alias, each in found.items() if alias in config.clusters} if is_whole else {}
-
-
-def learn_names(config: Config, admins: Mapping[str, ClusterAdmin]) -> None:
-    """Let ``config.names`` know which names there are; nothing is asked where all names are the same.
-
-    Raises ConfigError where two topics of a cluster are one stream, or nobody can tell which one a topic is: naming
-    both. Of a cluster that does not answer the tables tell, later on, under which names it was indexed.
-    """
-    asked = list(admins.values())
-    if config.names.is_same or not asked:
-        return
-    with ThreadPoolExecutor(len(asked)) as pool:
-        known = dict(zip((admin.alias for admin in asked), pool.map(partial(_known, config), asked), strict=True))
-    if problems := [*config.names.problems(known), *_other_origins(config, known)]:
-        raise ConfigError(problems)
-
-
-def _other_origins(config: Config, known: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield the topics, copied byte for byte, of which ``topics.origin`` says something else than their names."""
-    for alias, topic in ((alias, each) for alias, topics in known.items() for each in topics):
-        stream = config.names.inside(alias, topic)
-        original, named = config.original_of(stream), config.topics.origin_of(config.names.origin_topic(stream) or "")
-        if original is not None and named not in ("", original):
-            text = f"{topic} is produced at {original} by mirror.names, and at {named} by its origin"
-            yield f"clusters.{alias}: {text}; correct one of them"
-
-
-def _known(config: Config, admin: ClusterAdmin) -> list[str]:
-    try:
-        return _matching(config, admin)
-    except ClusterError as problem:
-        logger.info("%s: its topics are called as they were indexed", problem)
-        return []
-
-
-def strays(config: Config, admin: ClusterAdmin) -> list[str]:
-    """Return the names at a cluster that Spark would read by its pattern though they are no included streams."""
-    if config.names.is_same:
-        return []
-    found = _matching(config, admin)
-    return [topic for topic in found if not config.is_topic_included(config.names.inside(admin.alias, topic))]
-
-
-def _matching(config: Config, admin: ClusterAdmin) -> list[str]:
-    is_wanted = re.compile(config.topic_pattern(cluster=admin.alias))
-    return [topic for topic in admin.topic_names(_NAMES_DEADLINE_S) if is_wanted.fullmatch(topic)]

@@ -19,7 +19,7 @@ from offset_sync.state.committed_offsets import NEVER_MS, ClusterOffsets, Commit
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_commits import KEY, last_commits, made_at_ms
-from offset_sync.state.sealed_parts import RowGroups
+from offset_sync.state.row_groups import RowGroups
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
-from offset_sync.config.problems import to_ms
+from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, GroupPartition, State
 from offset_sync.state.cluster_clock import Read, system_now_ms

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 
 from offset_sync.config import Config
-from offset_sync.config.problems import to_ms
+from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
 from offset_sync.state.key_index import KeyRows

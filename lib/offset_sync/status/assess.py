@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from offset_sync.config import Config
-from offset_sync.config.problems import to_ms
+from offset_sync.config.duration import to_ms
 from offset_sync.model.values import ABSENT, ClusterPartition, TopicPartition
 from offset_sync.state.snapshot import Commits, Snapshot
 from offset_sync.state.sync_state import SyncState

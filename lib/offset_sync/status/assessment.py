@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from offset_sync.config.problems import to_ms
+from offset_sync.config.duration import to_ms
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.model.values import ABSENT, GroupPartition, State, Status
 from offset_sync.state.key_index import KeyRows

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.config.problems import to_ms
+from offset_sync.config.duration import to_ms
 from offset_sync.model.text import to_duration, visible
 from offset_sync.model.values import Status
 from offset_sync.status.assessment import DEFAULT_LIMITS, Limits, Trouble, is_well, status_codes, troubles

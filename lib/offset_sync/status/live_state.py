@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from offset_sync.config import Config
-from offset_sync.config.problems import to_ms
+from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, Status, TopicPartition
 from offset_sync.state.cluster_ids import with_known_ids

@@ -1,5 +1,7 @@
 """What one partition's two logs say about a group's commit at the source and its position at the target.
 
+Beside it stands what each log holds and the other lacks, counted from where groups stand, page by page.
+
 MirrorMaker's offsets are measured beside ours. They are shown, and nothing else: no answer, status or write follows.
 """
 

@@ -1,4 +1,4 @@
-"""A finished report, its roll-ups, and the rows of it that are asked for. Tables in, tables out.
+"""A finished report, its roll-ups, its drift, and the rows of it that are asked for. Tables in, tables out.
 
 How bad a row is, worst first:
 
@@ -10,11 +10,9 @@ How bad a row is, worst first:
    the group runs at the target, so it cannot be moved there. *Mirroring*: the sync is done, the mirror is not.
 3. More lost, more duplicates, staler; then by name, so that equal reports are ordered alike.
 
-Convergence: f(t) - g(t), the offsets of a group at the source less those at the target.
-
-While the sync works the two rise together and their difference hardly changes; when it is broken the difference grows
-by all that the group reads. So its change over a window longer than any pause is the signal, not the value, which
-depends on how the logs are filled::
+Drift is f(t) - g(t), the offsets of a group at the source less those at the target. While the sync works the two rise
+together and their difference hardly changes. When it is broken the difference grows by all that the group reads. So its
+change over a window longer than any pause is the signal, not the value, which depends on how the logs are filled::
 
     f - g    |      __/          change over the window   |      /^^^
              |_____/             (10 minutes by default)  |_____/

@@ -22,7 +22,7 @@ from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
-from offset_sync.state.index_retention import highest_indexed
+from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
 from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore

@@ -20,7 +20,7 @@ from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
 from offset_sync.model.values import ClusterPartition, EpochChange, ToldEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.index_retention import highest_indexed
+from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 
 Partition = TopicPartition

@@ -25,7 +25,7 @@ from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.index_retention import highest_indexed
+from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
 

@@ -76,7 +76,7 @@ CLOSED: dict[str, Remedy] = {
     ),
     "our clock may be ahead of the index's": Remedy(
         frozenset({"clocks", "late"}),
-        (("offset_sync.state.cluster_clock.ClockOffset.at_most", lambda _clock, _limit_ms: 0),),
+        (("offset_sync.state.cluster_clock.ClockOffset.at_most", lambda _clock: 0),),
         seed=15,
     ),
     "__consumer_offsets shrinks": Remedy(

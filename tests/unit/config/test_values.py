@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.configurations import parsed, problems
-from offset_sync.config.problems import format_duration, format_size, parse_duration
+from offset_sync.config.duration import format_duration, format_size, parse_duration
 
 
 def read_size(written: object) -> int:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from offset_sync import __version__
-from offset_sync.jobs import process_end as logs
+from offset_sync.jobs import log_format as logs
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.jobs.spark_session import LOG_FORMAT
 

@@ -34,6 +34,7 @@ def words(epoch: int, end: int, of_epoch: int) -> str:
         (3, 150, 2, [EpochEnd(3, 100, 1)], ToldEnd(150, is_certain=False)),
         (3, 150, 1, [UNCLEAN, EpochEnd(3, 0, 2)], ToldEnd(0, is_certain=False)),
         (1, 3, 0, [EpochEnd(1, 0, 0)], ToldEnd(0, is_certain=False)),
+        (5, 120, 5, [EpochEnd(5, 0, 3)], ToldEnd(120)),
         (3, 120, 2, [EpochEnd(1, 0, 0), EpochEnd(3, 120, 1)], ToldEnd(120, is_certain=False)),
     ],
     ids=[
@@ -48,6 +49,7 @@ def words(epoch: int, end: int, of_epoch: int) -> str:
         "epoch 2 may have begun later than at 100",
         "cut in between nobody knows where",
         "all that is known came after a cut to nothing",
+        "it has the epoch, and was cut before",
         "epoch 2 was not seen to begin, and the one before it was, since the cut",
     ],
 )

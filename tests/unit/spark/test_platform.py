@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from offset_sync.jobs.spark_session import JARS, PACKAGES, REMEDY, check
 from offset_sync.kafka.librdkafka import CONFLUENT_KAFKA
 from offset_sync.model.errors import OffsetSyncError, PlatformError
+from offset_sync.spark.platform import JARS, PACKAGES, REMEDY, check
 
 REPO = Path(__file__).resolve().parents[3]
 

@@ -49,6 +49,14 @@ def test_another_machine_counts_after_a_while() -> None:
     assert clock.at_most() == 90_000
 
 
+def test_when_a_window_ends_the_one_before_still_counts() -> None:
+    clock = ClockOffset()
+    clock.observe(10**12 - 100, 10**12)
+    later = 10**12 + WINDOW_MS
+    clock.observe(later - 90_000, later)
+    assert clock.at_most() == 100
+
+
 def test_the_index_compares_its_rows_with_our_clock() -> None:
     tables, now_ms = MemoryTables(), [500_000]
     index = RecordIndex(tables, now_ms=lambda: now_ms[0])  # type: ignore[arg-type]

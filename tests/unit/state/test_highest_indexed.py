@@ -12,7 +12,7 @@ from builders.index_rows import EPOCH, add, begin, edge, life, run
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
 from offset_sync.model.values import ClusterPartition
-from offset_sync.state.index_retention import highest_indexed
+from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.tables.catalog import ARRIVED, LOG_INCARNATIONS, RECORD_FINGERPRINTS, RECORD_RUNS, RECREATED, TRUNCATED
 
 

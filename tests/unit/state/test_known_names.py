@@ -11,7 +11,7 @@ from offset_sync.config import Config
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.topic_metadata import TopicMetadata
 from offset_sync.model.errors import ClusterError, ConfigError
-from offset_sync.state.cluster_ids import learn_names, strays
+from offset_sync.state.known_names import learn_names, strays
 
 ALIASES = ("dc1", "dc2", "dc3")
 

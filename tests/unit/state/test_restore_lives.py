@@ -16,7 +16,7 @@ from fakes.driver import differences, known
 from fakes.reconciler_site import config_of
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, GroupPartition
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.index_retention import highest_captured
+from offset_sync.state.highest_indexed import highest_captured
 from offset_sync.state.restore import follow_commits, restore_commits, restore_missed
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from offset_sync.state import sealed_parts
-from offset_sync.state.sealed_parts import RowGroups, greatest_of_each, same_text
+from offset_sync.state import row_groups
+from offset_sync.state.row_groups import RowGroups, greatest_of_each, same_text
 
 TEXTS, NUMBERS = ["b", "a", "", None, "a b"], [3, 1, None, 2**31 - 1]
 
@@ -34,7 +34,7 @@ def test_rows_with_the_same_values_are_one_group(
     rows: int, limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, limit in zip(("FEW", "_MOST_CODES"), limits, strict=True):
-        monkeypatch.setattr(sealed_parts, name, limit)
+        monkeypatch.setattr(row_groups, name, limit)
     for seed in range(10):
         rng = random.Random(seed)
         found = table(rng, rows)

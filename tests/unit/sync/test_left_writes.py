@@ -184,6 +184,17 @@ def test_what_we_wrote_ends_the_time_of_the_commit_before(apart_ms: int, ours: l
     assert start.ours(later_ms=apart_ms) == ours
 
 
+def test_a_commit_of_the_group_may_be_answered_though_we_have_written_over_it() -> None:
+    start = Start(8)
+    state, now_ms = start.site.state, start.site.clock_ms[0]
+    state.last("X", "Y").columns["outcome"][:] = int(Outcome.FAILED)
+    state.offsets.clusters["X"].columns["actual_is_own"][:] = True
+    state.homes.note_commits("Y", start.rows, np.array([now_ms + 1_000]))
+    start.left = LeftWrites(state, Translator(start.site.config, state), start.site, patience_s=0)
+    start.left.begin()
+    assert start.ours() == [10]
+
+
 @pytest.mark.parametrize("is_read_again", [False, True])
 def test_what_we_wrote_elsewhere_is_answered_by_nobody(is_read_again: bool) -> None:
     """Else a reader that commits the same again and again at its home would be silent there."""

@@ -21,7 +21,7 @@ from offset_sync.kafka.tail_reader import Ends, SeenLogs, TailReader, Tails
 from offset_sync.kafka.topic_metadata import LogEnds
 from offset_sync.model.errors import ClusterError, ConfigError
 from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
-from offset_sync.state.cluster_ids import learn_names
+from offset_sync.state.known_names import learn_names
 
 DEADLINE_S = 10.0
 _CLUSTERS_AT_ONCE = 8

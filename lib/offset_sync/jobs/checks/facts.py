@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from offset_sync.config import Config
-from offset_sync.config.problems import format_duration
+from offset_sync.config.duration import format_duration
 from offset_sync.jobs.checks.asking import Cluster
 from offset_sync.kafka.own_rights import Operations
 from offset_sync.model.errors import ClusterError

@@ -1,0 +1,103 @@
+"""What the jobs say on standard error: text for people, or one JSON object per line for a log store.
+
+The JVM follows the same switch (``conf/log4j2.properties`` reads the environment variable) and writes the same keys,
+those of Spark's own structured logs: ``ts``, ``level``, ``logger``, ``msg`` and, where there is one, ``exception``.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import TextIO
+
+from offset_sync.model.text import escaped
+
+VARIABLE = "OFFSET_SYNC_LOG_FORMAT"
+"""Environment variable that Python and the JVM of driver and executors go by: text, the default, or json."""
+FORMATS = ("text", "json")
+
+_TEXT = "%(asctime)s %(levelname)s %(name)s %(message)s"
+_LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}  # as the JVM says it, so that one query finds both
+logger = logging.getLogger("offset_sync")
+
+
+class TextLines(logging.Formatter):
+    """Formats a record as text; the names of groups and topics in it can neither break lines nor move the cursor."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Return the line without the stack trace, which keeps its lines."""
+        record.message = escaped(record.message)
+        return super().formatMessage(record)
+
+
+class JsonLines(logging.Formatter):
+    """Formats a record as one line of JSON, whatever the message holds; times are UTC."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line; a message that does not fit its arguments is shown as it is, with them."""
+        at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        line: dict[str, object] = {
+            "ts": f"{at}.{int(record.msecs):03d}Z",
+            "level": _LEVELS.get(record.levelname, record.levelname),
+            "logger": record.name,
+            "msg": _message(record),
+        }
+        kind, problem, _ = record.exc_info or (None, None, None)
+        if record.exc_info and kind is not None:
+            stack = self.formatException(record.exc_info)
+            line["exception"] = {"class": kind.__qualname__, "msg": str(problem), "stacktrace": stack}
+        return json.dumps(line)
+
+
+def start_logging(log_format: str, stream: TextIO | None = None) -> None:
+    """Log to *stream*, by default standard error, in *log_format*, and let the JVM that is started later do the same.
+
+    With ``json`` warnings and exceptions that nobody catches are lines of JSON too.
+    """
+    os.environ[VARIABLE] = log_format
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonLines() if log_format == "json" else TextLines(_TEXT))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    if log_format == "json":
+        logging.captureWarnings(True)
+        sys.excepthook = _log_uncaught
+        threading.excepthook = lambda given: _log_uncaught(
+            given.exc_type, given.exc_value or given.exc_type(), given.exc_traceback
+        )
+
+
+def default_format() -> str:
+    """Return the format that the environment asks for; a word that is none counts as text."""
+    wanted = os.environ.get(VARIABLE, "text")
+    return wanted if wanted in FORMATS else "text"
+
+
+def tell(line: str, log_format: str) -> None:
+    """Say *line*, for example why a job failed, on standard error: bare as text, as an error in JSON.
+
+    Line breaks in it are meant; whatever else a terminal would act on is shown as an escape.
+    """
+    if log_format == "json":
+        logger.error("%s", line)
+    else:
+        # In one piece: other threads log meanwhile.
+        print("\n".join(map(escaped, line.split("\n"))) + "\n", end="", file=sys.stderr)
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError, KeyError):
+        return f"{record.msg} {record.args}"
+
+
+def _log_uncaught(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        return
+    logger.critical("ended by an exception that nobody caught", exc_info=(kind, problem, trace))

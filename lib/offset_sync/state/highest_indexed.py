@@ -1,0 +1,144 @@
+"""How far every log is indexed, there or as copies elsewhere, or its commits are written down; by the tables alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, ClusterPartition
+from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.incarnations import lives_of
+from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_FINGERPRINTS, RECORD_RUNS
+from offset_sync.tables.segments import Directory
+from offset_sync.tables.store import TableStore
+from offset_sync.translate.index.incarnations import Incarnation
+
+_RUN_ENDS = (("origin", "origin_start"), ("cluster", "start_offset"))
+"""Of which logs a run has records: of the one where they were produced, too."""
+_PLACE = ["topic", "partition"]
+_COMMIT = ["cluster", "log_partition", "log_offset", "captured_at"]
+Ends = Sequence[tuple[str, str]]
+Lives = Collection[tuple[ClusterPartition, Incarnation]]
+
+
+def highest_indexed(
+    tables: TableStore, are_copied: Callable[[str], object] | None = None
+) -> dict[ClusterPartition, int]:
+    """Return, by log, the first offset above all records of it that are indexed.
+
+    Of a log with several lives only what was indexed in the last one counts. Of topics that *are_copied* byte for byte
+    (None: there are none) only the log itself counts: a copy that was written to tells nothing of its original. Sealed
+    files say it themselves; all rows of others are read, and what is older than a life of its partition.
+    """
+    found = _Highest(lives_of(tables.all_rows(LOG_INCARNATIONS)), are_copied)
+    names = [*_PLACE, "length", "cluster", "start_offset", "read_at"]
+    for rows in tables.batches(RECORD_FINGERPRINTS, names):
+        found.take_in(rows, "read_at", (("cluster", "start_offset"),))
+    segments = tables.segments(RECORD_RUNS)
+    files, schema = segments.newest(), pa.schema([RECORD_RUNS.arrow_schema.field(name) for name in _RUN])
+    for rows in segments.rows(files, schema):
+        found.take_in(rows, "indexed_at", _RUN_ENDS)
+    for each in files.sealed.values():
+        for group in found.take_in_directory(each.directory):
+            found.take_in(segments.read(each.path, group, schema), "indexed_at", _RUN_ENDS)
+    return found.ends
+
+
+_RUN = [*_PLACE, "length", "cluster", "start_offset", "origin", "origin_start", "indexed_at"]
+
+
+class _Highest:
+    """Gathers the highest :attr:`ends` by what is told of *lives*, and of which topics *are_copied*."""
+
+    def __init__(self, lives: Lives, are_copied: Callable[[str], object] | None) -> None:
+        self.ends: dict[ClusterPartition, int] = {}
+        self._lives, self._are_copied = lives, are_copied
+
+    def take_in(self, rows: pa.Table, at: str, ends: Ends) -> None:
+        """Take in *rows*, which were written *at*, and have such *ends*: columns of a cluster and of a start."""
+        for owner, start in ends:
+            is_wanted = pc.greater(rows.column("length"), 0).to_numpy() & ~_is_earlier(rows, owner, at, self._lives)
+            if owner == "origin" and self._are_copied is not None:
+                is_wanted &= _is_told(rows, self._are_copied)
+            end = pc.add(rows.column(start), rows.column("length"))
+            for log, highest in _highest(rows, [owner, *_PLACE], end, is_wanted):
+                self._note(ClusterPartition(*log), highest)
+
+    def take_in_directory(self, said: Directory) -> list[int]:
+        """Take in what a sealed file says of its rows; return the row groups of which it has to be read."""
+        parts, spans = said.parts, said.spans
+        places = {log.topic_partition: life.noticed_ms for log, life in sorted(self._lives, key=_noticed)}
+        until_ms = np.array([places.get(log.topic_partition, ABSENT) for log in said.logs], np.int64)
+        is_read = (parts["oldest_ms"] <= until_ms[parts["log"]]) | (parts["plain"] == 0)
+        for log, reach in zip(parts["log"][~is_read].tolist(), parts["reach"][~is_read].tolist(), strict=True):
+            if reach:
+                self._note(said.logs[log], reach)
+        known = ~is_read[spans["part"]]
+        log_of = parts["log"][spans["part"]]
+        for log, origin, high in zip(
+            *(each[known].tolist() for each in (log_of, spans["origin"], spans["high"])), strict=True
+        ):
+            place, name = said.logs[log], said.origins[origin]
+            if name == place.cluster or self._are_copied is None or not self._are_copied(place.topic):
+                self._note(place._replace(cluster=name), high + 1)
+        groups: list[int] = np.unique(parts["group"][is_read]).tolist()
+        return groups
+
+    def _note(self, log: ClusterPartition, end: int) -> None:
+        if log.cluster:  # else nobody knows whose records they are
+            self.ends[log] = max(end, self.ends.get(log, end))
+
+
+def _noticed(each: tuple[ClusterPartition, Incarnation]) -> int:
+    return each[1].noticed_ms
+
+
+def highest_captured(tables: TableStore, lives: CommitLogLives) -> dict[ClusterPartition, int]:
+    """Return, by log of commits, the first offset above all commits that stand in it; reads the whole table."""
+    lives.refresh()
+    places, found = lives.places(), dict[ClusterPartition, int]()
+    for rows in tables.batches(OFFSET_COMMITS, _COMMIT):
+        end, stands = pc.add(rows.column("log_offset"), 1), places.gone_ms(rows) == ABSENT
+        for (cluster, partition), highest in _highest(rows, _COMMIT[:2], end, stands):
+            log = ClusterPartition(cluster, CONSUMER_OFFSETS, partition)
+            found[log] = max(highest, found.get(log, highest))
+    return found
+
+
+def _is_earlier(
+    rows: pa.Table, owner: str, at: str, lives: Collection[tuple[ClusterPartition, Incarnation]]
+) -> NDArray[np.bool_]:
+    """Return which runs were indexed before their log began its last life; *owner* is the column with its cluster."""
+    found = np.zeros(rows.num_rows, np.bool_)
+    for log, life in lives:
+        is_of_log = pc.and_(pc.equal(rows.column(owner), log.cluster), pc.equal(rows.column("topic"), log.topic))
+        is_of_log = pc.and_(is_of_log, pc.equal(rows.column("partition"), log.partition))
+        indexed_ms = rows.column(at).cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
+        found |= is_of_log.to_numpy() & (indexed_ms <= life.noticed_ms)
+    return found
+
+
+def _is_told(rows: pa.Table, are_copied: Callable[[str], object]) -> NDArray[np.bool_]:
+    """Return which rows may say how far the log of their origin reaches."""
+    cluster, origin, topic = (rows.column(name).cast(pa.string()) for name in ("cluster", "origin", "topic"))
+    copied = [each for each in pc.unique(topic).to_pylist() if are_copied(each)]
+    is_other = pc.invert(pc.is_in(topic, pa.array(copied, pa.string())))
+    told: NDArray[np.bool_] = pc.or_(pc.equal(cluster, origin), is_other).to_numpy()
+    return told
+
+
+def _highest(
+    rows: pa.Table, names: list[str], end: pa.ChunkedArray, is_wanted: NDArray[np.bool_]
+) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """Yield each combination of the columns *names* among those rows that are wanted, with its highest *end*."""
+    wanted = pa.array(np.where(is_wanted, end.to_numpy(), ABSENT))
+    ends = rows.select(names).append_column("end", wanted).group_by(names, use_threads=False)
+    highest = ends.aggregate([("end", "max")]).filter(pc.greater(pc.field("end_max"), ABSENT))
+    columns = (highest.column(name).to_pylist() for name in (*names, "end_max"))
+    for *place, most in zip(*columns, strict=True):
+        yield tuple(place), most

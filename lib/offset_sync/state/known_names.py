@@ -1,0 +1,62 @@
+"""What streams are called at clusters, learned before anything else is asked or read."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from offset_sync.config import Config
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.model.errors import ClusterError, ConfigError
+
+logger = logging.getLogger(__name__)
+_DEADLINE_S = 10.0
+
+
+def learn_names(config: Config, admins: Mapping[str, ClusterAdmin]) -> None:
+    """Let ``config.names`` know which names there are; nothing is asked where all names are the same.
+
+    Raises ConfigError where two topics of a cluster are one stream, or nobody can tell which one a topic is: naming
+    both. Of a cluster that does not answer the tables tell, later on, under which names it was indexed.
+    """
+    asked = list(admins.values())
+    if config.names.is_same or not asked:
+        return
+    with ThreadPoolExecutor(len(asked)) as pool:
+        known = dict(zip((admin.alias for admin in asked), pool.map(partial(_known, config), asked), strict=True))
+    if problems := [*config.names.problems(known), *_other_origins(config, known)]:
+        raise ConfigError(problems)
+
+
+def _other_origins(config: Config, known: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield the topics, copied byte for byte, of which ``topics.origin`` says something else than their names."""
+    for alias, topic in ((alias, each) for alias, topics in known.items() for each in topics):
+        stream = config.names.inside(alias, topic)
+        original, named = config.original_of(stream), config.topics.origin_of(config.names.origin_topic(stream) or "")
+        if original is not None and named not in ("", original):
+            text = f"{topic} is produced at {original} by mirror.names, and at {named} by its origin"
+            yield f"clusters.{alias}: {text}; correct one of them"
+
+
+def _known(config: Config, admin: ClusterAdmin) -> list[str]:
+    try:
+        return _matching(config, admin)
+    except ClusterError as problem:
+        logger.info("%s: its topics are called as they were indexed", problem)
+        return []
+
+
+def strays(config: Config, admin: ClusterAdmin) -> list[str]:
+    """Return the names at a cluster that Spark would read by its pattern though they are no included streams."""
+    if config.names.is_same:
+        return []
+    found = _matching(config, admin)
+    return [topic for topic in found if not config.is_topic_included(config.names.inside(admin.alias, topic))]
+
+
+def _matching(config: Config, admin: ClusterAdmin) -> list[str]:
+    is_wanted = re.compile(config.topic_pattern(cluster=admin.alias))
+    return [topic for topic in admin.topic_names(_DEADLINE_S) if is_wanted.fullmatch(topic)]

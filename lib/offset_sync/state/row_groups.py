@@ -1,0 +1,84 @@
+"""Rows by what some of their columns say: of a few rows without the start of a query engine, of many in one sort."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+_MOST_CODES = 1 << 62
+FEW = 64
+"""So many rows are told apart by a dictionary before Arrow has encoded one column."""
+
+
+class RowGroups(NamedTuple):
+    """*group* is the number of each row's group, shape (rows,); *first* is the first row of each, shape (groups,).
+
+    Rows that have the same in all columns are of one group. Groups are numbered as they come.
+    """
+
+    group: NDArray[np.intp]
+    first: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, columns: Sequence[pa.ChunkedArray]) -> RowGroups:
+        """Return the groups of rows by *columns*, of which there is at least one; null is a value like any other."""
+        if len(columns[0]) <= FEW:
+            return cls._of_few(list(zip(*(column.to_pylist() for column in columns), strict=True)))
+        code, codes = np.zeros(len(columns[0]), np.int64), 1
+        for column in columns:
+            encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+            if codes * max(1, len(encoded.dictionary)) > _MOST_CODES:
+                distinct, code = np.unique(code, return_inverse=True)
+                codes = len(distinct)
+            code = code * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
+            codes *= max(1, len(encoded.dictionary))
+        _, first, group = np.unique(code, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        number = np.empty(len(order), np.intp)
+        number[order] = np.arange(len(order))
+        return cls(number[group], first[order])
+
+    @classmethod
+    def _of_few(cls, keys: list[tuple[Any, ...]]) -> RowGroups:
+        numbers: dict[tuple[Any, ...], int] = {}
+        group = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.intp)
+        first = np.empty(len(numbers), np.intp)
+        first[group[::-1]] = np.arange(len(keys) - 1, -1, -1)
+        return cls(group, first)
+
+    def last(self, at: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Return the *chosen* row of each group that is the last by *at*, of equal ones the last of all; -1: none."""
+        order = np.argsort(at, kind="stable")
+        order = order[chosen[order]]
+        found = np.full(len(self.first), -1, np.intp)
+        found[self.group[order]] = order
+        return found
+
+
+def same_text(text: str, rows: int) -> pa.Array:
+    """Return a column that has *text* in each of so many *rows*."""
+    return pa.array([text] * rows, pa.string()) if rows <= FEW else pa.repeat(text, rows)
+
+
+def greatest_of_each(columns: Sequence[pa.ChunkedArray], values: NDArray[np.int64]) -> dict[tuple[Any, ...], int]:
+    """Return the greatest of *values*, shape (rows,), by what *columns* say in its row, as these come."""
+    if len(values) <= FEW:
+        found: dict[tuple[Any, ...], int] = {}
+        keys = zip(*(column.to_pylist() for column in columns), strict=True)
+        for key, value in zip(keys, values.tolist(), strict=True):
+            found[key] = max(value, found.get(key, value))
+        return found
+    groups = RowGroups.of(columns)
+    greatest = values[groups.first]
+    np.maximum.at(greatest, groups.group, values)
+    return dict(zip(keys_at(columns, groups.first), greatest.tolist(), strict=True))
+
+
+def keys_at(columns: Sequence[pa.ChunkedArray], rows: NDArray[np.intp]) -> list[tuple[Any, ...]]:
+    """Return what *columns* say in these *rows*, a tuple for each."""
+    chosen = pa.array(rows)
+    return list(zip(*(column.take(chosen).to_pylist() for column in columns), strict=True))
