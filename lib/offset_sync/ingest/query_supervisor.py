@@ -181,6 +181,12 @@ class QuerySupervisor:
         """Return whether a query has read its log up to the end once; nothing is unread where nothing is there."""
         return self._queries[name].has_caught_up
 
+    def has_read(self, name: str) -> bool:
+        """Return whether a query has read its log up to the end once, or was to read no further and ended."""
+        query = self._queries[name].query
+        has_ended = query is not None and not query.isActive and query.exception() is None
+        return has_ended or self.has_caught_up(name)
+
     def errors(self) -> dict[str, str]:
         """Return the present error of every query that is not running."""
         return {name: with_full_disk(s.error, self._folders) for name, s in self._queries.items() if s.error}

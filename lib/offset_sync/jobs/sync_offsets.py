@@ -97,7 +97,8 @@ class SyncJob:
         checkpoints = {alias: self._checkpoint(alias) for alias in config.clusters}
         self._last_known = LastKnown(self._tables, config, None if run.is_dry else run.lease)
         self._reading = CommitReading(config, seen, self._admins, checkpoints)
-        left = LeftWrites(self._state, Translator(config, self._state), fetcher)
+        translator = Translator(config, self._state)
+        left = LeftWrites(self._state, translator, fetcher, lambda alias: self._queries.has_read(alias))
         self._left_writes = left if run.lease.may_have_written else None
         self._syncs = dict[str, SyncBatch]()
         self._batches = {alias: self._batch(alias) for alias in config.clusters}

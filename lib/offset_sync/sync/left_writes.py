@@ -22,18 +22,24 @@ Errs to the group's own: the cluster of what was not recognised becomes the home
 
 from __future__ import annotations
 
+import math
 import threading
+import time
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, TopicPartition
+from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import LAST_MOMENTS_MS, CommitRecords
 from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import IS_HELD, OF_OURS
-from offset_sync.state.snapshot import Snapshot, frontiers
+from offset_sync.state.snapshot import MetadataByCluster, Snapshot, frontiers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translation import Pair
 from offset_sync.state.translator import Translator
@@ -42,8 +48,9 @@ from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import GivenOffsets
 
-PATIENCE_S = 3.0
-"""So long the commits of the other clusters are waited for: theirs may come with a micro-batch beside."""
+PATIENCE_S = 20.0
+"""So long, in all, it is waited for the commits of the other clusters, and for what a target says of its logs."""
+_POLL_S = 0.2
 _INDEXED_BEFORE_MS, _INDEXED_AFTER_MS = 1_000, 2_000
 """So much earlier or later than an answer was given was that indexed at whose beginning it stands."""
 
@@ -66,12 +73,21 @@ _NONE = _Commits(np.empty(0, np.intp), _NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS, np
 
 
 class LeftWrites:
-    """Tells them by what *state* knows; *translator* answers, *fetcher* asks the clusters."""
+    """Tells them by what *state* knows; *translator* answers, *fetcher* asks the clusters.
+
+    *is_read* says of which cluster no more commits come that were there at the start.
+    """
 
     def __init__(
-        self, state: SyncState, translator: Translator, fetcher: Fetcher, patience_s: float = PATIENCE_S
+        self,
+        state: SyncState,
+        translator: Translator,
+        fetcher: Fetcher,
+        is_read: Callable[[str], bool],
+        patience_s: float = PATIENCE_S,
     ) -> None:
-        self._state, self._translator, self._fetcher, self._patience_s = state, translator, fetcher, patience_s
+        self._state, self._translator, self._fetcher, self._is_read = state, translator, fetcher, is_read
+        self._patience_s, self._until = patience_s, math.inf
         self._taken_in = {alias: threading.Event() for alias in state.offsets.clusters}
         self._commits = {alias: [_NONE] for alias in state.offsets.clusters}
         self._alive_ms = ABSENT
@@ -109,14 +125,33 @@ class LeftWrites:
         is_ours = np.zeros(len(rows), np.bool_)
         written = _Commits(rows, offset, made_ms, made_ms, is_ours)
         sources = [source for source, other in self._state.last_translations if other == target]
-        for source in sources:
-            self._taken_in[source].wait(self._patience_s)
+        self._until = min(self._until, time.monotonic() + self._patience_s)
+        self._wait(lambda: all(self._taken_in[source].is_set() or self._is_read(source) for source in sources))
         self._state.index.refresh()
         members = self._state.homes.with_members(target)
         is_asked = np.array([self._state.offsets.keys[row].group_id not in members for row in rows.tolist()], np.bool_)
         for source in sources:
             is_ours |= is_asked & self._answers(source, target, written)
         return is_ours
+
+    def _wait(self, is_over: Callable[[], bool]) -> None:
+        while not is_over() and time.monotonic() < self._until:
+            time.sleep(_POLL_S)
+
+    def _said(self, source: str, target: str, partitions: Collection[TopicPartition]) -> MetadataByCluster:
+        """Return what is said of the logs of *partitions*; the source was answered for by its index if it is silent.
+
+        That a log may have been cut since does not count: the driver before answered by what is indexed.
+        """
+        said = self._fetcher.fetch([target, source], partitions)
+        while not _tells_all(said[target], partitions) and time.monotonic() < self._until:
+            time.sleep(_POLL_S)
+            said = self._fetcher.fetch([target, source], partitions)
+        whole = frozenset[TopicPartition]()
+        return {
+            alias: each if isinstance(each, ClusterError) else replace(each, cut=whole, unsettled=whole)
+            for alias, each in said.items()
+        }
 
     def _answers(self, source: str, target: str, written: _Commits) -> NDArray[np.bool_]:
         state, found = self._state, np.zeros(len(written.rows), np.bool_)
@@ -126,7 +161,7 @@ class LeftWrites:
             if not partitions:
                 return found
             known_to, asked_at_ms = frontiers(state.index, [target, source], set(partitions)), state.now_ms()
-        snapshot = Snapshot(self._fetcher.fetch([target, source], partitions), known_to, asked_at_ms)
+        snapshot = Snapshot(self._said(source, target, partitions), known_to, asked_at_ms)
         pair = Pair(state.last(source, target), source, target, snapshot, state.now_ms())
         for partition in partitions:
             keys = state.keys.keys_in(partition)
@@ -223,6 +258,10 @@ class LeftWrites:
         answers = self._translator.answers(asked)
         least = np.where(answers.wanted != ABSENT, np.minimum(answers.offset, answers.wanted), ABSENT)
         return least, answers.wanted
+
+
+def _tells_all(said: ClusterMetadata | ClusterError, partitions: Collection[TopicPartition]) -> bool:
+    return not isinstance(said, ClusterError) and all(said.log_end(each) is not None for each in partitions)
 
 
 def _greatest(rows: KeyRows, values: Int64s, asked: KeyRows) -> Int64s:

@@ -108,7 +108,8 @@ class SyncDriver:
         self.is_ready, self.is_first, self.is_busy = threading.Event(), True, False
         self.waiting: list[tuple[str, Any, int]] = []
         metrics: Any = NoMetrics()
-        left = LeftWrites(self.state, Translator(self.config, self.state), fetcher, patience_s=0)
+        translator = Translator(self.config, self.state)
+        left = LeftWrites(self.state, translator, fetcher, lambda alias: False, patience_s=0)
         self._syncing: set[str] = set()
         self.ingesters, self.batches = {alias: Ingester(self, alias) for alias in self.world.clusters}, {}
         for alias in self.world.clusters:

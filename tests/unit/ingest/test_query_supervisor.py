@@ -214,6 +214,18 @@ def test_a_query_has_caught_up_when_it_has_read_its_log_to_the_end_or_cannot_rea
     assert seen[-1] == (has, has and query.error is None, True)
 
 
+@pytest.mark.parametrize(("error", "has"), [(None, True), ("down", False)])
+def test_a_query_that_was_to_read_no_further_has_read_its_log_when_it_has_ended(
+    group: QuerySupervisor, clock: Clock, error: str | None, has: bool
+) -> None:
+    group.add("dc1", Starts(clock, iter([query := Query(status={**WAITING, "isDataAvailable": True})])))
+    clock.after(1, lambda: seen.append(group.has_read("dc1")))
+    clock.after(2, lambda: query.end(error) if error else query.end())
+    seen: list[bool] = []
+    group.run_once()
+    assert [*seen, group.has_read("dc1")] == [False, has]
+
+
 def test_a_query_that_is_restarted_ends_between_two_batches_and_starts_anew_without_a_pause(
     group: QuerySupervisor, clock: Clock, stop: Stop, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,8 +15,12 @@ import pytest
 from fakes.clusters import MemoryEnds, to_records
 from fakes.next_driver import begin_anew_by_the_tables
 from fakes.reconciler_site import ORDERS, mirrored_site
-from offset_sync.model.values import GroupPartition, Outcome
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import GroupPartition, Outcome, TopicPartition
+from offset_sync.state.checked_metadata import Fetcher
+from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.translator import Translator
+from offset_sync.sync import left_writes
 from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.translate.index.indexing_times import IndexingTimes
 
@@ -32,9 +39,15 @@ class Start:
         site.reconcile()
         begin_anew_by_the_tables(site)
         site.state.homes.silence_ms = silence_ms
-        self.left = LeftWrites(site.state, Translator(site.config, site.state), site, patience_s=0)
-        self.left.begin()
+        self.begin(site)
         self.rows = site.offsets.ids([GroupPartition("g", *ORDERS)])
+
+    def begin(self, fetcher: Fetcher, patience_s: float = 0, is_read: bool = False) -> Start:
+        """Begin with who asks the clusters, so patient where others *is_read* does not say that nothing more comes."""
+        state = self.site.state
+        self.left = LeftWrites(state, Translator(self.site.config, state), fetcher, lambda alias: is_read, patience_s)
+        self.left.begin()
+        return self
 
     def reads(self, *offsets: int, apart_ms: int = 1, is_own: bool = False) -> Start:
         """Read commits that the group has made at X since, or we."""
@@ -100,6 +113,62 @@ def test_what_was_read_again_and_followed_by_a_commit_whose_answer_is_recorded_w
     start.site.position["X"], log = 0, start.site.clusters["X"].log
     log.insert(0, replace(log[0], offset=3, at_ms=log[0].at_ms - 1))
     assert start.reads().ours() == []
+
+
+class Elected(NamedTuple):
+    """Clusters of which all logs got another leader, of whom nobody says yet where they may have been cut."""
+
+    site: Fetcher
+
+    def fetch(
+        self, aliases: Collection[str], partitions: Collection[TopicPartition]
+    ) -> Mapping[str, ClusterMetadata | ClusterError]:
+        said = self.site.fetch(aliases, partitions)
+        return {alias: replace(each, cut={ORDERS}, unsettled={ORDERS}) for alias, each in said.items()}  # type: ignore[type-var]
+
+
+def test_that_a_log_has_another_leader_now_withholds_nothing_of_what_the_driver_before_answered() -> None:
+    start = Start()
+    assert start.begin(Elected(start.site)).reads(8).ours() == [10]
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_a_target_that_is_silent_is_asked_again(is_whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole cluster, or the leader of the log alone."""
+    start, asked = Start(), 0
+
+    def fetch(
+        aliases: Collection[str], partitions: Collection[TopicPartition]
+    ) -> Mapping[str, ClusterMetadata | ClusterError]:
+        nonlocal asked
+        asked += 1
+        said = start.site.fetch(aliases, partitions)
+        if asked > 1:
+            return said
+        silent = ClusterError("Y", "silent") if is_whole else replace(said["Y"], ends={})  # type: ignore[type-var]
+        return {**said, "Y": silent}
+
+    monkeypatch.setattr(left_writes, "_POLL_S", 0.001)
+    fetcher = Mock(fetch=fetch)
+    rows, offset, made_ms = start.rows, np.array([10]), np.array([start.site.clock_ms[0] + 1_000])
+    assert start.begin(fetcher, patience_s=60).reads(8).left.of("Y", rows, offset, made_ms).tolist() == [True]
+    assert asked == 2
+    asked = 0
+    assert start.begin(fetcher).reads(8).left.of("Y", rows, offset, made_ms).tolist() == [False], "no patience is left"
+
+
+def test_the_commits_of_others_are_waited_for_while_more_may_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(left_writes, "_POLL_S", 0.001)
+    start = Start()
+    rows, offset, made_ms = start.rows, np.array([10]), np.array([start.site.clock_ms[0] + 1_000])
+    timer = threading.Timer(0.2, start.begin(start.site, patience_s=60).reads, [8])
+    timer.start()
+    assert start.left.of("Y", rows, offset, made_ms).tolist() == [True]
+    timer.join()
+    idle, began = Start(), time.monotonic()
+    idle.begin(idle.site, patience_s=60, is_read=True)
+    assert idle.left.of("Y", idle.rows, offset, made_ms).tolist() == [False]
+    assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize(("later_ms", "ours"), [(5_000, [3, 11]), (31_000, [3])])
@@ -190,8 +259,7 @@ def test_a_commit_of_the_group_may_be_answered_though_we_have_written_over_it() 
     state.last("X", "Y").columns["outcome"][:] = int(Outcome.FAILED)
     state.offsets.clusters["X"].columns["actual_is_own"][:] = True
     state.homes.note_commits("Y", start.rows, np.array([now_ms + 1_000]))
-    start.left = LeftWrites(state, Translator(start.site.config, state), start.site, patience_s=0)
-    start.left.begin()
+    start.begin(start.site)
     assert start.ours() == [10]
 
 
@@ -203,7 +271,7 @@ def test_what_we_wrote_elsewhere_is_answered_by_nobody(is_read_again: bool) -> N
     site.pass_time(1)
     site.reconcile()
     begin_anew_by_the_tables(site)
-    left = LeftWrites(site.state, Translator(site.config, site.state), site, patience_s=0)
+    left = LeftWrites(site.state, Translator(site.config, site.state), site, lambda alias: False, patience_s=0)
     rows = site.offsets.ids([GroupPartition("g", *ORDERS)])
     if is_read_again:
         records = to_records(site.clusters["X"].log, rows.tolist(), 0)
