@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 
 from offset_sync.config import Config
 from offset_sync.cutover.homes import COLUMNS, DecidedHomes, is_of_member, members_until
@@ -27,7 +28,6 @@ from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.snapshot import Index, frontier
-from offset_sync.status.assessment import Rows
 from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets
 from offset_sync.status.group_homes import clusters_by_group
 from offset_sync.status.job_progress import JobProgress
@@ -349,9 +349,9 @@ class IndexBacklog:
         }
 
 
-def to_statuses(rows: Rows, source: str, target: str) -> Iterable[PartitionStatus]:
+def to_statuses(rows: pa.Table, source: str, target: str) -> Iterable[PartitionStatus]:
     """Yield those rows of a report that are of the move from *source* to *target*."""
-    for row in (dict(zip(rows, values, strict=True)) for values in zip(*rows.values(), strict=True)):
+    for row in rows.to_pylist():
         if (row["source_cluster"], row["target_cluster"]) == (source, target):
             yield PartitionStatus(
                 topic_partition=TopicPartition(row["stream"], row["partition"]),

@@ -77,7 +77,7 @@ def plans_of(status: pa.Table) -> dict[str, GroupPlan]:
     """Plan the move of every group, by the facts of the report and nothing else."""
     rows = status.to_pylist()
     statuses: dict[str, list[Any]] = {}
-    for each in to_statuses({name: status[name].to_pylist() for name in status.column_names}, "X", "Y"):
+    for each in to_statuses(status, "X", "Y"):
         statuses.setdefault(each.group_id, []).append(each)
     return {group_id: plan_of(group_id, rows, statuses[group_id]) for group_id in statuses}
 
