@@ -48,8 +48,8 @@ def has_text(texts: NDArray[np.object_]) -> Bools:
 class Assessment:
     """One row per group partition that *source* owns and *target* gets; every column has shape (rows,).
 
-    Offsets and ends are 0 where their ``has_`` mask is False; ``wanted_offset`` and the costs hold nothing where the
-    row :attr:`is_withheld`. Times are in milliseconds, counts in records. Errs to more unread, pending and lost.
+    Offsets and ends that are not known are ABSENT; ``wanted_offset`` and the costs hold nothing where the row
+    :attr:`is_withheld`. Times are in milliseconds, counts in records. Errs to more unread, pending and lost.
     """
 
     # The newest commit at the source and its translation.
@@ -62,7 +62,6 @@ class Assessment:
     lost: Int64s  # unread, and never seen if it did: skipped, not mirrored, deleted
     # The group's position at the target.
     target_offset: Int64s
-    has_target_offset: Bools
     is_outside: Bools  # the target's log does not reach that offset
     repeats: Int64s  # records from there up to the translation; negative where the position is above it
     skipped: Int64s  # unread records below it
@@ -77,9 +76,7 @@ class Assessment:
     is_unstamped: Bools  # the mirror stamps no headers, so what is mirrored is not known
     # The partition: the same for all its groups.
     source_end: Int64s
-    has_source_end: Bools
     target_end: Int64s
-    has_target_end: Bools
     mirror_lag: Int64s  # all pending records
     pending_since_ms: Int64s  # when the oldest of them was indexed
     mirror_gaps: Int64s  # records of the target that the source will never get
@@ -125,7 +122,7 @@ class Assessment:
     @property
     def holds_translation(self) -> Bools:
         """True where the target holds the translation, or an offset that costs no more."""
-        holds: Bools = self.has_target_offset & (self.repeats <= 0) & (self.skipped == 0) & ~self.is_outside
+        holds: Bools = (self.target_offset != ABSENT) & (self.repeats <= 0) & (self.skipped == 0) & ~self.is_outside
         return holds
 
     @property
@@ -151,7 +148,9 @@ def to_rows(assessment: Assessment, reported_at_ms: int, names: Names) -> pa.Tab
     """Return rows of sync_status; what is not known is null. Keys have streams, of which *names* are known."""
     count, one = len(assessment.keys), assessment
     groups, streams, partitions = zip(*one.keys, strict=True)
-    is_placed, is_source_known, is_target_known = one.has_target_offset, one.has_source_end, one.has_target_end
+    is_placed, is_source_known, is_target_known = (
+        values != ABSENT for values in (one.target_offset, one.source_end, one.target_end)
+    )
     # Where the target's log does not reach, the consumer's own options decide where it goes on.
     # What a commit costs that is not captured yet is not known.
     is_known = ~one.is_withheld & is_placed & ~one.is_outside & ~one.is_uncaptured

@@ -67,7 +67,9 @@ def classify(assessment: Assessment, stalled_after_ms: int) -> Assessment:
     holds = [_is_any(of_status) for of_status in causes.values()]
     codes: NDArray[np.intp] = np.select(holds, list(causes), Status.IN_SYNC)
     reasons = _reasons(codes, causes)
-    is_told = is_of_tables(assessment) & np.isin(codes, (Status.STALLED, Status.BEHIND)) & assessment.has_source_end
+    is_told = (
+        is_of_tables(assessment) & np.isin(codes, (Status.STALLED, Status.BEHIND)) & (assessment.source_end != ABSENT)
+    )
     for row in np.flatnonzero(is_told).tolist():
         reasons[row] += f" ({_OF_TABLES.format(assessment.not_asked[row])})"
     return replace(assessment, status=codes, reason=reasons)
@@ -111,7 +113,7 @@ def _stalled(assessment: Assessment, behind: Causes, after_ms: int) -> Causes:
         _with_value(sync_ms > after_ms, "sync_offsets has not moved for {} s", sync_ms // 1000),
         _with_value(index_ms > after_ms, "index_records has not moved for {} s", index_ms // 1000),
         *(cause.also(is_stale) for cause in behind),
-        _cause(holds & ~assessment.has_source_end, "the source does not answer"),
+        _cause(holds & (assessment.source_end == ABSENT), "the source does not answer"),
         _pending(assessment).also(is_late),
         _arriving(assessment).also(is_late),
     ]
@@ -124,7 +126,7 @@ def _behind(assessment: Assessment) -> Causes:
     held = _held_back(assessment)
     causes: Causes = [
         _uncaptured(assessment),
-        _cause(~assessment.has_target_offset, "nothing committed at the target"),
+        _cause(assessment.target_offset == ABSENT, "nothing committed at the target"),
         _counted(skipped, f"the target is ahead: {{}} unread below it, {by}"),
         _with_value(assessment.is_outside, unreachable, assessment.target_offset),
         _counted(repeats, "the target is {} behind"),

@@ -188,9 +188,8 @@ def measure(
     commits: Commits,
     answers: Translations,
     target_offset: Int64s,
-    has_target_offset: Bools,
 ) -> Assessment:
-    """Assess *commits* of one partition, translated as *answers*, against the positions of their groups at the target.
+    """Assess *commits* of one partition, translated as *answers*, against their groups' offsets at the target.
 
     Errs to more unread, more pending, more not mirrored. The *comparison* is from :func:`readable_from` on.
     """
@@ -198,7 +197,7 @@ def measure(
     left = np.maximum(committed, _log_start(logs))
     source_end, target_end = log_end(logs.source_metadata), log_end(logs.target_metadata)
     beyond_index, missing_beyond_index = _beyond_index(logs, left, source_end)
-    repeats, skipped = cost_at(logs, committed, answers, target_offset, has_target_offset)
+    repeats, skipped = cost_at(logs, committed, answers, target_offset)
     not_mirrored = comparison.not_mirrored.count_from(readable) + missing_beyond_index
     deleted = comparison.deleted.count_from(readable)
     unindexed_source = np.maximum(beyond_index, max(0, source_end - logs.source.frontier))
@@ -211,8 +210,7 @@ def measure(
         duplicates_at_most=np.maximum(answers.duplicates_at_most + repeats, 0),
         lost=answers.lost + skipped + not_mirrored + deleted,
         target_offset=target_offset,
-        has_target_offset=has_target_offset,
-        is_outside=has_target_offset & is_outside(logs.target_metadata, target_offset),
+        is_outside=(target_offset != ABSENT) & is_outside(logs.target_metadata, target_offset),
         repeats=repeats,
         skipped=skipped,
         unread=logs.source.paged.records_from(left, logs.source.frontier) + beyond_index,
@@ -232,9 +230,7 @@ def _of_partition(logs: LogPair, comparison: LogComparison, count: int) -> dict[
         "arriving": (comparison.arriving, np.int64),
         "is_unstamped": (logs.is_unstamped, np.bool_),
         "source_end": (log_end(logs.source_metadata), np.int64),
-        "has_source_end": (has_log_end(logs.source_metadata), np.bool_),
         "target_end": (log_end(logs.target_metadata), np.int64),
-        "has_target_end": (has_log_end(logs.target_metadata), np.bool_),
         "mirror_lag": (comparison.pending.total, np.int64),
         "pending_since_ms": (comparison.pending_since_ms, np.int64),
         "mirror_gaps": (comparison.gaps, np.int64),
@@ -257,14 +253,9 @@ def _log_start(logs: LogPair) -> int:
     return logs.source_metadata.log_start if logs.source_metadata is not None else 0
 
 
-def has_log_end(metadata: PartitionMetadata | None) -> bool:
-    """True where the log end is known: the cluster and the partition's leader answer, and the topic exists."""
-    return metadata is not None and metadata.topic_id is not None
-
-
 def log_end(metadata: PartitionMetadata | None) -> int:
-    """Return the log end, 0 where :func:`has_log_end` is False."""
-    return metadata.log_end if metadata is not None and metadata.topic_id is not None else 0
+    """Return the log end; ABSENT where the cluster or the leader does not answer, or the topic does not exist."""
+    return metadata.log_end if metadata is not None and metadata.topic_id is not None else ABSENT
 
 
 def _beyond_index(logs: LogPair, left: Int64s, source_end: int) -> tuple[Int64s, Int64s]:
@@ -283,15 +274,13 @@ def _beyond_index(logs: LogPair, left: Int64s, source_end: int) -> tuple[Int64s,
     return count, missing
 
 
-def cost_at(
-    logs: LogPair, committed: Int64s, answers: Translations, target_offset: Int64s, has_target_offset: Bools
-) -> tuple[Int64s, Int64s]:
+def cost_at(logs: LogPair, committed: Int64s, answers: Translations, target_offset: Int64s) -> tuple[Int64s, Int64s]:
     """Return what each group repeats and skips at *target_offset*, compared with the translation; 0 without both.
 
     Repeats are negative where what the group would skip was read by it.
     """
     repeats, skipped = np.zeros(len(committed), np.int64), np.zeros(len(committed), np.int64)
-    is_elsewhere = ~IS_WITHHELD[answers.state] & has_target_offset & (answers.wanted != target_offset)
+    is_elsewhere = ~IS_WITHHELD[answers.state] & (target_offset != ABSENT) & (answers.wanted != target_offset)
     rows = np.flatnonzero(is_elsewhere)
     if len(rows):
         position, wanted = target_offset[rows], answers.wanted[rows]
@@ -335,9 +324,8 @@ def with_checkpoints(assessment: Assessment, logs: LogPair, answers: Translation
     be read counts as unread.
     """
     is_said = offset != ABSENT
-    position = np.where(is_said, offset, 0)
-    repeats, lost = cost_at(logs, assessment.source_offset, answers, position, is_said)
-    is_known = is_said & ~IS_WITHHELD[answers.state] & ~is_outside(logs.target_metadata, position)
+    repeats, lost = cost_at(logs, assessment.source_offset, answers, offset)
+    is_known = is_said & ~IS_WITHHELD[answers.state] & ~is_outside(logs.target_metadata, offset)
     return replace(
         assessment,
         mirror_maker_offset=offset,
