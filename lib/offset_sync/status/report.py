@@ -101,7 +101,7 @@ def rank_statuses(status: pa.Table) -> pa.Table:
         )
     ranked = status.append_column("rank", rank).append_column("skipped", pa.array(skipped(status)))
     ranked = ranked.append_column("is_skipping", pc.greater(ranked["skipped"], 0))
-    return _worst_first(ranked, (*GROUP, "topic", "partition"))
+    return _worst_first(ranked, _PARTITION)
 
 
 def roll_up(status: pa.Table, by: Sequence[str]) -> pa.Table:
@@ -113,26 +113,20 @@ def roll_up(status: pa.Table, by: Sequence[str]) -> pa.Table:
     :class:`Verdict` of its rows.
     """
     ranked = _with_counts(rank_statuses(status), by)
-    sums = [*STATUS_WORDS, "unknown", *SUMS, *PER_LOG]
-    worst = pc.ScalarAggregateOptions(skip_nulls=False, min_count=0)
-    found = ranked.group_by(list(by), use_threads=False).aggregate(
-        [
-            ("rank", "min"),
-            ("verdict", "min"),
-            ("reason", "first", worst),
-            ("rank", "count"),
-            *((name, "count_distinct") for name in ("topic", "group_id") if name not in by),
-            *((name, "sum") for name in sums),
-            *((name, "max") for name in ("is_skipping", "staleness_ms", "mirror_lag_ms")),
-        ]
-    )
-    names = {"rank_min": "rank", "verdict_min": "verdict", "rank_count": "partitions", "reason_first": "reason"} | {
-        f"{name}_{how}": name
-        for how, columns in (("sum", sums), ("max", ("is_skipping", "staleness_ms", "mirror_lag_ms")))
-        for name in columns
+    counted = {"topic": "topics", "group_id": "groups"}
+    sums, greatest = (*STATUS_WORDS, "unknown", *SUMS, *PER_LOG), ("is_skipping", "staleness_ms", "mirror_lag_ms")
+    worst, or_zero = (pc.ScalarAggregateOptions(skip_nulls=skips, min_count=0) for skips in (False, True))
+    columns = {
+        "rank": ("rank", "min"),
+        "verdict": ("verdict", "min"),
+        "reason": ("reason", "first", worst),
+        "partitions": ("rank", "count"),
+        **{counts: (name, "count_distinct") for name, counts in counted.items() if name not in by},
+        **{name: (name, "sum", or_zero) for name in sums},
+        **{name: (name, "max") for name in greatest},
     }
-    names |= {"topic_count_distinct": "topics", "group_id_count_distinct": "groups"}
-    found = found.rename_columns([names.get(name, name) for name in found.column_names])
+    found = ranked.group_by(list(by), use_threads=False).aggregate([*columns.values()])
+    found = found.rename_columns([*by, *columns])
     words = pa.array(STATUS_WORDS).take(found["rank"].combine_chunks())
     moves = pa.array([_MOVES[Verdict(each)] for each in found["verdict"].to_pylist()], pa.string())
     found = found.append_column("status", words).append_column("move", moves)
@@ -153,8 +147,7 @@ def newest_drift(drift: pa.Table) -> pa.Table:
 def with_drift(rolled: pa.Table, drift: pa.Table) -> list[Row]:
     """Return the rows of *rolled*, by GROUP or PAIR, each with its newest row of sync_drift as ``drift``, or None."""
     newest = {tuple(row[name] for name in GROUP): row for row in newest_drift(drift).to_pylist()}
-    keys = ((row["source_cluster"], row["target_cluster"], row.get("group_id")) for row in rolled.to_pylist())
-    return [row | {"drift": newest.get(key)} for row, key in zip(rolled.to_pylist(), keys, strict=True)]
+    return [row | {"drift": newest.get(tuple(row.get(name) for name in GROUP))} for row in rolled.to_pylist()]
 
 
 def mirror_maker_rows(status: pa.Table) -> list[Row]:
@@ -206,20 +199,15 @@ def mirror_maker_doubts(status: pa.Table) -> list[str]:
 
 
 def _with_counts(ranked: pa.Table, by: Sequence[str]) -> pa.Table:
-    rank = ranked["rank"].to_numpy()
-    for status in Status:
-        ranked = ranked.append_column(status.word, pa.array((rank == status).astype(np.int64)))
-    ranked = ranked.append_column("verdict", pa.array(verdicts(ranked)))
-    ranked = ranked.append_column("unknown", pc.cast(pc.is_null(ranked["duplicates"]), pa.int64()))
-    ranked = ranked.set_column(ranked.schema.get_field_index("reason"), "reason", _reasons(ranked))
-    for name in SUMS:
-        column = ranked.schema.get_field_index(name)
-        ranked = ranked.set_column(column, name, pc.fill_null(ranked[name], 0))
-    is_first = _is_first(ranked, (*PAIR, *(name for name in by if name not in PAIR), "topic", "partition"))
-    for name in PER_LOG:
-        once = pc.if_else(is_first, pc.fill_null(ranked[name], 0), 0)
-        ranked = ranked.set_column(ranked.schema.get_field_index(name), name, once)
-    return ranked
+    rank, keys = ranked["rank"].to_numpy(), (*PAIR, *(name for name in by if name not in PAIR), "topic", "partition")
+    is_first = _is_first(ranked, keys)
+    columns = dict(zip(ranked.column_names, ranked.columns, strict=True))
+    columns |= {status.word: pa.array((rank == status).astype(np.int64)) for status in Status}
+    columns |= {name: pc.if_else(is_first, ranked[name], 0) for name in PER_LOG}
+    columns["verdict"] = pa.array(verdicts(ranked))
+    columns["unknown"] = pc.cast(pc.is_null(ranked["duplicates"]), pa.int64())
+    columns["reason"] = _reasons(ranked)
+    return pa.table(columns)
 
 
 def _reasons(rows: pa.Table) -> pa.ChunkedArray:
