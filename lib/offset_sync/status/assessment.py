@@ -30,6 +30,10 @@ Bools = NDArray[np.bool_]
 Codes = NDArray[np.intp]
 STATUS_WORDS = tuple(status.word for status in Status)
 """The words of the column ``status``, worst first."""
+STALLED_AFTER = timedelta(minutes=1)
+"""How long a commit's translation may be missing at the target (``staleness_ms``): ``status.stalled_after``."""
+MIRROR_LATE_AFTER = timedelta(minutes=5)
+"""How old a record may become that a group has not read and the target does not have yet."""
 _NEVER = 2**62
 _MS = pa.timestamp("ms", "UTC")
 
@@ -209,19 +213,6 @@ class Trouble(IntEnum):
     NONE = 5
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How long a delay may last before it counts as unhealthy."""
-
-    behind: timedelta = timedelta(minutes=1)
-    """How long a commit's translation may be missing at the target (``staleness_ms``)."""
-    mirror: timedelta = timedelta(minutes=5)
-    """How old a record may become that a group has not read and the target does not have yet."""
-
-
-DEFAULT_LIMITS = Limits()
-
-
 def skipped(rows: pa.Table) -> Int64s:
     """Return the unread records that the target holds, below the group's offset there: lost, less what may yet come."""
     found: Int64s = np.maximum(_filled(rows, "lost") - _filled(rows, "not_mirrored"), 0)
@@ -251,15 +242,15 @@ def verdicts(rows: pa.Table) -> NDArray[np.intp]:
     return found
 
 
-def troubles(rows: pa.Table, limits: Limits = DEFAULT_LIMITS) -> NDArray[np.intp]:
+def troubles(rows: pa.Table, stalled_after: timedelta = STALLED_AFTER) -> NDArray[np.intp]:
     """Return the :class:`Trouble` of each row of sync_status. Errs to trouble: what is null and needed is too much."""
     status = status_codes(rows)
     holds = [
         skipped(rows) > 0,
         status == Status.WITHHELD,
         status == Status.STALLED,
-        (status == Status.BEHIND) & (_filled(rows, "staleness_ms", _NEVER) > to_ms(limits.behind)),
-        (_filled(rows, "not_mirrored") > 0) & (_filled(rows, "mirror_lag_ms", _NEVER) > to_ms(limits.mirror)),
+        (status == Status.BEHIND) & (_filled(rows, "staleness_ms", _NEVER) > to_ms(stalled_after)),
+        (_filled(rows, "not_mirrored") > 0) & (_filled(rows, "mirror_lag_ms", _NEVER) > to_ms(MIRROR_LATE_AFTER)),
     ]
     found: NDArray[np.intp] = np.select(holds, list(Trouble)[:-1], Trouble.NONE).astype(np.intp)
     return found
