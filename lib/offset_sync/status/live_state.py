@@ -71,7 +71,7 @@ class LiveState:
         self._progress = CheckpointProgress(self.tables.files, config, self.clusters, jobs)
         # Not once: index_records may learn the clusters' ids later, and others when it begins anew.
         known = partial(with_known_ids, config, self.tables.files)
-        comparer = RecordComparer(config, self.clusters, renewed=known)
+        comparer = RecordComparer(known, self.clusters)
         catch_up = IndexCatchUp(self.state, is_indexing=partial(jobs.is_running, "index_records"))
         self._reporter = StatusReporter(config, self.state, self.clusters, catch_up, comparer)
         self._moves = Moves(self.tables)
@@ -219,10 +219,9 @@ class StatusReporter:
         """Compare the next records of the rows that would be in sync; where they differ the row is not."""
         pairs = {}
         for row in np.flatnonzero(needs_comparison(assessment)).tolist():
-            _, topic, partition = assessment.keys[row]
-            source_offset, target_offset = int(assessment.source_offset[row]), int(assessment.target_offset[row])
-            topic_partition = TopicPartition(topic, partition)
-            pairs[row] = RecordPair(assessment.source, assessment.target, topic_partition, source_offset, target_offset)
+            offsets = int(assessment.source_offset[row]), int(assessment.target_offset[row])
+            place = assessment.keys[row].topic_partition
+            pairs[row] = RecordPair(assessment.source, assessment.target, place, *offsets)
         if not pairs:
             return assessment
         differences = self._comparer.compare(list(dict.fromkeys(pairs.values())))

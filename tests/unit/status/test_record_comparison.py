@@ -46,7 +46,7 @@ def comparer(reader: Reader, budget_s: float = 100.0, **mirror: str) -> RecordCo
     kafka = {"kafka": {"bootstrap.servers": "x:1"}}
     clusters = {"X": kafka, "Y": kafka, "Z": {"origin": "origin-Z", **kafka}}
     config = parse_config({"clusters": clusters, "mirror": mirror, "topics": {"include": [".*"]}}, {})
-    return RecordComparer(config, reader, budget_s, Clock(lambda: reader.seconds))
+    return RecordComparer(lambda: config, reader, budget_s, Clock(lambda: reader.seconds))
 
 
 def compared(here: RecordContent | None, there: RecordContent | None, **mirror: str) -> str | None:
@@ -135,7 +135,7 @@ def test_copies_byte_for_byte_are_the_same_at_the_same_offset_whatever_their_hea
         (replace(copy, value=b"other"), "the next record has another value on each side"),
     ):
         reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): there})
-        assert RecordComparer(config, reader).compare([PAIR])[PAIR] == said
+        assert RecordComparer(lambda: config, reader).compare([PAIR])[PAIR] == said
 
 
 def of_redpanda(origin: bytes, offset: int) -> Headers:
@@ -148,7 +148,7 @@ def compared_by_ids(there: Headers, ids: dict[str, str]) -> str | None:
     mirror, topics = {"preset": "redpanda-migrator"}, {"include": [".*"]}
     config = parse_config({"clusters": {"X": kafka, "Y": kafka}, "mirror": mirror, "topics": topics}, {})
     reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): replace(THERE, headers=there)})
-    return RecordComparer(config.with_origins(ids), reader).compare([PAIR])[PAIR]
+    return RecordComparer(lambda: config.with_origins(ids), reader).compare([PAIR])[PAIR]
 
 
 def test_a_cluster_is_known_by_its_id_where_the_mirror_has_that() -> None:
@@ -166,7 +166,7 @@ def test_ids_that_become_known_later_count_from_then_on() -> None:
     unknown = parse_config({"clusters": {"X": kafka, "Y": kafka}, "mirror": mirror, "topics": {"include": [".*"]}}, {})
     known = [unknown, unknown.with_origins({"X": "id-X", "Y": "id-Y"})]
     reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): replace(THERE, headers=of_redpanda(b"id-X", 4))})
-    comparing = RecordComparer(unknown, reader, renewed=lambda: known.pop(0))
+    comparing = RecordComparer(lambda: known.pop(0), reader)
     assert [comparing.compare([PAIR])[PAIR] for _ in range(2)] == ["the next record's headers cannot be read", None]
 
 
@@ -179,7 +179,7 @@ def test_a_place_header_has_the_name_at_the_origin_and_means_nothing_there() -> 
         stamp: Headers = (("IDC", b"X"), ("Offset", b"4"), ("Place", place))
         here, there = replace(HERE, headers=stamp), replace(THERE, headers=stamp)
         reader = Reader({("X", pair.topic_partition): here, ("Y", pair.topic_partition): there})
-        assert RecordComparer(config, reader).compare([pair])[pair] == said
+        assert RecordComparer(lambda: config, reader).compare([pair])[pair] == said
 
 
 @pytest.mark.parametrize(("here", "there", "where"), [(None, THERE, "X"), (HERE, None, "Y"), (None, None, "X")])
@@ -217,7 +217,7 @@ def compared_by_contents(there: RecordContent, keeps: Sequence[str] = ("timestam
     config = parse_config({"clusters": clusters, "mirror": mirror, "topics": {"include": [".*"]}}, {})
     reader = Reader({("X", X_ORDERS): HERE, ("Y", X_ORDERS): there})
     pair = replace(PAIR, topic_partition=X_ORDERS)
-    return RecordComparer(config, reader).compare([pair])[pair]
+    return RecordComparer(lambda: config, reader).compare([pair])[pair]
 
 
 def test_what_has_the_same_contents_is_the_same_though_nothing_says_where_it_was_produced() -> None:
