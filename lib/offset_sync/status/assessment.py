@@ -8,7 +8,7 @@ Rows of sync_status in, codes out. What is decided of a group is the least verdi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import IntEnum
 from typing import Any
@@ -35,12 +35,9 @@ STALLED_AFTER = timedelta(minutes=1)
 MIRROR_LATE_AFTER = timedelta(minutes=5)
 """How old a record may become that a group has not read and the target does not have yet."""
 _NEVER = 2**62
+_LATER: Any = ()
+"""A column that is filled in once the partitions of a pair are joined."""
 _MS = pa.timestamp("ms", "UTC")
-
-
-def _empty() -> Any:
-    """Return a column that is filled in once the partitions of a pair are joined."""
-    return np.empty(0)
 
 
 def has_text(texts: NDArray[np.object_]) -> Bools:
@@ -87,35 +84,35 @@ class Assessment:
     mirror_lag_by_origin: NDArray[np.object_]
     origin_share: NDArray[np.object_]
     # What MirrorMaker makes of the source's commit, if anything: it is shown, and nothing follows from it.
-    mirror_maker_offset: Int64s = field(default_factory=_empty)  # ABSENT: it has said nothing of the partition
-    mirror_maker_behind: Int64s = field(default_factory=_empty)  # repeated there beside what the translation costs
-    mirror_maker_lost: Int64s = field(default_factory=_empty)  # unread below it; ABSENT as before: not known
-    mirror_maker_doubt: NDArray[np.object_] = field(default_factory=_empty)  # where its group sync writes
+    mirror_maker_offset: Int64s = _LATER  # ABSENT: it has said nothing of the partition
+    mirror_maker_behind: Int64s = _LATER  # repeated there beside what the translation costs
+    mirror_maker_lost: Int64s = _LATER  # unread below it; ABSENT as before: not known
+    mirror_maker_doubt: NDArray[np.object_] = _LATER  # where its group sync writes
     # Filled in once the partitions of the pair are joined.
     source: str = ""
     target: str = ""
     keys: Sequence[GroupPartition] = ()
-    committed_at_ms: Int64s = field(default_factory=_empty)
+    committed_at_ms: Int64s = _LATER
     # What clusters and jobs say at the moment of the report.
-    is_activity_known: Bools = field(default_factory=_empty)
-    is_target_active: Bools = field(default_factory=_empty)  # the group has members at the target
-    held_at_source: Int64s = field(default_factory=_empty)  # by its coordinator; ABSENT: nothing, or not known
-    has_moved_on: Bools = field(default_factory=_empty)  # the source holds another offset than source_offset
-    is_uncaptured: Bools = field(default_factory=_empty)  # and sync_offsets may not have read that commit
-    not_asked: NDArray[np.object_] = field(default_factory=_empty)  # which coordinator did not answer; None: both did
-    contest: NDArray[np.object_] = field(default_factory=_empty)  # where it is committed at once; None: it has a home
-    uncommitted: NDArray[np.object_] = field(default_factory=_empty)  # partitions of its topic that the group never did
-    elsewhere: NDArray[np.object_] = field(default_factory=_empty)  # third clusters with newest commits of the group
-    unread_commits: Int64s = field(default_factory=_empty)  # of __consumer_offsets, that may concern the group
-    are_commits_known: Bools = field(default_factory=_empty)  # all clusters that matter could be asked for them
-    held_back: NDArray[np.object_] = field(default_factory=_empty)  # by which open transaction; None: by none
-    staleness_ms: Int64s = field(default_factory=_empty)  # for how long the target has lacked the translation
-    mirror_lag_ms: Int64s = field(default_factory=_empty)  # age of the oldest pending record
-    sync_silent_ms: Int64s = field(default_factory=_empty)  # for how long sync_offsets has stood still, with work
-    index_silent_ms: Int64s = field(default_factory=_empty)  # for how long index_records has
+    is_activity_known: Bools = _LATER
+    is_target_active: Bools = _LATER  # the group has members at the target
+    held_at_source: Int64s = _LATER  # by its coordinator; ABSENT: nothing, or not known
+    has_moved_on: Bools = _LATER  # the source holds another offset than source_offset
+    is_uncaptured: Bools = _LATER  # and sync_offsets may not have read that commit
+    not_asked: NDArray[np.object_] = _LATER  # which coordinator did not answer; None: both did
+    contest: NDArray[np.object_] = _LATER  # where it is committed at once; None: it has a home
+    uncommitted: NDArray[np.object_] = _LATER  # partitions of its topic that the group never did
+    elsewhere: NDArray[np.object_] = _LATER  # third clusters with newest commits of the group
+    unread_commits: Int64s = _LATER  # of __consumer_offsets, that may concern the group
+    are_commits_known: Bools = _LATER  # all clusters that matter could be asked for them
+    held_back: NDArray[np.object_] = _LATER  # by which open transaction; None: by none
+    staleness_ms: Int64s = _LATER  # for how long the target has lacked the translation
+    mirror_lag_ms: Int64s = _LATER  # age of the oldest pending record
+    sync_silent_ms: Int64s = _LATER  # for how long sync_offsets has stood still, with work
+    index_silent_ms: Int64s = _LATER  # for how long index_records has
     # The verdict.
-    status: Codes = field(default_factory=_empty)
-    reason: NDArray[np.object_] = field(default_factory=_empty)  # None where the row is in sync
+    status: Codes = _LATER
+    reason: NDArray[np.object_] = _LATER  # None where the row is in sync
 
     @property
     def is_withheld(self) -> Bools:
@@ -142,8 +139,7 @@ class Assessment:
     @classmethod
     def joined(cls, parts: Sequence[Assessment]) -> Assessment:
         """Return the rows of all *parts*, of which there is at least one, in order."""
-        values = {each.name: getattr(parts[0], each.name) for each in fields(cls)}
-        filled = [name for name, value in values.items() if isinstance(value, np.ndarray) and len(value)]
+        filled = [name for name, value in vars(parts[0]).items() if isinstance(value, np.ndarray)]
         joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in filled}
         return replace(parts[0], **joined)
 

@@ -125,7 +125,8 @@ def _behind(assessment: Assessment) -> Causes:
     unreachable = f"the target's log does not reach offset {{}}, {by} or expired"
     held = _held_back(assessment)
     causes: Causes = [
-        _uncaptured(assessment),
+        # What is reported on is not the group's position any more: sync_offsets has not read its newest commit.
+        _of_source(assessment, assessment.is_uncaptured, "{}, {} is captured: is sync_offsets running?"),
         _cause(assessment.target_offset == ABSENT, "nothing committed at the target"),
         _counted(skipped, f"the target is ahead: {{}} unread below it, {by}"),
         _with_value(assessment.is_outside, unreachable, assessment.target_offset),
@@ -147,7 +148,8 @@ def _mirroring(assessment: Assessment) -> Causes:
         _counted(assessment.unread_commits, "{} of __consumer_offsets not read yet"),
         _cause(~assessment.are_commits_known, "whether all commits are read cannot be told"),
         _with_value(is_of_tables(assessment), _OF_TABLES, assessment.not_asked),
-        _moved_on(assessment),
+        # The group has committed since it was asked about: the report is of the moment before.
+        _of_source(assessment, assessment.has_moved_on, "{}, {} is reported on"),
         _cause(assessment.is_unstamped, unstamped),
         _cause(one_sided & (assessment.unread == 0), "records on their way to the source"),
         _cause(one_sided, "no record to compare at the target"),
@@ -156,16 +158,6 @@ def _mirroring(assessment: Assessment) -> Causes:
 
 def _held_back(assessment: Assessment) -> _Cause:
     return _with_value(has_text(assessment.held_back), "{}", assessment.held_back)
-
-
-def _uncaptured(assessment: Assessment) -> _Cause:
-    """A commit that sync_offsets has not read: what is reported on is not the group's position any more."""
-    return _of_source(assessment, assessment.is_uncaptured, "{}, {} is captured: is sync_offsets running?")
-
-
-def _moved_on(assessment: Assessment) -> _Cause:
-    """A group that has committed since it was asked about: the report is of the moment before."""
-    return _of_source(assessment, assessment.has_moved_on, "{}, {} is reported on")
 
 
 def _of_source(assessment: Assessment, holds: Bools, text: str) -> _Cause:

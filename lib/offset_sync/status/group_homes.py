@@ -147,9 +147,7 @@ def with_uncommitted(
         committed |= _captured(state, pair, group_id, topic, count)
         if left := [number for number in range(count) if number not in committed]:
             texts[group_id, topic] = to_ranges(left)
-    column = np.full(len(assessment.keys), None, np.object_)
-    for row, (group_id, topic, _) in enumerate(assessment.keys):
-        column[row] = texts.get((group_id, topic))
+    column = np.array([texts.get((group_id, topic)) for group_id, topic, _ in assessment.keys], np.object_)
     return replace(assessment, uncommitted=column)
 
 

@@ -226,18 +226,18 @@ def measure(
 
 def _of_partition(logs: LogPair, comparison: LogComparison, count: int) -> dict[str, Any]:
     """Return the columns that are the same for all *count* groups of the partition."""
-    values = {
-        "arriving": (comparison.arriving, np.int64),
-        "is_unstamped": (logs.is_unstamped, np.bool_),
-        "source_end": (log_end(logs.source_metadata), np.int64),
-        "target_end": (log_end(logs.target_metadata), np.int64),
-        "mirror_lag": (comparison.pending.total, np.int64),
-        "pending_since_ms": (comparison.pending_since_ms, np.int64),
-        "mirror_gaps": (comparison.gaps, np.int64),
-        "mirror_lag_by_origin": (comparison.lag_by_origin, np.object_),
-        "origin_share": (comparison.origin_share, np.object_),
+    values: dict[str, Any] = {
+        "arriving": comparison.arriving,
+        "is_unstamped": logs.is_unstamped,
+        "source_end": log_end(logs.source_metadata),
+        "target_end": log_end(logs.target_metadata),
+        "mirror_lag": comparison.pending.total,
+        "pending_since_ms": comparison.pending_since_ms,
+        "mirror_gaps": comparison.gaps,
+        "mirror_lag_by_origin": comparison.lag_by_origin,
+        "origin_share": comparison.origin_share,
     }
-    return {name: np.full(count, value, dtype) for name, (value, dtype) in values.items()}
+    return {name: np.full(count, each, object if isinstance(each, str) else None) for name, each in values.items()}
 
 
 def readable_from(logs: LogPair, committed: Int64s) -> Int64s:
@@ -310,11 +310,8 @@ def is_outside(metadata: PartitionMetadata | None, offset: Int64s) -> Bools:
 
 def checkpoint_offsets(said: MirrorCheckpoints | None, source: str, keys: Sequence[GroupPartition]) -> Int64s:
     """Return where MirrorMaker would have the groups of *source*, ABSENT where it has not said; shape (keys,)."""
-    found = np.full(len(keys), ABSENT, np.int64)
-    if said is not None and said.is_there:
-        newest = (said.newest(source, key) for key in keys)
-        found[:] = [ABSENT if each is None else each.offset for each in newest]
-    return found
+    newest = (said.newest(source, key) if said is not None and said.is_there else None for key in keys)
+    return np.array([ABSENT if each is None else each.offset for each in newest], np.int64)
 
 
 def with_checkpoints(assessment: Assessment, logs: LogPair, answers: Translations, offset: Int64s) -> Assessment:

@@ -127,8 +127,5 @@ class PresentFacts:
 
 def _elsewhere(assessment: Assessment, homes: Mapping[str, Collection[str]]) -> NDArray[np.object_]:
     pair = (assessment.source, assessment.target)
-    others = {group_id: ", ".join(each for each in homes.get(group_id, ()) if each not in pair) for group_id in homes}
-    found = np.full(len(assessment.keys), None, np.object_)
-    for row, (group_id, _, _) in enumerate(assessment.keys):
-        found[row] = others.get(group_id) or None
-    return found
+    others = {group_id: ", ".join(each for each in aliases if each not in pair) for group_id, aliases in homes.items()}
+    return np.array([others.get(group_id) or None for group_id, _, _ in assessment.keys], np.object_)
