@@ -233,25 +233,14 @@ class LiveClusters:
         keys = self._state.offsets.keys
         return [committed for each in self._reconciliations for committed in _to_committed(each, keys)]
 
-    def commit_starts(self, groups: Mapping[str, Mapping[str, Sequence[int]]]) -> list[Committed]:
-        """Commit, at the target, where its logs start, of partitions by stream that have no offset of a group there."""
-        places = {TopicPartition(topic, n) for by in groups.values() for topic, numbers in by.items() for n in numbers}
-        said = self._live.clusters.fetch([self._target], places)[self._target]
+    def commit_starts(self, keys: Collection[GroupPartition]) -> list[Committed]:
+        """Commit, at the target, where its logs start, for *keys* that have no offset there."""
+        said = self._live.clusters.fetch([self._target], {key.topic_partition for key in keys})[self._target]
         ends = {} if isinstance(said, ClusterError) else said.ends
         writes = [
-            OffsetWrite(
-                group_id=group_id,
-                topic=topic,
-                partition=number,
-                offset=start.log_start,
-                leader_epoch=start.leader_epoch,
-                rule=Rule.SET,
-                expected_offset=None,
-            )
-            for group_id, by in groups.items()
-            for topic, numbers in by.items()
-            for number in numbers
-            if (start := ends.get(TopicPartition(topic, number))) is not None
+            OffsetWrite(*key, start.log_start, start.leader_epoch, Rule.SET, expected_offset=None)
+            for key in keys
+            if (start := ends.get(key.topic_partition)) is not None
         ]
         return [
             Committed(
@@ -365,10 +354,9 @@ def to_statuses(rows: pa.Table, source: str, target: str) -> Iterable[PartitionS
 def _to_committed(reconciliation: Reconciliation, keys: Sequence[GroupPartition]) -> Iterable[Committed]:
     commits, answers = reconciliation.translated.commits, reconciliation.translated.answers
     for row, key in enumerate(commits.key.tolist()):
-        group_id, topic, partition = keys[key]
         yield Committed(
-            group_id=group_id,
-            topic_partition=TopicPartition(topic, partition),
+            group_id=keys[key].group_id,
+            topic_partition=keys[key].topic_partition,
             source_offset=int(commits.offset[row]),
             target_offset=None if IS_WITHHELD[answers.state[row]] else int(answers.wanted[row]),
             duplicates=int(answers.duplicates[row]),
