@@ -90,10 +90,6 @@ def test_drift_that_has_not_converged_is_not_healthy() -> None:
     assert find_problems(report(), drift_with(group_id="b", is_converged=None))
 
 
-def test_offsets_of_what_is_in_sync_may_drift_apart() -> None:
-    assert not find_problems(report(), drift_with(group_id=None, is_converged=False, windowed_change=12345))
-
-
 def test_what_is_behind_for_a_moment_is_said_and_is_no_problem() -> None:
     behind = report(status="Behind", staleness_ms=5_000, reason="nothing committed at the target")
     assert find_notes(behind) == [
