@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
@@ -21,10 +20,9 @@ from offset_sync.status.cluster_queries import HeldOffsets
 
 GroupTopic: TypeAlias = "tuple[str, str]"
 """A group, and the stream of a topic that it commits."""
-NO_SOURCES: Mapping[int, str] = MappingProxyType({})
 
 
-def rows_by_home(state: SyncState, keys: KeyRows, sources: Mapping[int, str] = NO_SOURCES) -> dict[str, KeyRows]:
+def rows_by_home(state: SyncState, keys: KeyRows, sources: Mapping[int, str]) -> dict[str, KeyRows]:
     """Return those of *keys* that are to be synced, by the cluster where they are at home or that *sources* names."""
     with state.lock:
         included = keys[state.keys.is_included(keys)]

@@ -204,13 +204,11 @@ class StatusReporter:
         """Return the commits that count at *target*, by source; their partitions; and how far these are indexed."""
         state = self._state
         with state.lock:
-            owned = state.owned_rows(target, keys)
-            if sources:
-                owned = {
-                    alias: state.keys.by_partition(rows[state.offsets.clusters[alias].position(rows)[0] >= 0])
-                    for alias, rows in rows_by_home(state, keys, sources).items()
-                    if alias in owned
-                }
+            owned = {
+                alias: state.keys.by_partition(rows[state.offsets.clusters[alias].position(rows)[0] >= 0])
+                for alias, rows in rows_by_home(state, keys, sources).items()
+                if (alias, target) in state.last_translations
+            }
             commits = {source: state.commits(source, rows) for source, rows in owned.items() if len(rows)}
             partitions = {each for one in commits.values() for each in state.keys.partitions_of(one.key)}
             return commits, partitions, frontiers(self._state.index, [target, *commits], partitions)
