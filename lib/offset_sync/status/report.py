@@ -53,6 +53,7 @@ PER_LOG = ("mirror_lag", "mirror_gaps")
 """The same for all groups of a partition, so they are added up once per partition, not once per group."""
 _ORDER = ("is_skipping", "rank", "lost", "duplicates", "staleness_ms")
 _PARTITION = (*GROUP, "topic", "partition")
+_OR_ZERO = pc.ScalarAggregateOptions(min_count=0)
 _SUMS = ("source_offset", "target_offset", "drift", "change", "windowed_change")
 
 
@@ -115,14 +116,14 @@ def roll_up(status: pa.Table, by: Sequence[str]) -> pa.Table:
     ranked = _with_counts(rank_statuses(status), by)
     counted = {"topic": "topics", "group_id": "groups"}
     sums, greatest = (*STATUS_WORDS, "unknown", *SUMS, *PER_LOG), ("is_skipping", "staleness_ms", "mirror_lag_ms")
-    worst, or_zero = (pc.ScalarAggregateOptions(skip_nulls=skips, min_count=0) for skips in (False, True))
+    worst = pc.ScalarAggregateOptions(skip_nulls=False, min_count=0)
     columns = {
         "rank": ("rank", "min"),
         "verdict": ("verdict", "min"),
         "reason": ("reason", "first", worst),
         "partitions": ("rank", "count"),
         **{counts: (name, "count_distinct") for name, counts in counted.items() if name not in by},
-        **{name: (name, "sum", or_zero) for name in sums},
+        **{name: (name, "sum", _OR_ZERO) for name in sums},
         **{name: (name, "max") for name in greatest},
     }
     found = ranked.group_by(list(by), use_threads=False).aggregate([*columns.values()])
@@ -168,16 +169,13 @@ def mirror_maker_rows(status: pa.Table) -> list[Row]:
         "ours": pc.and_(is_said, is_ours),
         "others": pc.and_not(is_held, pc.or_(is_its, is_ours)),
     }
-    counted = status.select([*GROUP, "mirror_maker_behind", "mirror_maker_lost"])
-    for name, values in counts.items():
-        counted = counted.append_column(name, pc.cast(values, pa.int64()))
-    sums = [(name, "sum") for name in ("mirror_maker_behind", "mirror_maker_lost", *counts)]
+    records = ("mirror_maker_behind", "mirror_maker_lost")
+    counted = pa.table({name: status[name] for name in (*GROUP, *records)} | counts)
+    sums = [(name, "sum", _OR_ZERO) for name in (*records, *counts)]
     found = counted.group_by(list(GROUP), use_threads=False).aggregate([*sums, ([], "count_all")])
     names = [*GROUP, "behind", "lost", *counts, "partitions"]
-    rows = [row for row in found.rename_columns(names).to_pylist() if row["checkpoints"] or row["doubts"]]
-    for row in rows:
-        row["behind"], row["lost"] = row["behind"] or 0, row["lost"] or 0
-        row["stands"] = _stands(row)
+    counts_of_all = found.rename_columns(names).to_pylist()
+    rows = [row | {"stands": _stands(row)} for row in counts_of_all if row["checkpoints"] or row["doubts"]]
     return sorted(rows, key=lambda row: (-row["lost"], -row["behind"], row["group_id"], *(row[name] for name in PAIR)))
 
 
@@ -202,10 +200,10 @@ def _with_counts(ranked: pa.Table, by: Sequence[str]) -> pa.Table:
     rank, keys = ranked["rank"].to_numpy(), (*PAIR, *(name for name in by if name not in PAIR), "topic", "partition")
     is_first = _is_first(ranked, keys)
     columns = dict(zip(ranked.column_names, ranked.columns, strict=True))
-    columns |= {status.word: pa.array((rank == status).astype(np.int64)) for status in Status}
+    columns |= {status.word: pa.array(rank == status) for status in Status}
     columns |= {name: pc.if_else(is_first, ranked[name], 0) for name in PER_LOG}
     columns["verdict"] = pa.array(verdicts(ranked))
-    columns["unknown"] = pc.cast(pc.is_null(ranked["duplicates"]), pa.int64())
+    columns["unknown"] = pc.is_null(ranked["duplicates"])
     columns["reason"] = _reasons(ranked)
     return pa.table(columns)
 
@@ -292,9 +290,6 @@ class DriftWindow:
         found = rows.group_by(list(by)).aggregate(wanted).rename_columns(names)
         found = found.sort_by([(name, "ascending") for name in by])
         is_converged = pc.less_equal(pc.abs(found["windowed_change"]), pc.multiply(found["groups"], self._threshold))
-        added = {"at": pa.repeat(now, len(found)), "is_converged": is_converged}
-        if "group_id" not in by:
-            added["group_id"] = pa.nulls(len(found), pa.string())
-        for name, values in added.items():
-            found = found.append_column(name, values)
-        return found.select(SYNC_DRIFT.names).cast(SYNC_DRIFT.arrow_schema)
+        columns = {"group_id": pa.nulls(len(found)), "at": pa.repeat(now, len(found)), "is_converged": is_converged}
+        columns |= dict(zip(names, found.columns, strict=True))
+        return pa.table(columns, SYNC_DRIFT.arrow_schema)
