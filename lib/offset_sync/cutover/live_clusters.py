@@ -29,7 +29,7 @@ from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.snapshot import Index, frontier
 from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets
-from offset_sync.status.group_homes import clusters_by_group
+from offset_sync.status.group_homes import clusters_by_group, groups_of
 from offset_sync.status.job_progress import JobProgress
 from offset_sync.status.live_state import LiveState
 from offset_sync.sync.reconciler import Reconciler
@@ -85,14 +85,9 @@ class LiveClusters:
 
     def groups(self) -> list[str]:
         """Return every included group that has ever committed on an included topic, as the tables know it."""
-        included = self._config
-        return sorted(
-            {
-                group_id
-                for group_id, topic, _ in self._state.offsets.keys
-                if included.is_group_included(group_id) and included.is_topic_included(topic)
-            }
-        )
+        with self._state.lock:
+            rows = self._state.all_rows()
+            return sorted(groups_of(self._state, rows[self._state.keys.is_included(rows)]))
 
     def active_groups(self, alias: str, groups: Collection[str]) -> Collection[str] | ClusterError:
         """Return those of *groups*, and maybe others, that have members at a cluster now."""
@@ -120,10 +115,10 @@ class LiveClusters:
             is_of_move = (moved_ms != ABSENT) & (made_ms <= moved_ms + UNCERTAIN_MS)
             made_ms = np.where(is_of_move, ABSENT, made_ms)
             at_ms = state.offsets.clusters[self._source].columns["genuine_at_ms"][keys]
-        newest: dict[str, tuple[int, int]] = {}
+        newest: dict[str, list[int]] = {}
         for key, *times in zip(keys.tolist(), made_ms.tolist(), at_ms.tolist(), strict=True):
             group_id = state.offsets.keys[key].group_id
-            newest[group_id] = max(newest.get(group_id, (ABSENT, ABSENT)), (times[0], times[1]))
+            newest[group_id] = max(newest.get(group_id, times), times)
         young = {group_id: each for group_id, each in newest.items() if now_ms - each[0] < state.homes.silence_ms}
         events = self._live.tables.batches(GROUP_EVENTS, COLUMNS) if young else ()
         left = members_until(events, self._source, young)
@@ -177,9 +172,9 @@ class LiveClusters:
         return {key.group_id: str(reason) for key, reason in zip(keys, reasons, strict=True) if reason is not None}
 
     def _included_keys(self, groups: Collection[str]) -> KeyRows:
-        keys, offsets = self._live.keys_of(groups), self._state.offsets
-        is_included = [self._config.is_topic_included(offsets.keys[key][1]) for key in keys.tolist()]
-        return keys[np.array(is_included, np.bool_)]
+        with self._state.lock:
+            keys = self._live.keys_of(groups)
+            return keys[self._state.keys.is_included(keys)]
 
     def _keys(self, groups: Collection[str]) -> list[GroupPartition]:
         with self._state.lock:
