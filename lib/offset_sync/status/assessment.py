@@ -30,6 +30,7 @@ Bools = NDArray[np.bool_]
 Codes = NDArray[np.intp]
 STATUS_WORDS = tuple(status.word for status in Status)
 """The words of the column ``status``, worst first."""
+STATE_NAMES = np.array([state.name for state in State], np.object_)
 STALLED_AFTER = timedelta(minutes=1)
 """How long a commit's translation may be missing at the target (``staleness_ms``): ``status.stalled_after``."""
 MIRROR_LATE_AFTER = timedelta(minutes=5)
@@ -162,7 +163,7 @@ def to_rows(assessment: Assessment, reported_at_ms: int, names: Names) -> pa.Tab
         "topic": [names.outside(one.source, stream) for stream in streams],
         "partition": partitions,
         "status": [STATUS_WORDS[code] for code in one.status.tolist()],
-        "state": [State(code).name for code in one.state.tolist()],
+        "state": STATE_NAMES[one.state],
         "source_committed_at": pa.array(one.committed_at_ms).cast(_MS),
         "wanted_offset": _where(~one.is_withheld, one.wanted_offset),
         "target_offset": _where(is_placed, one.target_offset),

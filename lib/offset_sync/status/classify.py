@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, State, Status
-from offset_sync.status.assessment import Assessment, Bools, has_text
+from offset_sync.status.assessment import STATE_NAMES, Assessment, Bools, has_text
 from offset_sync.translate.index.runs import Int64s
 
 _OF_TABLES = "what is committed is known from the tables alone: {}"
-_STATE_NAMES = np.array([state.name for state in State], np.object_)
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def classify(assessment: Assessment, stalled_after_ms: int) -> Assessment:
     Errs to not being in sync: what is not known to be the same is not.
     """
     is_contested = has_text(assessment.contest)
-    withheld_as = np.where(is_contested, assessment.contest, _STATE_NAMES[assessment.state])
+    withheld_as = np.where(is_contested, assessment.contest, STATE_NAMES[assessment.state])
     withheld = _with_value(assessment.is_withheld, "{}", withheld_as)
     active = _cause(assessment.is_target_active, "the target's group has members")
     behind = _behind(assessment)

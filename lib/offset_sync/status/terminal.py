@@ -177,11 +177,12 @@ def count_column(title: str, name: str) -> Column:
 
 def offset_column(title: str, name: str, *, is_only_wide: bool = False) -> Column:
     """Return a column of offsets, written out; null is "none"."""
-
-    def cell(row: Row) -> Text:
-        return Text("none" if row[name] is None else f"{row[name]:,}")
-
-    return Column(title, cell, is_number=True, is_only_wide=is_only_wide)
+    return Column(
+        title,
+        lambda row: Text("none" if row[name] is None else f"{row[name]:,}"),
+        is_number=True,
+        is_only_wide=is_only_wide,
+    )
 
 
 def _status(row: Row) -> Text:
