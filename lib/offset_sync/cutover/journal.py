@@ -76,9 +76,9 @@ class TableJournal:
         }
 
 
-def check_step(plan: GroupPlan) -> CutoverStep:
-    """Return what was planned for a group: refused where there is a reason not to move it."""
-    result, reasons = Result.REFUSED if plan.blocking else Result.DONE, "; ".join(plan.blocking) or None
+def check_step(plan: GroupPlan, reasons: str | None) -> CutoverStep:
+    """Return what was planned for a group: refused where there are *reasons* not to move it."""
+    result = Result.REFUSED if reasons else Result.DONE
     return CutoverStep(plan.group_id, Step.CHECK, result, reasons, duplicates=plan.duplicates, lost=plan.lost)
 
 
@@ -91,11 +91,6 @@ def read_back_step(committed: Committed, found_offset: int | None, problem: str 
     """Return what the target holds after a commit; it is done where there is no *problem*."""
     step = _partition_step(Step.READ_BACK, committed, not problem, problem)
     return replace(step, target_offset=found_offset, duplicates=None, lost=None)
-
-
-def home_step(group_id: str, stream: str) -> CutoverStep:
-    """Return that a group reads a stream at the target from now on: its commits there were read back."""
-    return CutoverStep(group_id, Step.HOME, Result.DONE, stream=stream)
 
 
 def verify_step(partition: PartitionStatus) -> CutoverStep:

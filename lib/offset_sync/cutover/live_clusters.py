@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 
 from offset_sync.config import Config
 from offset_sync.cutover.homes import COLUMNS, DecidedHomes, is_of_member, members_until
@@ -27,9 +28,8 @@ from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.snapshot import Index, frontier
-from offset_sync.status.assessment import Rows
 from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets
-from offset_sync.status.group_homes import clusters_by_group
+from offset_sync.status.group_homes import clusters_by_group, groups_of
 from offset_sync.status.job_progress import JobProgress
 from offset_sync.status.live_state import LiveState
 from offset_sync.sync.reconciler import Reconciler
@@ -85,14 +85,9 @@ class LiveClusters:
 
     def groups(self) -> list[str]:
         """Return every included group that has ever committed on an included topic, as the tables know it."""
-        included = self._config
-        return sorted(
-            {
-                group_id
-                for group_id, topic, _ in self._state.offsets.keys
-                if included.is_group_included(group_id) and included.is_topic_included(topic)
-            }
-        )
+        with self._state.lock:
+            rows = self._state.all_rows()
+            return sorted(groups_of(self._state, rows[self._state.keys.is_included(rows)]))
 
     def active_groups(self, alias: str, groups: Collection[str]) -> Collection[str] | ClusterError:
         """Return those of *groups*, and maybe others, that have members at a cluster now."""
@@ -120,10 +115,10 @@ class LiveClusters:
             is_of_move = (moved_ms != ABSENT) & (made_ms <= moved_ms + UNCERTAIN_MS)
             made_ms = np.where(is_of_move, ABSENT, made_ms)
             at_ms = state.offsets.clusters[self._source].columns["genuine_at_ms"][keys]
-        newest: dict[str, tuple[int, int]] = {}
+        newest: dict[str, list[int]] = {}
         for key, *times in zip(keys.tolist(), made_ms.tolist(), at_ms.tolist(), strict=True):
             group_id = state.offsets.keys[key].group_id
-            newest[group_id] = max(newest.get(group_id, (ABSENT, ABSENT)), (times[0], times[1]))
+            newest[group_id] = max(newest.get(group_id, times), times)
         young = {group_id: each for group_id, each in newest.items() if now_ms - each[0] < state.homes.silence_ms}
         events = self._live.tables.batches(GROUP_EVENTS, COLUMNS) if young else ()
         left = members_until(events, self._source, young)
@@ -177,9 +172,9 @@ class LiveClusters:
         return {key.group_id: str(reason) for key, reason in zip(keys, reasons, strict=True) if reason is not None}
 
     def _included_keys(self, groups: Collection[str]) -> KeyRows:
-        keys, offsets = self._live.keys_of(groups), self._state.offsets
-        is_included = [self._config.is_topic_included(offsets.keys[key][1]) for key in keys.tolist()]
-        return keys[np.array(is_included, np.bool_)]
+        with self._state.lock:
+            keys = self._live.keys_of(groups)
+            return keys[self._state.keys.is_included(keys)]
 
     def _keys(self, groups: Collection[str]) -> list[GroupPartition]:
         with self._state.lock:
@@ -233,25 +228,14 @@ class LiveClusters:
         keys = self._state.offsets.keys
         return [committed for each in self._reconciliations for committed in _to_committed(each, keys)]
 
-    def commit_starts(self, groups: Mapping[str, Mapping[str, Sequence[int]]]) -> list[Committed]:
-        """Commit, at the target, where its logs start, of partitions by stream that have no offset of a group there."""
-        places = {TopicPartition(topic, n) for by in groups.values() for topic, numbers in by.items() for n in numbers}
-        said = self._live.clusters.fetch([self._target], places)[self._target]
+    def commit_starts(self, keys: Collection[GroupPartition]) -> list[Committed]:
+        """Commit, at the target, where its logs start, for *keys* that have no offset there."""
+        said = self._live.clusters.fetch([self._target], {key.topic_partition for key in keys})[self._target]
         ends = {} if isinstance(said, ClusterError) else said.ends
         writes = [
-            OffsetWrite(
-                group_id=group_id,
-                topic=topic,
-                partition=number,
-                offset=start.log_start,
-                leader_epoch=start.leader_epoch,
-                rule=Rule.SET,
-                expected_offset=None,
-            )
-            for group_id, by in groups.items()
-            for topic, numbers in by.items()
-            for number in numbers
-            if (start := ends.get(TopicPartition(topic, number))) is not None
+            OffsetWrite(*key, start.log_start, start.leader_epoch, Rule.SET, expected_offset=None)
+            for key in keys
+            if (start := ends.get(key.topic_partition)) is not None
         ]
         return [
             Committed(
@@ -349,9 +333,9 @@ class IndexBacklog:
         }
 
 
-def to_statuses(rows: Rows, source: str, target: str) -> Iterable[PartitionStatus]:
+def to_statuses(rows: pa.Table, source: str, target: str) -> Iterable[PartitionStatus]:
     """Yield those rows of a report that are of the move from *source* to *target*."""
-    for row in (dict(zip(rows, values, strict=True)) for values in zip(*rows.values(), strict=True)):
+    for row in rows.to_pylist():
         if (row["source_cluster"], row["target_cluster"]) == (source, target):
             yield PartitionStatus(
                 topic_partition=TopicPartition(row["stream"], row["partition"]),
@@ -365,10 +349,9 @@ def to_statuses(rows: Rows, source: str, target: str) -> Iterable[PartitionStatu
 def _to_committed(reconciliation: Reconciliation, keys: Sequence[GroupPartition]) -> Iterable[Committed]:
     commits, answers = reconciliation.translated.commits, reconciliation.translated.answers
     for row, key in enumerate(commits.key.tolist()):
-        group_id, topic, partition = keys[key]
         yield Committed(
-            group_id=group_id,
-            topic_partition=TopicPartition(topic, partition),
+            group_id=keys[key].group_id,
+            topic_partition=keys[key].topic_partition,
             source_offset=int(commits.offset[row]),
             target_offset=None if IS_WITHHELD[answers.state[row]] else int(answers.wanted[row]),
             duplicates=int(answers.duplicates[row]),

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.journal import (
     TableJournal,
     check_step,
     commit_step,
-    home_step,
     read_back_step,
     verify_step,
 )
@@ -35,9 +35,11 @@ from offset_sync.cutover.plan import (
 from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.text import to_duration
-from offset_sync.model.values import Outcome, Status, TopicPartition
+from offset_sync.model.values import GroupPartition, Outcome, Status, TopicPartition
 from offset_sync.status.group_homes import from_ranges
 
+Failures = list[tuple[str, str]]
+"""Groups, each with a line on what has failed and what to do about it."""
 _PAUSE_S = 1.0
 _SHARED = "share group: its acknowledgements are not offsets and are not synced"
 _WITHHELD = 'what to do is in docs/operations.md, "Withheld, by reason"'
@@ -193,8 +195,8 @@ class CutoverProcedure:
 
     def _check(self, plans: Sequence[GroupPlan]) -> tuple[list[GroupPlan], dict[str, str]]:
         """Write down what was planned; return the plans that are carried out, and why other groups are refused."""
-        self._journal.record([check_step(plan) for plan in plans])
         refused = {plan.group_id: "; ".join(plan.blocking) for plan in plans if plan.blocking}
+        self._journal.record([check_step(plan, refused.get(plan.group_id)) for plan in plans])
         return [plan for plan in plans if not plan.blocking], refused
 
     def _wait(self, groups: Sequence[str], timeout_s: float) -> dict[str, str]:
@@ -230,35 +232,34 @@ class CutoverProcedure:
                 self._wait(groups, timeout_s)
             committed = self._commit(groups)
             failures, _ = self._read_back(committed)
-        self._add(failures, _left_out(plans, committed))
+        failures += _left_out(plans, committed)
         if not self._options.are_uncommitted_left:
-            self._add(failures, self._commit_starts([plan for plan in plans if plan.uncommitted]))
-        moved = [plan for plan in plans if plan.group_id not in failures]
-        homes = [(plan.group_id, each.topic_partition.topic) for plan in moved for each in plan.partitions]
-        self._journal.record([home_step(*each) for each in dict.fromkeys(homes)])
-        return [f"{group_id} {line}" for group_id, lines in failures.items() for line in lines]
+            failures += self._commit_starts([plan for plan in plans if plan.uncommitted])
+        failed = {group_id for group_id, _ in failures}
+        moved = [plan for plan in plans if plan.group_id not in failed]
+        homes = dict.fromkeys((plan.group_id, each.topic_partition.topic) for plan in moved for each in plan.partitions)
+        self._journal.record(
+            [CutoverStep(group_id, Step.HOME, Result.DONE, stream=stream) for group_id, stream in homes]
+        )
+        return [f"{group_id} {line}" for group_id, line in sorted(failures, key=itemgetter(0))]
 
-    def _commit_starts(self, plans: Sequence[GroupPlan]) -> dict[str, list[str]]:
+    def _commit_starts(self, plans: Sequence[GroupPlan]) -> Failures:
         """Have groups begin, in partitions that they never committed, where the target's logs do."""
-        missing = {
-            plan.group_id: {stream: from_ranges(text) for stream, text in plan.uncommitted.items()} for plan in plans
-        }
+        missing = [
+            GroupPartition(plan.group_id, stream, number)
+            for plan in plans
+            for stream, text in plan.uncommitted.items()
+            for number in from_ranges(text)
+        ]
         committed = self._clusters.commit_starts(missing) if missing else []
         self._journal.record([commit_step(each) for each in committed])
-        found = {(each.group_id, each.topic_partition) for each in committed}
+        found = {(each.group_id, *each.topic_partition) for each in committed}
         failures, _ = self._read_back([each for each in committed if each.outcome is not Outcome.NOT_FORWARD])
-        for group_id, by in missing.items():
-            for stream, numbers in by.items():
-                for place in (TopicPartition(stream, number) for number in numbers):
-                    if (group_id, place) not in found:
-                        line = f"{self._name(place)}: where its log starts at {self._target} is not known"
-                        failures.setdefault(group_id, []).append(f"{line}; repeat apply, or --leave-uncommitted")
+        for key in missing:
+            if key not in found:
+                line = f"{self._name(key.topic_partition)}: where its log starts at {self._target} is not known"
+                failures.append((key.group_id, f"{line}; repeat apply, or --leave-uncommitted"))
         return failures
-
-    @staticmethod
-    def _add(failures: dict[str, list[str]], more: Mapping[str, Sequence[str]]) -> None:
-        for group_id, lines in more.items():
-            failures.setdefault(group_id, []).extend(lines)
 
     def _commit(self, groups: Sequence[str]) -> list[Committed]:
         self._journal.say(f"translating and committing {len(groups)} groups at {self._target}")
@@ -266,9 +267,9 @@ class CutoverProcedure:
         self._journal.record([commit_step(each) for each in committed])
         return committed
 
-    def _read_back(self, committed: Sequence[Committed]) -> tuple[dict[str, list[str]], bool]:
+    def _read_back(self, committed: Sequence[Committed]) -> tuple[Failures, bool]:
         """Compare what the target holds with what was to be committed; say too whether it holds something newer."""
-        failures, steps, is_overtaken = dict[str, list[str]](), list[CutoverStep](), False
+        failures, steps, is_overtaken = Failures(), list[CutoverStep](), False
         answers = self._clusters.committed_at_target(sorted({each.group_id for each in committed}))
         for each in committed:
             answer = answers[each.group_id]
@@ -281,7 +282,7 @@ class CutoverProcedure:
                 found = str(answer) if isinstance(answer, ClusterError) else f"{self._target} holds {position}"
                 detail = f"{each.error or each.outcome.name}; {found}, wanted {each.target_offset}"
                 name = self._name(each.topic_partition)
-                failures.setdefault(each.group_id, []).append(f"{name}: {detail}; mend that and repeat the command")
+                failures.append((each.group_id, f"{name}: {detail}; mend that and repeat the command"))
             steps.append(read_back_step(each, position, detail))
         self._journal.record(steps)
         return failures, is_overtaken
@@ -315,15 +316,15 @@ class CutoverProcedure:
         return remedies.get(partition.status, "see docs/operations.md")
 
 
-def _left_out(plans: Sequence[GroupPlan], committed: Sequence[Committed]) -> dict[str, list[str]]:
-    """Return, per group, the planned partitions that were not translated: their groups have committed meanwhile."""
+def _left_out(plans: Sequence[GroupPlan], committed: Sequence[Committed]) -> Failures:
+    """Return the planned partitions that were not translated: their groups have committed meanwhile."""
     found = {(each.group_id, each.topic_partition) for each in committed}
-    left: dict[str, list[str]] = {}
+    left = Failures()
     for plan in plans:
         for each in plan.partitions:
             if (plan.group_id, each.topic_partition) not in found:
                 name = f"{each.topic_partition.topic}-{each.topic_partition.partition}"
-                left.setdefault(plan.group_id, []).append(f"{name}: its position has changed meanwhile; repeat apply")
+                left.append((plan.group_id, f"{name}: its position has changed meanwhile; repeat apply"))
     return left
 
 

@@ -18,7 +18,6 @@ from offset_sync.config import Config
 from offset_sync.jobs.open_tables import open_tables
 from offset_sync.model.text import to_duration, visible
 from offset_sync.state.cluster_clock import WRONG_MS, system_now_ms
-from offset_sync.status.assessment import Rows
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.outputs import ReportOutput, open_outputs, unhealthy
 from offset_sync.status.report import DriftWindow, Report
@@ -43,7 +42,7 @@ class StatusJob:
         """Make a report, append it to the tables and show it."""
         now_ms = system_now_ms()
         now = datetime.fromtimestamp(now_ms / 1000, timezone.utc)
-        status = to_status_table(self._state.report(now_ms), now)
+        status = self._state.report(now_ms)
         drift = self._drift.add(status, now)
         self._state.tables.replace(SYNC_STATUS, status)
         self._state.tables.append(SYNC_DRIFT, drift)
@@ -115,17 +114,3 @@ def clock_notes(ahead_ms: Mapping[str, int]) -> list[str]:
         for alias, ahead in sorted(ahead_ms.items())
         if abs(ahead) > WRONG_MS
     ]
-
-
-def to_status_table(rows: Rows, now: datetime) -> pa.Table:
-    """Return rows of sync_status."""
-    schema = SYNC_STATUS.arrow_schema
-    count = len(rows["group_id"]) if rows else 0
-    columns = {"reported_at": pa.repeat(pa.scalar(now, pa.timestamp("us", "UTC")), count)}
-    for field in schema:
-        if field.name == "source_committed_at":
-            times = pa.array(rows.get(field.name, []), pa.int64()).cast(pa.timestamp("ms", "UTC"))
-            columns[field.name] = times.cast(field.type)
-        elif field.name not in columns:
-            columns[field.name] = pa.array(rows.get(field.name, []), field.type)
-    return pa.table(columns).select(SYNC_STATUS.names).cast(schema)

@@ -15,7 +15,7 @@ from offset_sync.state.snapshot import Commits, Snapshot
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translation import Translation
 from offset_sync.state.translator import Translator
-from offset_sync.status.assessment import Assessment, Bools
+from offset_sync.status.assessment import Assessment
 from offset_sync.status.cluster_queries import HeldOffsets
 from offset_sync.status.measure import (
     NO_END,
@@ -23,7 +23,6 @@ from offset_sync.status.measure import (
     LogPair,
     checkpoint_offsets,
     compare_logs,
-    has_log_end,
     log_end,
     measure,
     readable_from,
@@ -57,14 +56,13 @@ class _Pair:
 
 
 class _Positions(NamedTuple):
-    """Commits of one partition at the source, and where their groups stand at the target; shapes (commits,).
+    """Commits of one partition at the source, and their groups' offsets at the target; shapes (commits,).
 
-    *mirror_maker_offset* is where MirrorMaker would have them there, ABSENT where it says nothing.
+    *mirror_maker_offset* is what MirrorMaker has said for the target. ABSENT: there is none.
     """
 
     commits: Commits
     target_offset: Int64s
-    has_target_offset: Bools
     mirror_maker_offset: Int64s
 
 
@@ -114,13 +112,12 @@ class Assessor:
             keys = [offsets.keys[key] for key in commits.key.tolist()]
             places = list(self._state.keys.slices(commits.key))
         there = held.at_target(target, keys)
-        position = np.where(there.is_known, there.offset, captured)
-        has_target_offset, target_offset = position != ABSENT, np.maximum(position, 0)
+        target_offset = np.where(there.is_known, there.offset, captured)
         said = checkpoint_offsets(snapshot.checkpoints.get(target), source, keys)
         pair = _Pair(source, target, snapshot, now_ms, origin_names)
         parts = []
         for place, rows in places:
-            positions = _Positions(commits.take(rows), target_offset[rows], has_target_offset[rows], said[rows])
+            positions = _Positions(commits.take(rows), target_offset[rows], said[rows])
             parts.append(self._assess_partition(pair, place, positions))
         joined = Assessment.joined(parts)
         return replace(joined, source=source, target=target, keys=keys, committed_at_ms=commits.at_ms)
@@ -168,7 +165,7 @@ class Assessor:
         self._translator.compute(asked.translation)
         answers = self._translator.answers(asked.translation)
         comparison = self._comparison(asked, readable_from(asked.logs, positions.commits.offset))
-        measured = measure(asked.logs, comparison, positions.commits, answers, *positions[1:3])
+        measured = measure(asked.logs, comparison, positions.commits, answers, positions.target_offset)
         return comparison, with_checkpoints(measured, asked.logs, answers, positions.mirror_maker_offset)
 
     def _keep(self, asked: _Asked, comparison: LogComparison, assessment: Assessment) -> None:
@@ -199,7 +196,7 @@ class Assessor:
             unread_since_ms=self._translator.unread_since_ms(pair.source, topic_partition, source_metadata, now_ms),
             share_since_ms=now_ms - to_ms(self._config.status.shape_window),
             # The index reads on while a report is made; without a limit a busy topic would always have pending records.
-            snapshot_end=log_end(source_metadata) if has_log_end(source_metadata) else NO_END,
+            snapshot_end=end if (end := log_end(source_metadata)) != ABSENT else NO_END,
         )
         is_told_apart = not self._config.is_timed(topic) or _are_stamped(logs)
         return logs if is_told_apart else replace(logs, is_unstamped=True)

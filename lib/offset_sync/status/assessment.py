@@ -8,7 +8,7 @@ Rows of sync_status in, codes out. What is decided of a group is the least verdi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import IntEnum
 from typing import Any
@@ -19,25 +19,26 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.config.duration import to_ms
-from offset_sync.config.stream_names import SAME_NAMES, Names
+from offset_sync.config.stream_names import Names
 from offset_sync.model.values import ABSENT, GroupPartition, State, Status
 from offset_sync.state.key_index import KeyRows
+from offset_sync.tables.catalog import SYNC_STATUS
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD
 
 Bools = NDArray[np.bool_]
 Codes = NDArray[np.intp]
-Rows = dict[str, list[Any]]
-"""Columns of sync_status but ``reported_at``, by name."""
-_WORDS = [status.word for status in Status]
 STATUS_WORDS = tuple(status.word for status in Status)
 """The words of the column ``status``, worst first."""
+STATE_NAMES = np.array([state.name for state in State], np.object_)
+STALLED_AFTER = timedelta(minutes=1)
+"""How long a commit's translation may be missing at the target (``staleness_ms``): ``status.stalled_after``."""
+MIRROR_LATE_AFTER = timedelta(minutes=5)
+"""How old a record may become that a group has not read and the target does not have yet."""
 _NEVER = 2**62
-
-
-def _empty() -> Any:
-    """Return a column that is filled in once the partitions of a pair are joined."""
-    return np.empty(0)
+_LATER: Any = ()
+"""A column that is filled in once the partitions of a pair are joined."""
+_MS = pa.timestamp("ms", "UTC")
 
 
 def has_text(texts: NDArray[np.object_]) -> Bools:
@@ -49,8 +50,8 @@ def has_text(texts: NDArray[np.object_]) -> Bools:
 class Assessment:
     """One row per group partition that *source* owns and *target* gets; every column has shape (rows,).
 
-    Offsets and ends are 0 where their ``has_`` mask is False; ``wanted_offset`` and the costs hold nothing where the
-    row :attr:`is_withheld`. Times are in milliseconds, counts in records. Errs to more unread, pending and lost.
+    Offsets and ends that are not known are ABSENT; ``wanted_offset`` and the costs hold nothing where the row
+    :attr:`is_withheld`. Times are in milliseconds, counts in records. Errs to more unread, pending and lost.
     """
 
     # The newest commit at the source and its translation.
@@ -63,7 +64,6 @@ class Assessment:
     lost: Int64s  # unread, and never seen if it did: skipped, not mirrored, deleted
     # The group's position at the target.
     target_offset: Int64s
-    has_target_offset: Bools
     is_outside: Bools  # the target's log does not reach that offset
     repeats: Int64s  # records from there up to the translation; negative where the position is above it
     skipped: Int64s  # unread records below it
@@ -78,44 +78,42 @@ class Assessment:
     is_unstamped: Bools  # the mirror stamps no headers, so what is mirrored is not known
     # The partition: the same for all its groups.
     source_end: Int64s
-    has_source_end: Bools
     target_end: Int64s
-    has_target_end: Bools
     mirror_lag: Int64s  # all pending records
     pending_since_ms: Int64s  # when the oldest of them was indexed
     mirror_gaps: Int64s  # records of the target that the source will never get
     mirror_lag_by_origin: NDArray[np.object_]
     origin_share: NDArray[np.object_]
     # What MirrorMaker makes of the source's commit, if anything: it is shown, and nothing follows from it.
-    mirror_maker_offset: Int64s = field(default_factory=_empty)  # ABSENT: it has said nothing of the partition
-    mirror_maker_behind: Int64s = field(default_factory=_empty)  # repeated there beside what the translation costs
-    mirror_maker_lost: Int64s = field(default_factory=_empty)  # unread below it; ABSENT as before: not known
-    mirror_maker_doubt: NDArray[np.object_] = field(default_factory=_empty)  # where its group sync writes
+    mirror_maker_offset: Int64s = _LATER  # ABSENT: it has said nothing of the partition
+    mirror_maker_behind: Int64s = _LATER  # repeated there beside what the translation costs
+    mirror_maker_lost: Int64s = _LATER  # unread below it; ABSENT as before: not known
+    mirror_maker_doubt: NDArray[np.object_] = _LATER  # where its group sync writes
     # Filled in once the partitions of the pair are joined.
     source: str = ""
     target: str = ""
     keys: Sequence[GroupPartition] = ()
-    committed_at_ms: Int64s = field(default_factory=_empty)
+    committed_at_ms: Int64s = _LATER
     # What clusters and jobs say at the moment of the report.
-    is_activity_known: Bools = field(default_factory=_empty)
-    is_target_active: Bools = field(default_factory=_empty)  # the group has members at the target
-    held_at_source: Int64s = field(default_factory=_empty)  # by its coordinator; ABSENT: nothing, or not known
-    has_moved_on: Bools = field(default_factory=_empty)  # the source holds another offset than source_offset
-    is_uncaptured: Bools = field(default_factory=_empty)  # and sync_offsets may not have read that commit
-    not_asked: NDArray[np.object_] = field(default_factory=_empty)  # which coordinator did not answer; None: both did
-    contest: NDArray[np.object_] = field(default_factory=_empty)  # where it is committed at once; None: it has a home
-    uncommitted: NDArray[np.object_] = field(default_factory=_empty)  # partitions of its topic that the group never did
-    elsewhere: NDArray[np.object_] = field(default_factory=_empty)  # third clusters with newest commits of the group
-    unread_commits: Int64s = field(default_factory=_empty)  # of __consumer_offsets, that may concern the group
-    are_commits_known: Bools = field(default_factory=_empty)  # all clusters that matter could be asked for them
-    held_back: NDArray[np.object_] = field(default_factory=_empty)  # by which open transaction; None: by none
-    staleness_ms: Int64s = field(default_factory=_empty)  # for how long the target has lacked the translation
-    mirror_lag_ms: Int64s = field(default_factory=_empty)  # age of the oldest pending record
-    sync_silent_ms: Int64s = field(default_factory=_empty)  # for how long sync_offsets has stood still, with work
-    index_silent_ms: Int64s = field(default_factory=_empty)  # for how long index_records has
+    is_activity_known: Bools = _LATER
+    is_target_active: Bools = _LATER  # the group has members at the target
+    held_at_source: Int64s = _LATER  # by its coordinator; ABSENT: nothing, or not known
+    has_moved_on: Bools = _LATER  # the source holds another offset than source_offset
+    is_uncaptured: Bools = _LATER  # and sync_offsets may not have read that commit
+    not_asked: NDArray[np.object_] = _LATER  # which coordinator did not answer; None: both did
+    contest: NDArray[np.object_] = _LATER  # where it is committed at once; None: it has a home
+    uncommitted: NDArray[np.object_] = _LATER  # partitions of its topic that the group never did
+    elsewhere: NDArray[np.object_] = _LATER  # third clusters with newest commits of the group
+    unread_commits: Int64s = _LATER  # of __consumer_offsets, that may concern the group
+    are_commits_known: Bools = _LATER  # all clusters that matter could be asked for them
+    held_back: NDArray[np.object_] = _LATER  # by which open transaction; None: by none
+    staleness_ms: Int64s = _LATER  # for how long the target has lacked the translation
+    mirror_lag_ms: Int64s = _LATER  # age of the oldest pending record
+    sync_silent_ms: Int64s = _LATER  # for how long sync_offsets has stood still, with work
+    index_silent_ms: Int64s = _LATER  # for how long index_records has
     # The verdict.
-    status: Codes = field(default_factory=_empty)
-    reason: NDArray[np.object_] = field(default_factory=_empty)  # None where the row is in sync
+    status: Codes = _LATER
+    reason: NDArray[np.object_] = _LATER  # None where the row is in sync
 
     @property
     def is_withheld(self) -> Bools:
@@ -126,7 +124,7 @@ class Assessment:
     @property
     def holds_translation(self) -> Bools:
         """True where the target holds the translation, or an offset that costs no more."""
-        holds: Bools = self.has_target_offset & (self.repeats <= 0) & (self.skipped == 0) & ~self.is_outside
+        holds: Bools = (self.target_offset != ABSENT) & (self.repeats <= 0) & (self.skipped == 0) & ~self.is_outside
         return holds
 
     @property
@@ -142,30 +140,31 @@ class Assessment:
     @classmethod
     def joined(cls, parts: Sequence[Assessment]) -> Assessment:
         """Return the rows of all *parts*, of which there is at least one, in order."""
-        values = {each.name: getattr(parts[0], each.name) for each in fields(cls)}
-        filled = [name for name, value in values.items() if isinstance(value, np.ndarray) and len(value)]
+        filled = [name for name, value in vars(parts[0]).items() if isinstance(value, np.ndarray)]
         joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in filled}
         return replace(parts[0], **joined)
 
 
-def to_columns(assessment: Assessment, names: Names = SAME_NAMES) -> Rows:
-    """Return the columns of sync_status; what is not known is null. Keys have streams, of which *names* are known."""
+def to_rows(assessment: Assessment, reported_at_ms: int, names: Names) -> pa.Table:
+    """Return rows of sync_status; what is not known is null. Keys have streams, of which *names* are known."""
     count, one = len(assessment.keys), assessment
-    is_placed, is_source_known, is_target_known = one.has_target_offset, one.has_source_end, one.has_target_end
+    groups, streams, partitions = zip(*one.keys, strict=True)
+    is_placed, is_source_known, is_target_known = (
+        values != ABSENT for values in (one.target_offset, one.source_end, one.target_end)
+    )
     # Where the target's log does not reach, the consumer's own options decide where it goes on.
     # What a commit costs that is not captured yet is not known.
     is_known = ~one.is_withheld & is_placed & ~one.is_outside & ~one.is_uncaptured
-    return {
+    columns = {
+        "reported_at": pa.repeat(pa.scalar(reported_at_ms, _MS), count),
         "source_cluster": [one.source] * count,
         "target_cluster": [one.target] * count,
-        "group_id": [group_id for group_id, _, _ in one.keys],
-        "topic": [names.outside(one.source, topic) for _, topic, _ in one.keys],
-        "partition": [partition for _, _, partition in one.keys],
-        "status": [_WORDS[code] for code in one.status.tolist()],
-        "reason": one.reason.tolist(),
-        "state": [State(code).name for code in one.state.tolist()],
-        "source_offset": one.source_offset.tolist(),
-        "source_committed_at": one.committed_at_ms.tolist(),
+        "group_id": groups,
+        "topic": [names.outside(one.source, stream) for stream in streams],
+        "partition": partitions,
+        "status": [STATUS_WORDS[code] for code in one.status.tolist()],
+        "state": STATE_NAMES[one.state],
+        "source_committed_at": pa.array(one.committed_at_ms).cast(_MS),
         "wanted_offset": _where(~one.is_withheld, one.wanted_offset),
         "target_offset": _where(is_placed, one.target_offset),
         "source_end": _where(is_source_known, one.source_end),
@@ -175,34 +174,20 @@ def to_columns(assessment: Assessment, names: Names = SAME_NAMES) -> Rows:
         "duplicates": _where(is_known, one.duplicates),
         "duplicates_at_most": _where(is_known, one.duplicates_at_most),
         "lost": _where(is_known & ~one.is_unstamped, one.lost),
-        "not_mirrored": one.not_mirrored.tolist(),
-        "mirror_lag": one.mirror_lag.tolist(),
-        "mirror_lag_ms": one.mirror_lag_ms.tolist(),
-        "mirror_lag_by_origin": one.mirror_lag_by_origin.tolist(),
-        "mirror_gaps": one.mirror_gaps.tolist(),
-        "origin_share": one.origin_share.tolist(),
-        "staleness_ms": one.staleness_ms.tolist(),
         "is_target_active": _where(one.is_activity_known, one.is_target_active),
-        "stream": [topic for _, topic, _ in one.keys],
-        "target_topic": [names.topic(one.target, topic) for _, topic, _ in one.keys],
+        "stream": streams,
+        "target_topic": [names.topic(one.target, stream) for stream in streams],
         "mirror_maker_offset": _where(one.mirror_maker_offset != ABSENT, one.mirror_maker_offset),
         "mirror_maker_behind": _where(one.mirror_maker_behind != ABSENT, one.mirror_maker_behind),
         "mirror_maker_lost": _where(one.mirror_maker_lost != ABSENT, one.mirror_maker_lost),
-        "elsewhere": one.elsewhere.tolist(),
-        "uncommitted": one.uncommitted.tolist(),
-        "mirror_maker_doubt": one.mirror_maker_doubt.tolist(),
     }
+    columns |= {name: getattr(one, name) for name in SYNC_STATUS.names if name not in columns}
+    return pa.table(columns, SYNC_STATUS.arrow_schema)
 
 
-def joined_rows(parts: Sequence[Rows]) -> Rows:
-    """Return the rows of all *parts*, in order; no column where there are none."""
-    names = parts[0] if parts else ()
-    return {name: [value for part in parts for value in part[name]] for name in names}
-
-
-def _where(is_known: Bools, values: Int64s | Bools) -> list[int | None]:
-    """Return *values*, None where they are not known."""
-    return [value if known else None for value, known in zip(values.tolist(), is_known.tolist(), strict=True)]
+def _where(is_known: Bools, values: Int64s | Bools) -> pa.Array:
+    """Return *values*, null where they are not known."""
+    return pa.array(values, mask=~is_known)
 
 
 class Verdict(IntEnum):
@@ -223,19 +208,6 @@ class Trouble(IntEnum):
     BEHIND = 3  # for too long
     WAITING = 4  # unread records have waited for the mirror for too long
     NONE = 5
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How long a delay may last before it counts as unhealthy."""
-
-    behind: timedelta = timedelta(minutes=1)
-    """How long a commit's translation may be missing at the target (``staleness_ms``)."""
-    mirror: timedelta = timedelta(minutes=5)
-    """How old a record may become that a group has not read and the target does not have yet."""
-
-
-DEFAULT_LIMITS = Limits()
 
 
 def skipped(rows: pa.Table) -> Int64s:
@@ -267,15 +239,15 @@ def verdicts(rows: pa.Table) -> NDArray[np.intp]:
     return found
 
 
-def troubles(rows: pa.Table, limits: Limits = DEFAULT_LIMITS) -> NDArray[np.intp]:
+def troubles(rows: pa.Table, stalled_after: timedelta = STALLED_AFTER) -> NDArray[np.intp]:
     """Return the :class:`Trouble` of each row of sync_status. Errs to trouble: what is null and needed is too much."""
     status = status_codes(rows)
     holds = [
         skipped(rows) > 0,
         status == Status.WITHHELD,
         status == Status.STALLED,
-        (status == Status.BEHIND) & (_filled(rows, "staleness_ms", _NEVER) > to_ms(limits.behind)),
-        (_filled(rows, "not_mirrored") > 0) & (_filled(rows, "mirror_lag_ms", _NEVER) > to_ms(limits.mirror)),
+        (status == Status.BEHIND) & (_filled(rows, "staleness_ms", _NEVER) > to_ms(stalled_after)),
+        (_filled(rows, "not_mirrored") > 0) & (_filled(rows, "mirror_lag_ms", _NEVER) > to_ms(MIRROR_LATE_AFTER)),
     ]
     found: NDArray[np.intp] = np.select(holds, list(Trouble)[:-1], Trouble.NONE).astype(np.intp)
     return found

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, State, Status
-from offset_sync.status.assessment import Assessment, Bools, has_text
+from offset_sync.status.assessment import STATE_NAMES, Assessment, Bools, has_text
 from offset_sync.translate.index.runs import Int64s
 
 _OF_TABLES = "what is committed is known from the tables alone: {}"
-_STATE_NAMES = np.array([state.name for state in State], np.object_)
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def classify(assessment: Assessment, stalled_after_ms: int) -> Assessment:
     Errs to not being in sync: what is not known to be the same is not.
     """
     is_contested = has_text(assessment.contest)
-    withheld_as = np.where(is_contested, assessment.contest, _STATE_NAMES[assessment.state])
+    withheld_as = np.where(is_contested, assessment.contest, STATE_NAMES[assessment.state])
     withheld = _with_value(assessment.is_withheld, "{}", withheld_as)
     active = _cause(assessment.is_target_active, "the target's group has members")
     behind = _behind(assessment)
@@ -67,7 +66,9 @@ def classify(assessment: Assessment, stalled_after_ms: int) -> Assessment:
     holds = [_is_any(of_status) for of_status in causes.values()]
     codes: NDArray[np.intp] = np.select(holds, list(causes), Status.IN_SYNC)
     reasons = _reasons(codes, causes)
-    is_told = is_of_tables(assessment) & np.isin(codes, (Status.STALLED, Status.BEHIND)) & assessment.has_source_end
+    is_told = (
+        is_of_tables(assessment) & np.isin(codes, (Status.STALLED, Status.BEHIND)) & (assessment.source_end != ABSENT)
+    )
     for row in np.flatnonzero(is_told).tolist():
         reasons[row] += f" ({_OF_TABLES.format(assessment.not_asked[row])})"
     return replace(assessment, status=codes, reason=reasons)
@@ -111,7 +112,7 @@ def _stalled(assessment: Assessment, behind: Causes, after_ms: int) -> Causes:
         _with_value(sync_ms > after_ms, "sync_offsets has not moved for {} s", sync_ms // 1000),
         _with_value(index_ms > after_ms, "index_records has not moved for {} s", index_ms // 1000),
         *(cause.also(is_stale) for cause in behind),
-        _cause(holds & ~assessment.has_source_end, "the source does not answer"),
+        _cause(holds & (assessment.source_end == ABSENT), "the source does not answer"),
         _pending(assessment).also(is_late),
         _arriving(assessment).also(is_late),
     ]
@@ -123,8 +124,9 @@ def _behind(assessment: Assessment) -> Causes:
     unreachable = f"the target's log does not reach offset {{}}, {by} or expired"
     held = _held_back(assessment)
     causes: Causes = [
-        _uncaptured(assessment),
-        _cause(~assessment.has_target_offset, "nothing committed at the target"),
+        # What is reported on is not the group's position any more: sync_offsets has not read its newest commit.
+        _of_source(assessment, assessment.is_uncaptured, "{}, {} is captured: is sync_offsets running?"),
+        _cause(assessment.target_offset == ABSENT, "nothing committed at the target"),
         _counted(skipped, f"the target is ahead: {{}} unread below it, {by}"),
         _with_value(assessment.is_outside, unreachable, assessment.target_offset),
         _counted(repeats, "the target is {} behind"),
@@ -145,7 +147,8 @@ def _mirroring(assessment: Assessment) -> Causes:
         _counted(assessment.unread_commits, "{} of __consumer_offsets not read yet"),
         _cause(~assessment.are_commits_known, "whether all commits are read cannot be told"),
         _with_value(is_of_tables(assessment), _OF_TABLES, assessment.not_asked),
-        _moved_on(assessment),
+        # The group has committed since it was asked about: the report is of the moment before.
+        _of_source(assessment, assessment.has_moved_on, "{}, {} is reported on"),
         _cause(assessment.is_unstamped, unstamped),
         _cause(one_sided & (assessment.unread == 0), "records on their way to the source"),
         _cause(one_sided, "no record to compare at the target"),
@@ -154,16 +157,6 @@ def _mirroring(assessment: Assessment) -> Causes:
 
 def _held_back(assessment: Assessment) -> _Cause:
     return _with_value(has_text(assessment.held_back), "{}", assessment.held_back)
-
-
-def _uncaptured(assessment: Assessment) -> _Cause:
-    """A commit that sync_offsets has not read: what is reported on is not the group's position any more."""
-    return _of_source(assessment, assessment.is_uncaptured, "{}, {} is captured: is sync_offsets running?")
-
-
-def _moved_on(assessment: Assessment) -> _Cause:
-    """A group that has committed since it was asked about: the report is of the moment before."""
-    return _of_source(assessment, assessment.has_moved_on, "{}, {} is reported on")
 
 
 def _of_source(assessment: Assessment, holds: Bools, text: str) -> _Cause:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
@@ -21,10 +20,9 @@ from offset_sync.status.cluster_queries import HeldOffsets
 
 GroupTopic: TypeAlias = "tuple[str, str]"
 """A group, and the stream of a topic that it commits."""
-NO_SOURCES: Mapping[int, str] = MappingProxyType({})
 
 
-def rows_by_home(state: SyncState, keys: KeyRows, sources: Mapping[int, str] = NO_SOURCES) -> dict[str, KeyRows]:
+def rows_by_home(state: SyncState, keys: KeyRows, sources: Mapping[int, str]) -> dict[str, KeyRows]:
     """Return those of *keys* that are to be synced, by the cluster where they are at home or that *sources* names."""
     with state.lock:
         included = keys[state.keys.is_included(keys)]
@@ -147,9 +145,7 @@ def with_uncommitted(
         committed |= _captured(state, pair, group_id, topic, count)
         if left := [number for number in range(count) if number not in committed]:
             texts[group_id, topic] = to_ranges(left)
-    column = np.full(len(assessment.keys), None, np.object_)
-    for row, (group_id, topic, _) in enumerate(assessment.keys):
-        column[row] = texts.get((group_id, topic))
+    column = np.array([texts.get((group_id, topic)) for group_id, topic, _ in assessment.keys], np.object_)
     return replace(assessment, uncommitted=column)
 
 

@@ -12,10 +12,15 @@ import pyarrow.compute as pc
 from offset_sync.config.duration import to_ms
 from offset_sync.model.text import to_duration, visible
 from offset_sync.model.values import Status
-from offset_sync.status.assessment import DEFAULT_LIMITS, Limits, Trouble, is_well, status_codes, troubles
+from offset_sync.status.assessment import (
+    MIRROR_LATE_AFTER,
+    STALLED_AFTER,
+    Trouble,
+    is_well,
+    status_codes,
+    troubles,
+)
 from offset_sync.status.report import GROUP, PAIR, newest_drift, rank_statuses
-
-_STATUSES = {Trouble.WITHHELD: Status.WITHHELD, Trouble.STALLED: Status.STALLED, Trouble.BEHIND: Status.BEHIND}
 
 
 @dataclass(frozen=True)
@@ -31,35 +36,32 @@ class Problem:
         return self.status.word if self.status is not None else None
 
 
-def is_healthy(status: pa.Table, drift: pa.Table, limits: Limits = DEFAULT_LIMITS) -> bool:
-    """Whether all of these hold; the exit code of report_status is 0 only then.
+def find_problems(status: pa.Table, drift: pa.Table, stalled_after: timedelta = STALLED_AFTER) -> list[Problem]:
+    """Return what keeps the sync from being healthy, worst first; the exit code of report_status is 0 without any.
 
-    - no partition has a :class:`Trouble`: none is Stalled or Withheld, none is Behind for longer than *limits.behind*,
-      none skips a record, and no unread record has waited for the mirror for longer than *limits.mirror* (a younger
+    The sync is healthy if all of these hold:
+
+    - no partition has a :class:`Trouble`: none is Stalled or Withheld, none is Behind for longer than *stalled_after*,
+      none skips a record, and no unread record has waited for the mirror for longer than MIRROR_LATE_AFTER (a younger
       one is what a mirror at work always has under way, and would be lost only if the source never came back);
     - every pair's and every group's drift in the newest report has converged, unless all of it is in sync;
     - there is something to report on: an empty report is no proof of health.
 
     TargetActive is healthy: the group runs there. Errs to unhealthy: what is null and needed counts as too much.
     """
-    return not find_problems(status, drift, limits)
-
-
-def find_problems(status: pa.Table, drift: pa.Table, limits: Limits = DEFAULT_LIMITS) -> list[Problem]:
-    """Return what keeps the sync from being healthy, worst first; see :func:`is_healthy`."""
     if status.num_rows == 0:
         return [Problem("There is nothing to report on: no commit of an included group to an included topic")]
     rows = rank_statuses(status)
-    return [*_row_problems(rows, limits), *_drift_problems(newest_drift(drift), _in_sync(rows))]
+    return [*_row_problems(rows, stalled_after), *_drift_problems(newest_drift(drift), _in_sync(rows))]
 
 
-def find_notes(status: pa.Table, limits: Limits = DEFAULT_LIMITS) -> list[str]:
+def find_notes(status: pa.Table, stalled_after: timedelta = STALLED_AFTER) -> list[str]:
     """Return what is no problem of the sync, and good to know before a move."""
     rows = rank_statuses(status)
-    is_young = (status_codes(rows) == Status.BEHIND) & (troubles(rows, limits) == Trouble.NONE)
+    is_young = (status_codes(rows) == Status.BEHIND) & (troubles(rows, stalled_after) == Trouble.NONE)
     behind, notes = rows.filter(pa.array(is_young)), list[str]()
     if behind.num_rows:
-        limit = _to_text(limits.behind)
+        limit = _to_text(stalled_after)
         notes.append(f"{_counts(behind)} {Status.BEHIND.word} for less than {limit}{_reasons(behind)}")
     fresh = rows.filter(pc.is_valid(rows["uncommitted"])).group_by([*PAIR, "group_id", "topic", "uncommitted"])
     found = fresh.aggregate([]).sort_by([("group_id", "ascending"), ("topic", "ascending")]).to_pylist()
@@ -70,24 +72,24 @@ def find_notes(status: pa.Table, limits: Limits = DEFAULT_LIMITS) -> list[str]:
     return notes
 
 
-def _row_problems(rows: pa.Table, limits: Limits) -> Iterator[Problem]:
-    codes = troubles(rows, limits)
+def _row_problems(rows: pa.Table, stalled_after: timedelta) -> Iterator[Problem]:
+    codes = troubles(rows, stalled_after)
     for trouble in list(Trouble)[:-1]:
         found = rows.filter(pa.array(codes == trouble))
         if found.num_rows:
-            yield _problem(trouble, found, limits)
+            yield _problem(trouble, found, stalled_after)
 
 
-def _problem(trouble: Trouble, found: pa.Table, limits: Limits) -> Problem:
+def _problem(trouble: Trouble, found: pa.Table, stalled_after: timedelta) -> Problem:
     if trouble is Trouble.SKIPPING:
         records = _count(pc.sum(found["skipped"]).as_py(), "unread record")
         return Problem(f"{_counts(found)} {records} of the target would be skipped")
     if trouble is Trouble.WAITING:
         records = _count(pc.sum(found["not_mirrored"]).as_py(), "unread record")
-        text = f"{_counts(found)} {records} wait for the mirror, for more than {_to_text(limits.mirror)}"
+        text = f"{_counts(found)} {records} wait for the mirror, for more than {_to_text(MIRROR_LATE_AFTER)}"
         return Problem(text, Status.MIRRORING)
-    status = _STATUSES[trouble]
-    late = f" for more than {_to_text(limits.behind)}" if trouble is Trouble.BEHIND else ""
+    status = Status[trouble.name]
+    late = f" for more than {_to_text(stalled_after)}" if trouble is Trouble.BEHIND else ""
     return Problem(f"{_counts(found)} {status.word}{late}{_reasons(found)}", status)
 
 

@@ -125,22 +125,21 @@ class RunningJobs:
 
     def has_ended(self, job: str) -> bool:
         """Return whether the last driver of *job* said that it ended, as after ``--once``; or there was none."""
-        holder = self._holder(job)
-        return holder is None or holder.ended_at is not None
+        return self._holder(job) is None
 
     def is_running(self, job: str) -> bool:
         """Return whether a driver of *job* may be at work. Errs to True: one on another machine is not looked for."""
         holder = self._holder(job)
-        if holder is None or holder.ended_at is not None:
-            return False
-        return holder.host != socket.gethostname() or self._is_alive(holder.pid)
+        return holder is not None and (holder.host != socket.gethostname() or self._is_alive(holder.pid))
 
     def _holder(self, job: str) -> Claim | None:
+        """Return the last driver of *job*, None if it has said that it ended."""
         version = self._tables.version(DRIVERS, self._version)
         if version != self._version:
             self._claims += to_claims(self._tables.rows_since(DRIVERS, self._version, version))
             self._version = version
-        return holders(self._claims, job, [None]).get(None)
+        holder = holders(self._claims, job, [None]).get(None)
+        return holder if holder is not None and holder.ended_at is None else None
 
 
 class Patience:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
@@ -21,12 +22,12 @@ from offset_sync.state.last_known import LastKnown
 from offset_sync.state.moves import Moves
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import follow_commits
-from offset_sync.state.snapshot import Commits, MetadataByCluster, Snapshot, frontiers
+from offset_sync.state.snapshot import Commits, Snapshot, frontiers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.topic_partitions import begin_new_partitions
 from offset_sync.state.translator import Translator
 from offset_sync.status.assess import Assessor
-from offset_sync.status.assessment import Assessment, Rows, joined_rows, to_columns
+from offset_sync.status.assessment import Assessment, to_rows
 from offset_sync.status.classify import classify, needs_comparison
 from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets, ask_active, ask_coordinators
 from offset_sync.status.group_homes import (
@@ -41,7 +42,7 @@ from offset_sync.status.group_homes import (
 from offset_sync.status.job_progress import CheckpointProgress, IndexCatchUp, JobProgress, RunningJobs
 from offset_sync.status.present_facts import PresentFacts
 from offset_sync.status.record_comparison import RecordComparer, RecordPair
-from offset_sync.tables.catalog import REPORT_TABLES, TABLES
+from offset_sync.tables.catalog import REPORT_TABLES, SYNC_STATUS, TABLES
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ class LiveState:
         self._progress = CheckpointProgress(self.tables.files, config, self.clusters, jobs)
         # Not once: index_records may learn the clusters' ids later, and others when it begins anew.
         known = partial(with_known_ids, config, self.tables.files)
-        comparer = RecordComparer(config, self.clusters, renewed=known)
+        comparer = RecordComparer(known, self.clusters)
         catch_up = IndexCatchUp(self.state, is_indexing=partial(jobs.is_running, "index_records"))
         self._reporter = StatusReporter(config, self.state, self.clusters, catch_up, comparer)
         self._moves = Moves(self.tables)
@@ -85,8 +86,8 @@ class LiveState:
             time.monotonic() - began,
         )
 
-    def report(self, now_ms: int, groups: Collection[str] | None = None) -> Rows:
-        """Report on *groups*, or on everything."""
+    def report(self, now_ms: int, groups: Collection[str] | None = None) -> pa.Table:
+        """Return rows of sync_status about *groups*, or about everything."""
         self._follow()
         held = self.ask(groups)
         progress = self.refresh(now_ms)
@@ -161,40 +162,41 @@ class StatusReporter:
             return {}
         return sources_beside(self._state, contests, self._clusters.mirror_checkpoints(list(self._config.clusters)))
 
-    def report(self, keys: KeyRows, progress: JobProgress, now_ms: int, held: HeldOffsets | None = None) -> Rows:
-        """Return a row for each of *keys* that a cluster owns, and for every cluster that it is translated to.
+    def report(self, keys: KeyRows, progress: JobProgress, now_ms: int, held: HeldOffsets) -> pa.Table:
+        """Return a row of sync_status for each of *keys* that a cluster owns and each cluster that it is translated to.
 
         A report is of the moment at which the clusters are asked for their ends. A group that was in sync then stays
         so while it does not read: all that it had read was at the target below its position, and what comes after
         that moment is unread on both sides. *held* was asked before *progress*, and that before the commits were
-        brought up to date, so *state* has what it calls read; without *held* the coordinators are asked now.
+        brought up to date, so *state* has what it calls read.
         """
         self._state.index.refresh()
-        asked = held if held is not None else self.ask(keys)
         measured: list[Assessment] = []
         for target in dict.fromkeys(target for _, target in self._config.pairs()):
-            commits, partitions, known_to = self._commits_for(target, keys, asked.sources)
+            commits, partitions, known_to = self._commits_for(target, keys, held.sources)
             if not partitions:
                 continue
             metadata = self._clusters.fetch([target, *commits], partitions)
             self._catch_up.wait(metadata)
-            said = self._clusters.mirror_checkpoints([each for each in metadata if not _is_silent(metadata, each)])
+            said = self._clusters.mirror_checkpoints(
+                [each for each, answer in metadata.items() if not isinstance(answer, ClusterError)]
+            )
             snapshot = Snapshot(metadata, known_to, checkpoints=said)
             for source, all_commits in commits.items():
                 kept = all_commits.take(self._state.is_kept(source, target, all_commits, snapshot))
                 if not len(kept.key):
                     continue
-                found = self._assessor.assess(source, target, kept, snapshot, now_ms, asked)
+                found = self._assessor.assess(source, target, kept, snapshot, now_ms, held)
                 found = with_contests(found, self._state.contests(found.key), said, now_ms)
-                measured.append(with_uncommitted(found, self._state, asked, metadata))
+                measured.append(with_uncommitted(found, self._state, held, metadata))
         elsewhere, pairs = clusters_by_group(self._state, keys), {(each.source, each.target): each for each in measured}
         stalled_after_ms = to_ms(self._config.status.stalled_after)
-        parts = []
+        parts = [SYNC_STATUS.arrow_schema.empty_table()]
         for each in measured:
-            current = self._present.added(each, asked, progress, pairs, elsewhere, now_ms)
+            current = self._present.added(each, held, progress, pairs, elsewhere, now_ms)
             compared = self._with_comparison(classify(current, stalled_after_ms))
-            parts.append(to_columns(compared, self._config.names))
-        return joined_rows(parts)
+            parts.append(to_rows(compared, now_ms, self._config.names))
+        return pa.concat_tables(parts).combine_chunks()
 
     def _commits_for(
         self, target: str, keys: KeyRows, sources: Mapping[int, str]
@@ -202,13 +204,11 @@ class StatusReporter:
         """Return the commits that count at *target*, by source; their partitions; and how far these are indexed."""
         state = self._state
         with state.lock:
-            owned = state.owned_rows(target, keys)
-            if sources:
-                owned = {
-                    alias: state.keys.by_partition(rows[state.offsets.clusters[alias].position(rows)[0] >= 0])
-                    for alias, rows in rows_by_home(state, keys, sources).items()
-                    if alias in owned
-                }
+            owned = {
+                alias: state.keys.by_partition(rows[state.offsets.clusters[alias].position(rows)[0] >= 0])
+                for alias, rows in rows_by_home(state, keys, sources).items()
+                if (alias, target) in state.last_translations
+            }
             commits = {source: state.commits(source, rows) for source, rows in owned.items() if len(rows)}
             partitions = {each for one in commits.values() for each in state.keys.partitions_of(one.key)}
             return commits, partitions, frontiers(self._state.index, [target, *commits], partitions)
@@ -217,10 +217,9 @@ class StatusReporter:
         """Compare the next records of the rows that would be in sync; where they differ the row is not."""
         pairs = {}
         for row in np.flatnonzero(needs_comparison(assessment)).tolist():
-            _, topic, partition = assessment.keys[row]
-            source_offset, target_offset = int(assessment.source_offset[row]), int(assessment.target_offset[row])
-            topic_partition = TopicPartition(topic, partition)
-            pairs[row] = RecordPair(assessment.source, assessment.target, topic_partition, source_offset, target_offset)
+            offsets = int(assessment.source_offset[row]), int(assessment.target_offset[row])
+            place = assessment.keys[row].topic_partition
+            pairs[row] = RecordPair(assessment.source, assessment.target, place, *offsets)
         if not pairs:
             return assessment
         differences = self._comparer.compare(list(dict.fromkeys(pairs.values())))
@@ -230,7 +229,3 @@ class StatusReporter:
             if difference is not None:
                 status[row], reason[row] = Status.MIRRORING, difference
         return replace(assessment, status=status, reason=reason)
-
-
-def _is_silent(metadata: MetadataByCluster, alias: str) -> bool:
-    return isinstance(metadata[alias], ClusterError)

@@ -190,9 +190,8 @@ def measure(
     commits: Commits,
     answers: Translations,
     target_offset: Int64s,
-    has_target_offset: Bools,
 ) -> Assessment:
-    """Assess *commits* of one partition, translated as *answers*, against the positions of their groups at the target.
+    """Assess *commits* of one partition, translated as *answers*, against their groups' offsets at the target.
 
     Errs to more unread, more pending, more not mirrored. The *comparison* is from :func:`readable_from` on.
     """
@@ -200,7 +199,7 @@ def measure(
     left = np.maximum(committed, _log_start(logs))
     source_end, target_end = log_end(logs.source_metadata), log_end(logs.target_metadata)
     beyond_index, missing_beyond_index = _beyond_index(logs, left, source_end)
-    repeats, skipped = cost_at(logs, committed, answers, target_offset, has_target_offset)
+    repeats, skipped = cost_at(logs, committed, answers, target_offset)
     not_mirrored = comparison.not_mirrored.count_from(readable) + missing_beyond_index
     deleted = comparison.deleted.count_from(readable)
     unindexed_source = np.maximum(beyond_index, max(0, source_end - logs.source.frontier))
@@ -213,8 +212,7 @@ def measure(
         duplicates_at_most=np.maximum(answers.duplicates_at_most + repeats, 0),
         lost=answers.lost + skipped + not_mirrored + deleted,
         target_offset=target_offset,
-        has_target_offset=has_target_offset,
-        is_outside=has_target_offset & is_outside(logs.target_metadata, target_offset),
+        is_outside=(target_offset != ABSENT) & is_outside(logs.target_metadata, target_offset),
         repeats=repeats,
         skipped=skipped,
         unread=logs.source.paged.records_from(left, logs.source.frontier) + beyond_index,
@@ -230,20 +228,18 @@ def measure(
 
 def _of_partition(logs: LogPair, comparison: LogComparison, count: int) -> dict[str, Any]:
     """Return the columns that are the same for all *count* groups of the partition."""
-    values = {
-        "arriving": (comparison.arriving, np.int64),
-        "is_unstamped": (logs.is_unstamped, np.bool_),
-        "source_end": (log_end(logs.source_metadata), np.int64),
-        "has_source_end": (has_log_end(logs.source_metadata), np.bool_),
-        "target_end": (log_end(logs.target_metadata), np.int64),
-        "has_target_end": (has_log_end(logs.target_metadata), np.bool_),
-        "mirror_lag": (comparison.pending.total, np.int64),
-        "pending_since_ms": (comparison.pending_since_ms, np.int64),
-        "mirror_gaps": (comparison.gaps, np.int64),
-        "mirror_lag_by_origin": (comparison.lag_by_origin, np.object_),
-        "origin_share": (comparison.origin_share, np.object_),
+    values: dict[str, Any] = {
+        "arriving": comparison.arriving,
+        "is_unstamped": logs.is_unstamped,
+        "source_end": log_end(logs.source_metadata),
+        "target_end": log_end(logs.target_metadata),
+        "mirror_lag": comparison.pending.total,
+        "pending_since_ms": comparison.pending_since_ms,
+        "mirror_gaps": comparison.gaps,
+        "mirror_lag_by_origin": comparison.lag_by_origin,
+        "origin_share": comparison.origin_share,
     }
-    return {name: np.full(count, value, dtype) for name, (value, dtype) in values.items()}
+    return {name: np.full(count, each, object if isinstance(each, str) else None) for name, each in values.items()}
 
 
 def readable_from(logs: LogPair, committed: Int64s) -> Int64s:
@@ -259,14 +255,9 @@ def _log_start(logs: LogPair) -> int:
     return logs.source_metadata.log_start if logs.source_metadata is not None else 0
 
 
-def has_log_end(metadata: PartitionMetadata | None) -> bool:
-    """True where the log end is known: the cluster and the partition's leader answer, and the topic exists."""
-    return metadata is not None and metadata.topic_id is not None
-
-
 def log_end(metadata: PartitionMetadata | None) -> int:
-    """Return the log end, 0 where :func:`has_log_end` is False."""
-    return metadata.log_end if metadata is not None and metadata.topic_id is not None else 0
+    """Return the log end; ABSENT where the cluster or the leader does not answer, or the topic does not exist."""
+    return metadata.log_end if metadata is not None and metadata.topic_id is not None else ABSENT
 
 
 def _beyond_index(logs: LogPair, left: Int64s, source_end: int) -> tuple[Int64s, Int64s]:
@@ -285,15 +276,13 @@ def _beyond_index(logs: LogPair, left: Int64s, source_end: int) -> tuple[Int64s,
     return count, missing
 
 
-def cost_at(
-    logs: LogPair, committed: Int64s, answers: Translations, target_offset: Int64s, has_target_offset: Bools
-) -> tuple[Int64s, Int64s]:
+def cost_at(logs: LogPair, committed: Int64s, answers: Translations, target_offset: Int64s) -> tuple[Int64s, Int64s]:
     """Return what each group repeats and skips at *target_offset*, compared with the translation; 0 without both.
 
     Repeats are negative where what the group would skip was read by it.
     """
     repeats, skipped = np.zeros(len(committed), np.int64), np.zeros(len(committed), np.int64)
-    is_elsewhere = ~IS_WITHHELD[answers.state] & has_target_offset & (answers.wanted != target_offset)
+    is_elsewhere = ~IS_WITHHELD[answers.state] & (target_offset != ABSENT) & (answers.wanted != target_offset)
     rows = np.flatnonzero(is_elsewhere)
     if len(rows):
         position, wanted = target_offset[rows], answers.wanted[rows]
@@ -323,11 +312,8 @@ def is_outside(metadata: PartitionMetadata | None, offset: Int64s) -> Bools:
 
 def checkpoint_offsets(said: MirrorCheckpoints | None, source: str, keys: Sequence[GroupPartition]) -> Int64s:
     """Return where MirrorMaker would have the groups of *source*, ABSENT where it has not said; shape (keys,)."""
-    found = np.full(len(keys), ABSENT, np.int64)
-    if said is not None and said.is_there:
-        newest = (said.newest(source, key) for key in keys)
-        found[:] = [ABSENT if each is None else each.offset for each in newest]
-    return found
+    newest = (said.newest(source, key) if said is not None and said.is_there else None for key in keys)
+    return np.array([ABSENT if each is None else each.offset for each in newest], np.int64)
 
 
 def with_checkpoints(assessment: Assessment, logs: LogPair, answers: Translations, offset: Int64s) -> Assessment:
@@ -337,9 +323,8 @@ def with_checkpoints(assessment: Assessment, logs: LogPair, answers: Translation
     be read counts as unread.
     """
     is_said = offset != ABSENT
-    position = np.where(is_said, offset, 0)
-    repeats, lost = cost_at(logs, assessment.source_offset, answers, position, is_said)
-    is_known = is_said & ~IS_WITHHELD[answers.state] & ~is_outside(logs.target_metadata, position)
+    repeats, lost = cost_at(logs, assessment.source_offset, answers, offset)
+    is_known = is_said & ~IS_WITHHELD[answers.state] & ~is_outside(logs.target_metadata, offset)
     return replace(
         assessment,
         mirror_maker_offset=offset,

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from rich.console import Console
 
 from offset_sync.config import Config
-from offset_sync.status.assessment import DEFAULT_LIMITS, STATUS_WORDS, Limits
+from offset_sync.status.assessment import STALLED_AFTER, STATUS_WORDS
 from offset_sync.status.health import find_notes, find_problems
-from offset_sync.status.page import PageOptions, render_page, write_page
+from offset_sync.status.page import render_page, write_page
 from offset_sync.status.report import GROUP, PAIR, Report, Row, rank_statuses, roll_up, with_drift
 from offset_sync.status.terminal import render_table
 
@@ -43,18 +43,18 @@ def open_outputs(config: Config, arguments: argparse.Namespace, out: TextIO) -> 
 
     The page is last, for it takes longest. Where it cannot be written that is logged: the others have the report.
     """
-    limits, printed = limits_of(config), arguments.format or ("table" if arguments.once else "none")
-    options = PageOptions(limits, timedelta() if arguments.once else config.status.interval)
+    limit, printed = config.status.stalled_after, arguments.format or ("table" if arguments.once else "none")
+    reload_every = timedelta() if arguments.once else config.status.interval
 
     def print_table(report: Report) -> None:
-        console, most = Console(file=out), arguments.most
-        render_table(asked_for(report, arguments), console, limits=limits, most=most, details=arguments.details)
+        asked, console = asked_for(report, arguments), Console(file=out)
+        render_table(asked, console, stalled_after=limit, most=arguments.most, details=arguments.details)
 
     def print_json(report: Report) -> None:
-        print(to_json(asked_for(report, arguments), limits), file=out, flush=True)
+        print(to_json(asked_for(report, arguments), limit), file=out, flush=True)
 
     def put_page(report: Report) -> None:
-        page = render_page(report, options)
+        page = render_page(report, limit, reload_every)
         try:
             write_page(config.status.page, page)
         except OSError as error:
@@ -68,18 +68,13 @@ def asked_for(report: Report, arguments: argparse.Namespace) -> Report:
     return report.select(arguments.group, arguments.topic, arguments.status)
 
 
-def limits_of(config: Config) -> Limits:
-    """Return from when on a delay is unhealthy."""
-    return Limits(behind=config.status.stalled_after)
-
-
 def unhealthy(config: Config, report: Report, arguments: argparse.Namespace) -> Sequence[str]:
     """Return one line per problem among the rows that were asked for; none: all is well."""
     asked = asked_for(report, arguments)
-    return [problem.text for problem in find_problems(asked.status, asked.drift, limits_of(config))]
+    return [problem.text for problem in find_problems(asked.status, asked.drift, config.status.stalled_after)]
 
 
-def to_json(report: Report, limits: Limits = DEFAULT_LIMITS) -> str:
+def to_json(report: Report, stalled_after: timedelta = STALLED_AFTER) -> str:
     """Return ``{reported_at, healthy, problems, notes, pairs, groups, partitions}``, each list worst first.
 
     A partition has the columns of sync_status and ``skipped``; a group and a pair those of ``report.roll_up`` with
@@ -87,12 +82,12 @@ def to_json(report: Report, limits: Limits = DEFAULT_LIMITS) -> str:
     Keys and their order are the same in every report; names are exactly Kafka's. ASCII, one line.
     """
     status, drift = report.status, report.drift
-    problems = find_problems(status, drift, limits)
+    problems = find_problems(status, drift, stalled_after)
     document = {
         "reported_at": _iso(report.reported_at),
         "healthy": not problems,
         "problems": [{"status": each.word, "text": each.text} for each in problems],
-        "notes": [*find_notes(status, limits), *report.notes],
+        "notes": [*find_notes(status, stalled_after), *report.notes],
         "pairs": [_rolled(row) for row in with_drift(roll_up(status, PAIR), drift)],
         "groups": [_rolled(row) for row in with_drift(roll_up(status, GROUP), drift)],
         "partitions": _partitions(rank_statuses(status)),

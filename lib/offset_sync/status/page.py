@@ -13,7 +13,6 @@ import re
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import cache
 from html import escape
@@ -24,8 +23,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offset_sync.config.duration import to_ms as duration_ms
 from offset_sync.model.text import visible
-from offset_sync.status.assessment import DEFAULT_LIMITS, STATUS_WORDS, Limits
+from offset_sync.status.assessment import STALLED_AFTER, STATUS_WORDS
 from offset_sync.status.health import Problem, find_notes, find_problems
 from offset_sync.status.report import (
     GROUP,
@@ -61,27 +61,14 @@ _PLACEHOLDER = re.compile(r"@@([a-z_]+)@@")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-@dataclass(frozen=True)
-class PageOptions:
-    """What the page is made with beside the report.
-
-    Every *reload_every*, unless it is 0, the page looks for a newer one by itself and keeps what is open.
-    """
-
-    limits: Limits = DEFAULT_LIMITS
-    reload_every: timedelta = timedelta()
-
-
-_DEFAULTS = PageOptions()
-
-
-def render_page(report: Report, options: PageOptions = _DEFAULTS) -> str:
+def render_page(report: Report, stalled_after: timedelta = STALLED_AFTER, reload_every: timedelta = timedelta()) -> str:
     """Return the page, in UTF-8 without a carriage return.
 
-    A Content-Security-Policy allows only its own scripts, by their hashes, and no connection.
+    A Content-Security-Policy allows only its own scripts, by their hashes, and no connection. Every *reload_every*,
+    unless it is 0, the page looks for a newer one by itself and keeps what is open.
     """
-    problems = find_problems(report.status, report.drift, options.limits)
-    said = [*(problem.text for problem in problems), *find_notes(report.status, options.limits), *report.notes]
+    problems = find_problems(report.status, report.drift, stalled_after)
+    said = [*(problem.text for problem in problems), *find_notes(report.status, stalled_after), *report.notes]
     script, plotly = _script(), _file("plotly-basic.min.js")
     parts = {
         "policy": f"default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
@@ -91,7 +78,7 @@ def render_page(report: Report, options: PageOptions = _DEFAULTS) -> str:
         "verdict": "✖ Not healthy" if problems else "✔ Healthy",
         "reported_at": f"{report.reported_at.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S} UTC",
         "problems": "".join(f"<li>{escape(each)}</li>" for each in said),
-        "content": to_script_json(page_content(report, problems, options)),
+        "content": to_script_json(page_content(report, problems, reload_every)),
         "script": script,
         "plotly": plotly,
     }
@@ -119,7 +106,7 @@ def write_page(path: str | Path, html: str) -> None:
         raise
 
 
-def page_content(report: Report, problems: Sequence[Problem], options: PageOptions) -> dict[str, Any]:
+def page_content(report: Report, problems: Sequence[Problem], reload_every: timedelta) -> dict[str, Any]:
     """Return the document that ``page_files/*.js`` read.
 
     The column ``group`` of ``partitions`` is the row of their group in ``groups``; those of a group are in order of
@@ -130,8 +117,8 @@ def page_content(report: Report, problems: Sequence[Problem], options: PageOptio
     its = mirror_maker_rows(status)
     return {
         "reported_at": to_ms(report.reported_at),
-        "stale_after_ms": STALE_AFTER // timedelta(milliseconds=1),
-        "reload_ms": options.reload_every // timedelta(milliseconds=1),
+        "stale_after_ms": duration_ms(STALE_AFTER),
+        "reload_ms": duration_ms(reload_every),
         "problems": [each.word for each in problems],
         "pairs": to_columns(pairs, (*PAIR, *_ROLLED, "topics", "groups", *_DRIFT)),
         "groups": to_columns(groups, (*GROUP, *_ROLLED, "topics", *_DRIFT)),

@@ -47,7 +47,6 @@ class PresentFacts:
         members = frozenset[str]() if isinstance(active, ClusterError) else active
         captured = self._captured(assessment, held, progress, measured)
         is_behind = ~captured.is_withheld & (~captured.holds_translation | captured.is_uncaptured)
-        position = np.where(captured.has_target_offset, captured.target_offset, ABSENT)
         age_ms = np.maximum(now_ms - captured.pending_since_ms, 0)
         is_unindexed, still_ms = captured.unindexed > 0, progress.index_still_ms(*pair)
         # Of a commit that is not captured nothing is known but that it was made before now.
@@ -58,7 +57,7 @@ class PresentFacts:
             is_activity_known=np.full(count, is_known),
             is_target_active=np.array([group_id in members for group_id, _, _ in captured.keys], np.bool_),
             held_back=progress.held_back(self._aliases, captured.keys),
-            staleness_ms=staleness.behind_ms(key, is_behind, begins_ms, position, now_ms),
+            staleness_ms=staleness.behind_ms(key, is_behind, begins_ms, captured.target_offset, now_ms),
             mirror_lag_ms=np.where(captured.mirror_lag > 0, age_ms, 0),
             sync_silent_ms=self._sync_silent_ms(captured, progress, is_behind),
             index_silent_ms=staleness.waiting_ms(key, is_unindexed, still_ms, now_ms),
@@ -128,8 +127,5 @@ class PresentFacts:
 
 def _elsewhere(assessment: Assessment, homes: Mapping[str, Collection[str]]) -> NDArray[np.object_]:
     pair = (assessment.source, assessment.target)
-    others = {group_id: ", ".join(each for each in homes.get(group_id, ()) if each not in pair) for group_id in homes}
-    found = np.full(len(assessment.keys), None, np.object_)
-    for row, (group_id, _, _) in enumerate(assessment.keys):
-        found[row] = others.get(group_id) or None
-    return found
+    others = {group_id: ", ".join(each for each in aliases if each not in pair) for group_id, aliases in homes.items()}
+    return np.array([others.get(group_id) or None for group_id, _, _ in assessment.keys], np.object_)

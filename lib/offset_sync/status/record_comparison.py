@@ -46,25 +46,20 @@ class RecordComparer:
 
     def __init__(
         self,
-        config: Config,
+        renewed: Callable[[], Config],
         clusters: ClusterQueries,
         budget_s: float = BUDGET_S,
         clock: Clock = SYSTEM_CLOCK,
-        renewed: Callable[[], Config] | None = None,
     ) -> None:
-        self._config, self._renewed = config, renewed
-        self._clusters = clusters
-        self._budget_s = budget_s
-        self._clock = clock
+        self._renewed, self._clusters, self._budget_s, self._clock = renewed, clusters, budget_s, clock
         self._same: set[RecordPair] = set()
 
     def compare(self, pairs: Collection[RecordPair]) -> dict[RecordPair, str | None]:
         """Return for each pair None where the records are the same, else in what they differ."""
-        self._config = self._renewed() if self._renewed is not None else self._config
-        until = self._clock.now() + self._budget_s
+        config, until = self._renewed(), self._clock.now() + self._budget_s
         found: dict[RecordPair, str | None] = {pair: None if pair in self._same else _TOO_MANY for pair in pairs}
         for some in _rounds([pair for pair, difference in found.items() if difference is not None]):
-            found |= self._read_and_compare(some)
+            found |= self._read_and_compare(config, some)
             if self._clock.now() >= until:
                 break
         if len(self._same) > _REMEMBERED:
@@ -72,50 +67,52 @@ class RecordComparer:
         self._same.update(pair for pair, difference in found.items() if difference is None)
         return found
 
-    def _read_and_compare(self, pairs: Collection[RecordPair]) -> dict[RecordPair, str | None]:
+    def _read_and_compare(self, config: Config, pairs: Collection[RecordPair]) -> dict[RecordPair, str | None]:
         """Compare pairs of which no two are of the same partition."""
         wanted: dict[str, dict[TopicPartition, int]] = {}
         for pair in pairs:
             wanted.setdefault(pair.source, {})[pair.topic_partition] = pair.source_offset
             wanted.setdefault(pair.target, {})[pair.topic_partition] = pair.target_offset
         read = {alias: self._clusters.first_records(alias, offsets) for alias, offsets in wanted.items()}
-        return {pair: self._difference(pair, read) for pair in pairs}
+        return {pair: _difference(config, pair, read) for pair in pairs}
 
-    def _difference(
-        self, pair: RecordPair, read: Mapping[str, Mapping[TopicPartition, RecordContent] | ClusterError]
-    ) -> str | None:
-        records = []
-        for alias in (pair.source, pair.target):
-            answer = read[alias]
-            record = None if isinstance(answer, ClusterError) else answer.get(pair.topic_partition)
-            if record is None:
-                return f"its next record at {alias} could not be read to compare it"
-            records.append(record)
-        here, there = records
-        if self._config.is_by_contents:
-            return _difference_in(here, there, ("key", "value", *(_KEPT[each] for each in self._config.mirror.keeps)))
-        where = pair.topic_partition
-        identities = self._identity(pair.source, where, here), self._identity(pair.target, where, there)
-        if None in identities:
-            return "the next record's headers cannot be read"
-        if identities[0] != identities[1]:
-            return "the next record is another one on each side"
-        return _difference_in(here, there, ("timestamp_ms", "key", "value"))
 
-    def _identity(self, alias: str, where: TopicPartition, record: RecordContent) -> tuple[str, int] | None:
-        """Return (origin, offset there), None for a record whose headers cannot be read."""
-        if (original := self._config.original_of(where.topic)) is not None:
-            return original, record.offset
-        mirror, headers = self._config.mirror, dict(record.headers)  # of a repeated header the last one
-        columns = {column: pa.array([headers.get(n)], pa.binary()) for column, n in mirror.header_columns().items()}
-        identities = identities_at(self._config, alias)
-        found = identities.of(columns, where, np.array([record.timestamp_ms]))
-        if found.is_malformed[0]:
-            return None
-        if found.is_native[0]:
-            return alias, record.offset
-        name = found.origins[int(found.origin_code[0])]
-        return identities.origins.get(name, name), int(found.origin_offset[0])
+def _difference(
+    config: Config, pair: RecordPair, read: Mapping[str, Mapping[TopicPartition, RecordContent] | ClusterError]
+) -> str | None:
+    records = []
+    for alias in (pair.source, pair.target):
+        answer = read[alias]
+        record = None if isinstance(answer, ClusterError) else answer.get(pair.topic_partition)
+        if record is None:
+            return f"its next record at {alias} could not be read to compare it"
+        records.append(record)
+    here, there = records
+    if config.is_by_contents:
+        return _difference_in(here, there, ("key", "value", *(_KEPT[each] for each in config.mirror.keeps)))
+    where = pair.topic_partition
+    identities = _identity(config, pair.source, where, here), _identity(config, pair.target, where, there)
+    if None in identities:
+        return "the next record's headers cannot be read"
+    if identities[0] != identities[1]:
+        return "the next record is another one on each side"
+    return _difference_in(here, there, ("timestamp_ms", "key", "value"))
+
+
+def _identity(config: Config, alias: str, where: TopicPartition, record: RecordContent) -> tuple[str, int] | None:
+    """Return (origin, offset there), None for a record whose headers cannot be read."""
+    if (original := config.original_of(where.topic)) is not None:
+        return original, record.offset
+    mirror, headers = config.mirror, dict(record.headers)  # of a repeated header the last one
+    columns = {column: pa.array([headers.get(n)], pa.binary()) for column, n in mirror.header_columns().items()}
+    identities = identities_at(config, alias)
+    found = identities.of(columns, where, np.array([record.timestamp_ms]))
+    if found.is_malformed[0]:
+        return None
+    if found.is_native[0]:
+        return alias, record.offset
+    name = found.origins[int(found.origin_code[0])]
+    return identities.origins.get(name, name), int(found.origin_offset[0])
 
 
 def _difference_in(here: RecordContent, there: RecordContent, fields: Iterable[str]) -> str | None:

@@ -51,6 +51,7 @@ PER_LOG = ("mirror_lag", "mirror_gaps")
 """The same for all groups of a partition, so they are added up once per partition, not once per group."""
 _ORDER = ("is_skipping", "rank", "lost", "duplicates", "staleness_ms")
 _PARTITION = (*GROUP, "topic", "partition")
+_OR_ZERO = pc.ScalarAggregateOptions(min_count=0)
 _SUMS = ("source_offset", "target_offset", "drift", "change", "windowed_change")
 
 
@@ -99,7 +100,7 @@ def rank_statuses(status: pa.Table) -> pa.Table:
         )
     ranked = status.append_column("rank", rank).append_column("skipped", pa.array(skipped(status)))
     ranked = ranked.append_column("is_skipping", pc.greater(ranked["skipped"], 0))
-    return _worst_first(ranked, (*GROUP, "topic", "partition"))
+    return _worst_first(ranked, _PARTITION)
 
 
 def roll_up(status: pa.Table, by: Sequence[str]) -> pa.Table:
@@ -111,26 +112,20 @@ def roll_up(status: pa.Table, by: Sequence[str]) -> pa.Table:
     :class:`Verdict` of its rows.
     """
     ranked = _with_counts(rank_statuses(status), by)
-    sums = [*STATUS_WORDS, "unknown", *SUMS, *PER_LOG]
+    counted = {"topic": "topics", "group_id": "groups"}
+    sums, greatest = (*STATUS_WORDS, "unknown", *SUMS, *PER_LOG), ("is_skipping", "staleness_ms", "mirror_lag_ms")
     worst = pc.ScalarAggregateOptions(skip_nulls=False, min_count=0)
-    found = ranked.group_by(list(by), use_threads=False).aggregate(
-        [
-            ("rank", "min"),
-            ("verdict", "min"),
-            ("reason", "first", worst),
-            ("rank", "count"),
-            *((name, "count_distinct") for name in ("topic", "group_id") if name not in by),
-            *((name, "sum") for name in sums),
-            *((name, "max") for name in ("is_skipping", "staleness_ms", "mirror_lag_ms")),
-        ]
-    )
-    names = {"rank_min": "rank", "verdict_min": "verdict", "rank_count": "partitions", "reason_first": "reason"} | {
-        f"{name}_{how}": name
-        for how, columns in (("sum", sums), ("max", ("is_skipping", "staleness_ms", "mirror_lag_ms")))
-        for name in columns
+    columns = {
+        "rank": ("rank", "min"),
+        "verdict": ("verdict", "min"),
+        "reason": ("reason", "first", worst),
+        "partitions": ("rank", "count"),
+        **{counts: (name, "count_distinct") for name, counts in counted.items() if name not in by},
+        **{name: (name, "sum", _OR_ZERO) for name in sums},
+        **{name: (name, "max") for name in greatest},
     }
-    names |= {"topic_count_distinct": "topics", "group_id_count_distinct": "groups"}
-    found = found.rename_columns([names.get(name, name) for name in found.column_names])
+    found = ranked.group_by(list(by), use_threads=False).aggregate([*columns.values()])
+    found = found.rename_columns([*by, *columns])
     words = pa.array(STATUS_WORDS).take(found["rank"].combine_chunks())
     moves = pa.array([_MOVES[Verdict(each)] for each in found["verdict"].to_pylist()], pa.string())
     found = found.append_column("status", words).append_column("move", moves)
@@ -151,8 +146,7 @@ def newest_drift(drift: pa.Table) -> pa.Table:
 def with_drift(rolled: pa.Table, drift: pa.Table) -> list[Row]:
     """Return the rows of *rolled*, by GROUP or PAIR, each with its newest row of sync_drift as ``drift``, or None."""
     newest = {tuple(row[name] for name in GROUP): row for row in newest_drift(drift).to_pylist()}
-    keys = ((row["source_cluster"], row["target_cluster"], row.get("group_id")) for row in rolled.to_pylist())
-    return [row | {"drift": newest.get(key)} for row, key in zip(rolled.to_pylist(), keys, strict=True)]
+    return [row | {"drift": newest.get(tuple(row.get(name) for name in GROUP))} for row in rolled.to_pylist()]
 
 
 def mirror_maker_rows(status: pa.Table) -> list[Row]:
@@ -173,16 +167,13 @@ def mirror_maker_rows(status: pa.Table) -> list[Row]:
         "ours": pc.and_(is_said, is_ours),
         "others": pc.and_not(is_held, pc.or_(is_its, is_ours)),
     }
-    counted = status.select([*GROUP, "mirror_maker_behind", "mirror_maker_lost"])
-    for name, values in counts.items():
-        counted = counted.append_column(name, pc.cast(values, pa.int64()))
-    sums = [(name, "sum") for name in ("mirror_maker_behind", "mirror_maker_lost", *counts)]
+    records = ("mirror_maker_behind", "mirror_maker_lost")
+    counted = pa.table({name: status[name] for name in (*GROUP, *records)} | counts)
+    sums = [(name, "sum", _OR_ZERO) for name in (*records, *counts)]
     found = counted.group_by(list(GROUP), use_threads=False).aggregate([*sums, ([], "count_all")])
     names = [*GROUP, "behind", "lost", *counts, "partitions"]
-    rows = [row for row in found.rename_columns(names).to_pylist() if row["checkpoints"] or row["doubts"]]
-    for row in rows:
-        row["behind"], row["lost"] = row["behind"] or 0, row["lost"] or 0
-        row["stands"] = _stands(row)
+    counts_of_all = found.rename_columns(names).to_pylist()
+    rows = [row | {"stands": _stands(row)} for row in counts_of_all if row["checkpoints"] or row["doubts"]]
     return sorted(rows, key=lambda row: (-row["lost"], -row["behind"], row["group_id"], *(row[name] for name in PAIR)))
 
 
@@ -204,20 +195,15 @@ def mirror_maker_doubts(status: pa.Table) -> list[str]:
 
 
 def _with_counts(ranked: pa.Table, by: Sequence[str]) -> pa.Table:
-    rank = ranked["rank"].to_numpy()
-    for status in Status:
-        ranked = ranked.append_column(status.word, pa.array((rank == status).astype(np.int64)))
-    ranked = ranked.append_column("verdict", pa.array(verdicts(ranked)))
-    ranked = ranked.append_column("unknown", pc.cast(pc.is_null(ranked["duplicates"]), pa.int64()))
-    ranked = ranked.set_column(ranked.schema.get_field_index("reason"), "reason", _reasons(ranked))
-    for name in SUMS:
-        column = ranked.schema.get_field_index(name)
-        ranked = ranked.set_column(column, name, pc.fill_null(ranked[name], 0))
-    is_first = _is_first(ranked, (*PAIR, *(name for name in by if name not in PAIR), "topic", "partition"))
-    for name in PER_LOG:
-        once = pc.if_else(is_first, pc.fill_null(ranked[name], 0), 0)
-        ranked = ranked.set_column(ranked.schema.get_field_index(name), name, once)
-    return ranked
+    rank, keys = ranked["rank"].to_numpy(), (*PAIR, *(name for name in by if name not in PAIR), "topic", "partition")
+    is_first = _is_first(ranked, keys)
+    columns = dict(zip(ranked.column_names, ranked.columns, strict=True))
+    columns |= {status.word: pa.array(rank == status) for status in Status}
+    columns |= {name: pc.if_else(is_first, ranked[name], 0) for name in PER_LOG}
+    columns["verdict"] = pa.array(verdicts(ranked))
+    columns["unknown"] = pc.is_null(ranked["duplicates"])
+    columns["reason"] = _reasons(ranked)
+    return pa.table(columns)
 
 
 def _reasons(rows: pa.Table) -> pa.ChunkedArray:
@@ -302,9 +288,6 @@ class DriftWindow:
         found = rows.group_by(list(by)).aggregate(wanted).rename_columns(names)
         found = found.sort_by([(name, "ascending") for name in by])
         is_converged = pc.less_equal(pc.abs(found["windowed_change"]), pc.multiply(found["groups"], self._threshold))
-        added = {"at": pa.repeat(now, len(found)), "is_converged": is_converged}
-        if "group_id" not in by:
-            added["group_id"] = pa.nulls(len(found), pa.string())
-        for name, values in added.items():
-            found = found.append_column(name, values)
-        return found.select(SYNC_DRIFT.names).cast(SYNC_DRIFT.arrow_schema)
+        columns = {"group_id": pa.nulls(len(found)), "at": pa.repeat(now, len(found)), "is_converged": is_converged}
+        columns |= dict(zip(names, found.columns, strict=True))
+        return pa.table(columns, SYNC_DRIFT.arrow_schema)

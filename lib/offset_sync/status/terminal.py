@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import timezone
+from datetime import timedelta, timezone
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from offset_sync.model.text import to_count, to_duration, to_range, visible
 from offset_sync.model.values import Status
-from offset_sync.status.assessment import DEFAULT_LIMITS, Limits
+from offset_sync.status.assessment import STALLED_AFTER
 from offset_sync.status.health import find_notes, find_problems
 from offset_sync.status.report import (
     AT_COST,
@@ -70,7 +70,12 @@ class Column:
 
 
 def render_table(
-    report: Report, console: Console, *, limits: Limits = DEFAULT_LIMITS, most: int = 20, details: bool = False
+    report: Report,
+    console: Console,
+    *,
+    stalled_after: timedelta = STALLED_AFTER,
+    most: int = 20,
+    details: bool = False,
 ) -> None:
     """Print the report, at most *most* groups; with *details* also the partitions of each of these.
 
@@ -79,11 +84,11 @@ def render_table(
     *console* is a terminal.
     """
     status = report.status
-    problems = find_problems(status, report.drift, limits)
+    problems = find_problems(status, report.drift, stalled_after)
     verdict = Text("✖ Not healthy", "bold red") if problems else Text("✔ Healthy", "bold green")
     at = report.reported_at.astimezone(timezone.utc)
     say(console, Text.assemble(verdict, f", reported at {at:%Y-%m-%d %H:%M:%S} UTC"))
-    for text in [*(problem.text for problem in problems), *find_notes(status, limits), *report.notes]:
+    for text in [*(problem.text for problem in problems), *find_notes(status, stalled_after), *report.notes]:
         say(console, Text(f"  {text}"))
     if status.num_rows:
         pairs, groups = with_drift(roll_up(status, PAIR), report.drift), roll_up(status, GROUP)
@@ -172,11 +177,12 @@ def count_column(title: str, name: str) -> Column:
 
 def offset_column(title: str, name: str, *, is_only_wide: bool = False) -> Column:
     """Return a column of offsets, written out; null is "none"."""
-
-    def cell(row: Row) -> Text:
-        return Text("none" if row[name] is None else f"{row[name]:,}")
-
-    return Column(title, cell, is_number=True, is_only_wide=is_only_wide)
+    return Column(
+        title,
+        lambda row: Text("none" if row[name] is None else f"{row[name]:,}"),
+        is_number=True,
+        is_only_wide=is_only_wide,
+    )
 
 
 def _status(row: Row) -> Text:

@@ -110,10 +110,9 @@ class ReadEpochs:
                 f"{name} has lost what leader epoch {epoch:,} had from {end:,} on at {source}, in an election; "
                 f"translate {end:,} without an epoch, which repeats what came later"
             )
-        since = datetime.fromtimestamp(-(-self._known_since_ms() // 1000), timezone.utc)
         return (
             f"cannot verify leader epoch {epoch:,} of {name} at {source}: election history older than {KEPT.days} days "
-            f"is gone; if the offset was taken after {since:%Y-%m-%dT%H:%M:%SZ}, give that time (--taken-at)"
+            f"is gone; if the offset was taken after {_utc(self._known_since_ms())}, give that time (--taken-at)"
         )
 
     def _log(self, partition: TopicPartition) -> _Log:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from offset_sync.cutover.plan import Committed, CutoverStep, Direction, Mode, PartitionStatus, Reader
 from offset_sync.cutover.procedure import NO_OPTIONS, CutoverProcedure, Options
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import Outcome, State, Status, TopicPartition
+from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
 
 ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 GOOD = PartitionStatus("g", ORDERS, Status.IN_SYNC, None, State.EXACT, 5, 7, 7, 0, 0, 0)
@@ -35,7 +35,7 @@ class FakeClusters:
     shared: Collection[str] = ()
     start: int = 100
     held_starts: dict[TopicPartition, int] = field(default_factory=dict)
-    started: list[dict[str, dict[str, list[int]]]] = field(default_factory=list)
+    started: list[GroupPartition] = field(default_factory=list)
     ends_forgotten: int = 0
 
     def active_groups(self, alias: str, groups: Collection[str]) -> Collection[str] | ClusterError:
@@ -47,10 +47,9 @@ class FakeClusters:
     def share_groups(self) -> Collection[str]:
         return self.shared
 
-    def commit_starts(self, groups: Mapping[str, Mapping[str, Sequence[int]]]) -> list[Committed]:
-        self.started.append({group: {topic: [*each] for topic, each in by.items()} for group, by in groups.items()})
-        places = [(group, TopicPartition(t, n)) for group, by in groups.items() for t, each in by.items() for n in each]
-        return [Committed(group, place, None, self.start, 0, 0, self.outcome, None) for group, place in places]
+    def commit_starts(self, keys: Collection[GroupPartition]) -> list[Committed]:
+        self.started += keys
+        return [Committed(k.group_id, k.topic_partition, None, self.start, 0, 0, self.outcome, None) for k in keys]
 
     def partition_statuses(self, groups: Collection[str]) -> dict[str, list[PartitionStatus]]:
         rows = self.rows.pop(0) if len(self.rows) > 1 else self.rows[0]

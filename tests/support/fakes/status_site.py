@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from builders.logs import log
 from fakes.reconciler_site import ORDERS, Site, config_of
 from generators.mirrored_logs import CLUSTERS
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, TopicPartition
+from offset_sync.state.key_index import KeyRows
 from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.status.job_progress import JobProgress, StreamLag
@@ -121,10 +123,12 @@ class StatusSite(Site):
     def report(self, now_ms: int | None = None) -> list[Row]:
         """Read all commits and report on them, a row per key and target."""
         self.read_all()
-        rows = self.reporter.report(
-            self.state.all_rows(), self.progress(), self.clock_ms[0] if now_ms is None else now_ms
-        )
-        return [dict(zip(rows, values, strict=True)) for values in zip(*rows.values(), strict=True)]
+        return self.reported(self.clock_ms[0] if now_ms is None else now_ms).to_pylist()
+
+    def reported(self, now_ms: int, keys: KeyRows | None = None, reporter: StatusReporter | None = None) -> pa.Table:
+        """Report on *keys*, or on all, without reading a commit."""
+        chosen, asked = reporter or self.reporter, self.state.all_rows() if keys is None else keys
+        return chosen.report(asked, self.progress(), now_ms, chosen.ask(asked))
 
     def row(self, source: str = "X", target: str = "Y", group: str = "g") -> Row:
         """Report, and return one row."""

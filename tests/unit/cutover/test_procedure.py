@@ -246,7 +246,7 @@ def test_partitions_that_a_group_never_committed_begin_at_the_targets_start() ->
     assert plan.notes == ["never committed 3 partitions of orders (1-2, 4): apply commits the start at Y"]
     move = Move(site)
     assert move.apply() == []
-    assert site.started == [{"g": {"orders": [1, 2, 4]}}]
+    assert site.started == [("g", "orders", number) for number in (1, 2, 4)]
     assert [step.target_offset for step in move.steps if step.step is Step.COMMIT] == [7, 100, 100, 100]
 
 

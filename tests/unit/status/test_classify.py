@@ -46,10 +46,6 @@ def test_in_sync(here: str, there: str, committed: int) -> None:
     assert (row["mirror_lag_ms"] > 0) == (row["mirror_lag"] > 0)
 
 
-def test_in_sync_needs_no_offset_of_the_source_where_the_target_holds_nothing_at_all() -> None:
-    assert moved("", "", 0).said() == IN_SYNC
-
-
 def test_an_offset_that_means_the_same_is_as_good_as_the_translation() -> None:
     site = at_target(moved("X0:3 . X4", "X0:3 . . X4", 3), 4)
     assert (site.row()["wanted_offset"], site.row()["target_offset"], site.said()) == (5, 4, IN_SYNC)

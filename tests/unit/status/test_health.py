@@ -12,8 +12,7 @@ import pytest
 from builders.status_rows import status_table
 from generators.reports import random_drift
 from offset_sync.model.values import Status
-from offset_sync.status.assessment import Limits
-from offset_sync.status.health import find_notes, find_problems, is_healthy
+from offset_sync.status.health import find_notes, find_problems
 from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
 
 CALM = random_drift(random.Random(3), ["a", "b"], reports=5)
@@ -44,7 +43,6 @@ def drift_with(**changes: Any) -> pa.Table:
 )
 def test_what_a_sync_at_work_looks_like_is_healthy(changes: dict[str, Any]) -> None:
     assert find_problems(report(**changes), CALM) == []
-    assert is_healthy(report(**changes), CALM)
 
 
 @pytest.mark.parametrize(
@@ -77,14 +75,10 @@ def test_what_a_sync_at_work_looks_like_is_healthy(changes: dict[str, Any]) -> N
 def test_one_bad_partition_is_not_healthy(changes: dict[str, Any], status: Status | None, text: str) -> None:
     found = find_problems(report(**changes), CALM)
     assert [(problem.text, problem.status) for problem in found] == [(text, status)]
-    assert not is_healthy(report(**changes), CALM)
 
 
-def test_the_limits_are_the_callers() -> None:
-    behind = report(status="Behind", staleness_ms=5_000)
-    assert not is_healthy(behind, CALM, Limits(behind=timedelta(seconds=4)))
-    waiting = report(status="Mirroring", lost=1, not_mirrored=1, mirror_lag_ms=5_000)
-    assert not is_healthy(waiting, CALM, Limits(mirror=timedelta(seconds=4)))
+def test_the_limit_is_the_callers() -> None:
+    assert find_problems(report(status="Behind", staleness_ms=5_000), CALM, timedelta(seconds=4))
 
 
 def test_drift_that_has_not_converged_is_not_healthy() -> None:
@@ -93,11 +87,7 @@ def test_drift_that_has_not_converged_is_not_healthy() -> None:
     assert [problem.text for problem in pair] == ["Offsets of dc1 → dc2 drift apart: by 12,345 in the window"]
     group = find_problems(report(), drift_with(group_id="b", is_converged=False))
     assert [problem.text for problem in group] == ["Offsets of 1 group drift apart: b"]
-    assert not is_healthy(report(), drift_with(group_id="b", is_converged=None))
-
-
-def test_offsets_of_what_is_in_sync_may_drift_apart() -> None:
-    assert is_healthy(report(), drift_with(group_id=None, is_converged=False, windowed_change=12345))
+    assert find_problems(report(), drift_with(group_id="b", is_converged=None))
 
 
 def test_what_is_behind_for_a_moment_is_said_and_is_no_problem() -> None:
@@ -114,15 +104,15 @@ def test_drift_of_an_earlier_report_is_over() -> None:
     newest = max(row["at"] for row in rows)
     for row in rows:
         row["is_converged"] = row["at"] == newest
-    assert is_healthy(report(), pa.Table.from_pylist(rows, CALM.schema))
+    assert not find_problems(report(), pa.Table.from_pylist(rows, CALM.schema))
 
 
 def test_before_the_first_drift_the_statuses_decide() -> None:
-    assert is_healthy(report(), SYNC_DRIFT.arrow_schema.empty_table())
+    assert not find_problems(report(), SYNC_DRIFT.arrow_schema.empty_table())
 
 
 def test_an_empty_report_is_not_healthy() -> None:
-    assert not is_healthy(SYNC_STATUS.arrow_schema.empty_table(), CALM)
+    assert find_problems(SYNC_STATUS.arrow_schema.empty_table(), CALM)
 
 
 def test_the_worst_problem_comes_first() -> None:

@@ -25,8 +25,7 @@ UNSTABLE = ClusterError("X", "group 'g': UNSTABLE_OFFSET_COMMIT for orders-0")
 
 def rows(site: StatusSite) -> list[dict[str, object]]:
     """Report without reading a commit."""
-    found = site.reporter.report(site.state.all_rows(), site.progress(), site.clock_ms[0])
-    return [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
+    return site.reported(site.clock_ms[0]).to_pylist()
 
 
 def said(site: StatusSite, target: str = "Y") -> tuple[object, object]:

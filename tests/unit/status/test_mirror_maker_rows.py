@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from rich.console import Console
 
 from builders.status_rows import Row, status_table
 from generators.reports import HOSTILE_NAMES, REPORTED_AT
-from offset_sync.status.page import MIRROR_MAKER_GROUPS, PageOptions, page_content
+from offset_sync.status.page import MIRROR_MAKER_GROUPS, page_content
 from offset_sync.status.report import Report, mirror_maker_doubts, mirror_maker_rows
 from offset_sync.status.terminal import render_table
 from offset_sync.tables.catalog import SYNC_DRIFT
@@ -102,6 +103,6 @@ def test_the_page_has_the_worst_groups_and_counts_the_others() -> None:
     report = Report(
         status_table(*rows, row(1, mirror_maker_doubt=DOUBT)), SYNC_DRIFT.arrow_schema.empty_table(), REPORTED_AT
     )
-    found = page_content(report, [], PageOptions())["mirror_maker"]
+    found = page_content(report, [], timedelta())["mirror_maker"]
     assert (found["rows"]["group_id"][0], len(found["rows"]["stands"])) == (f"g{MIRROR_MAKER_GROUPS + 2}", 100)
     assert (found["more"], found["doubts"]) == (4, [f"dc1: 1 commits, as of group g: {DOUBT}"])

@@ -25,7 +25,7 @@ from builders.status_rows import status_table
 from bundle import build_zip
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.model.text import visible
-from offset_sync.status.page import PageOptions, drift_curves, render_page, to_script_json, with_shapes, write_page
+from offset_sync.status.page import drift_curves, render_page, to_script_json, with_shapes, write_page
 from offset_sync.status.report import GROUP, TOPIC, Report, roll_up
 from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
 
@@ -37,7 +37,7 @@ DRIFT = random_drift(CHANCE, HOSTILE_NAMES, reports=12, broken=HOSTILE_NAMES)
 
 
 def page(status: pa.Table = HOSTILE, drift: pa.Table = DRIFT, **options: Any) -> str:
-    return render_page(Report(status, drift, REPORTED_AT), PageOptions(**options))
+    return render_page(Report(status, drift, REPORTED_AT), **options)
 
 
 def content(text: str) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from fakes.reconciler_site import ORDERS
-from offset_sync.config import parse_config
+from fakes.reconciler_site import ORDERS, config_of
+from offset_sync.config import Config
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
@@ -45,8 +45,14 @@ class Reader:
 def comparer(reader: Reader, budget_s: float = 100.0, **mirror: str) -> RecordComparer:
     kafka = {"kafka": {"bootstrap.servers": "x:1"}}
     clusters = {"X": kafka, "Y": kafka, "Z": {"origin": "origin-Z", **kafka}}
-    config = parse_config({"clusters": clusters, "mirror": mirror, "topics": {"include": [".*"]}}, {})
-    return RecordComparer(config, reader, budget_s, Clock(lambda: reader.seconds))
+    config = config_of([], clusters=clusters, mirror=mirror)
+    return RecordComparer(lambda: config, reader, budget_s, Clock(lambda: reader.seconds))
+
+
+def difference(config: Config, here: RecordContent, there: RecordContent, pair: RecordPair = PAIR) -> str | None:
+    """What is said of these two records by a configuration."""
+    place = pair.topic_partition
+    return RecordComparer(lambda: config, Reader({("X", place): here, ("Y", place): there})).compare([pair])[pair]
 
 
 def compared(here: RecordContent | None, there: RecordContent | None, **mirror: str) -> str | None:
@@ -126,16 +132,14 @@ def test_the_configured_headers_and_encoding_are_used() -> None:
 
 
 def test_copies_byte_for_byte_are_the_same_at_the_same_offset_whatever_their_headers_say() -> None:
-    kafka, topics = {"kafka": {"bootstrap.servers": "x:1"}}, {"include": [".*"], "strategy": "identity", "origin": "X"}
-    config = parse_config({"clusters": {"X": kafka, "Y": kafka}, "topics": topics}, {})
+    config = config_of(["X", "Y"], topics={"include": [".*"], "strategy": "identity", "origin": "X"})
     copy = replace(HERE, headers=MALFORMED)
     for there, said in (
         (copy, None),
         (replace(copy, offset=5), "the next record is another one on each side"),
         (replace(copy, value=b"other"), "the next record has another value on each side"),
     ):
-        reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): there})
-        assert RecordComparer(config, reader).compare([PAIR])[PAIR] == said
+        assert difference(config, HERE, there) == said
 
 
 def of_redpanda(origin: bytes, offset: int) -> Headers:
@@ -144,11 +148,8 @@ def of_redpanda(origin: bytes, offset: int) -> Headers:
 
 def compared_by_ids(there: Headers, ids: dict[str, str]) -> str | None:
     """What is said of a record of X and its copy at Y by Redpanda Migrator, where *ids* are known."""
-    kafka = {"kafka": {"bootstrap.servers": "x:1"}}
-    mirror, topics = {"preset": "redpanda-migrator"}, {"include": [".*"]}
-    config = parse_config({"clusters": {"X": kafka, "Y": kafka}, "mirror": mirror, "topics": topics}, {})
-    reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): replace(THERE, headers=there)})
-    return RecordComparer(config.with_origins(ids), reader).compare([PAIR])[PAIR]
+    config = config_of(["X", "Y"], mirror={"preset": "redpanda-migrator"})
+    return difference(config.with_origins(ids), HERE, replace(THERE, headers=there))
 
 
 def test_a_cluster_is_known_by_its_id_where_the_mirror_has_that() -> None:
@@ -162,24 +163,19 @@ def test_a_cluster_is_known_by_its_id_where_the_mirror_has_that() -> None:
 
 def test_ids_that_become_known_later_count_from_then_on() -> None:
     """``index_records`` keeps them, and may be started after whoever compares."""
-    kafka, mirror = {"kafka": {"bootstrap.servers": "x:1"}}, {"preset": "redpanda-migrator"}
-    unknown = parse_config({"clusters": {"X": kafka, "Y": kafka}, "mirror": mirror, "topics": {"include": [".*"]}}, {})
+    unknown = config_of(["X", "Y"], mirror={"preset": "redpanda-migrator"})
     known = [unknown, unknown.with_origins({"X": "id-X", "Y": "id-Y"})]
     reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): replace(THERE, headers=of_redpanda(b"id-X", 4))})
-    comparing = RecordComparer(unknown, reader, renewed=lambda: known.pop(0))
+    comparing = RecordComparer(lambda: known.pop(0), reader)
     assert [comparing.compare([PAIR])[PAIR] for _ in range(2)] == ["the next record's headers cannot be read", None]
 
 
 def test_a_place_header_has_the_name_at_the_origin_and_means_nothing_there() -> None:
-    kafka = {"kafka": {"bootstrap.servers": "x:1"}}
-    mirror = {"place_header": "Place", "names": "mm2"}
-    config = parse_config({"clusters": {"X": kafka, "Y": kafka}, "mirror": mirror, "topics": {"include": [".*"]}}, {})
-    pair = replace(PAIR, topic_partition=TopicPartition("X.orders", 0))
+    config = config_of(["X", "Y"], mirror={"place_header": "Place", "names": "mm2"})
+    pair = replace(PAIR, topic_partition=X_ORDERS)
     for place, said in ((b"orders-0", None), (b"X.orders-0", "the next record is another one on each side")):
         stamp: Headers = (("IDC", b"X"), ("Offset", b"4"), ("Place", place))
-        here, there = replace(HERE, headers=stamp), replace(THERE, headers=stamp)
-        reader = Reader({("X", pair.topic_partition): here, ("Y", pair.topic_partition): there})
-        assert RecordComparer(config, reader).compare([pair])[pair] == said
+        assert difference(config, replace(HERE, headers=stamp), replace(THERE, headers=stamp), pair) == said
 
 
 @pytest.mark.parametrize(("here", "there", "where"), [(None, THERE, "X"), (HERE, None, "Y"), (None, None, "X")])
@@ -212,12 +208,8 @@ OTHER_COPIES = [
 
 def compared_by_contents(there: RecordContent, keeps: Sequence[str] = ("timestamps", "headers")) -> str | None:
     """What is said of ``HERE`` at X, and of this record at Y."""
-    clusters = {alias: {"kafka": {"bootstrap.servers": "x:1"}} for alias in ("X", "Y")}
-    mirror = {"identity": "fingerprint", "names": "mm2", "keeps": list(keeps)}
-    config = parse_config({"clusters": clusters, "mirror": mirror, "topics": {"include": [".*"]}}, {})
-    reader = Reader({("X", X_ORDERS): HERE, ("Y", X_ORDERS): there})
-    pair = replace(PAIR, topic_partition=X_ORDERS)
-    return RecordComparer(config, reader).compare([pair])[pair]
+    config = config_of(["X", "Y"], mirror={"identity": "fingerprint", "names": "mm2", "keeps": list(keeps)})
+    return difference(config, HERE, there, replace(PAIR, topic_partition=X_ORDERS))
 
 
 def test_what_has_the_same_contents_is_the_same_though_nothing_says_where_it_was_produced() -> None:

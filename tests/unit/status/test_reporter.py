@@ -29,9 +29,8 @@ PAY = TopicPartition("pay-in", 0)
 
 def reported(reporter: StatusReporter, site: StatusSite, now_ms: int) -> list[Row]:
     """What a reporter says, but for how long it has been so."""
-    columns = reporter.report(site.state.all_rows(), site.progress(), now_ms)
-    columns.pop("staleness_ms", None)
-    return sorted((dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)), key=str)
+    rows = site.reported(now_ms, reporter=reporter).drop_columns(["staleness_ms"])
+    return sorted(rows.to_pylist(), key=str)
 
 
 @law(60)
@@ -115,9 +114,8 @@ def test_only_what_is_asked_for_is_reported() -> None:
         site.commit("X", group, 4)
     site.read_all()
     keys = site.offsets.ids([GroupPartition("b", *ORDERS)])
-    rows = site.reporter.report(keys, site.progress(), site.clock_ms[0])
-    assert rows["group_id"] == ["b"]
-    assert site.reporter.report(keys[:0], site.progress(), site.clock_ms[0]) == {}
+    assert site.reported(site.clock_ms[0], keys)["group_id"].to_pylist() == ["b"]
+    assert site.reported(site.clock_ms[0], keys[:0]).num_rows == 0
     assert [row["group_id"] for row in site.report()] == ["a", "b", "c"]
 
 

@@ -18,7 +18,7 @@ from offset_sync.cutover.plan import GroupPlan, Mode
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import State, Status
 from offset_sync.status.assessment import Trouble, Verdict, troubles, verdicts
-from offset_sync.status.health import find_notes, find_problems, is_healthy
+from offset_sync.status.health import find_notes, find_problems
 from offset_sync.status.report import GROUP, NO, NOW, roll_up
 from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
 
@@ -77,7 +77,7 @@ def plans_of(status: pa.Table) -> dict[str, GroupPlan]:
     """Plan the move of every group, by the facts of the report and nothing else."""
     rows = status.to_pylist()
     statuses: dict[str, list[Any]] = {}
-    for each in to_statuses({name: status[name].to_pylist() for name in status.column_names}, "X", "Y"):
+    for each in to_statuses(status, "X", "Y"):
         statuses.setdefault(each.group_id, []).append(each)
     return {group_id: plan_of(group_id, rows, statuses[group_id]) for group_id in statuses}
 
@@ -96,7 +96,7 @@ def test_headline_column_and_plan_agree(seed: int) -> None:
     status = random_report(random.Random(seed))
     groups = {row["group_id"]: row for row in roll_up(status, GROUP).to_pylist()}
     plans = plans_of(status)
-    healthy = is_healthy(status, NO_DRIFT)
+    healthy = not find_problems(status, NO_DRIFT)
     for group_id, row in groups.items():
         plan = plans[group_id]
         assert (plan.verdict is Verdict.NOW) == (row["move"] == NOW), (row, plan)
@@ -129,7 +129,7 @@ def test_the_drift_of_what_is_in_sync_contradicts_nothing() -> None:
     status = pa.Table.from_pylist([random_row(random.Random(1), "a", 0, False, None, True)], SYNC_STATUS.arrow_schema)
     pair = {"source_cluster": "X", "target_cluster": "Y"}
     rows = [{**pair, "group_id": group_id, "is_converged": False} for group_id in (None, "a")]
-    assert is_healthy(status, pa.Table.from_pylist(rows, SYNC_DRIFT.arrow_schema))
+    assert not find_problems(status, pa.Table.from_pylist(rows, SYNC_DRIFT.arrow_schema))
 
 
 def test_a_third_home_is_the_reason_that_a_group_in_sync_cannot_be_moved() -> None:

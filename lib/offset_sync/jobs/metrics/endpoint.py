@@ -36,7 +36,7 @@ class Endpoint:
 def open_endpoint(part: Part, config: Metrics, collectors: Sequence[Collector]) -> Endpoint | None:
     """Open the endpoint of *part* as configured; None where it is off, or cannot be opened, which is logged."""
     option = f"{part}_port"
-    port = config.sync_offsets_port if part == "sync_offsets" else config.report_status_port
+    port = getattr(config, option)
     if port == "off":
         return None
     try:

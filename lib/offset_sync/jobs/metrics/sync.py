@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
@@ -42,39 +43,35 @@ class SyncMetrics(Collector):
         self.waiting = {pair: CommitLatency() for pair in config.pairs()}
         self._batch_began: dict[str, float] = {}
         self._reconciled = clock()
-        self._starts = self._counter(
-            "query_starts", "times the reading of the cluster's commits was started", "cluster"
-        )
-        self._records = self._counter(
+        counter = partial(Counter, namespace="offset_sync", registry=self._counted)
+        histogram = partial(Histogram, namespace="offset_sync", registry=self._counted)
+        self._starts = counter("query_starts", "times the reading of the cluster's commits was started", ["cluster"])
+        self._records = counter(
             "records",
             "records of __consumer_offsets read: genuine or own commits, or malformed, which are in quarantine",
-            "cluster",
-            "kind",
+            ["cluster", "kind"],
         )
-        self._outcomes = self._counter(
-            "outcomes", "what became of answers; one that is given again counts again", *PAIR, "outcome"
+        self._outcomes = counter(
+            "outcomes", "what became of answers; one that is given again counts again", [*PAIR, "outcome"]
         )
-        self._disordered = self._counter(
-            "timestamp_disordered", "answers by timestamp with a larger timestamp in front of the commit", *PAIR
+        self._disordered = counter(
+            "timestamp_disordered", "answers by timestamp with a larger timestamp in front of the commit", PAIR
         )
-        self._batches = self._histogram(
-            "batch_seconds", "duration of micro-batches of commits, written history included", _DURATIONS, "cluster"
+        self._batches = histogram(
+            "batch_seconds",
+            "duration of micro-batches of commits, written history included",
+            ["cluster"],
+            buckets=_DURATIONS,
         )
-        self._passes = self._histogram("reconcile_seconds", "duration of reconcile passes that ended", _DURATIONS)
-        self._latencies = self._histogram(
+        self._passes = histogram("reconcile_seconds", "duration of reconcile passes that ended", buckets=_DURATIONS)
+        self._latencies = histogram(
             "commit_latency_seconds",
             "from a commit at the source until the target acknowledged its translation; a commit that came before this "
             "could be heard is not counted",
-            _LATENCIES,
-            *PAIR,
+            PAIR,
+            buckets=_LATENCIES,
         )
         self._begin_at_zero()
-
-    def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
-        return Counter(f"offset_sync_{name}", documentation, labels, registry=self._counted)
-
-    def _histogram(self, name: str, documentation: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
-        return Histogram(f"offset_sync_{name}", documentation, labels, registry=self._counted, buckets=buckets)
 
     def _begin_at_zero(self) -> None:
         """Make all known labels: to Prometheus, a counter that appears at 1 has not grown."""

@@ -107,21 +107,6 @@ def test_only_the_worst_groups_are_named_by_what_all_their_partitions_cost(metri
     assert set(scraped.values("report_group_staleness_seconds", "group_id", **AB).values()) == {2.0}
 
 
-def test_ten_thousand_groups_with_hostile_names_make_no_more_series_than_ten(metrics: ReportMetrics) -> None:
-    def names(count: int) -> list[Row]:
-        return [{"group_id": f'g"}}\n{n}\\', "duplicates": n + 1, "lost": 1, "staleness_ms": 1} for n in range(count)]
-
-    few = len(shown(metrics, status(*names(10))))
-    assert len(shown(metrics, status(*names(10_000)))) == few
-    assert 'g"}\n9999\\' in read([metrics]).values("report_group_duplicates", "group_id", **AB)
-
-
-def test_groups_whose_names_look_alike_when_shortened_do_not_spoil_the_scrape(metrics: ReportMetrics) -> None:
-    rows = [{"group_id": "x" * 300 + str(n), "duplicates": n} for n in range(1, 3)]
-    (value,) = shown(metrics, status(*rows)).values("report_group_duplicates", "group_id", **AB).values()
-    assert value == 2
-
-
 def test_what_the_next_report_does_not_have_is_gone(metrics: ReportMetrics) -> None:
     old = {"group_id": "g", "duplicates": 4, "lost": 4, "staleness_ms": 4, "mirror_lag_by_origin": '{"z": 1}'}
     series = drift({"drift": 3, "windowed_change": 3})
