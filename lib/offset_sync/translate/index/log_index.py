@@ -300,7 +300,4 @@ class LogIndex:
 
     def first_runs(self) -> Runs:
         """Return the first run of each origin; a log whose index began late is judged by these."""
-        found = NO_RUNS
-        for origin in sorted(self._first_runs):
-            found = found.followed_by(self._first_runs[origin])
-        return found
+        return NO_RUNS.followed_by(*(self._first_runs[origin] for origin in sorted(self._first_runs)))

@@ -7,10 +7,9 @@ it (``stretches``). A run may end with a page and go on in the next.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from offset_sync.translate.index.growable_array import GrowingArray, shallow
 from offset_sync.translate.index.origin_positions import NO_LIMIT
@@ -32,7 +31,7 @@ class PagedRuns:
     """Runs by ascending offset; those from :attr:`tail_begin` on are in memory."""
 
     def __init__(self, begin: int) -> None:
-        self._columns = _new_columns()
+        self._columns = tuple(GrowingArray() for _ in range(5))
         self._tail: Runs | None = None
         self.tail_begin = begin
         self.pages = NO_PAGES
@@ -76,13 +75,13 @@ class PagedRuns:
         if len(known) and fresh.continues(known):
             self._columns[_LENGTH].set_last(int(known.length[-1] + fresh.length[0]))
             fresh = fresh.take(slice(1, None))
-        for column, values in zip(self._columns, columns_of(fresh), strict=True):
+        for column, values in zip(self._columns, fresh.columns, strict=True):
             column.append(values)
 
     def let_go(self, pages: Stretches, runs: int, store: PageStore) -> None:
         """Keep no more than the directory of *pages*, of so many *runs*: the oldest in memory, which *store* has."""
         end = int(pages.end[-1])
-        self._columns = tuple(GrowingArray.with_room(values) for values in columns_of(self.tail.from_offset(end)))
+        self._columns = tuple(map(GrowingArray.with_room, self.tail.from_offset(end).columns))
         self._tail = self._stretches = None
         self.pages, self.paged_runs = in_a_row([self.pages, pages]), self.paged_runs + runs
         self.tail_begin, self.store = end, store
@@ -170,21 +169,9 @@ class PagedRuns:
         return found
 
 
-def _new_columns() -> tuple[GrowingArray, ...]:
-    return tuple(GrowingArray() for _ in range(5))
-
-
-def columns_of(runs: Runs) -> tuple[NDArray[Any], ...]:
-    """Return the columns of *runs*, in their order."""
-    return runs.start, runs.length, runs.origin, runs.origin_start, runs.indexed_at_ms
-
-
 def in_log_order(parts: Sequence[Runs]) -> Runs:
     """Return the runs of all *parts*, which follow each other, joined: a run may go on in the next page."""
-    if len(parts) == 1:
-        return parts[0]
-    columns = (np.concatenate(column) for column in zip(*map(columns_of, parts), strict=True))
-    return Runs(*columns).joined()
+    return parts[0] if len(parts) == 1 else parts[0].followed_by(*parts[1:]).joined()
 
 
 def meets(stretches: Stretches, origin: int, low: int, high: int) -> Int64s:

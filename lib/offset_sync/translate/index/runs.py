@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from offset_sync.translate.index.columns import Columns
+
 Int64s = NDArray[np.int64]
 _FEW = 64
 """So many numbers a set has told apart before numpy has begun."""
@@ -20,7 +22,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Runs:
+class Runs(Columns):
     """Runs of one (cluster, topic, partition), by ascending *start*, disjoint in offsets; arrays of shape (runs,).
 
     Record ``start + i`` of a run has the identity ``(origin, origin_start + i)`` for ``0 <= i < length``.
@@ -51,34 +53,11 @@ class Runs:
             np.asarray(indexed_at_ms, np.int64),
         )
 
-    def __len__(self) -> int:
-        return len(self.start)
-
     @property
     def end(self) -> Int64s:
         """First offset after each run."""
         end: Int64s = self.start + self.length
         return end
-
-    def take(self, index: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Runs:
-        """Return the chosen runs."""
-        return Runs(
-            self.start[index],
-            self.length[index],
-            self.origin[index],
-            self.origin_start[index],
-            self.indexed_at_ms[index],
-        )
-
-    def followed_by(self, others: Runs) -> Runs:
-        """Return both, in any order."""
-        return Runs(
-            np.concatenate((self.start, others.start)),
-            np.concatenate((self.length, others.length)),
-            np.concatenate((self.origin, others.origin)),
-            np.concatenate((self.origin_start, others.origin_start)),
-            np.concatenate((self.indexed_at_ms, others.indexed_at_ms)),
-        )
 
     def from_offset(self, offset: int) -> Runs:
         """Return what lies at or above *offset*; a run across it is cut. The cost depends on what is returned only."""
@@ -168,13 +147,7 @@ class Runs:
             & (self.origin_start[1:] == self.origin_start[:-1] + self.length[:-1])
         )
         first = np.concatenate(([True], ~continues)).nonzero()[0]
-        return Runs(
-            self.start[first],
-            np.add.reduceat(self.length, first),
-            self.origin[first],
-            self.origin_start[first],
-            self.indexed_at_ms[first],
-        )
+        return replace(self.take(first), length=np.add.reduceat(self.length, first))
 
 
 NO_RUNS = Runs.of([], [], [], [], [])

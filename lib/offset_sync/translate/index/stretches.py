@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.translate.index.columns import Columns
 from offset_sync.translate.index.origin_positions import NO_LIMIT, disjoint_ranges
 from offset_sync.translate.index.runs import Int64s, Runs, distinct_origins
 
@@ -83,10 +84,7 @@ class Stretches:
 
     def take(self, rows: slice) -> Stretches:
         """Return the chosen stretches."""
-        spans = {
-            origin: OriginSpans(each.low[rows], each.high[rows], each.records[rows])
-            for origin, each in self.spans.items()
-        }
+        spans = {origin: OriginSpans(*(column[rows] for column in each)) for origin, each in self.spans.items()}
         return _stretches([column[rows] for column in self.columns], spans)
 
     @property
@@ -106,12 +104,8 @@ def in_a_row(parts: Sequence[Stretches]) -> Stretches:
     columns = [part.columns for part in parts]
     spans = {}
     for origin in dict.fromkeys(origin for part in parts for origin in part.spans):
-        each = [part.span(origin) for part in parts]
-        spans[origin] = OriginSpans(
-            np.concatenate([one.low for one in each]),
-            np.concatenate([one.high for one in each]),
-            np.concatenate([one.records for one in each]),
-        )
+        of_origin = zip(*(part.span(origin) for part in parts), strict=True)
+        spans[origin] = OriginSpans(*map(np.concatenate, of_origin))
     return _stretches([np.concatenate(column) for column in zip(*columns, strict=True)], spans)
 
 
@@ -138,7 +132,7 @@ def repeated(start: Int64s, length: Int64s) -> int:
 
 
 @dataclass(frozen=True)
-class LatestPlaces:
+class LatestPlaces(Columns):
     """Disjoint ranges ``[start, end)`` of one origin's offsets, ascending; original ``start + i`` may stand as late as
     at ``position + i``. Shapes (ranges,).
     """
@@ -146,14 +140,6 @@ class LatestPlaces:
     start: Int64s
     end: Int64s
     position: Int64s
-
-    @classmethod
-    def none(cls) -> LatestPlaces:
-        """Return no places."""
-        return cls(*np.empty((3, 0), np.int64))
-
-    def __len__(self) -> int:
-        return len(self.start)
 
     @property
     def records(self) -> int:
@@ -173,14 +159,12 @@ class LatestPlaces:
         position = position[won] + (low - start[won])
         continues = (low[1:] == high[:-1]) & (position[1:] - position[:-1] == low[1:] - low[:-1])
         first = np.flatnonzero(np.concatenate(([True], ~continues)))
-        parts = (low[first], np.append(high[first[1:] - 1], high[-1]), position[first])
-        columns = zip((self.start, self.end, self.position), parts, strict=True)
-        return LatestPlaces(*(np.concatenate((column[:kept], part)) for column, part in columns))
+        parts = LatestPlaces(low[first], np.append(high[first[1:] - 1], high[-1]), position[first])
+        return self.take(slice(0, kept)).followed_by(parts)
 
     def between(self, low: int, high: int) -> LatestPlaces:
         """Return the ranges that hold any of ``[low, high)``."""
-        near = slice(int(self.end.searchsorted(low, "right")), int(self.start.searchsorted(high, "left")))
-        return LatestPlaces(self.start[near], self.end[near], self.position[near])
+        return self.take(slice(int(self.end.searchsorted(low, "right")), int(self.start.searchsorted(high, "left"))))
 
     def first_not_below(self, offset: Int64s) -> Int64s:
         """Return the lowest original of which a place is not below each offset, or less; NO_LIMIT: there is none."""
