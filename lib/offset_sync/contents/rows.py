@@ -19,7 +19,7 @@ import pyarrow as pa
 from offset_sync.config import Config
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.contents.alignment.aligner import Decision
-from offset_sync.contents.alignment.records import Fingerprints, Stretch, joined, to_runs, unrecognised
+from offset_sync.contents.alignment.records import Fingerprints, Stretch, to_runs, unrecognised
 from offset_sync.ingest.batch_rows import ReadBatch, record_runs
 from offset_sync.ingest.run_builder import CUT_SCHEMA, by_partition, int64_values
 from offset_sync.model.values import ClusterPartition, TopicPartition
@@ -113,12 +113,12 @@ def _records_of(cut: pa.Table) -> dict[TopicPartition, Fingerprints]:
     for row in sorted(cut.to_pylist(), key=itemgetter("start_offset")):
         records = Fingerprints(_from_bytes(row["offsets"]), _from_bytes(row["fingerprints"]))
         parts.setdefault(TopicPartition(row["topic"], row["partition"]), []).append(records)
-    return {place: joined(each) for place, each in parts.items()}
+    return {place: each[0].followed_by(*each[1:]) for place, each in parts.items()}
 
 
 def fingerprint_rows_of(read: ReadBatch, alias: str) -> pa.Table:
     """Return what was *read* of *alias* as rows of the table: together they leave nothing out."""
-    records, nothing, rows = _records_of(read.cut), Fingerprints.of([], []), []
+    records, nothing, rows = _records_of(read.cut), Fingerprints.none(), []
     for place, end in sorted(read.end.items()):
         begin = read.start.get(place, 0)
         if end > begin:

@@ -7,13 +7,14 @@ O(n log W) comparisons, and there are O(log W) parts to search.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.contents.alignment.records import Fingerprints, Places
+from offset_sync.translate.index.columns import Columns
 from offset_sync.translate.index.runs import Int64s
 
 _TIMES = 4
@@ -130,7 +131,7 @@ def _first_at_least(offset: Int64s, first: NDArray[np.intp], end: NDArray[np.int
 
 
 @dataclass(frozen=True)
-class Pending:
+class Pending(Columns):
     """Copies by ascending *offset*; shapes (copies,).
 
     The original of each lies in ``[from_original, to_original)`` of its log: at or above the oldest one that the
@@ -147,30 +148,11 @@ class Pending:
     to_original: Int64s
     read_ms: Int64s
 
-    @classmethod
-    def none(cls) -> Pending:
-        """Return no copies."""
-        return cls(*np.empty((len(_COLUMNS), 0), np.int64))
-
-    def __len__(self) -> int:
-        return len(self.offset)
-
     @property
     def is_unique(self) -> NDArray[np.bool_]:
         """Which copies can be of one original only."""
         found: NDArray[np.bool_] = self.count == 1
         return found
-
-    def take(self, rows: slice | NDArray[np.intp] | NDArray[np.bool_]) -> Pending:
-        """Return the chosen copies."""
-        return Pending(*(getattr(self, name)[rows] for name in _COLUMNS))
-
-    def followed_by(self, others: Pending) -> Pending:
-        """Return both."""
-        return Pending(*(np.concatenate((getattr(self, name), getattr(others, name))) for name in _COLUMNS))
-
-
-_COLUMNS = [field.name for field in fields(Pending)]
 
 
 def possible_places(copies: Pending, low: Int64s, high: Int64s, known: Int64s, window: OriginalWindow) -> Places:
@@ -185,8 +167,7 @@ def possible_places(copies: Pending, low: Int64s, high: Int64s, known: Int64s, w
         row, original = window.members(copies.fingerprint[rows], low[rows], high[rows])
         at = np.concatenate((found.offset, copies.offset[rows][row]))
         found = _last_of_each(np.concatenate((found.original, original)), at)
-    kept = ~np.isin(found.original, known)
-    return Places(found.original[kept], found.offset[kept])
+    return found.take(~np.isin(found.original, known))
 
 
 def _last_of_each(original: Int64s, offset: Int64s) -> Places:
