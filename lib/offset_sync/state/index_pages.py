@@ -219,7 +219,7 @@ class SealedPages:
         if first < end:
             pages = self.block.pages.take(slice(first, end))
             pages = replace(pages, start=np.concatenate(([log.paged.tail_begin], pages.end[:-1])))
-            store = log.store if isinstance(log.store, LogPages) else LogPages(cache)
+            store = log.paged.store if isinstance(log.paged.store, LogPages) else LogPages(cache)
             store.add(replace(self.block, pages=pages, numbers=self.block.numbers[first:end]))
             log.let_go(pages, sum(map(len, self.runs[first:end])), store)
         return end == len(self.runs)

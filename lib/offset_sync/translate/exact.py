@@ -201,5 +201,5 @@ def needs_of_unindexed(source: PartitionLog, target: PartitionLog, bounds: Bound
 def _may_differ(first_runs: Runs, source: PartitionLog, bounds: Bounds) -> NDArray[np.bool_]:
     """Return of which *first_runs* earlier copies may be lost at the source, or of a former life of their origin."""
     origins = [origin_of(code) for code in first_runs.origin.tolist()]
-    same_below = [min(source.index.lost.lowest(each), bounds.begun.get(each, NO_LIMIT)) for each in origins]
+    same_below = [min(source.index.lowest_lost(each), bounds.begun.get(each, NO_LIMIT)) for each in origins]
     return first_runs.origin_start > np.array(same_below, np.int64)

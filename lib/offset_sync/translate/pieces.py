@@ -39,7 +39,7 @@ def needs_of_bounded(
     positions = source.positions(origin, -NO_LIMIT, int(high.max()) + 1)
     behind = positions.start.searchsorted(high, "right")
     needs = np.maximum(_last_to(high, positions.start, positions.end, positions.position), source.last_unknown)
-    latest = source.unrecognised.of(origin)
+    latest = source.unrecognised(origin)
     needs = np.maximum(needs, _last_to(high, latest.start, latest.end, latest.position))
     is_gap = high >= np.append(0, positions.end)[behind]
     is_beyond = is_gap & (behind == len(positions))
@@ -128,7 +128,7 @@ def cut_pieces(runs: Runs, source: PartitionLog, young_since_ms: int) -> Pieces:
             low, high = int(mine.origin_start.min()), int((mine.origin_start + mine.length).max())
             positions = source.index.positions(origin, low, high)
             from_origin, pieces = _mirrored(mine, positions, source.index.last_unknown, young_since_ms)
-            latest = source.index.unrecognised.of(origin).between(low, high)
+            latest = source.index.unrecognised(origin).between(low, high)
             parts.append(_raised(pieces, from_origin, latest) if len(latest) else pieces)
     return _in_log_order(parts)
 

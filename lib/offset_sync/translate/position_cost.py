@@ -150,11 +150,11 @@ def possible_duplicates(window: ReadWindow, committed: Int64s, source: LogIndex)
             at_most = np.minimum(places, at_most)
         may_be_read = np.where(unreadable > 0, at_most, may_be_read)
     uncertain: Int64s | int = window.bounded
-    if source.unrecognised.records:
+    if source.unrecognised_records:
         copies = _copies_unread(window.pieces, committed) if window.pieces is not None else window.unread()
         # Where nothing later of their origin is there, originals that nobody recognised show nothing to count by.
-        uncertain = uncertain + source.unrecognised.records + copies + window.unknown_copies
-    if window.bounded or source.unrecognised.records:
+        uncertain = uncertain + source.unrecognised_records + copies + window.unknown_copies
+    if window.bounded or source.unrecognised_records:
         may_be_read = np.minimum(may_be_read + uncertain, window.unread())
     if source.lost_records:
         may_be_read = np.minimum(may_be_read + source.lost_records, window.unread())

@@ -152,7 +152,7 @@ def _missing(origin: int, source: LogIndex, target: LogIndex, limit: int) -> Ite
         mine, near = _between(here, low, end), _between(there, low, end)
         first, last = np.maximum(here.start[mine], low), np.minimum(here.end[mine], end)
         row, gap, first, last = _without(first, last, there.start[near], there.end[near])
-        if len(alike := target.unrecognised.of(origin).between(low, end)):
+        if len(alike := target.unrecognised(origin).between(low, end)):
             part, _, first, last = _without(first, last, alike.start, alike.end)
             row, gap = row[part], gap[part]
         start = here.position[mine][row] + (first - here.start[mine][row])

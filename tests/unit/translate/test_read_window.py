@@ -39,6 +39,6 @@ def test_of_a_page_that_is_looked_at_as_a_whole_nothing_is_read() -> None:
     index = paged(2)
     for offset in (0, 4, *index.paged.pages.start.tolist()):
         TargetView.of(index, offset)
-    kept = index.store
+    kept = index.paged.store
     assert isinstance(kept, KeptPages)
     assert kept.asked == []

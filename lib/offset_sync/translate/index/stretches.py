@@ -175,40 +175,6 @@ class LatestPlaces(Columns):
         return found
 
 
-class Unrecognised:
-    """Those of one log, by the code of their origin."""
-
-    def __init__(self) -> None:
-        self._places: dict[int, LatestPlaces] = {}
-
-    def add(self, rows: Runs, reach: Mapping[int, int]) -> int:
-        """Take in *rows*; return of how many origins one is below the *reach*, the first offset above all recognised.
-
-        Such a record may have counted as a hole, and stands later than that now.
-        """
-        late = 0
-        for origin in distinct_origins(rows.origin):
-            mine = rows.take(np.asarray(rows.origin == origin))
-            late += int(mine.origin_start.min() < reach.get(origin, -1))
-            self._places[origin] = self.of(origin).with_rows(mine)
-        return late
-
-    def of(self, origin: int) -> LatestPlaces:
-        """Return those of *origin*; where one was recognised somewhere, that place counts."""
-        return self._places.get(origin) or LatestPlaces.none()
-
-    @property
-    def records(self) -> int:
-        """How many originals there are of all origins."""
-        return sum(places.records for places in self._places.values())
-
-    def view(self) -> Unrecognised:
-        """Return the same as it is now."""
-        found = Unrecognised()
-        found._places = dict(self._places)
-        return found
-
-
 def cut_at(
     start: Int64s, end: Int64s, cut_start: Int64s, cut_end: Int64s
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], Int64s, Int64s]:
