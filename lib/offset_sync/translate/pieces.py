@@ -21,7 +21,15 @@ from numpy.typing import NDArray
 from offset_sync.translate.index.columns import Columns
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, distinct_origins, origin_of, records_below
+from offset_sync.translate.index.runs import (
+    UNKNOWN_ORIGIN,
+    Int64s,
+    Runs,
+    distinct_origins,
+    members,
+    origin_of,
+    records_below,
+)
 from offset_sync.translate.index.stretches import LatestPlaces, cut_at, greatest_so_far, repeated
 from offset_sync.translate.partition_log import PartitionLog
 
@@ -34,8 +42,7 @@ def needs_of_bounded(
     Also whether a hole below that is young. Every original up to there may be meant, so all of them have to be read,
     in whatever order the *source* has them; it did not produce them. Reads every page that has any of them.
     """
-    high = (runs.origin_start - (np.cumsum(runs.length) - runs.length)).repeat(runs.length)
-    high += np.arange(len(high))
+    _, high = members(runs.origin_start, runs.length)
     positions = source.positions(origin, -NO_LIMIT, int(high.max()) + 1)
     behind = positions.start.searchsorted(high, "right")
     needs = np.maximum(_last_to(high, positions.start, positions.end, positions.position), source.last_unknown)
@@ -153,7 +160,7 @@ def _malformed(runs: Runs) -> Pieces:
 
 def _one_by_one(runs: Runs, needs: Int64s, is_young: NDArray[np.bool_]) -> Pieces:
     """Return each record of *runs* as a piece, of those whose original is only known to be one of several."""
-    start = (runs.start - (np.cumsum(runs.length) - runs.length)).repeat(runs.length) + np.arange(len(needs))
+    _, start = members(runs.start, runs.length)
     no, is_unknown = np.zeros(len(needs), np.bool_), needs >= NO_LIMIT
     one = np.ones(len(needs), np.int64)
     return Pieces(start, one, needs, no, is_unknown, no, is_young, unknown_copies=int(is_unknown.sum()))

@@ -164,7 +164,7 @@ def read_by_height(runs: Runs, heights: ReadHeights, rows: NDArray[np.intp]) -> 
         of_origin = (runs.origin == origin).nonzero()[0]
         low, end = runs.origin_start[of_origin], (runs.origin_start + runs.length)[of_origin]
         read_to = heights.safe[origin][rows] + 1
-        read += ramp(low, read_to) - ramp(end, read_to)
+        read += linear_below(low, end, read_to)
         number = np.maximum.accumulate(end).searchsorted(read_to, "right")
         first = np.append(of_origin, len(runs))[number]
         is_first = first < run
@@ -183,16 +183,26 @@ def count_read(pieces: Pieces, committed: Int64s) -> Int64s:
     """
     linear = pieces.is_linear
     needs = pieces.needs[linear]
-    read = ramp(needs, committed) - ramp(needs + pieces.length[linear], committed)
+    read = linear_below(needs, needs + pieces.length[linear], committed)
     if len(needs) < len(linear):
-        constant = ~linear
-        order = pieces.needs[constant].argsort()
-        lengths = np.concatenate((_ZERO, pieces.length[constant][order].cumsum()))
-        read += lengths[pieces.needs[constant][order].searchsorted(committed, "left")]
+        read += constant_below(pieces, ~linear, committed)
     return read
 
 
-def ramp(corners: Int64s, committed: Int64s) -> Int64s:
+def constant_below(pieces: Pieces, chosen: Bools, committed: Int64s) -> Int64s:
+    """Return how many records of the *chosen* pieces, which are not linear, each commit has passed."""
+    needs, length = pieces.needs[chosen], pieces.length[chosen]
+    order = needs.argsort()
+    passed: Int64s = np.concatenate((_ZERO, length[order].cumsum()))[needs[order].searchsorted(committed, "left")]
+    return passed
+
+
+def linear_below(start: Int64s, end: Int64s, committed: Int64s) -> Int64s:
+    """Return how much of the ranges ``[start, end)`` lies below each commit, all ranges together."""
+    return _ramp(start, committed) - _ramp(end, committed)
+
+
+def _ramp(corners: Int64s, committed: Int64s) -> Int64s:
     """Return the sum of ``max(0, c - corner)`` over all corners, for each committed offset c."""
     if not (corners[1:] >= corners[:-1]).all():  # as they are where the log keeps the order
         corners = np.sort(corners)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 from offset_sync.translate.index.columns import Columns
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
-from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.index.runs import Int64s, records_below
 from offset_sync.translate.index.stretches import cut_at
 
 NEVER_YOUNG = int(np.iinfo(np.int64).max)
@@ -42,21 +41,11 @@ class OffsetRanges(Columns):
     @property
     def total(self) -> int:
         """How many records they hold."""
-        return int(self._before[-1])
-
-    @cached_property
-    def _before(self) -> Int64s:
-        return np.concatenate((np.zeros(1, np.int64), np.cumsum(self.length)))
+        return int(self.length.sum())
 
     def count_from(self, offset: Int64s) -> Int64s:
         """Return how many records stand at or above each offset, shape (offsets,)."""
-        if len(self) == 0:
-            return np.zeros(len(offset), np.int64)
-        row = np.searchsorted(self.start, offset, "right") - 1
-        into = np.clip(offset - self.start[np.maximum(row, 0)], 0, self.length[np.maximum(row, 0)])
-        below = np.where(row >= 0, self._before[np.maximum(row, 0)] + into, 0)
-        found: Int64s = self.total - below
-        return found
+        return self.total - records_below(self.start, self.length, offset)
 
     def count_between(self, low: Int64s, high: Int64s) -> Int64s:
         """Return how many records stand in each ``[low, high)``, shape (offsets,); none where it is empty."""

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from offset_sync.contents.alignment.records import Fingerprints, Places
 from offset_sync.translate.index.columns import Columns
-from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.index.runs import Int64s, members
+from offset_sync.translate.index.time_index import first_at_least
 
 _TIMES = 4
 """A part is put together with the next one unless it has more than so many times its records."""
@@ -62,8 +63,8 @@ class _Part(NamedTuple):
         first = self.fingerprint.searchsorted(fingerprint, "left")
         found = np.flatnonzero(self.fingerprint[np.minimum(first, len(self.fingerprint) - 1)] == fingerprint)
         end = self.fingerprint.searchsorted(fingerprint[found], "right")
-        first = _first_at_least(self.offset, first[found], end, low[found])
-        end = _first_at_least(self.offset, first, end, high[found])
+        first = first_at_least(self.offset, first[found], end, low[found])
+        end = first_at_least(self.offset, first, end, high[found])
         kept = first < end
         return found[kept], first[kept], end[kept]
 
@@ -107,27 +108,15 @@ class OriginalWindow:
         rows, offsets = [np.empty(0, np.intp)], [np.empty(0, np.int64)]
         for part in self._parts:
             found, first, end = part.spans(fingerprint[order], low[order], high[order])
-            count = end - first
-            each = np.repeat(first - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
-            rows.append(np.repeat(order[found], count))
-            offsets.append(part.offset[each])
+            copy, original = members(first, end - first)
+            rows.append(order[found][copy])
+            offsets.append(part.offset[original])
         return np.concatenate(rows), np.concatenate(offsets)
 
     def has(self, fingerprint: Int64s, offset: Int64s) -> NDArray[np.bool_]:
         """Return whether the record at each *offset* has that fingerprint, shape (copies,); False: there is none."""
         found: NDArray[np.bool_] = self.candidates(fingerprint, offset, offset + 1).number == 1
         return found
-
-
-def _first_at_least(offset: Int64s, first: NDArray[np.intp], end: NDArray[np.intp], bound: Int64s) -> NDArray[np.intp]:
-    """Return the first row of each ascending ``offset[first:end]`` that is not below its *bound*, *end* if all are."""
-    low, high = first.copy(), end.copy()
-    while (is_open := low < high).any():
-        middle = (low + high) >> 1
-        is_below = is_open & (offset[np.minimum(middle, len(offset) - 1)] < bound)
-        low = np.where(is_below, middle + 1, low)
-        high = np.where(is_open & ~is_below, middle, high)
-    return low
 
 
 @dataclass(frozen=True)

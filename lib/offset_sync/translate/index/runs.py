@@ -6,6 +6,7 @@ Codes of origins below zero stand for what is known of a record's identity by bo
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -115,9 +116,7 @@ class Runs(Columns):
         if not ((self.origin < UNKNOWN_ORIGIN).any() or (others.origin < UNKNOWN_ORIGIN).any()):
             return False
         first, last = self.end.searchsorted(start, "right"), self.start.searchsorted(end, "left")
-        count = last - first
-        row = np.arange(len(start)).repeat(count)
-        at = (first - count.cumsum() + count).repeat(count) + np.arange(len(row))
+        row, at = members(first, last - first)
         is_same = self.origin[at] == others.origin[row]
         is_same &= (self.origin_start - self.start)[at] == (others.origin_start - others.start)[row]
         is_same |= (self.origin[at] < UNKNOWN_ORIGIN) | (others.origin[row] < UNKNOWN_ORIGIN)
@@ -151,6 +150,12 @@ class Runs(Columns):
 
 
 NO_RUNS = Runs.of([], [], [], [], [])
+
+
+def members(first: NDArray[Any], count: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Return all numbers of the ranges ``[first, first + count)``, shape (ranges,): the row of its range, and each."""
+    row = np.arange(len(count)).repeat(count)
+    return row, (first - count.cumsum() + count).repeat(count) + np.arange(len(row))
 
 
 def records_below(start: Int64s, length: Int64s, offset: Int64s) -> Int64s:

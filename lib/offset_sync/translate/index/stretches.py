@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from offset_sync.translate.index.columns import Columns
 from offset_sync.translate.index.origin_positions import NO_LIMIT, disjoint_ranges
-from offset_sync.translate.index.runs import Int64s, Runs, distinct_origins
+from offset_sync.translate.index.runs import Int64s, Runs, distinct_origins, members
 
 NONE_LOW, NONE_HIGH = NO_LIMIT, -1
 """Lowest and highest origin offset of what is not there."""
@@ -187,9 +187,7 @@ def cut_at(
     low = np.empty(2 * len(cut_start) + 1, np.int64)
     low[0], low[1::2], low[2::2] = -NO_LIMIT, cut_start, cut_end
     first = low.searchsorted(start, "right") - 1
-    count = low.searchsorted(end, "left") - first
-    row = np.arange(len(start)).repeat(count)
-    interval = (first - count.cumsum() + count).repeat(count) + np.arange(len(row))
+    row, interval = members(first, low.searchsorted(end, "left") - first)
     begin: Int64s = np.maximum(low[interval], start[row])
     high = np.append(low[1:], NO_LIMIT)
     length = np.minimum(high[interval], end[row]) - begin
