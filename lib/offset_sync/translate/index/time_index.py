@@ -76,7 +76,9 @@ class TimeIndex:
         start, length = (start + cut)[is_kept], (length - cut)[is_kept]
         if len(start) == 0:
             return
-        records, greatest = (int(c.values[-1]) if len(self) else low for c, low in self._totals())
+        records, greatest = 0, int(np.iinfo(np.int64).min)
+        if len(self):
+            records, greatest = int(self._records_to.values[-1]), int(self.greatest_to[-1])
         for column, values in zip(self._columns, (start, length, least_ms[is_kept], most_ms[is_kept]), strict=True):
             column.append(values)
         self._records_to.append(records + np.cumsum(length))
@@ -95,9 +97,6 @@ class TimeIndex:
         length = np.minimum(self.length[rows], offset - self.start[rows])
         found.extend(self.start[rows], length, self.least_ms[rows], self.most_ms[rows])
         return found
-
-    def _totals(self) -> tuple[tuple[GrowingArray, int], tuple[GrowingArray, int]]:
-        return (self._records_to, 0), (self._greatest_to, int(np.iinfo(np.int64).min))
 
 
 class Ranked:
