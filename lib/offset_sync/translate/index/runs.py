@@ -72,7 +72,7 @@ class Runs(Columns):
             return kept.take(slice(1, None))
         cut = np.zeros(len(kept), np.int64)
         cut[0] = offset - kept.start[0]
-        return kept._from_inside(cut)
+        return kept.from_inside(cut)
 
     def below(self, offset: int) -> Runs:
         """Return what lies below *offset*; a run across it is cut."""
@@ -91,7 +91,7 @@ class Runs(Columns):
         if not cut.any():
             return self
         kept = cut < self.length
-        return self.take(kept)._from_inside(cut[kept])
+        return self.take(kept).from_inside(cut[kept])
 
     def holds(self, others: Runs, start: Int64s, end: Int64s) -> bool:
         """Return whether what *others* have of each ``[start, end)`` is here too, of which none is empty."""
@@ -123,7 +123,7 @@ class Runs(Columns):
         covered = np.minimum(self.end[at], end[row]) - np.maximum(self.start[at], start[row])
         return bool(is_same.all()) and int(covered.sum()) == int((end - start).sum())
 
-    def _from_inside(self, cut: Int64s) -> Runs:
+    def from_inside(self, cut: Int64s) -> Runs:
         """Return the runs without their first *cut* records, shape (runs,)."""
         return Runs(self.start + cut, self.length - cut, self.origin, self.origin_start + cut, self.indexed_at_ms)
 
