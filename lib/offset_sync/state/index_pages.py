@@ -211,7 +211,7 @@ class SealedPages:
         What the log has in pages already is left out. Return whether that was all.
         """
         begin = log.paged.tail_begin
-        first = end = int(self.block.pages.below(np.array([begin], np.int64))[0])
+        first = end = self.block.pages.ended_by(begin)
         for runs, page_end in zip(self.runs[first:], self.block.pages.end[first:].tolist(), strict=True):
             if page_end > log.frontier or not runs.same_records(log.paged.tail.from_offset(begin).below(page_end)):
                 break

@@ -146,7 +146,7 @@ class _OriginParts:
     def __init__(self, index: LogIndex, origin: int, floor: int) -> None:
         self._paged, self._origin, self._floor = index.paged, origin, floor
         stretches = index.stretches()
-        self._span, self._at = stretches.span(origin), int(stretches.below(np.array([floor], np.int64))[0])
+        self._span, self._at = stretches.span(origin), stretches.ended_by(floor)
 
     def newest_below(self) -> tuple[int, int]:
         """Return the first offset of the origin above all below the floor, and where in the log the one before stands.

@@ -56,7 +56,7 @@ class TargetView:
         if offset >= paged.tail_begin or len(paged.pages) == 0:
             return cls(index, _NO_STRETCHES, paged.tail.from_offset(offset), 0, True)
         known = index.stretches()
-        number = int(known.below(np.array([offset], np.int64))[0])
+        number = known.ended_by(offset)
         if offset <= known.start[number]:
             return cls(index, known.take(slice(number, None)) if number else known, NO_RUNS, number, False)
         runs = paged.page(number).from_offset(offset)

@@ -59,7 +59,7 @@ class PagedRuns:
         found, number = self.view(), len(self.pages)
         found._stretches = None
         if number and offset < self.tail_begin:
-            number = int(self.pages.below(np.array([offset], np.int64))[0])
+            number = self.pages.ended_by(offset)
             found.pages, found.tail_begin = self.pages.take(slice(0, number)), int(self.pages.start[number])
         found._tail = self.part(number).below(offset)
         return found
@@ -95,7 +95,7 @@ class PagedRuns:
         """Return what lies at or above *offset*; a run across it is cut. Reads every page from there on."""
         if offset >= self.tail_begin or len(self.pages) == 0:
             return self.tail.from_offset(offset)
-        first = int(self.pages.below(np.array([offset], np.int64))[0])
+        first = self.pages.ended_by(offset)
         pages = [self.page(number) for number in range(first, len(self.pages))]
         return in_log_order([*pages, self.tail]).from_offset(offset)
 
@@ -105,14 +105,14 @@ class PagedRuns:
 
     def parts(self, low: int, high: int) -> Iterator[Runs]:
         """Yield the runs that reach above *low* and begin below *high*, page by page; one across *low* is cut."""
-        first, last = self.pages.below(np.array([low, high - 1], np.int64)).tolist()
+        first, last = self.pages.ended_by(low), self.pages.ended_by(high - 1)
         for number in range(first, last + 1):
             runs = self.part(number).from_offset(low)
             yield runs.take(slice(0, int(np.searchsorted(runs.start, high, "left"))))
 
     def lowest_of(self, origin: int, offset: int) -> int:
         """Return the lowest offset of *origin* among what lies at or above *offset*; ``NO_LIMIT``: there is none."""
-        first = int(self.pages.below(np.array([offset], np.int64))[0])
+        first = self.pages.ended_by(offset)
         lowest = int(self.pages.span(origin).low[first + 1 :].min(initial=NO_LIMIT))
         for number in {first, len(self.pages)}:
             runs = self.part(number).from_offset(offset)
@@ -123,7 +123,7 @@ class PagedRuns:
         """Return the runs that hold *first* to *last*, so many *before* them, and at least one more behind."""
         if len(self.pages) == 0:
             return self.tail
-        low, high = self.pages.below(np.array([first, last + 1], np.int64)).tolist()
+        low, high = self.pages.ended_by(first), self.pages.ended_by(last + 1)
         parts = [self.page(number) for number in range(low, min(high + 1, len(self.pages)))]
         parts += [self.tail] if high + 1 >= len(self.pages) else [self.page(high + 1).take(slice(0, 1))]
         runs = in_log_order(parts)
@@ -157,7 +157,7 @@ class PagedRuns:
     def records_by_origin(self, offset: int, frontier: int) -> dict[int, int]:
         """Return how many records of each origin stand at or above *offset*, of those that have any there."""
         known = self.stretches(frontier)
-        first = int(known.below(np.array([offset], np.int64))[0])
+        first = known.ended_by(offset)
         if first == len(known):
             return {}
         runs = self.part(first).from_offset(offset)

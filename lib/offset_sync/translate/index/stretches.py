@@ -96,6 +96,10 @@ class Stretches:
         """Return how many stretches end at or below each offset, shape (offsets,)."""
         return self.end.searchsorted(offset, "right")
 
+    def ended_by(self, offset: int) -> int:
+        """Return how many stretches end at or below *offset*."""
+        return int(self.end.searchsorted(offset, "right"))
+
 
 def in_a_row(parts: Sequence[Stretches]) -> Stretches:
     """Return the stretches of all *parts*, which follow each other."""
