@@ -15,7 +15,6 @@ from offset_sync.config.name_patterns import is_match
 from offset_sync.config.stream_names import Affix
 
 _BOUND = "/"  # in no name of a topic, and in no alias
-_TOPIC = "{topic}"
 
 
 @dataclass(frozen=True)
@@ -44,13 +43,6 @@ class Renaming:
         return name[len(self.prefix) : size] if is_one else None
 
 
-def to_renaming(rule: NameRule, aliases: Mapping[str, str]) -> Renaming:
-    """Return a rule of the configuration, with *aliases* in the place of ``{from}`` and ``{to}``."""
-    name = rule.name.replace("{from}", aliases[rule.source]).replace("{to}", aliases[rule.target])
-    prefix, _, suffix = name.partition(_TOPIC)
-    return Renaming(rule.source, rule.target, rule.topics, prefix, suffix)
-
-
 @dataclass(frozen=True)
 class RuleNames:
     """*rules* in their order. A stream that is renamed is called ``dc1/orders`` inside, another one as its topic."""
@@ -61,7 +53,12 @@ class RuleNames:
     @classmethod
     def of(cls, rules: Sequence[NameRule], aliases: Mapping[str, str]) -> RuleNames:
         """Return the names by *rules* of the configuration; *aliases* are the mirror's, by ours."""
-        return cls(tuple(to_renaming(each, aliases) for each in rules), tuple(aliases))
+        renamings = []
+        for rule in rules:
+            name = rule.name.replace("{from}", aliases[rule.source]).replace("{to}", aliases[rule.target])
+            prefix, _, suffix = name.partition("{topic}")
+            renamings.append(Renaming(rule.source, rule.target, rule.topics, prefix, suffix))
+        return cls(tuple(renamings), tuple(aliases))
 
     def stream(self, cluster: str, topic: str) -> str | None:
         """Return the stream of a name; None where it could be several, or a copy of the cluster's own topic.

@@ -39,13 +39,7 @@ class Alike:
     aliens: tuple[TailRecord, ...] = ()
 
     def __add__(self, other: Alike) -> Alike:
-        return Alike(
-            self.copies + other.copies,
-            self.originals + other.originals,
-            self.matches + other.matches,
-            self.late + other.late,
-            self.aliens + other.aliens,
-        )
+        return Alike(*(getattr(self, name) + getattr(other, name) for name in self.__match_args__))
 
 
 _Topics = Mapping[str, Alike]

@@ -6,12 +6,11 @@ not import the Kafka client.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import pairwise
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,7 @@ import pyarrow as pa
 from offset_sync.config import Config
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.contents.alignment.aligner import Decision
-from offset_sync.contents.alignment.records import Fingerprints, Stretch, joined, to_runs, unrecognised
+from offset_sync.contents.alignment.records import Fingerprints, Stretch, to_runs, unrecognised
 from offset_sync.ingest.batch_rows import ReadBatch, record_runs
 from offset_sync.ingest.run_builder import CUT_SCHEMA, by_partition, int64_values
 from offset_sync.model.values import ClusterPartition, TopicPartition
@@ -113,12 +112,12 @@ def _records_of(cut: pa.Table) -> dict[TopicPartition, Fingerprints]:
     for row in sorted(cut.to_pylist(), key=itemgetter("start_offset")):
         records = Fingerprints(_from_bytes(row["offsets"]), _from_bytes(row["fingerprints"]))
         parts.setdefault(TopicPartition(row["topic"], row["partition"]), []).append(records)
-    return {place: joined(each) for place, each in parts.items()}
+    return {place: each[0].followed_by(*each[1:]) for place, each in parts.items()}
 
 
 def fingerprint_rows_of(read: ReadBatch, alias: str) -> pa.Table:
     """Return what was *read* of *alias* as rows of the table: together they leave nothing out."""
-    records, nothing, rows = _records_of(read.cut), Fingerprints.of([], []), []
+    records, nothing, rows = _records_of(read.cut), Fingerprints.none(), []
     for place, end in sorted(read.end.items()):
         begin = read.start.get(place, 0)
         if end > begin:
@@ -126,34 +125,31 @@ def fingerprint_rows_of(read: ReadBatch, alias: str) -> pa.Table:
             edges = [begin, *whole.records.offset[_MOST_RECORDS::_MOST_RECORDS].tolist(), end]
             for first, last in pairwise(edges):
                 until = read.complete_until.get(TopicPartition(*place)) if last == end else None
-                said = {"read_at": read.at, "complete_until": until}
-                rows.append({"cluster": alias, "topic": place[0], "partition": place[1]} | said)
-                rows[-1] |= _stretch_columns(whole.between(first, last))
+                length, part = last - first, whole.between(first, last).records
+                row = {
+                    "cluster": alias,
+                    "topic": place[0],
+                    "partition": place[1],
+                    "start_offset": first,
+                    "length": length,
+                    "offsets": None if len(part) == length else _to_bytes(part.offset),
+                    "fingerprints": _to_bytes(part.fingerprint),
+                    "read_at": read.at,
+                    "complete_until": until,
+                }
+                rows.append(row)
     return pa.Table.from_pylist(rows, RECORD_FINGERPRINTS.arrow_schema)
-
-
-def _stretch_columns(stretch: Stretch) -> dict[str, Any]:
-    length, records = stretch.end - stretch.begin, stretch.records
-    return {
-        "start_offset": stretch.begin,
-        "length": length,
-        "offsets": None if len(records) == length else _to_bytes(records.offset),
-        "fingerprints": _to_bytes(records.fingerprint),
-    }
 
 
 def stretches_of(rows: pa.Table) -> Iterator[tuple[ClusterPartition, Stretch]]:
     """Yield the log of each of *rows* of the table, and what it says of it."""
     for row in rows.to_pylist():
-        yield ClusterPartition(row["cluster"], row["topic"], row["partition"]), _to_stretch(row)
-
-
-def _to_stretch(row: Mapping[str, Any]) -> Stretch:
-    begin, end = row["start_offset"], row["start_offset"] + row["length"]
-    offset = np.arange(begin, end) if row["offsets"] is None else _from_bytes(row["offsets"])
-    complete_ms = 0 if row["complete_until"] is None else epoch_ms(row["complete_until"])
-    records = Fingerprints(offset, _from_bytes(row["fingerprints"]))
-    return Stretch(begin, end, records, epoch_ms(row["read_at"]), complete_ms)
+        begin, end = row["start_offset"], row["start_offset"] + row["length"]
+        offset = np.arange(begin, end) if row["offsets"] is None else _from_bytes(row["offsets"])
+        complete_ms = 0 if row["complete_until"] is None else epoch_ms(row["complete_until"])
+        records = Fingerprints(offset, _from_bytes(row["fingerprints"]))
+        log = ClusterPartition(row["cluster"], row["topic"], row["partition"])
+        yield log, Stretch(begin, end, records, epoch_ms(row["read_at"]), complete_ms)
 
 
 def native_runs(cut: pa.Table, alias: str) -> pa.Table:

@@ -211,7 +211,7 @@ class SealedPages:
         What the log has in pages already is left out. Return whether that was all.
         """
         begin = log.paged.tail_begin
-        first = end = int(self.block.pages.below(np.array([begin], np.int64))[0])
+        first = end = self.block.pages.ended_by(begin)
         for runs, page_end in zip(self.runs[first:], self.block.pages.end[first:].tolist(), strict=True):
             if page_end > log.frontier or not runs.same_records(log.paged.tail.from_offset(begin).below(page_end)):
                 break
@@ -219,7 +219,7 @@ class SealedPages:
         if first < end:
             pages = self.block.pages.take(slice(first, end))
             pages = replace(pages, start=np.concatenate(([log.paged.tail_begin], pages.end[:-1])))
-            store = log.store if isinstance(log.store, LogPages) else LogPages(cache)
+            store = log.paged.store if isinstance(log.paged.store, LogPages) else LogPages(cache)
             store.add(replace(self.block, pages=pages, numbers=self.block.numbers[first:end]))
             log.let_go(pages, sum(map(len, self.runs[first:end])), store)
         return end == len(self.runs)

@@ -90,7 +90,7 @@ def translate(committed: Int64s, source: PartitionLog, target: PartitionLog, bou
         is_known = bounds.known.is_known & (committed <= source.index.frontier)
         return _with_known(committed, source, target, bounds, bounds.known._replace(is_known=is_known))
     window = ReadWindow(committed, source, target, bounds.young_since_ms, bounds.window_start)
-    return _with_costs(committed, window, _Stops(window.stop, window.below, window.at_frontier), source, target)
+    return _with_costs(committed, window, window.stop, window.below, source, target)
 
 
 def _with_known(committed: Int64s, source: PartitionLog, target: PartitionLog, bounds: Bounds, known: Known) -> Answers:
@@ -119,37 +119,26 @@ def translate_no_later(
     lowest = int(chosen[chosen >= 0].min(initial=bounds.window_start))
     window = ReadWindow(committed, source, target, bounds.young_since_ms, min(bounds.window_start, lowest))
     is_exact = (chosen < 0) | (chosen >= window.stop)
-    stops = _Stops(
-        np.where(is_exact, window.stop, chosen),
-        np.where(is_exact, window.below, window.records_below(chosen)),
-        window.at_frontier,
-    )
-    answers = _with_costs(committed, window, stops, source, target)
+    offset = np.where(is_exact, window.stop, chosen)
+    below = np.where(is_exact, window.below, window.records_below(chosen))
+    answers = _with_costs(committed, window, offset, below, source, target)
     return answers._replace(is_exact=is_exact, is_too_late=chosen > window.stop)
 
 
-class _Stops(NamedTuple):
-    """Where each group goes on, and how many records of the window stand below; shapes (commits,)."""
-
-    offset: Int64s
-    records_below: Int64s
-    at_frontier: NDArray[np.bool_]
-
-
 def _with_costs(
-    committed: Int64s, window: ReadWindow, stops: _Stops, source: PartitionLog, target: PartitionLog
+    committed: Int64s, window: ReadWindow, offset: Int64s, below: Int64s, source: PartitionLog, target: PartitionLog
 ) -> Answers:
-    """Count what going on at *stops*, or at the log start where that is later, repeats and loses.
+    """Count what resuming at *offset*, or at the log start where that is later, repeats and loses.
 
-    Everything below a stop is read, so what is read in all less what stands below it is read again.
+    Everything below *offset* is read. These are *below* records of the window, and the other read ones are repeated.
     """
-    is_clamped = stops.offset < target.log_start
-    duplicates = window.read - np.where(is_clamped, window.read_deleted, stops.records_below)
+    is_clamped = offset < target.log_start
+    duplicates = window.read - np.where(is_clamped, window.read_deleted, below)
     beyond_index = np.maximum(committed - source.index.frontier, 0)
     return Answers(
-        offset=stops.offset,
-        clamped_offset=np.maximum(stops.offset, target.log_start),
-        at_frontier=stops.at_frontier,
+        offset=offset,
+        clamped_offset=np.maximum(offset, target.log_start),
+        at_frontier=window.at_frontier,
         index_behind=(beyond_index > 0) & (window.unknown > 0),
         duplicates=duplicates,
         duplicates_at_most=duplicates + possible_duplicates(window, committed, source.index),
@@ -201,5 +190,5 @@ def needs_of_unindexed(source: PartitionLog, target: PartitionLog, bounds: Bound
 def _may_differ(first_runs: Runs, source: PartitionLog, bounds: Bounds) -> NDArray[np.bool_]:
     """Return of which *first_runs* earlier copies may be lost at the source, or of a former life of their origin."""
     origins = [origin_of(code) for code in first_runs.origin.tolist()]
-    same_below = [min(source.index.lost.lowest(each), bounds.begun.get(each, NO_LIMIT)) for each in origins]
+    same_below = [min(source.index.lowest_lost(each), bounds.begun.get(each, NO_LIMIT)) for each in origins]
     return first_runs.origin_start > np.array(same_below, np.int64)

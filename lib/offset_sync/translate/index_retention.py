@@ -13,7 +13,7 @@ log start, can need in either role, so the answers to those stay the same. No ot
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
+from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Int64s, Runs
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import cut_pieces
 
@@ -146,7 +146,7 @@ class _OriginParts:
     def __init__(self, index: LogIndex, origin: int, floor: int) -> None:
         self._paged, self._origin, self._floor = index.paged, origin, floor
         stretches = index.stretches()
-        self._span, self._at = stretches.span(origin), int(stretches.below(np.array([floor], np.int64))[0])
+        self._span, self._at = stretches.span(origin), stretches.ended_by(floor)
 
     def newest_below(self) -> tuple[int, int]:
         """Return the first offset of the origin above all below the floor, and where in the log the one before stands.
@@ -179,19 +179,13 @@ class _OriginParts:
         return int(NO_LIMIT)
 
     def _below(self, number: int) -> Runs:
-        return _before(self._of_origin(number), self._floor)
+        return self._of_origin(number).below(self._floor)
 
     def _of_origin(self, number: int) -> Runs:
         if number == len(self._span.low):
-            return Runs.of([], [], [], [], [])
+            return NO_RUNS
         runs = self._paged.part(number)
         return runs.take(np.asarray(runs.origin == self._origin))
-
-
-def _before(runs: Runs, offset: int) -> Runs:
-    """Return what lies below *offset*; a run that straddles it is cut."""
-    kept = runs.take(runs.start < offset)
-    return replace(kept, length=np.minimum(kept.length, offset - kept.start))
 
 
 def _meets(runs: Runs, others: Runs) -> NDArray[np.bool_]:

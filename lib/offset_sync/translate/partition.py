@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from offset_sync.model.values import ABSENT, State
 from offset_sync.translate.exact import Answers, Bounds, needs_of_unindexed, translate, translate_no_later
 from offset_sync.translate.identity_strategy import translate_copies
+from offset_sync.translate.index.columns import Columns
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, reason_of, reason_to_withhold
@@ -30,7 +31,7 @@ _EXACT = int(State.EXACT)
 
 
 @dataclass(frozen=True)
-class Translations:
+class Translations(Columns):
     """One row per commit, in the order asked; all arrays have shape (commits,).
 
     *offset* is t(c) and *wanted* the offset to commit, which is never below the target's log start; where the commit
@@ -141,21 +142,11 @@ def _names_another_topic(topic_ids: Sequence[str | None], source: PartitionLog) 
 
 
 def _translations(answers: Answers, state: NDArray[np.intp], is_disordered: NDArray[np.bool_]) -> Translations:
-    is_withheld = IS_WITHHELD[state]
     may_move = answers.has_young_hole | (state != _EXACT)
-    if not is_withheld.any():
-        counts = (answers.duplicates, answers.duplicates_at_most, answers.lost)
-        return Translations(answers.offset, answers.clamped_offset, state, *counts, may_move, is_disordered)
-    return Translations(
-        offset=np.where(is_withheld, ABSENT, answers.offset),
-        wanted=np.where(is_withheld, ABSENT, answers.clamped_offset),
-        state=state,
-        duplicates=np.where(is_withheld, 0, answers.duplicates),
-        duplicates_at_most=np.where(is_withheld, 0, answers.duplicates_at_most),
-        lost=np.where(is_withheld, 0, answers.lost),
-        may_move=may_move,
-        is_disordered=is_disordered,
-    )
+    counts = (answers.duplicates, answers.duplicates_at_most, answers.lost)
+    found = Translations(answers.offset, answers.clamped_offset, state, *counts, may_move, is_disordered)
+    # The column timestamp_disordered describes the commit, so it is kept where the answer is withheld.
+    return replace(withhold_some(found, np.where(IS_WITHHELD[state], state, ABSENT)), is_disordered=is_disordered)
 
 
 def withhold_some(answers: Translations, reasons: NDArray[np.intp]) -> Translations:
@@ -163,12 +154,9 @@ def withhold_some(answers: Translations, reasons: NDArray[np.intp]) -> Translati
     is_withheld = reasons != ABSENT
     if not is_withheld.any():
         return answers
-    rows = np.flatnonzero(is_withheld)
-    none = withhold(State.NOT_INDEXED, len(rows))
-    changed = {field.name: getattr(answers, field.name).copy() for field in fields(Translations)}
-    for name, values in changed.items():
-        values[rows] = reasons[rows] if name == "state" else getattr(none, name)
-    return Translations(**changed)
+    none = withhold(reasons, len(reasons))
+    columns = zip(none.columns, answers.columns, strict=True)
+    return Translations(*(np.where(is_withheld, withheld, told) for withheld, told in columns))
 
 
 def withhold_all(reason: State, committed: Int64s, said: PartitionMetadata | None) -> Translations:
@@ -187,8 +175,8 @@ def withhold_all(reason: State, committed: Int64s, said: PartitionMetadata | Non
     return withhold_some(found, np.where(is_beyond, int(State.COMMIT_BEYOND_END), ABSENT))
 
 
-def withhold(reason: State, commits: int) -> Translations:
-    """Return *commits* rows without an answer, all for the one *reason*."""
+def withhold(reason: State | NDArray[np.intp], commits: int) -> Translations:
+    """Return *commits* rows without an answer, all for the one *reason* or each for its own code."""
     none, zero = np.full(commits, ABSENT, np.int64), np.zeros(commits, np.int64)
     state = np.full(commits, reason, np.intp)
     no, yes = np.zeros(commits, np.bool_), np.ones(commits, np.bool_)
@@ -197,8 +185,4 @@ def withhold(reason: State, commits: int) -> Translations:
 
 def concatenate(parts: Sequence[Translations]) -> Translations:
     """Return all rows of *parts*, in order."""
-    if len(parts) == 1:
-        return parts[0]
-    return Translations(
-        **{field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Translations)}
-    )
+    return parts[0] if len(parts) == 1 else parts[0].followed_by(*parts[1:])

@@ -13,46 +13,25 @@ Where only bounds of a record's identity are known, a piece lies between them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.translate.index.columns import Columns
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, distinct_origins, origin_of, records_below
+from offset_sync.translate.index.runs import (
+    UNKNOWN_ORIGIN,
+    Int64s,
+    Runs,
+    distinct_origins,
+    members,
+    origin_of,
+    records_below,
+)
 from offset_sync.translate.index.stretches import LatestPlaces, cut_at, greatest_so_far, repeated
 from offset_sync.translate.partition_log import PartitionLog
-
-_NONE, _NO = np.empty(0, np.int64), np.empty(0, np.bool_)
-
-
-class Raised(NamedTuple):
-    """Parts of holes: the number of the hole, the records of it before the part, and what the part needs."""
-
-    hole: NDArray[np.intp]
-    skipped: Int64s
-    length: Int64s
-    needs: Int64s
-    is_linear: NDArray[np.bool_]
-
-
-def raised(start: Int64s, length: Int64s, needs: Int64s, latest: LatestPlaces) -> Raised:
-    """Cut holes, which begin at origin offset *start*, where the source may hold their records; shapes (holes,).
-
-    Such a record is read once the group has passed both what shows the hole and the last place where it may stand.
-    """
-    hole, interval, begin, size = cut_at(start, start + length, latest.start, latest.end)
-    found = needs[hole].copy()
-    is_place = interval % 2 == 1
-    near = interval[is_place] // 2
-    first = latest.position[near] + (begin[is_place] - latest.start[near])
-    is_later = first >= found[is_place]
-    found[is_place] = np.where(is_later, first, np.maximum(found[is_place], first + size[is_place] - 1))
-    is_linear = is_place.copy()
-    is_linear[is_place] = is_later
-    return Raised(hole, begin - start[hole], size, found, is_linear)
 
 
 def needs_of_bounded(
@@ -63,12 +42,11 @@ def needs_of_bounded(
     Also whether a hole below that is young. Every original up to there may be meant, so all of them have to be read,
     in whatever order the *source* has them; it did not produce them. Reads every page that has any of them.
     """
-    high = (runs.origin_start - (np.cumsum(runs.length) - runs.length)).repeat(runs.length)
-    high += np.arange(len(high))
+    _, high = members(runs.origin_start, runs.length)
     positions = source.positions(origin, -NO_LIMIT, int(high.max()) + 1)
     behind = positions.start.searchsorted(high, "right")
     needs = np.maximum(_last_to(high, positions.start, positions.end, positions.position), source.last_unknown)
-    latest = source.unrecognised.of(origin)
+    latest = source.unrecognised(origin)
     needs = np.maximum(needs, _last_to(high, latest.start, latest.end, latest.position))
     is_gap = high >= np.append(0, positions.end)[behind]
     is_beyond = is_gap & (behind == len(positions))
@@ -95,7 +73,7 @@ def _last_to(high: Int64s, start: Int64s, end: Int64s, position: Int64s) -> Int6
 
 
 @dataclass(frozen=True)
-class Pieces:
+class Pieces(Columns):
     """Pieces of a target's log by ascending *start*; all arrays have shape (pieces,).
 
     A group has read record ``start + i`` once it has read the source's log up to and including ``needs + i`` where
@@ -112,10 +90,7 @@ class Pieces:
     is_unknown: NDArray[np.bool_]
     is_malformed: NDArray[np.bool_]
     is_young: NDArray[np.bool_]
-    unknown_copies: int = 0
-
-    def __len__(self) -> int:
-        return len(self.start)
+    unknown_copies: int = field(default=0, kw_only=True)
 
     @property
     def last_needs(self) -> Int64s:
@@ -131,21 +106,11 @@ class Pieces:
         """Return what lies below *offset*; a piece that straddles it is cut."""
         if len(self) == 0 or self.start[0] >= offset:
             return NO_PIECES
-        kept = slice(0, int(self.start.searchsorted(offset, "left")))
-        length = np.minimum(self.length[kept], offset - self.start[kept])
-        return Pieces(
-            self.start[kept],
-            length,
-            self.needs[kept],
-            self.is_linear[kept],
-            self.is_unknown[kept],
-            self.is_malformed[kept],
-            self.is_young[kept],
-        )
+        kept = self.take(slice(0, int(self.start.searchsorted(offset, "left"))))
+        return replace(kept, length=np.minimum(kept.length, offset - kept.start))
 
 
-_COLUMNS = [field.name for field in fields(Pieces) if field.name != "unknown_copies"]
-NO_PIECES = Pieces(_NONE, _NONE, _NONE, _NO, _NO, _NO, _NO)
+NO_PIECES = Pieces(*np.empty((3, 0), np.int64), *np.empty((4, 0), np.bool_))
 
 
 def cut_pieces(runs: Runs, source: PartitionLog, young_since_ms: int) -> Pieces:
@@ -170,7 +135,7 @@ def cut_pieces(runs: Runs, source: PartitionLog, young_since_ms: int) -> Pieces:
             low, high = int(mine.origin_start.min()), int((mine.origin_start + mine.length).max())
             positions = source.index.positions(origin, low, high)
             from_origin, pieces = _mirrored(mine, positions, source.index.last_unknown, young_since_ms)
-            latest = source.index.unrecognised.of(origin).between(low, high)
+            latest = source.index.unrecognised(origin).between(low, high)
             parts.append(_raised(pieces, from_origin, latest) if len(latest) else pieces)
     return _in_log_order(parts)
 
@@ -178,12 +143,9 @@ def cut_pieces(runs: Runs, source: PartitionLog, young_since_ms: int) -> Pieces:
 def _in_log_order(parts: list[Pieces]) -> Pieces:
     if len(parts) == 1:
         return parts[0]
-    if not parts:
-        return NO_PIECES
-    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
-    order = joined["start"].argsort(kind="stable")
-    copies = sum(part.unknown_copies for part in parts)
-    return Pieces(**{name: values[order] for name, values in joined.items()}, unknown_copies=copies)
+    joined = NO_PIECES.followed_by(*parts)
+    in_order = joined.take(joined.start.argsort(kind="stable"))
+    return replace(in_order, unknown_copies=sum(part.unknown_copies for part in parts))
 
 
 def _native(runs: Runs) -> Pieces:
@@ -198,25 +160,28 @@ def _malformed(runs: Runs) -> Pieces:
 
 def _one_by_one(runs: Runs, needs: Int64s, is_young: NDArray[np.bool_]) -> Pieces:
     """Return each record of *runs* as a piece, of those whose original is only known to be one of several."""
-    start = (runs.start - (np.cumsum(runs.length) - runs.length)).repeat(runs.length) + np.arange(len(needs))
+    _, start = members(runs.start, runs.length)
     no, is_unknown = np.zeros(len(needs), np.bool_), needs >= NO_LIMIT
     one = np.ones(len(needs), np.int64)
     return Pieces(start, one, needs, no, is_unknown, no, is_young, unknown_copies=int(is_unknown.sum()))
 
 
 def _raised(pieces: Pieces, from_origin: Int64s, latest: LatestPlaces) -> Pieces:
-    """Return pieces with holes cut where the source may hold a record that nobody recognised, and raised to there."""
-    row = np.flatnonzero(~pieces.is_linear & ~pieces.is_unknown)
-    part, skipped, length, needs, is_linear = raised(from_origin[row], pieces.length[row], pieces.needs[row], latest)
-    others = np.flatnonzero(pieces.is_linear | pieces.is_unknown)
-    at = row[part]
-    columns = {name: np.concatenate((getattr(pieces, name)[others], getattr(pieces, name)[at])) for name in _COLUMNS}
-    new = slice(len(others), None)
-    columns["start"][new] += skipped
-    columns["length"][new], columns["needs"][new], columns["is_linear"][new] = length, needs, is_linear
-    order = np.argsort(columns["start"], kind="stable")
-    ordered = {name: values[order] for name, values in columns.items()}
-    return Pieces(**ordered, unknown_copies=pieces.unknown_copies)
+    """Return pieces with holes cut where the source may hold a record that nobody recognised, and raised to there.
+
+    Such a record is read once the group has passed both what shows the hole and the last place where it may stand.
+    """
+    is_hole = ~pieces.is_linear & ~pieces.is_unknown
+    start, length = from_origin[is_hole], pieces.length[is_hole]
+    hole, interval, begin, length = cut_at(start, start + length, latest.start, latest.end)
+    parts, is_place = pieces.take(is_hole).take(hole), interval % 2 == 1
+    near, needs = interval[is_place] // 2, parts.needs[is_place]
+    first = latest.position[near] + (begin[is_place] - latest.start[near])
+    is_later = first >= needs
+    parts.needs[is_place] = np.where(is_later, first, np.maximum(needs, first + length[is_place] - 1))
+    parts.is_linear[is_place] = is_later
+    parts = replace(parts, start=parts.start + (begin - start[hole]), length=length)
+    return _in_log_order([replace(pieces.take(~is_hole), unknown_copies=pieces.unknown_copies), parts])
 
 
 def _mirrored(runs: Runs, positions: OriginPositions, last_unknown: int, young_since_ms: int) -> tuple[Int64s, Pieces]:
@@ -248,4 +213,4 @@ def _mirrored(runs: Runs, positions: OriginPositions, last_unknown: int, young_s
     # Of what a cut has taken, and of a hole that nothing else shows, the source may have another copy.
     is_unknown = needs >= NO_LIMIT
     copies = repeated(from_origin[is_unknown], length[is_unknown])
-    return from_origin, Pieces(start, length, needs, is_segment, is_unknown, no, is_young, copies)
+    return from_origin, Pieces(start, length, needs, is_segment, is_unknown, no, is_young, unknown_copies=copies)

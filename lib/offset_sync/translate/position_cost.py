@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, members, records_below
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import Pieces, cut_pieces
-from offset_sync.translate.read_heights import count_read, ramp
+from offset_sync.translate.read_heights import constant_below, count_read, linear_below
 from offset_sync.translate.read_window import ReadWindow
 
 _AT_ONCE = 1 << 20
@@ -115,15 +115,13 @@ def _read_of(
     pieces: Pieces, committed: Int64s, span: tuple[NDArray[np.intp], NDArray[np.intp]], bounds: tuple[Int64s, Int64s]
 ) -> Int64s:
     """Return how many records between its two *bounds* each group has read; its pieces are those of its *span*."""
-    count = span[1] - span[0]
-    row = np.repeat(np.arange(len(count)), count)
-    piece = np.repeat(span[0] - np.cumsum(count) + count, count) + np.arange(len(row))
+    row, piece = members(span[0], span[1] - span[0])
     start, length, needs = pieces.start[piece], pieces.length[piece], pieces.needs[piece]
     first, end = (np.minimum(np.maximum(bound[row] - start, 0), length) for bound in bounds)
     ramp = np.minimum(np.maximum(committed[row] - needs, 0), length)
     read_to = np.where(pieces.is_linear[piece], ramp, np.where(needs < committed[row], length, 0))
     read = np.maximum(np.minimum(end, read_to) - first, 0)
-    found: Int64s = np.bincount(row, read, len(count)).astype(np.int64)
+    found: Int64s = np.bincount(row, read, len(committed)).astype(np.int64)
     return found
 
 
@@ -143,18 +141,18 @@ def possible_duplicates(window: ReadWindow, committed: Int64s, source: LogIndex)
     beyond = np.maximum(committed - source.frontier, 0)
     may_be_read = np.where(beyond > 0, np.minimum(beyond + window.unknown_copies, window.unknown_left), 0)
     if UNKNOWN_ORIGIN in source.origins:
-        unreadable = _below(*source.unknown_ranges, committed)
+        unreadable = records_below(*source.unknown_ranges, committed)
         at_most = window.unread()
         if window.pieces is not None:
             places = beyond + unreadable + window.unknown_copies + _copies_unread(window.pieces, committed)
             at_most = np.minimum(places, at_most)
         may_be_read = np.where(unreadable > 0, at_most, may_be_read)
     uncertain: Int64s | int = window.bounded
-    if source.unrecognised.records:
+    if source.unrecognised_records:
         copies = _copies_unread(window.pieces, committed) if window.pieces is not None else window.unread()
         # Where nothing later of their origin is there, originals that nobody recognised show nothing to count by.
-        uncertain = uncertain + source.unrecognised.records + copies + window.unknown_copies
-    if window.bounded or source.unrecognised.records:
+        uncertain = uncertain + source.unrecognised_records + copies + window.unknown_copies
+    if window.bounded or source.unrecognised_records:
         may_be_read = np.minimum(may_be_read + uncertain, window.unread())
     if source.lost_records:
         may_be_read = np.minimum(may_be_read + source.lost_records, window.unread())
@@ -173,21 +171,8 @@ def _copies_unread(pieces: Pieces, committed: Int64s) -> Int64s:
     covered = np.concatenate((start[:1], np.maximum.accumulate(end)[:-1]))
     first = np.minimum(np.maximum(start, covered), end)
     is_hole = ~pieces.is_linear & ~pieces.is_malformed & ~pieces.is_unknown
-    holes = pieces.length[is_hole].sum() - _constant_below(pieces, is_hole, committed)
-    all_places = int((end - start).sum()) - _below(start, end - start, committed)
-    distinct = int((end - first).sum()) - _below(first, end - first, committed)
+    holes = pieces.length[is_hole].sum() - constant_below(pieces, is_hole, committed)
+    all_places = int((end - start).sum()) - linear_below(start, end, committed)
+    distinct = int((end - first).sum()) - linear_below(first, end, committed)
     found: Int64s = holes + all_places - distinct
     return found
-
-
-def _constant_below(pieces: Pieces, chosen: NDArray[np.bool_], committed: Int64s) -> Int64s:
-    """Return how many records of the *chosen* pieces, which are not linear, each commit has passed."""
-    order = np.argsort(pieces.needs[chosen], kind="stable")
-    passed = np.concatenate(([0], np.cumsum(pieces.length[chosen][order])))
-    found: Int64s = passed[np.searchsorted(pieces.needs[chosen][order], committed, "left")]
-    return found
-
-
-def _below(start: Int64s, length: Int64s, committed: Int64s) -> Int64s:
-    """Return how much of the ranges ``[start, start + length)`` lies below each commit, all ranges together."""
-    return ramp(start, committed) - ramp(start + length, committed)

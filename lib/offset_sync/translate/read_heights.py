@@ -35,7 +35,8 @@ _ZERO = np.zeros(1, np.int64)
 class ReadHeights:
     """The heights of *committed* offsets of the *source*, shape (commits,), for each of some *origins*.
 
-    What was indexed after *young_since_ms* is young.
+    What was indexed after *young_since_ms* is young. By origin, shapes (commits,): each group has read everything up
+    to the offset *safe*, and nothing above the offset *most*.
     """
 
     def __init__(self, committed: Int64s, source: PartitionLog, young_since_ms: int, origins: Iterable[int]) -> None:
@@ -43,19 +44,11 @@ class ReadHeights:
         self._known = source.index.stretches()
         is_young = np.concatenate(([False], self._known.seen_ms > young_since_ms, [False]))
         self._young = np.flatnonzero(np.diff(is_young)).reshape(-1, 2).tolist()  # from one stretch to another
-        self._safe: dict[int, Int64s] = {}
-        self._most: dict[int, Int64s] = {}
+        self.safe: dict[int, Int64s] = {}
+        self.most: dict[int, Int64s] = {}
         self._reaches: dict[int, tuple[Int64s, Int64s]] = {}
         for origin in origins:
             self._judge(origin)
-
-    def safe(self, origin: int) -> Int64s:
-        """Return up to which offset each group has read everything of *origin*, shape (commits,)."""
-        return self._safe[origin]
-
-    def most(self, origin: int) -> Int64s:
-        """Return above which offset each group has read nothing of *origin*, shape (commits,)."""
-        return self._most[origin]
 
     def is_open(self, origin: int, low: Int64s, high: Int64s) -> Bools:
         """Return which stretches, with offsets of *origin* from *low* to *high*, may have holes with a young witness.
@@ -77,8 +70,8 @@ class ReadHeights:
         shows it stands above the commit. Not those beyond the source's index: nobody knows what else they have read.
         """
         found: Bools = self._committed <= self._source.index.frontier
-        for origin, safe in self._safe.items():
-            found &= safe == self._most[origin]
+        for origin, safe in self.safe.items():
+            found &= safe == self.most[origin]
         return found
 
     def look_into(self, rows: Bools) -> None:
@@ -87,7 +80,7 @@ class ReadHeights:
         if len(known) == 0:
             return
         is_inside = rows & (number >= 0) & (self._committed < known.end[np.maximum(number, 0)])
-        origins = [origin for origin in self._safe if origin != self._source.origin]
+        origins = [origin for origin in self.safe if origin != self._source.origin]
         for each in np.unique(number[is_inside]).tolist() if origins else ():
             runs, inside = self._source.index.paged.part(each), (is_inside & (number == each)).nonzero()[0]
             for origin in origins:
@@ -96,13 +89,13 @@ class ReadHeights:
     def _judge(self, origin: int) -> None:
         """Judge by whole stretches."""
         if origin == self._source.origin:
-            self._safe[origin] = self._most[origin] = self._committed - 1
+            self.safe[origin] = self.most[origin] = self._committed - 1
             return
         known, committed = self._known, self._committed
         highest_to, lowest_from = self._reach(origin)
         passed = known.below(committed)
-        self._safe[origin] = self._not_above(origin, committed, highest_to[passed], lowest_from[passed])
-        self._most[origin] = highest_to[np.searchsorted(known.start, committed, "left")]
+        self.safe[origin] = self._not_above(origin, committed, highest_to[passed], lowest_from[passed])
+        self.most[origin] = highest_to[np.searchsorted(known.start, committed, "left")]
 
     def _look(self, origin: int, runs: Runs, number: int, rows: NDArray[np.intp]) -> None:
         """Judge by the *runs* of the stretch of this *number*, in which the commits *rows* lie."""
@@ -121,8 +114,8 @@ class ReadHeights:
             from_here = np.append(np.minimum.accumulate(low[::-1])[::-1], NO_LIMIT)[below]
             is_across = (below > 0) & (cut < end[last])
             lowest = np.minimum(lowest, np.where(is_across, np.minimum(from_here, cut), from_here))
-        self._safe[origin][rows] = self._not_above(origin, committed, high, lowest)
-        self._most[origin][rows] = high
+        self.safe[origin][rows] = self._not_above(origin, committed, high, lowest)
+        self.most[origin][rows] = high
 
     def _reach(self, origin: int) -> tuple[Int64s, Int64s]:
         """Return the highest offset of *origin* before each stretch and, last, of all, and the lowest from there on.
@@ -143,8 +136,8 @@ class ReadHeights:
         nobody could identify nothing does, for that one may be what fills a hole.
         """
         index = self._source.index
-        safe = np.minimum(np.minimum(high, lowest - 1), index.lost.lowest(origin) - 1)
-        safe = np.minimum(safe, index.unrecognised.of(origin).first_not_below(committed) - 1)
+        safe = np.minimum(np.minimum(high, lowest - 1), index.lowest_lost(origin) - 1)
+        safe = np.minimum(safe, index.unrecognised(origin).first_not_below(committed) - 1)
         return np.where(committed <= index.last_unknown, -1, safe)
 
 
@@ -170,8 +163,8 @@ def read_by_height(runs: Runs, heights: ReadHeights, rows: NDArray[np.intp]) -> 
     for origin in distinct_origins(runs.origin):
         of_origin = (runs.origin == origin).nonzero()[0]
         low, end = runs.origin_start[of_origin], (runs.origin_start + runs.length)[of_origin]
-        read_to = heights.safe(origin)[rows] + 1
-        read += ramp(low, read_to) - ramp(end, read_to)
+        read_to = heights.safe[origin][rows] + 1
+        read += linear_below(low, end, read_to)
         number = np.maximum.accumulate(end).searchsorted(read_to, "right")
         first = np.append(of_origin, len(runs))[number]
         is_first = first < run
@@ -190,16 +183,26 @@ def count_read(pieces: Pieces, committed: Int64s) -> Int64s:
     """
     linear = pieces.is_linear
     needs = pieces.needs[linear]
-    read = ramp(needs, committed) - ramp(needs + pieces.length[linear], committed)
+    read = linear_below(needs, needs + pieces.length[linear], committed)
     if len(needs) < len(linear):
-        constant = ~linear
-        order = pieces.needs[constant].argsort()
-        lengths = np.concatenate((_ZERO, pieces.length[constant][order].cumsum()))
-        read += lengths[pieces.needs[constant][order].searchsorted(committed, "left")]
+        read += constant_below(pieces, ~linear, committed)
     return read
 
 
-def ramp(corners: Int64s, committed: Int64s) -> Int64s:
+def constant_below(pieces: Pieces, chosen: Bools, committed: Int64s) -> Int64s:
+    """Return how many records of the *chosen* pieces, which are not linear, each commit has passed."""
+    needs, length = pieces.needs[chosen], pieces.length[chosen]
+    order = needs.argsort()
+    passed: Int64s = np.concatenate((_ZERO, length[order].cumsum()))[needs[order].searchsorted(committed, "left")]
+    return passed
+
+
+def linear_below(start: Int64s, end: Int64s, committed: Int64s) -> Int64s:
+    """Return how much of the ranges ``[start, end)`` lies below each commit, all ranges together."""
+    return _ramp(start, committed) - _ramp(end, committed)
+
+
+def _ramp(corners: Int64s, committed: Int64s) -> Int64s:
     """Return the sum of ``max(0, c - corner)`` over all corners, for each committed offset c."""
     if not (corners[1:] >= corners[:-1]).all():  # as they are where the log keeps the order
         corners = np.sort(corners)
@@ -228,8 +231,8 @@ def read_for_sure(stretches: Stretches, heights: ReadHeights, rows: Bools, sourc
             nothing &= ~has_any
         else:
             is_settled = ~heights.is_open(origin, span.low, span.high)[:, None]
-            everything &= ~has_any | (is_settled & (span.high[:, None] <= heights.safe(origin)[rows]))
-            nothing &= ~has_any | (span.low[:, None] > heights.most(origin)[rows])
+            everything &= ~has_any | (is_settled & (span.high[:, None] <= heights.safe[origin][rows]))
+            nothing &= ~has_any | (span.low[:, None] > heights.most[origin][rows])
     return everything, nothing & ~everything
 
 

@@ -56,7 +56,7 @@ class TargetView:
         if offset >= paged.tail_begin or len(paged.pages) == 0:
             return cls(index, _NO_STRETCHES, paged.tail.from_offset(offset), 0, True)
         known = index.stretches()
-        number = int(known.below(np.array([offset], np.int64))[0])
+        number = known.ended_by(offset)
         if offset <= known.start[number]:
             return cls(index, known.take(slice(number, None)) if number else known, NO_RUNS, number, False)
         runs = paged.page(number).from_offset(offset)
@@ -93,16 +93,20 @@ class ReadWindow:
         self.stop = np.full(len(committed), max(target.index.frontier, window_start), np.int64)
         self.at_frontier = np.ones(len(committed), np.bool_)
         self.below, self.read, self.read_deleted = np.zeros((3, len(committed)), np.int64)
-        self.records = self.deleted = 0
-        self.unknown = self.unknown_left = self.unknown_copies = self.malformed_left = self.readable_left = 0
-        self.bounded = 0
+        self.unknown_copies = self.bounded = 0
         self.has_young_hole = False
+        self._all, self._gone = np.zeros((2, 3), np.int64)
+        """How many records there are, how many of them are unknown and how many malformed: in all, and deleted."""
         self.pieces: Pieces | None = None
         if self._view.is_whole:
             self.pieces = self._look_at(self._view.first, np.ones(len(committed), np.bool_), 0)
         else:
             self._go_through()
-        self.below[self.at_frontier] = self.records
+        records, self.unknown, _ = map(int, self._all)
+        self.deleted = int(self._gone[0])
+        left, self.unknown_left, self.malformed_left = map(int, self._all - self._gone)
+        self.readable_left = left - self.malformed_left
+        self.below[self.at_frontier] = records
 
     def of_others(self, committed: Int64s) -> ReadWindow:
         """Return the same window of the same logs for other commits, of which none is lower than all of these."""
@@ -186,25 +190,16 @@ class ReadWindow:
         into = _into_piece(pieces, piece, self._committed[waiting])
         below = pieces.length.cumsum() - pieces.length
         self._stop(waiting, pieces.start[piece] + into, before + below[piece] + into)
-        self._count(pieces, gone)
+        self._all += _counts(pieces)
+        self._gone += _counts(gone)
+        self.unknown_copies += pieces.unknown_copies
+        self.has_young_hole |= bool(pieces.is_young.any())
         if len(runs) and runs.origin.min() < UNKNOWN_ORIGIN:
             self.bounded += int(runs.length[runs.origin < UNKNOWN_ORIGIN].sum())
         return pieces
 
     def _stop(self, rows: NDArray[Any], offset: Int64s, below: Int64s) -> None:
         self.stop[rows], self.below[rows], self.at_frontier[rows] = offset, below, False
-
-    def _count(self, pieces: Pieces, gone: Pieces) -> None:
-        records, unknown, malformed = _records(pieces)
-        deleted, unknown_deleted, malformed_deleted = _records(gone)
-        self.records += records
-        self.deleted += deleted
-        self.unknown += unknown
-        self.unknown_left += unknown - unknown_deleted
-        self.unknown_copies += pieces.unknown_copies
-        self.malformed_left += malformed - malformed_deleted
-        self.readable_left += records - malformed - (deleted - malformed_deleted)
-        self.has_young_hole |= bool(pieces.is_young.any())
 
     def _count_others(self, stretches: Stretches, others: Bools, is_beyond: Bools, is_deleted: Bools) -> None:
         """Count what was not looked at, and the copies between stretches."""
@@ -216,14 +211,10 @@ class ReadWindow:
             reach = np.concatenate(([-1], np.maximum.accumulate(span.high)[:-1]))
             self.unknown_copies += int(np.minimum(np.maximum(reach - span.low + 1, 0), span.records).sum())
         self.bounded += sum(int(each.records[others].sum()) for code, each in spans.items() if code < UNKNOWN_ORIGIN)
-        unknown = foreign * (others & is_beyond)
-        self.records += int(stretches.records[others].sum())
-        self.deleted += int(stretches.records[others & is_deleted].sum())
-        self.unknown += int(unknown.sum())
-        self.unknown_left += int(unknown[~is_deleted].sum())
         self.unknown_copies += int(stretches.copies[others & is_beyond].sum())
-        self.malformed_left += int(malformed[others & ~is_deleted].sum())
-        self.readable_left += int((stretches.records - malformed)[others & ~is_deleted].sum())
+        counts = np.array([stretches.records, foreign * is_beyond, malformed])
+        self._all += counts[:, others].sum(axis=1)
+        self._gone += counts[:, others & is_deleted].sum(axis=1)
 
 
 def first_unread(required: Int64s, committed: Int64s) -> NDArray[np.intp]:
@@ -242,9 +233,7 @@ def _into_piece(pieces: Pieces, piece: NDArray[np.intp], committed: Int64s) -> I
     return into
 
 
-def _records(pieces: Pieces) -> tuple[int, int, int]:
+def _counts(pieces: Pieces) -> tuple[int, int, int]:
     """Return how many records there are, how many of them are unknown, and how many malformed."""
-    if len(pieces) == 0:
-        return 0, 0, 0
     length = pieces.length
     return int(length.sum()), int(length[pieces.is_unknown].sum()), int(length[pieces.is_malformed].sum())

@@ -17,49 +17,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.translate.index.columns import Columns
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
-from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.index.runs import Int64s, records_below
+from offset_sync.translate.index.stretches import cut_at
 
 NEVER_YOUNG = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
-class OffsetRanges:
+class OffsetRanges(Columns):
     """Disjoint ranges ``[start, start + length)`` of a log by ascending *start*; arrays of shape (ranges,)."""
 
     start: Int64s
     length: Int64s
 
-    @classmethod
-    def none(cls) -> OffsetRanges:
-        """Return no range."""
-        return cls(np.empty(0, np.int64), np.empty(0, np.int64))
-
     @property
     def total(self) -> int:
         """How many records they hold."""
-        return int(self._before[-1])
-
-    @cached_property
-    def _before(self) -> Int64s:
-        return np.concatenate((np.zeros(1, np.int64), np.cumsum(self.length)))
+        return int(self.length.sum())
 
     def count_from(self, offset: Int64s) -> Int64s:
         """Return how many records stand at or above each offset, shape (offsets,)."""
-        if len(self.start) == 0:
-            return np.zeros(len(offset), np.int64)
-        row = np.searchsorted(self.start, offset, "right") - 1
-        into = np.clip(offset - self.start[np.maximum(row, 0)], 0, self.length[np.maximum(row, 0)])
-        below = np.where(row >= 0, self._before[np.maximum(row, 0)] + into, 0)
-        found: Int64s = self.total - below
-        return found
+        return self.total - records_below(self.start, self.length, offset)
 
     def count_between(self, low: Int64s, high: Int64s) -> Int64s:
         """Return how many records stand in each ``[low, high)``, shape (offsets,); none where it is empty."""
@@ -104,7 +90,7 @@ class OffsetCounts:
 
     def add(self, ranges: OffsetRanges) -> None:
         """Count *ranges*, which are disjoint from those before."""
-        if len(ranges.start):
+        if len(ranges):
             self._at_or_above += ranges.count_from(self._asked)
             self.total, self.first = self.total + ranges.total, min(self.first, int(ranges.start[0]))
 
@@ -125,20 +111,10 @@ def replication_gaps(
     A record is pending while the target has nothing later of that origin, or only what was indexed after
     *young_since_ms* (since the epoch). Errs to too many of both. The parts are disjoint, and there is at least one.
     """
-    for low, end in _windows(origin, source, target):
-        here, there = source.positions(origin, low, end), target.positions(origin, low, end)
-        mine, near = _between(here, low, end), _between(there, low, end)
-        first, last = np.maximum(here.start[mine], low), np.minimum(here.end[mine], end)
-        row, gap, first, last = _without(first, last, there.start[near], there.end[near])
-        if len(alike := target.unrecognised.of(origin).between(low, end)):
-            part, _, first, last = _without(first, last, alike.start, alike.end)
-            row, gap = row[part], gap[part]
-        start = here.position[mine][row] + (first - here.start[mine][row])
-        gap += near.start
-        is_beyond = gap == len(there)
-        is_young = np.append(there.next_offset_indexed_at_ms, young_since_ms)[gap] > young_since_ms
-        is_pending = is_beyond | is_young
-        pending, skipped = (_in_order(start[some], (last - first)[some]) for some in (is_pending, ~is_pending))
+    for missing, shown_at_ms in _missing(origin, source, target, NO_LIMIT):
+        is_young = (shown_at_ms > young_since_ms) & (shown_at_ms < NO_LIMIT)
+        is_pending = is_young | (shown_at_ms == NO_LIMIT)
+        pending, skipped = (joined([missing.take(some)]) for some in (is_pending, ~is_pending))
         yield ReplicationGap(pending, skipped, bool(is_young.any()))
 
 
@@ -148,15 +124,29 @@ def deleted_of(origin: int, source: LogIndex, target: LogIndex) -> Iterator[Offs
     The source has copies of them, and the target's index does not hold them although it reaches further. As offsets
     of the source's log; the parts are disjoint.
     """
+    for missing, _ in _missing(origin, source, target, target.frontier):
+        yield joined([missing])
+
+
+def _missing(origin: int, source: LogIndex, target: LogIndex, limit: int) -> Iterator[tuple[OffsetRanges, Int64s]]:
+    """Yield the ranges of the source's log with records of *origin* below *limit* that the target has not.
+
+    Also when the target's index saw the next record of that origin above each range; ``NO_LIMIT``: it has none.
+    """
     for low, high in _windows(origin, source, target):
-        end = min(high, target.frontier)
+        end = min(high, limit)
         if low >= end:
             return
         here, there = source.positions(origin, low, end), target.positions(origin, low, end)
         mine, near = _between(here, low, end), _between(there, low, end)
         first, last = np.maximum(here.start[mine], low), np.minimum(here.end[mine], end)
-        row, _, first, last = _without(first, last, there.start[near], there.end[near])
-        yield _in_order(here.position[mine][row] + (first - here.start[mine][row]), last - first)
+        row, gap, first, last = _without(first, last, there.start[near], there.end[near])
+        if len(alike := target.unrecognised(origin).between(low, end)):
+            part, _, first, last = _without(first, last, alike.start, alike.end)
+            row, gap = row[part], gap[part]
+        start = here.position[mine][row] + (first - here.start[mine][row])
+        shown_at_ms = np.append(there.next_offset_indexed_at_ms, NO_LIMIT)[gap + near.start]
+        yield OffsetRanges(start, last - first), shown_at_ms
 
 
 def copies_between(origin: int, log: LogIndex, low: Int64s, high: Int64s) -> Int64s:
@@ -191,16 +181,8 @@ def _between(positions: OriginPositions, low: int, high: int) -> slice:
 
 def joined(parts: Sequence[OffsetRanges]) -> OffsetRanges:
     """Return the ranges of all *parts*, which are disjoint."""
-    nothing = np.empty(0, np.int64)
-    return _in_order(
-        np.concatenate([nothing, *(part.start for part in parts)]),
-        np.concatenate([nothing, *(part.length for part in parts)]),
-    )
-
-
-def _in_order(start: Int64s, length: Int64s) -> OffsetRanges:
-    order = np.argsort(start, kind="stable")
-    return OffsetRanges(start[order], length[order])
+    ranges = OffsetRanges.none().followed_by(*parts)
+    return ranges.take(np.argsort(ranges.start, kind="stable"))
 
 
 def _without(
@@ -210,12 +192,6 @@ def _without(
 
     Both sides are disjoint and sorted. Gap g lies before cover g, the last gap behind all of them.
     """
-    lowest, highest = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-    gap_low, gap_high = np.concatenate(([lowest], cover_end)), np.concatenate((cover_start, [highest]))
-    first = np.searchsorted(gap_high, start, "right")
-    count = np.maximum(np.searchsorted(gap_low, end, "left") - first, 0)
-    row = np.repeat(np.arange(len(start)), count)
-    gap = np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(row))
-    low, high = np.maximum(start[row], gap_low[gap]), np.minimum(end[row], gap_high[gap])
-    kept = low < high
-    return row[kept], gap[kept], low[kept], high[kept]
+    row, interval, low, length = cut_at(start, end, cover_start, cover_end)
+    is_gap = interval % 2 == 0
+    return row[is_gap], interval[is_gap] // 2, low[is_gap], (low + length)[is_gap]

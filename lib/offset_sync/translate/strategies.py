@@ -6,7 +6,7 @@ used, a later one is refused. Without headers nothing but the mirror's promise t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -44,6 +44,7 @@ class Choice:
 
     *offset* is negative where it finds nothing to go by (:attr:`is_found` False). *is_disordered*: a greater timestamp
     stands before the commit. *is_exact*: the strategy itself knows that no later answer would be safe.
+    *duplicates* supposes that the mirror sent each record once, *duplicates_at_most* supposes nothing.
     """
 
     offset: Int64s
@@ -72,11 +73,10 @@ def reason_to_refuse(strategy: Strategy, source: PartitionLog, target: Partition
         if target.metadata.cut_at is not None:
             return State.LOG_TRUNCATED  # which log is a copy of which is not told below a cut
         return reason_against_copies(strategy.original, source, target)
-    seen = source.index.origins | target.index.origins
     if strategy.name == "timestamp":
         is_safe = all(len(log.index.origins) <= 1 for log in (source, target))
     else:
-        is_safe = seen <= {source.origin, target.origin}
+        is_safe = source.index.origins | target.index.origins <= {source.origin, target.origin}
     return None if is_safe else State.STRATEGY_REFUSED
 
 
@@ -95,12 +95,12 @@ def choose(strategy: Strategy, committed: Int64s, source: PartitionLog, target: 
     is_idle = _is_idle(strategy, source, target) & (committed >= source.metadata.log_end)
     cut_at = target.metadata.cut_at
     offset = np.where(is_idle, target.metadata.log_end, offset)
-    return Choice(
-        offset if cut_at is None else np.minimum(offset, cut_at),
-        choice.is_disordered,
-        choice.is_exact | is_idle,
-        np.where(is_idle, 0, choice.duplicates),
-        np.where(is_idle, 0, choice.duplicates_at_most),
+    return replace(
+        choice,
+        offset=offset if cut_at is None else np.minimum(offset, cut_at),
+        is_exact=choice.is_exact | is_idle,
+        duplicates=np.where(is_idle, 0, choice.duplicates),
+        duplicates_at_most=np.where(is_idle, 0, choice.duplicates_at_most),
     )
 
 
@@ -130,10 +130,15 @@ def _answers_of(strategy: Strategy, committed: Int64s, source: PartitionLog, tar
     here, there = source.index.times, target.index.times
     if strategy.name == "timestamp" and here is not None and there is not None:
         is_checked = is_stamped(source, target)
-        timed = answer_by_timestamp(committed, here, there, target.index.frontier, is_checked=is_checked)
-        return Choice(timed.offset, timed.is_disordered, timed.is_exact, timed.duplicates, timed.duplicates_at_most)
-    no, zero = np.zeros(len(committed), np.bool_), np.zeros(len(committed), np.int64)
-    offset = answer_by_header(committed, source.index, target_origin=target.origin, look_back=strategy.look_back)
+        return answer_by_timestamp(committed, here, there, target.index.frontier, is_checked=is_checked)
+    return _uncounted(
+        answer_by_header(committed, source.index, target_origin=target.origin, look_back=strategy.look_back)
+    )
+
+
+def _uncounted(offset: Int64s) -> Choice:
+    """Return *offset* as the answers, of which nothing else is known."""
+    no, zero = np.zeros(len(offset), np.bool_), np.zeros(len(offset), np.int64)
     return Choice(offset, no, no, zero, zero)
 
 
@@ -193,33 +198,20 @@ def _near(source: LogIndex, committed: Int64s, look_back: int) -> Runs:
     return runs.take(slice(max(0, first - look_back - 1), None))
 
 
-@dataclass(frozen=True)
-class TimedAnswers:
-    """One answer per commit, all arrays of shape (commits,).
-
-    *duplicates* supposes that the mirror sent each record once, *duplicates_at_most* supposes nothing.
-    *is_disordered*: a greater timestamp stands before the commit. *is_exact*: no read record is as new as the first
-    unread one, or the answer could be told apart among equal timestamps.
-    """
-
-    offset: Int64s
-    duplicates: Int64s
-    duplicates_at_most: Int64s
-    is_disordered: NDArray[np.bool_]
-    is_exact: NDArray[np.bool_]
-
-
 def answer_by_timestamp(
     committed: Int64s, source: TimeIndex, target: TimeIndex, target_frontier: int, *, is_checked: bool
-) -> TimedAnswers:
+) -> Choice:
     """Answer every *committed* offset, shape (commits,); *target_frontier* where the target has nothing as new.
+
+    Exact is an answer where no read record is as new as the first unread one, or where it could be told apart among
+    equal timestamps. Where one log is empty nothing of the source is read, or everything of the target is.
 
     *is_checked*: somebody sees to it that no answer is too late, so the last records of one time are counted off too.
     At the source's end there is no unread record, so the time of its last one is taken. Errs to the small side where
     a stretch of several timestamps hides their order.
     """
     if len(target) == 0 or len(source) == 0:
-        return _nothing_to_compare(committed, target, target_frontier)
+        return _uncounted(np.full(len(committed), target.start[0] if len(target) else target_frontier, np.int64))
     row = np.searchsorted(source.end, committed, "right")
     at_ms = np.append(source.least_ms, source.least_ms[-1])[row]
     first = np.searchsorted(target.greatest_to, at_ms, "left")
@@ -235,14 +227,7 @@ def answer_by_timestamp(
     at_most = _not_newer(target, answer, before, source, committed)
     # The target may lack what was read at the time of the answer.
     duplicates = np.where(is_placed | ~has_any, 0, np.clip(read, 0, at_most))
-    return TimedAnswers(answer, duplicates, at_most, before > at_ms, has_any & (duplicates == 0))
-
-
-def _nothing_to_compare(committed: Int64s, target: TimeIndex, target_frontier: int) -> TimedAnswers:
-    """Answer where one log is empty: nothing of the source is read, or everything of the target is."""
-    none, no = np.zeros(len(committed), np.int64), np.zeros(len(committed), np.bool_)
-    start = int(target.start[0]) if len(target) else target_frontier
-    return TimedAnswers(np.full(len(committed), start, np.int64), none, none, no, no)
+    return Choice(answer, before > at_ms, has_any & (duplicates == 0), duplicates, at_most)
 
 
 def _within_equal(

@@ -42,7 +42,7 @@ def known(index: RecordIndex) -> dict[ClusterPartition, tuple[object, ...]]:
             found[place] = (True, log.begin, log.frontier)
             continue
         names = {code: name for name, code in index._codes.items()}
-        lost = sorted((n, s) for each in log.lost for n, s in zip(each.origin_start, each.length, strict=True))
+        lost = sorted((n, s) for n, s in zip(log.lost.origin_start, log.lost.length, strict=True))
         times = None if log.times is None else [log.times.start.tolist(), log.times.most_ms.tolist()]
         found[place] = (
             content(index, tuple(place)),

@@ -6,7 +6,6 @@ import weakref
 from dataclasses import dataclass, field
 
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.paged_runs import columns_of
 from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.index.stretches import Stretches, in_a_row
 
@@ -33,11 +32,11 @@ class CountedPages(KeptPages):
 
     def read(self, number: int) -> Runs:
         """Return the runs of a page, which are counted until nobody holds any column of them."""
-        page = Runs(*(column.copy() for column in columns_of(super().read(number))))
+        page = Runs(*(column.copy() for column in super().read(number).columns))
         self.alive += 1
         self.most = max(self.most, self.alive)
-        columns = [id(column) for column in columns_of(page)]
-        for column in columns_of(page):
+        columns = [id(column) for column in page.columns]
+        for column in page.columns:
             weakref.finalize(column, self._gone, columns, id(column))
         return page
 
@@ -60,7 +59,7 @@ def let_go_of_all_but(index: LogIndex, kept: int, page_runs: int, pages: KeptPag
         page = tail.from_offset(begin).below(end)
         if len(page):
             found.append(Stretches.of(page, begin, end))
-            pages.pages.append(Runs(*(column.copy() for column in columns_of(page))))
+            pages.pages.append(Runs(*(column.copy() for column in page.columns)))
             begin, runs = end, runs + len(page)
     if found:
         index.let_go(in_a_row(found), runs, pages)

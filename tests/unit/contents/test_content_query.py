@@ -13,7 +13,7 @@ import pytest
 from fakes.indexing import ORDERS, PAY, SECOND, Job, Plan
 from fakes.newest_logs import known_config
 from fakes.tables import MemoryFrame, PowerFailure
-from offset_sync.contents.alignment.records import joined, newest_whole
+from offset_sync.contents.alignment.records import Fingerprints, newest_whole
 from offset_sync.contents.content_query import FingerprintIndexer, QueryKind, range_rows
 from offset_sync.contents.index_contents import origin_of
 from offset_sync.contents.rows import FINGERPRINT, FingerprintBuilder, fingerprint_rows_of, stretches_of
@@ -125,7 +125,12 @@ def test_a_new_checkpoint_writes_again_and_what_is_whole_is_the_same() -> None:
     job.read(0, (ORDERS, 0, 5), (ORDERS, 1, 6))
     job.read(1, (ORDERS, 2, 7), (ORDERS, 3, 8))
     rows = [each for _, each in stretches_of(job.tables.all_rows(RECORD_FINGERPRINTS))]
-    assert joined([each.records for each in newest_whole(rows)]).fingerprint.tolist() == [5, 6, 7, 8]
+    assert Fingerprints.none().followed_by(*(each.records for each in newest_whole(rows))).fingerprint.tolist() == [
+        5,
+        6,
+        7,
+        8,
+    ]
 
 
 ORIGINALS = ClusterPartition("dc1", "orders", 0)

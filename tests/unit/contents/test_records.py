@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from offset_sync.contents.alignment.records import Fingerprints, Stretch, joined, newest_whole, of_present_life
+from offset_sync.contents.alignment.records import Fingerprints, Stretch, newest_whole, of_present_life
 from offset_sync.translate.index.incarnations import Incarnation
 
 
@@ -19,7 +19,7 @@ def spans(stretches: list[Stretch]) -> list[tuple[int, int]]:
 
 
 def records(stretches: list[Stretch]) -> Fingerprints:
-    return joined([each.records for each in stretches])
+    return Fingerprints.none().followed_by(*(each.records for each in stretches))
 
 
 def test_stretches_that_join_on_are_whole_in_whatever_order_they_come() -> None:
@@ -57,4 +57,3 @@ def test_of_a_topic_made_anew_nothing_is_left() -> None:
 
 def test_no_stretches_have_no_records() -> None:
     assert newest_whole([]) == []
-    assert len(joined([])) == 0

@@ -46,7 +46,7 @@ def both_ways(*batches: list[dict[str, Any]]) -> list[tuple[RecordIndex, LogInde
 
 
 def places(index: RecordIndex, log: LogIndex) -> dict[int, int]:
-    of_x = log.unrecognised.of(index.code("X"))
+    of_x = log.unrecognised(index.code("X"))
     assert (of_x.end - of_x.start == 1).all()
     return dict(zip(of_x.start.tolist(), of_x.position.tolist()))
 
@@ -105,7 +105,7 @@ def test_where_a_log_has_another_life_what_is_only_bounded_is_unread_by_everyone
     log = index.log(*AT_Y)
     assert log is not None
     assert log.runs.origin.tolist() == [index.code("X"), UNKNOWN_ORIGIN, index.code("X")]
-    assert (log.last_unknown, log.unrecognised.records) == (3, 0)
+    assert (log.last_unknown, log.unrecognised_records) == (3, 0)
 
 
 def random_identities(rng: np.random.Generator, begin: int, end: int) -> Identities:
@@ -138,12 +138,12 @@ def test_a_start_from_what_is_sealed_knows_the_same(seed: int) -> None:
         home.extend(Runs.of([0], [230], [index.code("X")], [0], [0]), 230)
         forward = translate(np.arange(230), origin, copies, Bounds(10**9))
         backward = translate(np.arange(200), copies, PartitionLog.of(home, index.code("X")), Bounds(10**9))
-        latest = log.unrecognised.of(index.code("X"))
+        latest = log.unrecognised(index.code("X"))
         told.append(
             (forward.offset.tolist(), backward.offset.tolist(), latest.start.tolist(), latest.position.tolist())
         )
     assert told[0] == told[1]
-    assert small.log(*AT_Y).store is not None  # type: ignore[union-attr]
+    assert small.log(*AT_Y).paged.store is not None  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -170,7 +170,7 @@ def test_what_is_decided_comes_back_from_the_table_as_it_was(seed: int) -> None:
         for at, each, most in zip(offset.tolist(), kind.tolist(), high.tolist())
     }
     assert told == right
-    latest = log.unrecognised.of(x)
+    latest = log.unrecognised(x)
     assert latest.records == len(original)
     for number, place in zip(original.tolist(), decided.places.offset.tolist()):
         row = int(latest.start.searchsorted(number, "right")) - 1

@@ -81,17 +81,12 @@ def test_a_source_truncated_from_the_start_and_a_mirror_behind_are_no_obstacle_s
     assert ask(source, log("Y", "X60:90"), 10, 60, 75, 95) == [exact(0), exact(0), exact(15), at_frontier(30)]
 
 
-def run(start: int, length: int, origin_start: int) -> Runs:
-    one = [np.array([value], dtype=np.int64) for value in (start, length, origin_start, 0)]
-    return Runs.of(one[0], one[1], np.zeros(1, dtype=np.int32), one[2], one[3])
-
-
 def test_behind_a_hole_of_a_hundred_thousand_a_million_records_later_nothing_is_read_again_s43() -> None:
     source, target = LogIndex(), LogIndex()
     for start, origin_start in ((0, 0), (600_000, 600_000)):
-        source.extend(run(start, 500_000, origin_start), start + 500_000)
+        source.extend(Runs.of([start], [500_000], [0], [origin_start], [0]), start + 500_000)
     for start, origin_start in ((0, 0), (500_000, 600_000)):
-        target.extend(run(start, 500_000, origin_start), start + 500_000)
+        target.extend(Runs.of([start], [500_000], [0], [origin_start], [0]), start + 500_000)
     commits = np.array([998_400, 1_000_100, 550_000], dtype=np.int64)
     found = translate(commits, PartitionLog(source, 0), PartitionLog(target, 1), Bounds(young_since_ms=0))
     assert found.offset.tolist() == [898_400, 900_100, 500_000]

@@ -56,13 +56,13 @@ def test_heights_are_what_stands_below_a_commit_and_what_does_not(seed: int, pag
     heights.look_into(np.ones(len(commits), np.bool_))
     undecided = 0
     for origin in OTHERS:
-        for commit, safe, most in zip(commits.tolist(), heights.safe(origin), heights.most(origin), strict=True):
+        for commit, safe, most in zip(commits.tolist(), heights.safe[origin], heights.most[origin], strict=True):
             below = [n for offset, of, n in records if of == origin and offset < commit]
             above = [n for offset, of, n in records if of == origin and offset >= commit]
             assert most == max(below, default=-1)
             assert safe == min(most, min(above, default=most + 1) - 1)
             undecided += int(safe != most)
-    assert heights.safe(OWN).tolist() == (commits - 1).tolist()
+    assert heights.safe[OWN].tolist() == (commits - 1).tolist()
     assert (undecided == 0) is in_order
     assert bool(heights.decided()[: records[-1][0] + 2].all()) is in_order
     assert not heights.decided()[records[-1][0] + 2 :].any()
@@ -110,7 +110,7 @@ def heights_of(commit: int, runs: Runs, page_runs: int, **about: Any) -> tuple[i
     let_go_of_all_but(index, 1, page_runs, KeptPages())
     heights = ReadHeights(np.array([commit]), PartitionLog(index, OWN), 1, (OWN, 1))
     heights.look_into(np.ones(1, np.bool_))
-    return int(heights.safe(1)[0]), int(heights.most(1)[0]), bool(heights.decided()[0])
+    return int(heights.safe[1][0]), int(heights.most[1][0]), bool(heights.decided()[0])
 
 
 def test_a_run_that_the_commit_cuts_is_not_read_to_its_end_though_an_earlier_one_reached_further() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from fakes.pages import KeptPages, let_go_of_all_but
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.paged_runs import columns_of, in_log_order
+from offset_sync.translate.index.paged_runs import in_log_order
 from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.read_window import TargetView
 
@@ -31,7 +31,7 @@ def test_what_lies_at_or_above_an_offset_is_in_the_stretches_and_nothing_else(pa
         found = [view.runs(number) for number in range(len(view.stretches))]
         assert view.stretches.records.tolist() == [int(runs.length.sum()) for runs in found]
         assert view.stretches.first_record.tolist() == [int(runs.start[0]) for runs in found]
-    for column, whole in zip(columns_of(in_log_order(found)), columns_of(expected), strict=True):
+    for column, whole in zip(in_log_order(found).columns, expected.columns, strict=True):
         assert column.tolist() == whole.tolist()
 
 
@@ -39,6 +39,6 @@ def test_of_a_page_that_is_looked_at_as_a_whole_nothing_is_read() -> None:
     index = paged(2)
     for offset in (0, 4, *index.paged.pages.start.tolist()):
         TargetView.of(index, offset)
-    kept = index.store
+    kept = index.paged.store
     assert isinstance(kept, KeptPages)
     assert kept.asked == []

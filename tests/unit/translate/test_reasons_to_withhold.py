@@ -18,7 +18,6 @@ def reason(source: PartitionMetadata = SOUND, target: PartitionMetadata = SOUND)
 
 def test_two_sound_partitions_are_translated() -> None:
     assert reason() is None
-    assert reason(source=last_known(set())) is None
 
 
 @pytest.mark.parametrize(

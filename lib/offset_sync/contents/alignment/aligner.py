@@ -20,7 +20,7 @@ import numpy as np
 
 from offset_sync.contents.alignment.mirror import Counts, Reach, Settings
 from offset_sync.contents.alignment.originals import OriginalWindow, Pending
-from offset_sync.contents.alignment.records import Fingerprints, Identities, Kind, Stretch, joined
+from offset_sync.contents.alignment.records import Fingerprints, Identities, Kind, Stretch
 from offset_sync.contents.alignment.rules import Anchor, Decisions, Neighbours
 
 _NONE = -1
@@ -239,7 +239,9 @@ class CopyFollower:
         copies = [each.between(each.begin, self._given) for each in self._copies if each.begin < self._given]
         self._copies = [each.between(self._given, each.end) for each in self._copies if each.end > self._given]
         complete_ms = max((each.complete_ms for each in copies), default=0)
-        there, here = (joined([each.records for each in read]) for read in (originals, copies))
+        there, here = (
+            Fingerprints.none().followed_by(*(each.records for each in read)) for read in (originals, copies)
+        )
         return Batch(there, self._originals_end, here, self._given, complete_ms)
 
     def _aliens_in_a_row(self, found: Identities) -> int:

@@ -7,14 +7,16 @@ O(n log W) comparisons, and there are O(log W) parts to search.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.contents.alignment.records import Fingerprints, Places
-from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.index.columns import Columns
+from offset_sync.translate.index.runs import Int64s, members
+from offset_sync.translate.index.time_index import first_at_least
 
 _TIMES = 4
 """A part is put together with the next one unless it has more than so many times its records."""
@@ -61,8 +63,8 @@ class _Part(NamedTuple):
         first = self.fingerprint.searchsorted(fingerprint, "left")
         found = np.flatnonzero(self.fingerprint[np.minimum(first, len(self.fingerprint) - 1)] == fingerprint)
         end = self.fingerprint.searchsorted(fingerprint[found], "right")
-        first = _first_at_least(self.offset, first[found], end, low[found])
-        end = _first_at_least(self.offset, first, end, high[found])
+        first = first_at_least(self.offset, first[found], end, low[found])
+        end = first_at_least(self.offset, first, end, high[found])
         kept = first < end
         return found[kept], first[kept], end[kept]
 
@@ -106,10 +108,9 @@ class OriginalWindow:
         rows, offsets = [np.empty(0, np.intp)], [np.empty(0, np.int64)]
         for part in self._parts:
             found, first, end = part.spans(fingerprint[order], low[order], high[order])
-            count = end - first
-            each = np.repeat(first - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
-            rows.append(np.repeat(order[found], count))
-            offsets.append(part.offset[each])
+            copy, original = members(first, end - first)
+            rows.append(order[found][copy])
+            offsets.append(part.offset[original])
         return np.concatenate(rows), np.concatenate(offsets)
 
     def has(self, fingerprint: Int64s, offset: Int64s) -> NDArray[np.bool_]:
@@ -118,19 +119,8 @@ class OriginalWindow:
         return found
 
 
-def _first_at_least(offset: Int64s, first: NDArray[np.intp], end: NDArray[np.intp], bound: Int64s) -> NDArray[np.intp]:
-    """Return the first row of each ascending ``offset[first:end]`` that is not below its *bound*, *end* if all are."""
-    low, high = first.copy(), end.copy()
-    while (is_open := low < high).any():
-        middle = (low + high) >> 1
-        is_below = is_open & (offset[np.minimum(middle, len(offset) - 1)] < bound)
-        low = np.where(is_below, middle + 1, low)
-        high = np.where(is_open & ~is_below, middle, high)
-    return low
-
-
 @dataclass(frozen=True)
-class Pending:
+class Pending(Columns):
     """Copies by ascending *offset*; shapes (copies,).
 
     The original of each lies in ``[from_original, to_original)`` of its log: at or above the oldest one that the
@@ -147,30 +137,11 @@ class Pending:
     to_original: Int64s
     read_ms: Int64s
 
-    @classmethod
-    def none(cls) -> Pending:
-        """Return no copies."""
-        return cls(*np.empty((len(_COLUMNS), 0), np.int64))
-
-    def __len__(self) -> int:
-        return len(self.offset)
-
     @property
     def is_unique(self) -> NDArray[np.bool_]:
         """Which copies can be of one original only."""
         found: NDArray[np.bool_] = self.count == 1
         return found
-
-    def take(self, rows: slice | NDArray[np.intp] | NDArray[np.bool_]) -> Pending:
-        """Return the chosen copies."""
-        return Pending(*(getattr(self, name)[rows] for name in _COLUMNS))
-
-    def followed_by(self, others: Pending) -> Pending:
-        """Return both."""
-        return Pending(*(np.concatenate((getattr(self, name), getattr(others, name))) for name in _COLUMNS))
-
-
-_COLUMNS = [field.name for field in fields(Pending)]
 
 
 def possible_places(copies: Pending, low: Int64s, high: Int64s, known: Int64s, window: OriginalWindow) -> Places:
@@ -185,8 +156,7 @@ def possible_places(copies: Pending, low: Int64s, high: Int64s, known: Int64s, w
         row, original = window.members(copies.fingerprint[rows], low[rows], high[rows])
         at = np.concatenate((found.offset, copies.offset[rows][row]))
         found = _last_of_each(np.concatenate((found.original, original)), at)
-    kept = ~np.isin(found.original, known)
-    return Places(found.original[kept], found.offset[kept])
+    return found.take(~np.isin(found.original, known))
 
 
 def _last_of_each(original: Int64s, offset: Int64s) -> Places:

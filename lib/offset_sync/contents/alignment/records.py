@@ -13,12 +13,13 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from offset_sync.translate.index.columns import Columns
 from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, at_most, not_before
 
 
 @dataclass(frozen=True)
-class Fingerprints:
+class Fingerprints(Columns):
     """Records of one log by ascending *offset*; both int64, shape (records,). An offset that lacks has no record."""
 
     offset: Int64s
@@ -28,9 +29,6 @@ class Fingerprints:
     def of(cls, offset: ArrayLike, fingerprint: ArrayLike) -> Fingerprints:
         """Build them from anything array-like."""
         return cls(np.asarray(offset, np.int64), np.asarray(fingerprint, np.int64))
-
-    def __len__(self) -> int:
-        return len(self.offset)
 
 
 class Kind(IntEnum):
@@ -45,19 +43,11 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True)
-class Places:
+class Places(Columns):
     """Originals of which a copy may stand as late as at *offset*: not before that; shapes (places,), by *original*."""
 
     original: Int64s
     offset: Int64s
-
-    @classmethod
-    def none(cls) -> Places:
-        """Return no places."""
-        return cls(np.empty(0, np.int64), np.empty(0, np.int64))
-
-    def __len__(self) -> int:
-        return len(self.original)
 
 
 @dataclass(frozen=True)
@@ -94,8 +84,9 @@ class Stretch:
         """Return the part within ``[begin, end)``, which is not empty."""
         begin, end = max(begin, self.begin), min(end, self.end)
         first, last = np.searchsorted(self.records.offset, [begin, end]).tolist()
-        records = Fingerprints(self.records.offset[first:last], self.records.fingerprint[first:last])
-        return Stretch(begin, end, records, self.read_ms, self.complete_ms if end == self.end else 0)
+        return Stretch(
+            begin, end, self.records.take(slice(first, last)), self.read_ms, self.complete_ms if end == self.end else 0
+        )
 
 
 def of_present_life(stretches: Iterable[Stretch], lives: Sequence[Incarnation]) -> list[Stretch]:
@@ -123,15 +114,6 @@ def newest_whole(stretches: Iterable[Stretch]) -> list[Stretch]:
         elif each.end > found[-1].end:
             found.append(each.between(found[-1].end, each.end))
     return found
-
-
-def joined(parts: Sequence[Fingerprints]) -> Fingerprints:
-    """Return the records of *parts*, which follow each other."""
-    if not parts:
-        return Fingerprints.of([], [])
-    return Fingerprints(
-        *(np.concatenate([getattr(each, name) for each in parts]) for name in ("offset", "fingerprint"))
-    )
 
 
 def to_runs(found: Identities, origin: int, seen_ms: int) -> Runs:

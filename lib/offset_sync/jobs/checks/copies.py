@@ -8,9 +8,9 @@ from typing import NamedTuple
 from offset_sync.config import Config
 from offset_sync.contents.check import judge_contents
 from offset_sync.jobs.checks.asking import DEADLINE_S
-from offset_sync.jobs.checks.stamps import Kind, Stamped
+from offset_sync.jobs.checks.stamps import Kind, Stamp, Stamped
 from offset_sync.kafka.log_reader import OffsetRange
-from offset_sync.kafka.tail_reader import Ends, Pair, SeenLogs, TailRecord
+from offset_sync.kafka.tail_reader import Ends, Pair, SeenLogs
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level, Lines
 from offset_sync.model.values import TopicPartition
@@ -19,23 +19,10 @@ _APPENDED = "have times of their own (message.timestamp.type=LogAppendTime)"
 _WITHHELD = "it is withheld as COPY_WRITTEN"
 
 
-class Copy(NamedTuple):
-    """A record of the log *place*, which should be the one at *offset* of the same log at *origin*.
-
-    *topic* is the name here.
-    """
-
-    topic: str
-    place: TopicPartition
-    record: TailRecord
-    origin: str
-    offset: int
-
-
 class Compared(NamedTuple):
-    """A copy whose original was there."""
+    """A copy whose original was there; its stamp says where the original is."""
 
-    copy: Copy
+    copy: Stamped
     pair: Pair
 
 
@@ -50,14 +37,16 @@ def check_copies(config: Config, seen: Mapping[str, SeenLogs], stamped: Sequence
     mine, outside = seen[alias], config.names.outside
     linked = {s: origin for s in mine.partitions if (origin := config.original_of(s)) not in (None, alias)}
     newest = {each.place: each for each in stamped if each.stamp.kind is Kind.STAMPED}
-    copies = [Copy(*each[:3], each.stamp.origin, each.stamp.offset) for each in newest.values()]
+    copies = [*newest.values()]
     for place, records in mine.records.items():
         if (origin := linked.get(place.topic)) is not None:
-            copies += [Copy(outside(alias, place.topic), place, each, origin, each.content.offset) for each in records]
+            for each in records:
+                stamp = Stamp(Kind.STAMPED, origin=origin, offset=each.content.offset)
+                copies.append(Stamped(outside(alias, place.topic), place, each, stamp))
     pairs, written = list[Compared](), dict[TopicPartition, int]()
     for origin, there in seen.items():
         places = {place for place in mine.ends if linked.get(place.topic) == origin}
-        ends, found = _originals(there, places, [each for each in copies if each.origin == origin])
+        ends, found = _originals(there, places, [each for each in copies if each.stamp.origin == origin])
         pairs += found
         for place in places & ends.keys():
             if (count := mine.ends[place].log_end - ends[place].log_end) > 0:
@@ -69,13 +58,13 @@ def check_copies(config: Config, seen: Mapping[str, SeenLogs], stamped: Sequence
     return [*_judge_stamped(config, by_stamp, lines), *_judge_linked(by_offset, topics, written, lines)]
 
 
-def _originals(there: SeenLogs, places: set[TopicPartition], copies: Sequence[Copy]) -> tuple[Ends, list[Compared]]:
+def _originals(there: SeenLogs, places: set[TopicPartition], copies: Sequence[Stamped]) -> tuple[Ends, list[Compared]]:
     """Return where logs end by now, those of *places* and *copies*, and the copies whose originals are there."""
     if there.error or not (places or copies):
         return {}, []
     offsets: dict[TopicPartition, list[int]] = {}
     for each in copies:
-        offsets.setdefault(each.place, []).append(each.offset)
+        offsets.setdefault(each.place, []).append(each.stamp.offset)
     try:
         ends = there.admin.ends(places | offsets.keys(), DEADLINE_S)
         ranges = {
@@ -87,7 +76,7 @@ def _originals(there: SeenLogs, places: set[TopicPartition], copies: Sequence[Co
     except ClusterError:
         return {}, []
     originals = {(place, each.content.offset): each for place, some in records.items() for each in some}
-    found = ((each, originals.get((each.place, each.offset))) for each in copies)
+    found = ((each, originals.get((each.place, each.stamp.offset))) for each in copies)
     return ends, [Compared(copy, Pair(copy.record, original)) for copy, original in found if original is not None]
 
 
@@ -159,7 +148,7 @@ def _count(chosen: Sequence[Compared], pairs: Sequence[Compared]) -> str:
 def _first(pairs: Sequence[Compared]) -> str:
     copy = pairs[0].copy
     here = f"{copy.topic}-{copy.place.partition} at offset {copy.record.content.offset}"
-    return f"{here}, of {copy.origin} at {copy.offset}"
+    return f"{here}, of {copy.stamp.origin} at {copy.stamp.offset}"
 
 
 def _harm(config: Config, pairs: Sequence[Compared]) -> str:

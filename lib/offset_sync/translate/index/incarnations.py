@@ -13,6 +13,7 @@ log ended once that while was over nobody can tell, and such a record counts as 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -62,7 +63,7 @@ def lost_copies(rows: Runs, lives: Sequence[Incarnation]) -> Runs:
     columns = (rows.start, rows.length, rows.indexed_at_ms)
     first = np.maximum(kept_lengths(*columns, [life for life in lives if not life.is_anew]), 0)
     end = np.maximum(kept_lengths(*columns, [life for life in lives if life.is_anew]), 0)
-    lost = Runs(rows.start + first, end - first, rows.origin, rows.origin_start + first, rows.indexed_at_ms)
+    lost = replace(rows.from_inside(first), length=end - first)
     return lost.take(lost.length > 0)
 
 
@@ -84,8 +85,7 @@ def tell_lives_apart(copies: Runs, lives: Sequence[Incarnation], settled_from: S
         origin[is_concerned & ~is_earlier & (copies.start < settled_from[number])] = UNKNOWN_ORIGIN
     is_unknown = origin == UNKNOWN_ORIGIN
     origin_start = np.where(is_unknown, copies.start, copies.origin_start)
-    told = Runs(copies.start, copies.length, origin, origin_start, copies.indexed_at_ms)
-    return told, np.where(is_unknown, 0, former)
+    return replace(copies, origin=origin, origin_start=origin_start), np.where(is_unknown, 0, former)
 
 
 def _cut_at(runs: Runs, origin_offset: int) -> Runs:
@@ -94,15 +94,6 @@ def _cut_at(runs: Runs, origin_offset: int) -> Runs:
     if not across.any():
         return runs
     below = np.where(across, origin_offset - runs.origin_start, runs.length)
-    cut = below[across]
-    rows = np.concatenate((np.arange(len(runs)), np.flatnonzero(across)))
-    skipped = np.concatenate((np.zeros(len(runs), np.int64), cut))
-    length = np.concatenate((below, runs.length[across] - cut))
-    parts = Runs(
-        runs.start[rows] + skipped,
-        length,
-        runs.origin[rows],
-        runs.origin_start[rows] + skipped,
-        runs.indexed_at_ms[rows],
-    )
+    above = runs.take(across).from_inside(below[across])
+    parts = replace(runs, length=below).followed_by(above)
     return parts.take(np.argsort(parts.start, kind="stable"))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from offset_sync.translate.index.growable_array import GrowingArray, shallow
 from offset_sync.translate.index.indexing_times import IndexingTimes
-from offset_sync.translate.index.origin_positions import NO_LIMIT, LostCopies, OriginPositions
+from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
 from offset_sync.translate.index.paged_runs import PagedRuns, PageStore, in_log_order, meets
 from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Int64s, Runs, distinct_origins
-from offset_sync.translate.index.stretches import OriginSpans, Stretches, Unrecognised
+from offset_sync.translate.index.stretches import LatestPlaces, OriginSpans, Stretches
 from offset_sync.translate.index.time_index import TimeIndex
 
 
@@ -49,17 +49,18 @@ class LogIndex:
     exists for topics that are translated by timestamp. *grew_at_ms* is when the last record was indexed,
     *indexing_times* when the others were. What stood in the log at *complete_until_ms* is indexed; errs to earlier.
     *last_unknown* is the last offset of which nobody knows the record, -1: there is none. *lost* are copies that
-    cuts took, *lost_records* how many those and others are; a group may have read them before.
+    cuts took, *lost_records* how many those and others are; a group may have read them before. *paged* are the runs by
+    parts, of which some are not in memory. *reorders* is :meth:`reorder_count` without unknown records.
     """
 
     def __init__(self, begin: int = 0) -> None:
-        self._runs = PagedRuns(begin)
+        self.paged = PagedRuns(begin)
         self._positions: dict[int, tuple[OriginPositions, int]] = {}
         self._reach: dict[int, int] = {}
-        self._reorders = 0
+        self.reorders = 0
         self._first_runs: dict[int, Runs] = {}
         self._unknown, self._unknown_runs = (GrowingArray(), GrowingArray()), 0
-        self.lost, self.unrecognised = LostCopies(), Unrecognised()
+        self.lost, self._unrecognised = NO_RUNS, dict[int, LatestPlaces]()
         self.begin = self.frontier = begin
         self.is_contradicted = False
         self.times: TimeIndex | None = None
@@ -71,21 +72,11 @@ class LogIndex:
     @property
     def runs(self) -> Runs:
         """All runs, by ascending offset; neighbours that continue each other are joined. Reads every page."""
-        return self._runs.from_offset(self.begin)
-
-    @property
-    def store(self) -> PageStore | None:
-        """Who keeps the pages that are not in memory, None where all of it is."""
-        return self._runs.store
-
-    @property
-    def paged(self) -> PagedRuns:
-        """The same by parts, of which some are not in memory."""
-        return self._runs
+        return self.paged.from_offset(self.begin)
 
     def stretches(self) -> Stretches:
         """Return what is known of each page, and of what is in memory, without reading any."""
-        return self._runs.stretches(self.frontier)
+        return self.paged.stretches(self.frontier)
 
     def extend(self, runs: Runs, frontier: int) -> None:
         """Add newly indexed *runs*, by ascending offset, and move the frontier to *frontier* if that is further.
@@ -109,7 +100,7 @@ class LogIndex:
             fresh = fresh.joined()
             self._note_first(fresh, origins)
             self._note_order(fresh, origins)
-            self._runs.append(fresh)
+            self.paged.append(fresh)
             frontier = max(frontier, int(fresh.start[-1] + fresh.length[-1]))
         self.frontier = max(self.frontier, frontier)
         # What is all new and holds each offset once says nothing against what was known.
@@ -129,7 +120,7 @@ class LogIndex:
         if len(asked) == 0:
             return True
         first, last = int(start[asked[0]]), int(end[asked].max()) - 1
-        return self._runs.near(first, last, 0).holds(runs.take(asked), start[asked], end[asked])
+        return self.paged.near(first, last, 0).holds(runs.take(asked), start[asked], end[asked])
 
     def _note_first(self, fresh: Runs, origins: Sequence[int]) -> None:
         """Remember the first run of each origin."""
@@ -145,16 +136,31 @@ class LogIndex:
             start = fresh.origin_start[mine]
             reach_before = np.maximum.accumulate(np.concatenate(([reach], start + fresh.length[mine])))
             if origin > UNKNOWN_ORIGIN and (start < reach_before[:-1]).any():
-                self._reorders += 1
+                self.reorders += 1
             self._reach[origin] = int(reach_before[-1])
 
     def note_unrecognised(self, rows: Runs) -> None:
-        """Take in where originals may stand that nobody recognises, before what is indexed together with them."""
-        self._reorders += self.unrecognised.add(rows, self._reach)
+        """Take in where originals may stand that nobody recognises, before what is indexed together with them.
+
+        One below the first offset above all recognised may have counted as a hole, and stands later than that now.
+        """
+        for origin in distinct_origins(rows.origin):
+            mine = rows.take(np.asarray(rows.origin == origin))
+            self.reorders += int(mine.origin_start.min() < self._reach.get(origin, -1))
+            self._unrecognised[origin] = self.unrecognised(origin).with_rows(mine)
+
+    def unrecognised(self, origin: int) -> LatestPlaces:
+        """Return originals of *origin* that nobody recognised; where one was recognised somewhere that place counts."""
+        return self._unrecognised.get(origin) or LatestPlaces.none()
+
+    @property
+    def unrecognised_records(self) -> int:
+        """How many originals nobody recognised, of all origins."""
+        return sum(places.records for places in self._unrecognised.values())
 
     def let_go(self, pages: Stretches, runs: int, store: PageStore) -> None:
         """Keep of the oldest runs in memory no more than the directory of *pages*; *store* has so many *runs* there."""
-        self._runs.let_go(pages, runs, store)
+        self.paged.let_go(pages, runs, store)
         self._positions.clear()
 
     def append_pages(self, known: KnownPages, frontier: int, store: PageStore) -> None:
@@ -164,8 +170,8 @@ class LogIndex:
         """
         for origin in known.pages.spans:
             self.origins.add(origin)
-            self._reorders += self._late_pages(known.pages.span(origin), origin)
-        self._reorders += known.reorders
+            self.reorders += self._late_pages(known.pages.span(origin), origin)
+        self.reorders += known.reorders
         self._first_runs = {**known.first_runs, **self._first_runs}
         if len(known.unknown_start):
             self._note_unknown(known.unknown_start, known.unknown_length)
@@ -174,7 +180,7 @@ class LogIndex:
         if known.complete_until_ms:
             self.complete_until_ms = known.complete_until_ms
         if len(known.pages):
-            self._runs.let_go(known.pages, known.runs, store)
+            self.paged.let_go(known.pages, known.runs, store)
         self.frontier = max(self.frontier, frontier)
 
     def _late_pages(self, span: OriginSpans, origin: int) -> int:
@@ -186,7 +192,7 @@ class LogIndex:
     @property
     def run_count(self) -> int:
         """How many runs there are, in memory and elsewhere."""
-        return self._runs.paged_runs + len(self._runs.tail)
+        return self.paged.paged_runs + len(self.paged.tail)
 
     @property
     def first_record(self) -> int | None:
@@ -204,36 +210,46 @@ class LogIndex:
         What nobody could identify may be any record that this log lacks. To be called before anybody asks for
         positions: a log that was cut is taken in anew.
         """
-        self.lost.add(copies)
+        self.lost = self.lost.followed_by(copies)
         self.lost_records += int(copies.length.sum()) + own_records
         for origin, end in zip(copies.origin.tolist(), (copies.origin_start + copies.length).tolist(), strict=True):
             self._reach[origin] = max(end, self._reach.get(origin, -1))
         if (copies.origin == UNKNOWN_ORIGIN).any():
             self.last_unknown = NO_LIMIT
 
+    def lowest_lost(self, origin: int) -> int:
+        """Return the lowest offset of *origin* that was lost; NO_LIMIT: none."""
+        return int(self.lost.origin_start[self.lost.origin == origin].min(initial=NO_LIMIT))
+
+    def _lost_positions(self, origin: int) -> OriginPositions:
+        """Return the positions of what was lost of *origin*: beyond any that the log may have."""
+        mine, found = self.lost.take(np.asarray(self.lost.origin == origin)), OriginPositions()
+        found.extend(replace(mine, start=np.full(len(mine), NO_LIMIT)))
+        return found
+
     def positions(self, origin: int, low: int = -NO_LIMIT, high: int = NO_LIMIT) -> OriginPositions:
         """Return where the records ``[low, high)`` of *origin* stand in this log, and what is next above them.
 
         Others may be among them. Brought up to date with the runs first; pages that may tell are read.
         """
-        newest, pages = self._newest_positions(origin), self._runs.pages
+        newest, pages = self._newest_positions(origin), self.paged.pages
         if len(pages) == 0 or len(wanted := meets(pages, origin, low, high)) == 0:
             return newest
-        parts = [self._runs.page(number) for number in wanted.tolist()]
+        parts = [self.paged.page(number) for number in wanted.tolist()]
         is_above = pages.span(origin).high[wanted].max() >= high
         if not is_above or (len(newest) and newest.start[0] < high and newest.end[-1] > low):
-            parts.append(self._runs.tail)
-        runs, found = in_log_order(parts), self.lost.positions(origin)
+            parts.append(self.paged.tail)
+        runs, found = in_log_order(parts), self._lost_positions(origin)
         found.extend(runs.take(np.asarray(runs.origin == origin)))
         return found
 
     def _newest_positions(self, origin: int) -> OriginPositions:
         known = self._positions.get(origin)
         if known is None:
-            known = self.lost.positions(origin), self._runs.tail_begin
+            known = self._lost_positions(origin), self.paged.tail_begin
         positions, done = known
         if done < self.frontier:
-            fresh = self._runs.tail.from_offset(done)
+            fresh = self.paged.tail.from_offset(done)
             positions.extend(fresh.take(np.asarray(fresh.origin == origin)))
             self._positions[origin] = (positions, self.frontier)
         return positions
@@ -246,11 +262,11 @@ class LogIndex:
         for origin in self._positions:
             self._newest_positions(origin)
         found = shallow(self)
-        found._runs = self._runs.view()
+        found.paged = self.paged.view()
         found._positions = {origin: (known.view(), done) for origin, (known, done) in self._positions.items()}
         found._unknown = (self._unknown[0].view(), self._unknown[1].view())
         found._first_runs, found._reach = dict(self._first_runs), dict(self._reach)
-        found.unrecognised = self.unrecognised.view()
+        found._unrecognised = dict(self._unrecognised)
         found.origins, found.indexing_times = set(self.origins), shallow(self.indexing_times)
         found.times = self.times.view() if self.times is not None else None
         return found
@@ -264,7 +280,7 @@ class LogIndex:
         if offset >= self.frontier:
             return self
         found = shallow(self)
-        found._runs, found._positions = self._runs.below(offset), {}
+        found.paged, found._positions = self.paged.below(offset), {}
         found.begin, found.frontier = min(self.begin, offset), offset
         found._first_runs = {o: runs for o, each in self._first_runs.items() if len(runs := each.below(offset))}
         found.origins = set(found._first_runs)
@@ -273,8 +289,8 @@ class LogIndex:
 
     def adopt(self, view: LogIndex) -> None:
         """Keep what a *view* of this log has made of positions and stretches, so that the next one need not."""
-        if view._runs.tail_begin == self._runs.tail_begin:
-            self._runs.adopt(view._runs)
+        if view.paged.tail_begin == self.paged.tail_begin:
+            self.paged.adopt(view.paged)
             for origin, (known, done) in view._positions.items():
                 if origin not in self._positions:
                     self._positions[origin] = (known.copy(), done)
@@ -285,12 +301,7 @@ class LogIndex:
         A hole may have been filled then. When it rises earlier answers may fall, so a window that they promised
         (``Bounds.window_start``) is void.
         """
-        return self._unknown_runs + self._reorders
-
-    @property
-    def reorders(self) -> int:
-        """How often that was seen, or a place was named that may be; unknown records are not counted."""
-        return self._reorders
+        return self._unknown_runs + self.reorders
 
     @property
     def unknown_ranges(self) -> tuple[Int64s, Int64s]:
@@ -300,7 +311,4 @@ class LogIndex:
 
     def first_runs(self) -> Runs:
         """Return the first run of each origin; a log whose index began late is judged by these."""
-        found = NO_RUNS
-        for origin in sorted(self._first_runs):
-            found = found.followed_by(self._first_runs[origin])
-        return found
+        return NO_RUNS.followed_by(*(self._first_runs[origin] for origin in sorted(self._first_runs)))

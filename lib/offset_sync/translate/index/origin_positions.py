@@ -5,14 +5,9 @@ origin offset; where the mirror has sent records again only the first occurrence
 
     log of X      ..  o5 o6 o7 o5 o6 o7 o9 ..        segments of o:  [5, 8) at 100,  [9, 10) at 106
     offset           100      103      106           hole: 8, read once the group has passed 106
-
-What a log has lost by being cut are copies that groups may have read before, and that are not there any more.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,35 +19,6 @@ NO_LIMIT = 1 << 62
 """Greater than any offset: the position of a record that the cluster has not got."""
 _NOTHING = tuple(GrowingArray() for _ in range(5))
 """Columns of no segment; to these nothing is ever added."""
-
-
-class LostCopies:
-    """Copies of one log; nothing is added once somebody asks for positions."""
-
-    def __init__(self) -> None:
-        self._lost: list[Runs] = []
-
-    def __iter__(self) -> Iterator[Runs]:
-        """Yield what was added."""
-        return iter(self._lost)
-
-    def add(self, copies: Runs) -> None:
-        """Add what the log had."""
-        self._lost.append(copies)
-
-    def positions(self, origin: int) -> OriginPositions:
-        """Return the positions of what was lost of *origin*: beyond any that the log may have."""
-        positions = OriginPositions()
-        for copies in self._lost:
-            of_origin = copies.take(np.asarray(copies.origin == origin))
-            positions.extend(replace(of_origin, start=np.full(len(of_origin), NO_LIMIT)))
-        return positions
-
-    def lowest(self, origin: int) -> int:
-        """Return the lowest offset of *origin* that was lost; NO_LIMIT: none."""
-        return min(
-            (int(c.origin_start[c.origin == origin].min(initial=NO_LIMIT)) for c in self._lost), default=NO_LIMIT
-        )
 
 
 class OriginPositions:

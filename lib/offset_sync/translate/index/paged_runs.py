@@ -7,10 +7,9 @@ it (``stretches``). A run may end with a page and go on in the next.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from offset_sync.translate.index.growable_array import GrowingArray, shallow
 from offset_sync.translate.index.origin_positions import NO_LIMIT
@@ -32,7 +31,7 @@ class PagedRuns:
     """Runs by ascending offset; those from :attr:`tail_begin` on are in memory."""
 
     def __init__(self, begin: int) -> None:
-        self._columns = _new_columns()
+        self._columns = tuple(GrowingArray() for _ in range(5))
         self._tail: Runs | None = None
         self.tail_begin = begin
         self.pages = NO_PAGES
@@ -60,7 +59,7 @@ class PagedRuns:
         found, number = self.view(), len(self.pages)
         found._stretches = None
         if number and offset < self.tail_begin:
-            number = int(self.pages.below(np.array([offset], np.int64))[0])
+            number = self.pages.ended_by(offset)
             found.pages, found.tail_begin = self.pages.take(slice(0, number)), int(self.pages.start[number])
         found._tail = self.part(number).below(offset)
         return found
@@ -76,13 +75,13 @@ class PagedRuns:
         if len(known) and fresh.continues(known):
             self._columns[_LENGTH].set_last(int(known.length[-1] + fresh.length[0]))
             fresh = fresh.take(slice(1, None))
-        for column, values in zip(self._columns, columns_of(fresh), strict=True):
+        for column, values in zip(self._columns, fresh.columns, strict=True):
             column.append(values)
 
     def let_go(self, pages: Stretches, runs: int, store: PageStore) -> None:
         """Keep no more than the directory of *pages*, of so many *runs*: the oldest in memory, which *store* has."""
         end = int(pages.end[-1])
-        self._columns = tuple(GrowingArray.with_room(values) for values in columns_of(self.tail.from_offset(end)))
+        self._columns = tuple(map(GrowingArray.with_room, self.tail.from_offset(end).columns))
         self._tail = self._stretches = None
         self.pages, self.paged_runs = in_a_row([self.pages, pages]), self.paged_runs + runs
         self.tail_begin, self.store = end, store
@@ -96,7 +95,7 @@ class PagedRuns:
         """Return what lies at or above *offset*; a run across it is cut. Reads every page from there on."""
         if offset >= self.tail_begin or len(self.pages) == 0:
             return self.tail.from_offset(offset)
-        first = int(self.pages.below(np.array([offset], np.int64))[0])
+        first = self.pages.ended_by(offset)
         pages = [self.page(number) for number in range(first, len(self.pages))]
         return in_log_order([*pages, self.tail]).from_offset(offset)
 
@@ -106,14 +105,14 @@ class PagedRuns:
 
     def parts(self, low: int, high: int) -> Iterator[Runs]:
         """Yield the runs that reach above *low* and begin below *high*, page by page; one across *low* is cut."""
-        first, last = self.pages.below(np.array([low, high - 1], np.int64)).tolist()
+        first, last = self.pages.ended_by(low), self.pages.ended_by(high - 1)
         for number in range(first, last + 1):
             runs = self.part(number).from_offset(low)
             yield runs.take(slice(0, int(np.searchsorted(runs.start, high, "left"))))
 
     def lowest_of(self, origin: int, offset: int) -> int:
         """Return the lowest offset of *origin* among what lies at or above *offset*; ``NO_LIMIT``: there is none."""
-        first = int(self.pages.below(np.array([offset], np.int64))[0])
+        first = self.pages.ended_by(offset)
         lowest = int(self.pages.span(origin).low[first + 1 :].min(initial=NO_LIMIT))
         for number in {first, len(self.pages)}:
             runs = self.part(number).from_offset(offset)
@@ -124,7 +123,7 @@ class PagedRuns:
         """Return the runs that hold *first* to *last*, so many *before* them, and at least one more behind."""
         if len(self.pages) == 0:
             return self.tail
-        low, high = self.pages.below(np.array([first, last + 1], np.int64)).tolist()
+        low, high = self.pages.ended_by(first), self.pages.ended_by(last + 1)
         parts = [self.page(number) for number in range(low, min(high + 1, len(self.pages)))]
         parts += [self.tail] if high + 1 >= len(self.pages) else [self.page(high + 1).take(slice(0, 1))]
         runs = in_log_order(parts)
@@ -158,7 +157,7 @@ class PagedRuns:
     def records_by_origin(self, offset: int, frontier: int) -> dict[int, int]:
         """Return how many records of each origin stand at or above *offset*, of those that have any there."""
         known = self.stretches(frontier)
-        first = int(known.below(np.array([offset], np.int64))[0])
+        first = known.ended_by(offset)
         if first == len(known):
             return {}
         runs = self.part(first).from_offset(offset)
@@ -170,21 +169,9 @@ class PagedRuns:
         return found
 
 
-def _new_columns() -> tuple[GrowingArray, ...]:
-    return tuple(GrowingArray() for _ in range(5))
-
-
-def columns_of(runs: Runs) -> tuple[NDArray[Any], ...]:
-    """Return the columns of *runs*, in their order."""
-    return runs.start, runs.length, runs.origin, runs.origin_start, runs.indexed_at_ms
-
-
 def in_log_order(parts: Sequence[Runs]) -> Runs:
     """Return the runs of all *parts*, which follow each other, joined: a run may go on in the next page."""
-    if len(parts) == 1:
-        return parts[0]
-    columns = (np.concatenate(column) for column in zip(*map(columns_of, parts), strict=True))
-    return Runs(*columns).joined()
+    return parts[0] if len(parts) == 1 else parts[0].followed_by(*parts[1:]).joined()
 
 
 def meets(stretches: Stretches, origin: int, low: int, high: int) -> Int64s:

@@ -6,9 +6,12 @@ Codes of origins below zero stand for what is known of a record's identity by bo
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from offset_sync.translate.index.columns import Columns
 
 Int64s = NDArray[np.int64]
 _FEW = 64
@@ -20,7 +23,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Runs:
+class Runs(Columns):
     """Runs of one (cluster, topic, partition), by ascending *start*, disjoint in offsets; arrays of shape (runs,).
 
     Record ``start + i`` of a run has the identity ``(origin, origin_start + i)`` for ``0 <= i < length``.
@@ -51,34 +54,11 @@ class Runs:
             np.asarray(indexed_at_ms, np.int64),
         )
 
-    def __len__(self) -> int:
-        return len(self.start)
-
     @property
     def end(self) -> Int64s:
         """First offset after each run."""
         end: Int64s = self.start + self.length
         return end
-
-    def take(self, index: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Runs:
-        """Return the chosen runs."""
-        return Runs(
-            self.start[index],
-            self.length[index],
-            self.origin[index],
-            self.origin_start[index],
-            self.indexed_at_ms[index],
-        )
-
-    def followed_by(self, others: Runs) -> Runs:
-        """Return both, in any order."""
-        return Runs(
-            np.concatenate((self.start, others.start)),
-            np.concatenate((self.length, others.length)),
-            np.concatenate((self.origin, others.origin)),
-            np.concatenate((self.origin_start, others.origin_start)),
-            np.concatenate((self.indexed_at_ms, others.indexed_at_ms)),
-        )
 
     def from_offset(self, offset: int) -> Runs:
         """Return what lies at or above *offset*; a run across it is cut. The cost depends on what is returned only."""
@@ -92,7 +72,7 @@ class Runs:
             return kept.take(slice(1, None))
         cut = np.zeros(len(kept), np.int64)
         cut[0] = offset - kept.start[0]
-        return kept._from_inside(cut)
+        return kept.from_inside(cut)
 
     def below(self, offset: int) -> Runs:
         """Return what lies below *offset*; a run across it is cut."""
@@ -111,7 +91,7 @@ class Runs:
         if not cut.any():
             return self
         kept = cut < self.length
-        return self.take(kept)._from_inside(cut[kept])
+        return self.take(kept).from_inside(cut[kept])
 
     def holds(self, others: Runs, start: Int64s, end: Int64s) -> bool:
         """Return whether what *others* have of each ``[start, end)`` is here too, of which none is empty."""
@@ -136,16 +116,14 @@ class Runs:
         if not ((self.origin < UNKNOWN_ORIGIN).any() or (others.origin < UNKNOWN_ORIGIN).any()):
             return False
         first, last = self.end.searchsorted(start, "right"), self.start.searchsorted(end, "left")
-        count = last - first
-        row = np.arange(len(start)).repeat(count)
-        at = (first - count.cumsum() + count).repeat(count) + np.arange(len(row))
+        row, at = members(first, last - first)
         is_same = self.origin[at] == others.origin[row]
         is_same &= (self.origin_start - self.start)[at] == (others.origin_start - others.start)[row]
         is_same |= (self.origin[at] < UNKNOWN_ORIGIN) | (others.origin[row] < UNKNOWN_ORIGIN)
         covered = np.minimum(self.end[at], end[row]) - np.maximum(self.start[at], start[row])
         return bool(is_same.all()) and int(covered.sum()) == int((end - start).sum())
 
-    def _from_inside(self, cut: Int64s) -> Runs:
+    def from_inside(self, cut: Int64s) -> Runs:
         """Return the runs without their first *cut* records, shape (runs,)."""
         return Runs(self.start + cut, self.length - cut, self.origin, self.origin_start + cut, self.indexed_at_ms)
 
@@ -168,16 +146,16 @@ class Runs:
             & (self.origin_start[1:] == self.origin_start[:-1] + self.length[:-1])
         )
         first = np.concatenate(([True], ~continues)).nonzero()[0]
-        return Runs(
-            self.start[first],
-            np.add.reduceat(self.length, first),
-            self.origin[first],
-            self.origin_start[first],
-            self.indexed_at_ms[first],
-        )
+        return replace(self.take(first), length=np.add.reduceat(self.length, first))
 
 
 NO_RUNS = Runs.of([], [], [], [], [])
+
+
+def members(first: NDArray[Any], count: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Return all numbers of the ranges ``[first, first + count)``, shape (ranges,): the row of its range, and each."""
+    row = np.arange(len(count)).repeat(count)
+    return row, (first - count.cumsum() + count).repeat(count) + np.arange(len(row))
 
 
 def records_below(start: Int64s, length: Int64s, offset: Int64s) -> Int64s:

@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.translate.index.columns import Columns
 from offset_sync.translate.index.origin_positions import NO_LIMIT, disjoint_ranges
-from offset_sync.translate.index.runs import Int64s, Runs, distinct_origins
+from offset_sync.translate.index.runs import Int64s, Runs, distinct_origins, members
 
 NONE_LOW, NONE_HIGH = NO_LIMIT, -1
 """Lowest and highest origin offset of what is not there."""
@@ -83,10 +84,7 @@ class Stretches:
 
     def take(self, rows: slice) -> Stretches:
         """Return the chosen stretches."""
-        spans = {
-            origin: OriginSpans(each.low[rows], each.high[rows], each.records[rows])
-            for origin, each in self.spans.items()
-        }
+        spans = {origin: OriginSpans(*(column[rows] for column in each)) for origin, each in self.spans.items()}
         return _stretches([column[rows] for column in self.columns], spans)
 
     @property
@@ -98,6 +96,10 @@ class Stretches:
         """Return how many stretches end at or below each offset, shape (offsets,)."""
         return self.end.searchsorted(offset, "right")
 
+    def ended_by(self, offset: int) -> int:
+        """Return how many stretches end at or below *offset*."""
+        return int(self.end.searchsorted(offset, "right"))
+
 
 def in_a_row(parts: Sequence[Stretches]) -> Stretches:
     """Return the stretches of all *parts*, which follow each other."""
@@ -106,12 +108,8 @@ def in_a_row(parts: Sequence[Stretches]) -> Stretches:
     columns = [part.columns for part in parts]
     spans = {}
     for origin in dict.fromkeys(origin for part in parts for origin in part.spans):
-        each = [part.span(origin) for part in parts]
-        spans[origin] = OriginSpans(
-            np.concatenate([one.low for one in each]),
-            np.concatenate([one.high for one in each]),
-            np.concatenate([one.records for one in each]),
-        )
+        of_origin = zip(*(part.span(origin) for part in parts), strict=True)
+        spans[origin] = OriginSpans(*map(np.concatenate, of_origin))
     return _stretches([np.concatenate(column) for column in zip(*columns, strict=True)], spans)
 
 
@@ -138,7 +136,7 @@ def repeated(start: Int64s, length: Int64s) -> int:
 
 
 @dataclass(frozen=True)
-class LatestPlaces:
+class LatestPlaces(Columns):
     """Disjoint ranges ``[start, end)`` of one origin's offsets, ascending; original ``start + i`` may stand as late as
     at ``position + i``. Shapes (ranges,).
     """
@@ -146,14 +144,6 @@ class LatestPlaces:
     start: Int64s
     end: Int64s
     position: Int64s
-
-    @classmethod
-    def none(cls) -> LatestPlaces:
-        """Return no places."""
-        return cls(*np.empty((3, 0), np.int64))
-
-    def __len__(self) -> int:
-        return len(self.start)
 
     @property
     def records(self) -> int:
@@ -173,14 +163,12 @@ class LatestPlaces:
         position = position[won] + (low - start[won])
         continues = (low[1:] == high[:-1]) & (position[1:] - position[:-1] == low[1:] - low[:-1])
         first = np.flatnonzero(np.concatenate(([True], ~continues)))
-        parts = (low[first], np.append(high[first[1:] - 1], high[-1]), position[first])
-        columns = zip((self.start, self.end, self.position), parts, strict=True)
-        return LatestPlaces(*(np.concatenate((column[:kept], part)) for column, part in columns))
+        parts = LatestPlaces(low[first], np.append(high[first[1:] - 1], high[-1]), position[first])
+        return self.take(slice(0, kept)).followed_by(parts)
 
     def between(self, low: int, high: int) -> LatestPlaces:
         """Return the ranges that hold any of ``[low, high)``."""
-        near = slice(int(self.end.searchsorted(low, "right")), int(self.start.searchsorted(high, "left")))
-        return LatestPlaces(self.start[near], self.end[near], self.position[near])
+        return self.take(slice(int(self.end.searchsorted(low, "right")), int(self.start.searchsorted(high, "left"))))
 
     def first_not_below(self, offset: Int64s) -> Int64s:
         """Return the lowest original of which a place is not below each offset, or less; NO_LIMIT: there is none."""
@@ -188,40 +176,6 @@ class LatestPlaces:
         order = np.argsort(last, kind="stable")
         lowest = np.minimum.accumulate(np.append(NO_LIMIT, self.start[order][::-1]))[::-1]
         found: Int64s = lowest[last[order].searchsorted(offset, "left")]
-        return found
-
-
-class Unrecognised:
-    """Those of one log, by the code of their origin."""
-
-    def __init__(self) -> None:
-        self._places: dict[int, LatestPlaces] = {}
-
-    def add(self, rows: Runs, reach: Mapping[int, int]) -> int:
-        """Take in *rows*; return of how many origins one is below the *reach*, the first offset above all recognised.
-
-        Such a record may have counted as a hole, and stands later than that now.
-        """
-        late = 0
-        for origin in distinct_origins(rows.origin):
-            mine = rows.take(np.asarray(rows.origin == origin))
-            late += int(mine.origin_start.min() < reach.get(origin, -1))
-            self._places[origin] = self.of(origin).with_rows(mine)
-        return late
-
-    def of(self, origin: int) -> LatestPlaces:
-        """Return those of *origin*; where one was recognised somewhere, that place counts."""
-        return self._places.get(origin) or LatestPlaces.none()
-
-    @property
-    def records(self) -> int:
-        """How many originals there are of all origins."""
-        return sum(places.records for places in self._places.values())
-
-    def view(self) -> Unrecognised:
-        """Return the same as it is now."""
-        found = Unrecognised()
-        found._places = dict(self._places)
         return found
 
 
@@ -237,9 +191,7 @@ def cut_at(
     low = np.empty(2 * len(cut_start) + 1, np.int64)
     low[0], low[1::2], low[2::2] = -NO_LIMIT, cut_start, cut_end
     first = low.searchsorted(start, "right") - 1
-    count = low.searchsorted(end, "left") - first
-    row = np.arange(len(start)).repeat(count)
-    interval = (first - count.cumsum() + count).repeat(count) + np.arange(len(row))
+    row, interval = members(first, low.searchsorted(end, "left") - first)
     begin: Int64s = np.maximum(low[interval], start[row])
     high = np.append(low[1:], NO_LIMIT)
     length = np.minimum(high[interval], end[row]) - begin

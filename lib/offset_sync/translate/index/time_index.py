@@ -76,7 +76,9 @@ class TimeIndex:
         start, length = (start + cut)[is_kept], (length - cut)[is_kept]
         if len(start) == 0:
             return
-        records, greatest = (int(c.values[-1]) if len(self) else low for c, low in self._totals())
+        records, greatest = 0, int(np.iinfo(np.int64).min)
+        if len(self):
+            records, greatest = int(self._records_to.values[-1]), int(self.greatest_to[-1])
         for column, values in zip(self._columns, (start, length, least_ms[is_kept], most_ms[is_kept]), strict=True):
             column.append(values)
         self._records_to.append(records + np.cumsum(length))
@@ -95,9 +97,6 @@ class TimeIndex:
         length = np.minimum(self.length[rows], offset - self.start[rows])
         found.extend(self.start[rows], length, self.least_ms[rows], self.most_ms[rows])
         return found
-
-    def _totals(self) -> tuple[tuple[GrowingArray, int], tuple[GrowingArray, int]]:
-        return (self._records_to, 0), (self._greatest_to, int(np.iinfo(np.int64).min))
 
 
 class Ranked:
@@ -123,7 +122,7 @@ class Ranked:
         """Return how many records of timestamp *at_ms* stand below *offset*; shapes (commits,)."""
         # Among the stretches of that timestamp, those that begin below the offset come first.
         low, high = (np.searchsorted(self._sorted_ms, at_ms, side) for side in ("left", "right"))
-        row = _last_below(self._start[self._order], low, high, offset)
+        row = first_at_least(self._start[self._order], low, high, offset) - 1
         into = np.clip(offset - self._start[self._order][row], 0, self._length[self._order][row])
         has_any = row >= low
         rank: Int64s = np.where(has_any, self._records_to[row] + into - self._records_to[low], 0)
@@ -145,16 +144,15 @@ class Ranked:
         return to
 
 
-def _last_below(start: Int64s, low: NDArray[np.intp], high: NDArray[np.intp], offset: Int64s) -> NDArray[np.intp]:
-    """Return the last row in ``[low, high)`` whose start is below *offset*, ``low - 1`` where there is none.
+def first_at_least(values: Int64s, first: NDArray[np.intp], end: NDArray[np.intp], bound: Int64s) -> NDArray[np.intp]:
+    """Return the first row of each ``values[first:end]`` that is not below its *bound*, *end* if all are.
 
-    *start* ascends within each range only, so ``searchsorted`` does not apply: the ranges of all commits are halved
-    side by side.
+    *values* ascend within each range only, so ``searchsorted`` does not apply: all ranges are halved side by side.
     """
-    low, high = low.copy(), high.copy()
-    while bool((low < high).any()):
-        middle = (low + high) // 2
-        is_below = (low < high) & (start[np.minimum(middle, len(start) - 1)] < offset)
+    low, high = first.copy(), end.copy()
+    while (is_open := low < high).any():
+        middle = (low + high) >> 1
+        is_below = is_open & (values[np.minimum(middle, len(values) - 1)] < bound)
         low = np.where(is_below, middle + 1, low)
-        high = np.where((low < high) & ~is_below, middle, high)
-    return low - 1
+        high = np.where(is_open & ~is_below, middle, high)
+    return low

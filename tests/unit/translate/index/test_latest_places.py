@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import (
     UNKNOWN_ORIGIN,
@@ -15,7 +16,7 @@ from offset_sync.translate.index.runs import (
     says_not_before,
     with_bounds,
 )
-from offset_sync.translate.index.stretches import LatestPlaces, Unrecognised
+from offset_sync.translate.index.stretches import LatestPlaces
 
 
 def rows(rng: np.random.Generator, number: int) -> Runs:
@@ -58,14 +59,17 @@ def test_neighbours_that_go_on_are_one() -> None:
 
 
 def test_what_comes_for_an_original_below_those_that_were_recognised_is_told() -> None:
-    known = Unrecognised()
-    assert known.add(Runs.of([5], [1], [0], [9], [0]), {0: 9}) == 0
-    assert known.add(Runs.of([6, 7], [1, 1], [0, 1], [8, 8], [0, 0]), {0: 9, 1: 3}) == 1
-    before = known.view()
-    known.add(Runs.of([50], [1], [0], [8], [0]), {})
-    assert before.of(0).position.tolist() == [6, 5]
-    assert known.of(0).position.tolist() == [50, 5]
-    assert len(known.of(7)) == 0
+    log = LogIndex()
+    log.extend(Runs.of([0, 1], [1, 1], [0, 1], [8, 2], [0, 0]), 2)
+    log.note_unrecognised(Runs.of([5], [1], [0], [9], [0]))
+    assert log.reorders == 0
+    log.note_unrecognised(Runs.of([6, 7], [1, 1], [0, 1], [8, 8], [0, 0]))
+    assert log.reorders == 1
+    before = log.view()
+    log.note_unrecognised(Runs.of([50], [1], [0], [8], [0]))
+    assert before.unrecognised(0).position.tolist() == [6, 5]
+    assert log.unrecognised(0).position.tolist() == [50, 5]
+    assert len(log.unrecognised(7)) == 0
 
 
 def test_codes_tell_the_origin_and_what_is_said_of_it() -> None:

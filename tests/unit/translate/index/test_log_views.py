@@ -14,7 +14,6 @@ from generators.hypothesis_strategies import law
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.growable_array import GrowingArray
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.paged_runs import columns_of
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.index.time_index import TimeIndex
 from offset_sync.translate.partition_log import PartitionLog
@@ -44,14 +43,14 @@ def facts(index: LogIndex) -> tuple[object, ...]:
     positions = [index.positions(origin) for origin in ORIGINS]
     spans = index.stretches()
     return (
-        [column.tolist() for column in columns_of(index.runs)],
+        [column.tolist() for column in index.runs.columns],
         [[c.tolist() for c in (p.start, p.end, p.position, p.next_offset)] for p in positions],
         [column.tolist() for column in spans.columns],
         {origin: span.high.tolist() for origin, span in spans.spans.items()},
         (index.begin, index.frontier, index.last_unknown, index.reorder_count(), index.run_count),
         sorted(index.origins),
         [column.tolist() for column in index.unknown_ranges],
-        columns_of(index.first_runs())[0].tolist(),
+        index.first_runs().start.tolist(),
         None if index.times is None else (index.times.start.tolist(), index.times.greatest_to.tolist()),
         index.indexing_times.first_since(0),
     )
