@@ -105,9 +105,10 @@ class _Supervised:
 
     @property
     def has_caught_up(self) -> bool:
+        query = self.query  # the supervisor's thread may take it away
         if self.error is not None or self.start is not None:
             return False
-        return self.was_started if self.query is None else self.query.isActive and has_caught_up(self.query)
+        return self.was_started if query is None else query.isActive and has_caught_up(query)
 
 
 class QuerySupervisor:
@@ -131,7 +132,7 @@ class QuerySupervisor:
     def stop_between_batches(self, function: BatchFunction) -> BatchFunction:
         """Return *function* for foreachBatch; once a stop is asked for no further micro-batch begins.
 
-        One that finds that this driver was taken over ends as quietly: the job says why it ends.
+        One that finds that this driver was taken over, or waits when it is to end, ends as quietly: the job says why.
         """
 
         def guarded(batch: DataFrame, batch_id: int) -> None:
@@ -140,6 +141,8 @@ class QuerySupervisor:
                     return function(batch, batch_id)
             except TakenOverError:
                 self._stop.set()
+            except StopRequestedError:
+                pass
             self._is_silent = True
             silence_batches(_is_no_stop)
             raise StopRequestedError
@@ -151,9 +154,9 @@ class QuerySupervisor:
         """Start every query, wait for all to end, and return one line for each that failed or was stopped before."""
         for name, supervised in self._queries.items():
             self._start(name, supervised)
-        while not self._must_end and not all(self._has_ended(n, s) for n, s in self._queries.items()):
+        while not self._must_end and self._unfinished():
             time.sleep(_POLL_SECONDS)
-        unfinished = [supervised for name, supervised in self._queries.items() if not self._has_ended(name, supervised)]
+        unfinished = self._unfinished()
         self.stop()
         for supervised in unfinished:
             supervised.error = STOPPED
@@ -182,10 +185,16 @@ class QuerySupervisor:
         return self._queries[name].has_caught_up
 
     def has_read(self, name: str) -> bool:
-        """Return whether a query has read its log up to the end once, or was to read no further and ended."""
-        query = self._queries[name].query
-        has_ended = query is not None and not query.isActive and query.exception() is None
-        return has_ended or self.has_caught_up(name)
+        """Return whether a query has read its log up to the end once, or was to read no further and ended.
+
+        StopRequestedError where the queries are to end: then nobody waits for it any more.
+        """
+        if self._must_end:
+            raise StopRequestedError
+        supervised = self._queries[name]
+        query = supervised.query
+        is_over = query is not None and supervised.ends_by is None and not query.isActive and query.exception() is None
+        return is_over or supervised.has_caught_up
 
     def errors(self) -> dict[str, str]:
         """Return the present error of every query that is not running."""
@@ -219,6 +228,9 @@ class QuerySupervisor:
             self._is_silent = False
             hear_batches(_is_no_stop)
 
+    def _unfinished(self) -> list[_Supervised]:
+        return [supervised for name, supervised in self._queries.items() if not self._has_ended(name, supervised)]
+
     def _has_ended(self, name: str, supervised: _Supervised) -> bool:
         if supervised.start is not None:
             if not supervised.start.done():
@@ -241,7 +253,7 @@ class QuerySupervisor:
         """Take what a start has come to; one that has not ended yet is given up."""
         start, supervised.start = supervised.start, None
         assert start is not None
-        supervised.was_started, supervised.query, supervised.error = True, None, None
+        supervised.query = supervised.error = None
         if not start.done():
             start.add_done_callback(stop_started)
         elif (problem := start.exception()) is not None:
@@ -250,6 +262,7 @@ class QuerySupervisor:
             return
         else:
             supervised.query = start.result()
+        supervised.was_started = True
         if supervised.query is None:
             supervised.retry_at = time.monotonic() + FIRST_BACK_OFF_SECONDS
 

@@ -102,7 +102,8 @@ class SyncBatch:
             return recorded
         records = batch.commit_records
         if not self._is_ready.is_set():
-            self._left_writes.note(self._alias, recorded.rows, records, recorded.is_own)
+            is_own = recorded.is_own
+            self._left_writes.note(self._alias, recorded.rows, records, is_own, is_whole=self._reads_on)
         if not recorded.is_doubtful.any():
             return recorded
         rows = np.flatnonzero(recorded.is_doubtful)

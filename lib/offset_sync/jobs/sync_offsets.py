@@ -100,6 +100,7 @@ class SyncJob:
         translator = Translator(config, self._state)
         left = LeftWrites(self._state, translator, fetcher, lambda alias: self._queries.has_read(alias))
         self._left_writes = left if run.lease.may_have_written else None
+        run.lease.is_followed_up = self._left_writes is None
         self._syncs = dict[str, SyncBatch]()
         self._batches = {alias: self._batch(alias) for alias in config.clusters}
         folders = config.tables.root, config.tables.checkpoints
@@ -147,6 +148,7 @@ class SyncJob:
         self._homes.ask_members()
         self._partitions.note_growth()
         if STOPPED not in errors.values():
+            self._lease.is_followed_up = True
             failures += self._loop.full_pass(is_first=True)
         self._history.close()
         logger.info("%s", self._summary.ended())
@@ -208,7 +210,8 @@ class SyncJob:
         if not self._is_ready.is_set():
             logger.info("%s", self._summary.caught_up())
             self._is_ready.set()
-            self._lease.may_have_written = False  # whoever begins anew in this process has no driver before it
+            # Whoever begins anew in this process has no driver before it.
+            self._lease.may_have_written, self._lease.is_followed_up = False, True
             if self._left_writes is not None:
                 self._left_writes.forget()
 

@@ -157,6 +157,8 @@ class Lease:
         self._settled_at = float("-inf")
         self.may_have_written = False
         """Whether a driver before may have written what no table knows of: it died, or the tables are new."""
+        self.is_followed_up = True
+        """Whether that is told. Else the next driver takes this one for one that died."""
         self._lock, self._has_ended = threading.Lock(), threading.Event()
 
     def claim(self, groups: Sequence[str] = ()) -> None:
@@ -246,7 +248,7 @@ class Lease:
     def end(self) -> None:
         """Say that this driver has ended, unless somebody else has taken over: the next one need not wait for it."""
         self._has_ended.set()
-        if self._newer is not None or not self._mine:
+        if self._newer is not None or not self._mine or not self.is_followed_up:
             return
         try:
             self._tables.append(DRIVERS, to_rows(ended(self._mine, datetime.now(timezone.utc))))

@@ -23,7 +23,6 @@ Errs to the group's own: the cluster of what was not recognised becomes the home
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -33,13 +32,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, TopicPartition
+from offset_sync.model.values import ABSENT, ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import LAST_MOMENTS_MS, CommitRecords
 from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import IS_HELD, OF_OURS
-from offset_sync.state.snapshot import MetadataByCluster, Snapshot, frontiers
+from offset_sync.state.snapshot import Snapshot
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translation import Pair
 from offset_sync.state.translator import Translator
@@ -51,6 +50,7 @@ from offset_sync.translate.partition_log import GivenOffsets
 PATIENCE_S = 20.0
 """So long, in all, it is waited for the commits of the other clusters, and for what a target says of its logs."""
 _POLL_S = 0.2
+_NOT_ASKED = "its index answers for it"
 _INDEXED_BEFORE_MS, _INDEXED_AFTER_MS = 1_000, 2_000
 """So much earlier or later than an answer was given was that indexed at whose beginning it stands."""
 
@@ -75,7 +75,7 @@ _NONE = _Commits(np.empty(0, np.intp), _NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS, np
 class LeftWrites:
     """Tells them by what *state* knows; *translator* answers, *fetcher* asks the clusters.
 
-    *is_read* says of which cluster no more commits come that were there at the start.
+    *is_read* says of which cluster no more commits come that were there at the start, and raises where nobody waits.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class LeftWrites:
     ) -> None:
         self._state, self._translator, self._fetcher, self._is_read = state, translator, fetcher, is_read
         self._patience_s, self._until = patience_s, math.inf
-        self._taken_in = {alias: threading.Event() for alias in state.offsets.clusters}
+        self._is_whole = dict[str, bool]()  # of clusters of which commits were read, whether all that there were
         self._commits = {alias: [_NONE] for alias in state.offsets.clusters}
         self._alive_ms = ABSENT
 
@@ -107,11 +107,13 @@ class LeftWrites:
                     is_own = column["actual_is_own"][rows] & (kind == "actual")
                     self._commits[alias].append(_Commits(rows, offset, at_ms, made_ms, is_own))
 
-    def note(self, alias: str, rows: KeyRows, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
-        """Note commits that were read of a cluster since the start, in the *rows* of their keys."""
+    def note(
+        self, alias: str, rows: KeyRows, records: CommitRecords, is_own: NDArray[np.bool_], *, is_whole: bool
+    ) -> None:
+        """Note commits that were read of a cluster since the start, in the *rows* of their keys; *is_whole*: all."""
         commits = _Commits(rows, records.offset, records.committed_at_ms, records.made_ms, is_own)
         self._commits[alias].append(commits.take(records.is_position))
-        self._taken_in[alias].set()
+        self._is_whole[alias] = is_whole
 
     def forget(self) -> None:
         """Forget what was noted, once every log is read to its end: what comes now was written by nobody who died."""
@@ -126,7 +128,10 @@ class LeftWrites:
         written = _Commits(rows, offset, made_ms, made_ms, is_ours)
         sources = [source for source, other in self._state.last_translations if other == target]
         self._until = min(self._until, time.monotonic() + self._patience_s)
-        self._wait(lambda: all(self._taken_in[source].is_set() or self._is_read(source) for source in sources))
+        while not all(map(self._is_taken_in, sources)) and time.monotonic() < self._until:
+            time.sleep(_POLL_S)
+        # What was the newest is not known where a part was read. Of one that is silent the tables know it.
+        sources = [each for each in sources if each not in self._is_whole or self._is_taken_in(each)]
         self._state.index.refresh()
         members = self._state.homes.with_members(target)
         is_asked = np.array([self._state.offsets.keys[row].group_id not in members for row in rows.tolist()], np.bool_)
@@ -134,24 +139,21 @@ class LeftWrites:
             is_ours |= is_asked & self._answers(source, target, written)
         return is_ours
 
-    def _wait(self, is_over: Callable[[], bool]) -> None:
-        while not is_over() and time.monotonic() < self._until:
-            time.sleep(_POLL_S)
+    def _is_taken_in(self, alias: str) -> bool:
+        return self._is_read(alias) or self._is_whole.get(alias, False)
 
-    def _said(self, source: str, target: str, partitions: Collection[TopicPartition]) -> MetadataByCluster:
-        """Return what is said of the logs of *partitions*; the source was answered for by its index if it is silent.
+    def _said(self, target: str, partitions: Collection[TopicPartition]) -> ClusterMetadata | ClusterError:
+        """Return what *target* says of the logs of *partitions*, once it says it of all.
 
         That a log may have been cut since does not count: the driver before answered by what is indexed.
         """
-        said = self._fetcher.fetch([target, source], partitions)
-        while not _tells_all(said[target], partitions) and time.monotonic() < self._until:
+        said = self._fetcher.fetch([target], partitions)[target]
+        while not _tells_all(said, partitions) and time.monotonic() < self._until:
             time.sleep(_POLL_S)
-            said = self._fetcher.fetch([target, source], partitions)
-        whole = frozenset[TopicPartition]()
-        return {
-            alias: each if isinstance(each, ClusterError) else replace(each, cut=whole, unsettled=whole)
-            for alias, each in said.items()
-        }
+            self._is_read(target)  # raises where the job is to end
+            said = self._fetcher.fetch([target], partitions)[target]
+        none = frozenset[TopicPartition]()
+        return said if isinstance(said, ClusterError) else replace(said, cut=none, unsettled=none)
 
     def _answers(self, source: str, target: str, written: _Commits) -> NDArray[np.bool_]:
         state, found = self._state, np.zeros(len(written.rows), np.bool_)
@@ -160,8 +162,9 @@ class LeftWrites:
             partitions = state.keys.partitions_of(np.unique(commits.rows))
             if not partitions:
                 return found
-            known_to, asked_at_ms = frontiers(state.index, [target, source], set(partitions)), state.now_ms()
-        snapshot = Snapshot(self._said(source, target, partitions), known_to, asked_at_ms)
+        metadata = {target: self._said(target, partitions), source: ClusterError(source, _NOT_ASKED)}
+        uncut = dict.fromkeys((ClusterPartition(target, *each) for each in partitions), 0)
+        snapshot = Snapshot(metadata, uncut, state.now_ms())
         pair = Pair(state.last(source, target), source, target, snapshot, state.now_ms())
         for partition in partitions:
             keys = state.keys.keys_in(partition)
@@ -261,7 +264,9 @@ class LeftWrites:
 
 
 def _tells_all(said: ClusterMetadata | ClusterError, partitions: Collection[TopicPartition]) -> bool:
-    return not isinstance(said, ClusterError) and all(said.log_end(each) is not None for each in partitions)
+    return not isinstance(said, ClusterError) and all(
+        each.topic in said.refused or said.log_end(each) is not None for each in partitions
+    )
 
 
 def _greatest(rows: KeyRows, values: Int64s, asked: KeyRows) -> Int64s:

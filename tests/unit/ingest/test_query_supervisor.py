@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import threading
+import time
 from collections.abc import Callable, Iterator
-from unittest.mock import MagicMock
+from typing import Any
+from unittest.mock import MagicMock, Mock
 
 import pytest
 
@@ -218,12 +221,46 @@ def test_a_query_has_caught_up_when_it_has_read_its_log_to_the_end_or_cannot_rea
 def test_a_query_that_was_to_read_no_further_has_read_its_log_when_it_has_ended(
     group: QuerySupervisor, clock: Clock, error: str | None, has: bool
 ) -> None:
-    group.add("dc1", Starts(clock, iter([query := Query(status={**WAITING, "isDataAvailable": True})])))
-    clock.after(1, lambda: seen.append(group.has_read("dc1")))
-    clock.after(2, lambda: query.end(error) if error else query.end())
+    """Whichever comes first, and is waiting for the other."""
+    busy = {**WAITING, "isDataAvailable": True}
+    first, query = Query(status=busy), Query(status=busy)
+    group.add("dc1", Starts(clock, iter([first])))
+    group.add("dc2", Starts(clock, iter([query])))
     seen: list[bool] = []
+    clock.after(1, lambda: seen.append(group.has_read("dc2")))
+    clock.after(2, lambda: query.end(error) if error else query.end())
+    clock.after(3, lambda: seen.append(group.has_read("dc2")))
+    clock.after(4, first.end)
     group.run_once()
-    assert [*seen, group.has_read("dc1")] == [False, has]
+    assert seen == [False, has]
+    with pytest.raises(StopRequestedError):
+        group.has_read("dc2")
+
+
+def test_a_query_that_comes_to_nothing_late_is_waited_for_by_none(group: QuerySupervisor, clock: Clock) -> None:
+    first = Query(status={**WAITING, "isDataAvailable": True})
+    group.add("dc1", Starts(clock, iter([first])))
+    group.add("dc2", Mock(start=lambda: None if may_end.wait(60) else first))  # in a thread of its own
+    may_end, seen = threading.Event(), list[bool]()
+    clock.after(1, lambda: (may_end.set(), time.sleep(0.2)))
+    clock.after(3, lambda: seen.append(group.has_read("dc2")))
+    clock.after(4, first.end)
+    group.run_once()
+    assert seen == [True]
+
+
+def test_a_micro_batch_that_waits_when_the_job_is_to_end_ends_with_it(
+    group: QuerySupervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(query_supervisor, "silence_batches", silent := Mock())
+
+    def function(batch: Any, batch_id: int) -> None:
+        group.stop()
+        group.has_read("dc1")
+
+    with pytest.raises(StopRequestedError):
+        group.stop_between_batches(function)(MagicMock(), 0)
+    assert silent.called, "Spark's log does not tell of it as of a failure"
 
 
 def test_a_query_that_is_restarted_ends_between_two_batches_and_starts_anew_without_a_pause(

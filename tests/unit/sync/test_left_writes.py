@@ -49,7 +49,7 @@ class Start:
         self.left.begin()
         return self
 
-    def reads(self, *offsets: int, apart_ms: int = 1, is_own: bool = False) -> Start:
+    def reads(self, *offsets: int, apart_ms: int = 1, is_own: bool = False, is_whole: bool = True) -> Start:
         """Read commits that the group has made at X since, or we."""
         for offset in offsets:
             self.site.commit("X", "g", offset)
@@ -58,7 +58,7 @@ class Start:
         records = to_records(log[first:], [], first)
         keys = [GroupPartition(each.group_id, *each.place) for each in log[first:]]
         recorded = self.site.state.record("X", keys, records)
-        self.left.note("X", recorded.rows, records, recorded.is_own | is_own)
+        self.left.note("X", recorded.rows, records, recorded.is_own | is_own, is_whole=is_whole)
         return self
 
     def ours(self, later_ms: int = 1_000) -> list[int]:
@@ -130,6 +130,30 @@ class Elected(NamedTuple):
 def test_that_a_log_has_another_leader_now_withholds_nothing_of_what_the_driver_before_answered() -> None:
     start = Start()
     assert start.begin(Elected(start.site)).reads(8).ours() == [10]
+
+
+@pytest.mark.parametrize("cut_at", [9, 11])
+def test_what_a_log_has_lost_since_was_there_for_the_driver_before(cut_at: int) -> None:
+    """At the target nothing would set back what counts as the group's, above records that nobody has read."""
+    start = Start()
+    for cluster in start.site.clusters.values():
+        cluster.logs[ORDERS] = MemoryEnds(0, cut_at)
+    assert start.begin(Elected(start.site)).reads(8).ours() == [10]
+
+
+def test_of_a_cluster_of_which_a_part_is_read_nobody_knows_what_was_the_newest() -> None:
+    start = Start().reads(8, is_whole=False)
+    assert start.ours() == []
+    assert start.reads(9).ours() == [10, 11]
+
+
+def test_a_topic_that_may_not_be_described_is_not_waited_for() -> None:
+    start = Start()
+    start.begin(start.site, patience_s=60).reads(8)
+    start.site.clusters["Y"].forbidden.add(ORDERS.topic)
+    began = time.monotonic()
+    assert start.ours() == []
+    assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize("is_whole", [False, True])
@@ -275,7 +299,7 @@ def test_what_we_wrote_elsewhere_is_answered_by_nobody(is_read_again: bool) -> N
     rows = site.offsets.ids([GroupPartition("g", *ORDERS)])
     if is_read_again:
         records = to_records(site.clusters["X"].log, rows.tolist(), 0)
-        left.note("X", rows, records, np.array([True]))
+        left.note("X", rows, records, np.array([True]), is_whole=True)
     else:
         left.begin()
     assert not left.of("Y", rows, np.array([9]), np.array([site.clock_ms[0] + MINUTE_MS])).any()
