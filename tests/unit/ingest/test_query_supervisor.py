@@ -249,6 +249,17 @@ def test_a_query_that_comes_to_nothing_late_is_waited_for_by_none(group: QuerySu
     assert seen == [True]
 
 
+def test_a_query_that_ends_to_be_started_anew_has_not_read_its_log(
+    group: QuerySupervisor, clock: Clock, stop: Stop
+) -> None:
+    busy = {**WAITING, "isDataAvailable": True}
+    first, seen = Query(status=busy), list[bool]()
+    group.add("dc1", Starts(clock, iter([first, Query(status=busy)])))
+    clock.after(1, lambda: (group.restart("dc1"), first.end(), seen.append(group.has_read("dc1"))))
+    run_for(group, clock, stop, 3)
+    assert seen == [False]
+
+
 def test_a_micro_batch_that_waits_when_the_job_is_to_end_ends_with_it(
     group: QuerySupervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
