@@ -17,7 +17,10 @@ between count as ours. A reset to there while nobody drove is forgotten: what it
 
 Not an answer that is recorded as given: its record was read. So a reset to an earlier position is the group's own.
 
-Errs to the group's own: the cluster of what was not recognised becomes the home for a while.
+A driver answers by what is indexed, so the source's index alone answers here. Elections and cuts since do not count.
+
+Errs to the group's own: the cluster of what was not recognised becomes the home for a while. Only above a cut of the
+target is that the dangerous side: what stands there is above records that nobody has read.
 """
 
 from __future__ import annotations
@@ -48,7 +51,7 @@ from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import GivenOffsets
 
 PATIENCE_S = 20.0
-"""So long, in all, it is waited for the commits of the other clusters, and for what a target says of its logs."""
+"""A start waits so long, in all, for the commits of the other clusters and for what a target says of its logs."""
 _POLL_S = 0.2
 _NOT_ASKED = "its index answers for it"
 _INDEXED_BEFORE_MS, _INDEXED_AFTER_MS = 1_000, 2_000
@@ -130,7 +133,7 @@ class LeftWrites:
         self._until = min(self._until, time.monotonic() + self._patience_s)
         while not all(map(self._is_taken_in, sources)) and time.monotonic() < self._until:
             time.sleep(_POLL_S)
-        # What was the newest is not known where a part was read. Of one that is silent the tables know it.
+        # Of a cluster of which only a part was read nobody knows the newest commit. Of a silent one the tables know it.
         sources = [each for each in sources if each not in self._is_whole or self._is_taken_in(each)]
         self._state.index.refresh()
         members = self._state.homes.with_members(target)
