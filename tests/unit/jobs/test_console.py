@@ -1,0 +1,32 @@
+"""The commands start without what only Spark's jobs need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from offset_sync.jobs.console import COMMANDS
+
+_STARTED = """
+import sys
+from offset_sync.jobs.console import main
+
+try:
+    main([{name!r}, "--help"])
+except SystemExit:
+    pass
+import pyarrow
+
+assert pyarrow.array([1, None]).to_pylist() == [1, None]
+print(sorted({{"pandas", "pyspark", "py4j"}} & sys.modules.keys()), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_command_loads_pandas_or_spark_though_both_are_installed(name: str) -> None:
+    command = [sys.executable, "-c", _STARTED.format(name=name)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert "usage:" in done.stdout
+    assert done.stderr == "[]\n"
