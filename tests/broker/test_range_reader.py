@@ -8,9 +8,9 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from broker.crafted_logs import create_topics, write_log
 from broker.raw_records import RawRecord, write_raw
 from broker.segments import change_record
-from offset_sync.kafka.log_reader import OffsetRange, RangeReader
+from offset_sync.kafka.log_reader import RangeReader
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import RecordContent, TopicPartition
+from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
 from oracles.translation import LogRecord

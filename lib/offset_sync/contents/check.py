@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from offset_sync.config import Config, Mirror
-from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.kafka.tail_reader import Pair, SeenLogs, TailRecord
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level, Lines
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import OffsetRange, TopicPartition
 
 _ENOUGH = 5
 """So many copies and their originals have to be alike before more is promised than the file does."""

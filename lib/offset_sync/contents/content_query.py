@@ -33,22 +33,21 @@ from offset_sync.contents.rows import (
     native_runs,
 )
 from offset_sync.ingest.batch_rows import ReadBatch, is_of
-from offset_sync.ingest.checkpoint import Checkpoint, Offsets
+from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets
 from offset_sync.ingest.commit_batch import chunk_rows
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.index_parts import IndexParts, IndexProgress, TopicAccess, called
-from offset_sync.ingest.kafka_source import NO_OPTIONS, OffsetRanges, read_whole_ranges, read_whole_records
+from offset_sync.ingest.kafka_source import NO_OPTIONS, SecondReader, read_whole_ranges, read_whole_records
 from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.log_check import LogCheck
-from offset_sync.ingest.log_rows import SecondReader
 from offset_sync.ingest.map_batches import map_batches, to_sql
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.log_reader import Chunk, OffsetRange, RangeReader
+from offset_sync.kafka.log_reader import Chunk, RangeReader
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition
+from offset_sync.model.values import ClusterPartition, OffsetRange
 from offset_sync.state import failpoints
 from offset_sync.state.known_names import strays
 from offset_sync.tables.catalog import RECORD_FINGERPRINTS

@@ -15,15 +15,16 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.model.errors import TableError
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import OffsetRange, TopicPartition
 from offset_sync.spark import CHECKPOINT_FORMAT
 from offset_sync.tables.files import Files
 
 Offsets = dict[TopicPartition, int]
+OffsetRanges = Mapping[TopicPartition, OffsetRange]
 
 logger = logging.getLogger(__name__)
 _INITIAL = "sources/0/0"
@@ -196,6 +197,11 @@ class Checkpoint:
 
     def _read(self, name: str) -> str:
         return self._files.read_text(f"{self.path}/{name}")
+
+
+def ranges_of(start: Offsets, end: Offsets) -> dict[TopicPartition, OffsetRange]:
+    """Return what a micro-batch reads; a partition that is not in *start* is read from its beginning."""
+    return {place: OffsetRange(start.get(place, 0), last) for place, last in end.items()}
 
 
 def count_offsets(start: Offsets, end: Offsets) -> int:

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.decode.consumer_offsets import RECORDS, decode_records
-from offset_sync.kafka.log_reader import Chunk, OffsetRange
-from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, GroupPartition, TopicPartition
+from offset_sync.kafka.log_reader import Chunk
+from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, GroupPartition, OffsetRange, TopicPartition
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.groups_by_log import KINDS as BY_LOG_KINDS
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
-from offset_sync.ingest.checkpoint import Checkpoint, Offsets
+from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets, ranges_of
 from offset_sync.ingest.commit_batch import (
     DECODED_SCHEMA,
     UNREAD,
@@ -27,9 +27,7 @@ from offset_sync.ingest.commit_batch import (
     to_batch,
 )
 from offset_sync.ingest.commit_log_check import CommitLogCheck, UnknownVersions
-from offset_sync.ingest.kafka_source import OffsetRanges, ranges_of
 from offset_sync.ingest.log_rows import CommitRecords
-from offset_sync.ingest.map_batches import are_few, task_share
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_lives import CommitLogLives
@@ -133,18 +131,12 @@ class CommitIngester:
         """
         ranges = self.ranges(batch_id)
         self._reading.logs.before_reading(batch_id)
-        if are_few(self._checkpoint.record_limit(batch_id)):
-            decoded = self._read(ranges)
-        else:
-            decoded = self._commits.read_by_tasks(records.sparkSession, ranges, task_share(records, self._clusters))
+        decoded = self._commits.table(ranges, records, self._clusters)
         # Asked after reading, and written down before anything that was read: so each row is of a life that is known.
         looked = self._reading.logs.look(batch_id)
         batch = to_batch(self._with_streams(self._with_again(decoded, looked)), batch_id, looked)
         self._versions.check(batch.records)
         return batch
-
-    def _read(self, ranges: OffsetRanges) -> pa.Table:
-        return pa.Table.from_batches(list(self._commits.read(ranges)), DECODED_SCHEMA)
 
     def _with_again(self, decoded: pa.Table, looked: Looked) -> pa.Table:
         """Return *decoded* with the logs that have to be read again as they are now.
@@ -153,7 +145,7 @@ class CommitIngester:
         """
         if looked.again:
             others = decoded.filter(pc.invert(is_of_logs(decoded, looked.again)))
-            decoded = pa.concat_tables([others, self._read(looked.again)])
+            decoded = pa.concat_tables([others, self._commits.table(looked.again)])
         unread = decoded.filter(pc.equal(decoded.column("kind"), UNREAD))
         if unread.num_rows:
             raise ClusterError(self.alias, f"{unread.column('error')[0]}: the micro-batch is read once more")

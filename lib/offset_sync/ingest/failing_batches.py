@@ -8,7 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from offset_sync.ingest.kafka_source import OffsetRanges
+from offset_sync.ingest.checkpoint import OffsetRanges
 from offset_sync.ingest.log_rows import LogRows
 from offset_sync.ingest.query_errors import first_line, reason_of
 from offset_sync.ingest.query_supervisor import BatchFunction

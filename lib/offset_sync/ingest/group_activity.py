@@ -28,9 +28,8 @@ from offset_sync.ingest.commit_batch import (
 )
 from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.internal_logs import CommitLogReader, LogRecords
-from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, TopicPartition
 from offset_sync.state.coordinators import coordinator_partition
 from offset_sync.state.groups_by_log import KINDS, GroupsByLog
 

@@ -8,14 +8,16 @@ what was noticed stands in ``log_incarnations``.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Protocol
 
+from offset_sync.ingest.checkpoint import Offsets
 from offset_sync.ingest.incarnation_log import IncarnationLog, KnownLog, Life
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, ToldEnd, TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
+from offset_sync.state.cluster_metadata import ClusterMetadata, Ends, named
 from offset_sync.state.incarnations import epoch_ms
 from offset_sync.tables.catalog import ARRIVED, COPIED, ELECTED, READ_AGAIN, RECREATED, TRUNCATED, WRITTEN
 from offset_sync.tables.store import TableStore
@@ -27,6 +29,9 @@ class EpochEnds(Protocol):
     def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> Mapping[TopicPartition, ToldEnd]:
         """Return the first offset after the records of each epoch; raise ClusterError where one is not answered."""
 
+
+ALL_LOGS_SECONDS = 60.0
+"""So often also logs are asked about of which nothing new was read: their end may be the same by chance."""
 
 Said = Mapping[str, "ClusterMetadata | ClusterError"]
 """What clusters say of their logs, by alias, or why they say nothing."""
@@ -259,3 +264,37 @@ def _logs(said: Said) -> Iterator[tuple[ClusterPartition, str, Ends]]:
         if isinstance(metadata, ClusterMetadata):
             for partition, ends in metadata.ends.items():
                 yield ClusterPartition(cluster, *partition), metadata.topics[partition.topic].topic_id, ends
+
+
+class DueLogs:
+    """Which logs of the cluster *alias* are asked about after a micro-batch, for each costs a part of a request.
+
+    *incarnations* know what has to be read again.
+    """
+
+    def __init__(self, alias: str, incarnations: IncarnationCheck) -> None:
+        self._alias, self._incarnations = alias, incarnations
+        self._all_due_at = 0.0
+
+    def of(self, start: Offsets, end: Offsets) -> set[TopicPartition]:
+        """Return the logs to ask about: those that were read, those to be read again, and once in a while all."""
+        is_due = time.monotonic() >= self._all_due_at
+        if is_due:
+            self._all_due_at = time.monotonic() + ALL_LOGS_SECONDS
+        is_read = set(end) if is_due else changed(start, end)
+        return is_read | {each for each in self._incarnations.to_read_again(self._alias) if each in end}
+
+
+def changed(start: Offsets, end: Offsets) -> set[TopicPartition]:
+    """Return the logs of which a micro-batch reads something."""
+    return {place for place, offset in end.items() if offset != start.get(place)}
+
+
+def refuse_unknown(alias: str, said: ClusterMetadata, start: Offsets, end: Offsets) -> None:
+    """Raise ClusterError where nobody can tell the life of a log that was read: its records may be of any.
+
+    Logs of *alias* that were not read may be silent: of them nothing is written down. Errs to reading once more.
+    """
+    unknown = {each for each in changed(start, end) if each.topic in said.topics and said.log_end(each) is None}
+    if unknown:
+        raise ClusterError(alias, f"no answer about {named(unknown)}, which was read: it is read once more")

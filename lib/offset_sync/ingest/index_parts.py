@@ -16,9 +16,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from offset_sync.config import Config
 from offset_sync.config.stream_names import Names
-from offset_sync.ingest.checkpoint import Checkpoint, Offsets
+from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.ingest.kafka_source import OffsetRanges
 from offset_sync.ingest.log_check import Asked, ReadRanges
 from offset_sync.ingest.origin_check import CopyCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor

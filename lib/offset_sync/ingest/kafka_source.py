@@ -1,20 +1,29 @@
-"""Kafka topics as DataFrames, with the options without which Spark reads too little or too much."""
+"""Kafka topics as DataFrames, with the options without which Spark reads too little or too much.
+
+Spark has no room for some times. It counts in microseconds, and Kafka takes any 64-bit number of milliseconds for a
+time. One record beyond 9223372036854775 ms (nanoseconds where milliseconds were meant are enough) and Spark's source
+fails with an ArithmeticException, each time that the micro-batch is repeated. Then we read the records by ourselves.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
+from typing import TypeVar
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from offset_sync.config import Config, Mirror
-from offset_sync.ingest.checkpoint import Offsets
-from offset_sync.kafka.log_reader import OffsetRange
-from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
+from offset_sync.ingest.checkpoint import OffsetRanges
+from offset_sync.ingest.commit_batch import chunk_rows
+from offset_sync.ingest.log_rows import LogRows
+from offset_sync.ingest.map_batches import MapBatches
+from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk
+from offset_sync.model.values import CONSUMER_OFFSETS, RecordContent
 
-OffsetRanges = Mapping[TopicPartition, OffsetRange]
 HEADER_BYTES = 1024
 """A header is cut after that: nothing that long is valid, cut or not, and it bounds the memory of a batch."""
 _EARLIEST = -2  # as Spark writes it
@@ -41,11 +50,8 @@ _ALWAYS = {
 
 
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
-
-
-def ranges_of(start: Offsets, end: Offsets) -> dict[TopicPartition, OffsetRange]:
-    """Return what a micro-batch reads; a partition that is not in *start* is read from its beginning."""
-    return {place: OffsetRange(start.get(place, 0), last) for place, last in end.items()}
+_SYMPTOM = "ArithmeticException"
+Made = TypeVar("Made")
 
 
 def read_mirrored_records(spark: SparkSession, config: Config, alias: str, without: Collection[str] = ()) -> DataFrame:
@@ -138,3 +144,50 @@ def read_consumer_offsets(
 def _options(config: Config, alias: str, options: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
     """Return all options of a source, each over those before: the user's, those of the caller and its *own*."""
     return {**_ALWAYS, **config.spark_options(alias), **options, **own, "failOnDataLoss": "false"}
+
+
+class SecondReader(LogRows):
+    """Reads what Spark's source fails on."""
+
+    def map(
+        self, by_spark: Callable[[], Made], function: MapBatches, schema: pa.Schema, ranges: OffsetRanges
+    ) -> Made | pa.Table:
+        """Return what *by_spark* returns; where it fails for a time, what *function* makes of the same records.
+
+        While such records keep coming Spark is not asked first: every micro-batch would be read twice.
+        """
+        if not self._is_beyond:
+            try:
+                return by_spark()
+            except Exception as problem:
+                if not is_for_a_time(problem):
+                    raise
+        return pa.Table.from_batches(list(function(self.rows(ranges))), schema)
+
+
+def is_for_a_time(problem: Exception) -> bool:
+    """Return whether Spark failed for a number that it could not count with."""
+    return _SYMPTOM in str(problem) or _SYMPTOM in type(problem).__name__
+
+
+class MirroredRecords:
+    """Makes the columns of ``read_mirrored_records``."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self._mirror = mirror
+
+    def __call__(self, chunk: Chunk) -> pa.RecordBatch:
+        """Return the records of *chunk*."""
+        columns = {
+            column: pa.array([last_header(record, name) for _, record in chunk], pa.binary())
+            for column, name in self._mirror.header_columns().items()
+        }
+        return chunk_rows(chunk, {"topic": pa.array([place.topic for place, _ in chunk], pa.string()), **columns})
+
+
+def last_header(record: RecordContent, name: str) -> bytes | None:
+    """Return the value of the last header of this *name*, cut; what nobody can read is no identity: it is empty."""
+    if record.headers == UNREADABLE_HEADERS:
+        return b""
+    found = next((value for key, value in reversed(record.headers) if key == name), None)
+    return None if found is None else found[:HEADER_BYTES]

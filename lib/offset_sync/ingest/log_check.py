@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -15,54 +14,23 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from offset_sync.ingest.batch_rows import ReadBatch, is_of
-from offset_sync.ingest.checkpoint import Offsets
-from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError, Said
-from offset_sync.ingest.kafka_source import OffsetRanges
+from offset_sync.ingest.checkpoint import OffsetRanges, Offsets
+from offset_sync.ingest.incarnation_check import (
+    DueLogs,
+    IncarnationCheck,
+    OvertakenError,
+    Said,
+    changed,
+    refuse_unknown,
+)
 from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.origin_check import CopyCheck, OriginCheck
-from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata, Ends, MetadataFetcher, named
+from offset_sync.model.values import ClusterPartition, OffsetRange, TopicPartition
+from offset_sync.state.cluster_metadata import ClusterMetadata, Ends, MetadataFetcher
 
 _TRIES = 5
 _T = TypeVar("_T")
-ALL_LOGS_SECONDS = 60.0
-"""So often also logs are asked about of which nothing new was read: their end may be the same by chance."""
-
-
-class DueLogs:
-    """Which logs of the cluster *alias* are asked about after a micro-batch, for each costs a part of a request.
-
-    *incarnations* know what has to be read again.
-    """
-
-    def __init__(self, alias: str, incarnations: IncarnationCheck) -> None:
-        self._alias, self._incarnations = alias, incarnations
-        self._all_due_at = 0.0
-
-    def of(self, start: Offsets, end: Offsets) -> set[TopicPartition]:
-        """Return the logs to ask about: those that were read, those to be read again, and once in a while all."""
-        is_due = time.monotonic() >= self._all_due_at
-        if is_due:
-            self._all_due_at = time.monotonic() + ALL_LOGS_SECONDS
-        is_read = set(end) if is_due else changed(start, end)
-        return is_read | {each for each in self._incarnations.to_read_again(self._alias) if each in end}
-
-
-def changed(start: Offsets, end: Offsets) -> set[TopicPartition]:
-    """Return the logs of which a micro-batch reads something."""
-    return {place for place, offset in end.items() if offset != start.get(place)}
-
-
-def refuse_unknown(alias: str, said: ClusterMetadata, start: Offsets, end: Offsets) -> None:
-    """Raise ClusterError where nobody can tell the life of a log that was read: its records may be of any.
-
-    Logs of *alias* that were not read may be silent: of them nothing is written down. Errs to reading once more.
-    """
-    unknown = {each for each in changed(start, end) if each.topic in said.topics and said.log_end(each) is None}
-    if unknown:
-        raise ClusterError(alias, f"no answer about {named(unknown)}, which was read: it is read once more")
 
 
 class _Seen(NamedTuple):

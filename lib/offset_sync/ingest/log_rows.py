@@ -1,13 +1,9 @@
 """Records of logs as rows, read with a consumer of our own: commits always, the index's where Spark cannot.
 
-**Commits**: Spark only plans what is read. It asks each partition of a log by itself, twice over, and
+Of commits Spark only plans what is read. It asks each partition of a log by itself, twice over, and
 ``__consumer_offsets`` has fifty; a consumer fetches from all of them at once. So the driver has few records long before
 a Spark job would have them: that is most of the time between a commit and its translation. Of more records each task
 has a share.
-
-**The index**: Spark has no room for some times. It counts in microseconds, and Kafka takes any 64-bit number of
-milliseconds for a time. One record beyond 9223372036854775 ms (nanoseconds where milliseconds were meant are enough)
-and Spark's source fails with an ArithmeticException, each time that the micro-batch is repeated.
 """
 
 from __future__ import annotations
@@ -15,25 +11,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from offset_sync.config import Mirror
+from offset_sync.ingest.checkpoint import OffsetRanges
 from offset_sync.ingest.commit_batch import (
     DECODED_SCHEMA,
     LAST_MS,
-    chunk_rows,
     decode_batches,
     fitting,
     offset_records,
     unread_rows,
 )
-from offset_sync.ingest.kafka_source import HEADER_BYTES, OffsetRanges
-from offset_sync.ingest.map_batches import MapBatches, to_sql
-from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk, OffsetRange, RangeReader, UnreadError
-from offset_sync.model.values import RecordContent, TopicPartition
+from offset_sync.ingest.map_batches import are_few, task_share, to_sql
+from offset_sync.kafka.log_reader import Chunk, RangeReader, UnreadError
+from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
 
 logger = logging.getLogger(__name__)
 _MOST_ROWS, _MOST_BYTES = 5_000, 16 << 20
@@ -98,57 +91,6 @@ def _place(row: tuple[TopicPartition, RecordContent]) -> tuple[str, int, int]:
     return row[0].topic, row[0].partition, row[1].offset
 
 
-_SYMPTOM = "ArithmeticException"
-Made = TypeVar("Made")
-
-
-class SecondReader(LogRows):
-    """Reads what Spark's source fails on."""
-
-    def map(
-        self, by_spark: Callable[[], Made], function: MapBatches, schema: pa.Schema, ranges: OffsetRanges
-    ) -> Made | pa.Table:
-        """Return what *by_spark* returns; where it fails for a time, what *function* makes of the same records.
-
-        While such records keep coming Spark is not asked first: every micro-batch would be read twice.
-        """
-        if not self._is_beyond:
-            try:
-                return by_spark()
-            except Exception as problem:
-                if not is_for_a_time(problem):
-                    raise
-        return pa.Table.from_batches(list(function(self.rows(ranges))), schema)
-
-
-def is_for_a_time(problem: Exception) -> bool:
-    """Return whether Spark failed for a number that it could not count with."""
-    return _SYMPTOM in str(problem) or _SYMPTOM in type(problem).__name__
-
-
-class MirroredRecords:
-    """Makes the columns of ``read_mirrored_records``."""
-
-    def __init__(self, mirror: Mirror) -> None:
-        self._mirror = mirror
-
-    def __call__(self, chunk: Chunk) -> pa.RecordBatch:
-        """Return the records of *chunk*."""
-        columns = {
-            column: pa.array([last_header(record, name) for _, record in chunk], pa.binary())
-            for column, name in self._mirror.header_columns().items()
-        }
-        return chunk_rows(chunk, {"topic": pa.array([place.topic for place, _ in chunk], pa.string()), **columns})
-
-
-def last_header(record: RecordContent, name: str) -> bytes | None:
-    """Return the value of the last header of this *name*, cut; what nobody can read is no identity: it is empty."""
-    if record.headers == UNREADABLE_HEADERS:
-        return b""
-    found = next((value for key, value in reversed(record.headers) if key == name), None)
-    return None if found is None else found[:HEADER_BYTES]
-
-
 _PATIENCE_S = 10.0
 """A stop waits for the micro-batch in hand, and nobody waits for a stop for half a minute."""
 
@@ -169,6 +111,15 @@ class CommitRecords(LogRows):
             yield from decode_batches(self.rows(ranges))
         except UnreadError as problem:
             yield unread_rows(problem.reasons)
+
+    def table(self, ranges: OffsetRanges, records: DataFrame | None = None, clusters: int = 1) -> pa.Table:
+        """Return what :meth:`read` yields; of many *records*, as Spark plans them, each task reads some.
+
+        They have the share of the slots that each of *clusters* has. Without *records* the driver reads all.
+        """
+        if records is None or are_few(sum(max(0, each.end - each.start) for each in ranges.values())):
+            return pa.Table.from_batches(list(self.read(ranges)), DECODED_SCHEMA)
+        return self.read_by_tasks(records.sparkSession, ranges, task_share(records, clusters))
 
     def read_by_tasks(self, spark: SparkSession, ranges: OffsetRanges, tasks: int) -> pa.Table:
         """Return what :meth:`read` yields, read by so many *tasks* of Spark."""

@@ -15,9 +15,8 @@ from offset_sync.contents.index_contents import ContentQueries
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_parts import IndexParts, IndexProgress, TopicAccess, called
-from offset_sync.ingest.kafka_source import read_mirrored_ranges, read_mirrored_records
+from offset_sync.ingest.kafka_source import MirroredRecords, SecondReader, read_mirrored_ranges, read_mirrored_records
 from offset_sync.ingest.log_check import LogCheck
-from offset_sync.ingest.log_rows import MirroredRecords, SecondReader
 from offset_sync.ingest.origin_check import CopyCheck, OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer

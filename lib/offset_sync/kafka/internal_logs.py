@@ -19,7 +19,6 @@ from offset_sync.decode.cursor import DecodeError, TransactionState, decode_tran
 from offset_sync.decode.offset_records import decode_commit_key
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.log_reader import (
-    OffsetRange,
     RangeReader,
     is_end_of_log,
     log_consumer,
@@ -32,7 +31,7 @@ from offset_sync.kafka.tail_reader import TailReader
 from offset_sync.kafka.topic_metadata import Reach
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits, OpenTransaction
-from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, RecordContent, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, OffsetRange, RecordContent, TopicPartition
 
 TRANSACTIONS = "__transaction_state"
 DEADLINE_S = 6.0

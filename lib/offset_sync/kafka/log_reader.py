@@ -13,7 +13,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
 from offset_sync.kafka.topic_names import Door, TopicNames
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import RecordContent, TopicPartition
+from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
 
 DEADLINE_S = 10.0
 PATIENCE_S = 30.0
@@ -43,13 +43,6 @@ _BROKEN = ("_BAD_MSG", "_BAD_COMPRESSION", "_NOT_IMPLEMENTED")
 
 UNREADABLE_HEADERS: tuple[tuple[str, bytes | None], ...] = (("", None),)
 """In the place of headers that the client cannot decode."""
-
-
-class OffsetRange(NamedTuple):
-    """Offsets of one log from *start* up to *end*, which is not one of them."""
-
-    start: int
-    end: int
 
 
 Chunk = list[tuple[TopicPartition, RecordContent]]

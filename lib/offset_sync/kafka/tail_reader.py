@@ -14,7 +14,6 @@ from confluent_kafka import TopicPartition as ClientPartition
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.log_reader import (
     DEADLINE_S,
-    OffsetRange,
     is_end_of_log,
     log_consumer,
     offset_of,
@@ -24,7 +23,7 @@ from offset_sync.kafka.log_reader import (
 from offset_sync.kafka.topic_metadata import LogEnds
 from offset_sync.kafka.topic_names import Door, TopicNames
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import RecordContent, TopicPartition
+from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
 
 _LOGS_AT_ONCE = 200
 _MOST_RECORDS = 500

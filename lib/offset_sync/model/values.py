@@ -247,6 +247,13 @@ class WriteOutcome:
     is_in_doubt: bool = False
 
 
+class OffsetRange(NamedTuple):
+    """Offsets of one log from *start* up to *end*, which is not one of them."""
+
+    start: int
+    end: int
+
+
 @dataclass(frozen=True)
 class RecordContent:
     """One record as its cluster holds it."""

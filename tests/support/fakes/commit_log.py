@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from builders.offset_records import commit_key, commit_value
 from builders.record_schemas import CONSUMER_OFFSETS
 from fakes.clusters import MemoryEnds, MemoryTopic
+from fakes.commit_rows import AsTables
 from fakes.ingest import WRITTEN_MS, IngestingJob, Raw
 from fakes.tables import MemoryTables
 from offset_sync.ingest.commit_batch import decode_batches, unread_rows
@@ -19,10 +20,9 @@ from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.jobs.sync_batch import SyncBatch
-from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS as TOPIC
-from offset_sync.model.values import ClusterPartition, EpochChange, GroupPartition, ToldEnd, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochChange, GroupPartition, OffsetRange, ToldEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.sync_state import SyncState
@@ -56,7 +56,7 @@ def restore(tables: MemoryTables, state: SyncState, lives: CommitLogLives, only:
 
 
 @dataclass
-class CommitLogJob(IngestingJob):
+class CommitLogJob(IngestingJob, AsTables):
     """Takes in partition 3 of X's log of commits, which holds *log*; a restarted one has the same tables and plans."""
 
     log: list[Raw] = field(default_factory=list)

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from builders.record_schemas import CONSUMER_OFFSETS
 from offset_sync.ingest.commit_batch import DECODED_SCHEMA, decode_batches
-from offset_sync.kafka.log_reader import OffsetRange
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import OffsetRange, TopicPartition
 
 
-class CommitRowsInMemory:
+class Read(Protocol):
+    """Has a log of commits."""
+
+    def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[pa.RecordBatch]:
+        """Yield decoded records."""
+
+
+class AsTables:
+    """Adds to ``read`` of a log of commits what makes a table of it."""
+
+    def table(self: Read, ranges: Mapping[TopicPartition, OffsetRange], *_planned: Any) -> pa.Table:
+        """Return the same as a table."""
+        return pa.Table.from_batches(list(self.read(ranges)), DECODED_SCHEMA)
+
+
+class CommitRowsInMemory(AsTables):
     """Returns, whatever is asked for, the records that were put in last."""
 
     def __init__(self) -> None:
@@ -26,7 +40,3 @@ class CommitRowsInMemory:
     def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[pa.RecordBatch]:
         """Yield them, decoded."""
         return decode_batches(self._batches)
-
-    def read_by_tasks(self, _spark: Any, ranges: Mapping[TopicPartition, OffsetRange], _tasks: int) -> pa.Table:
-        """Return the same as a table."""
-        return pa.Table.from_batches(list(self.read(ranges)), DECODED_SCHEMA)

@@ -73,7 +73,7 @@ def without_threads() -> Iterator[None]:
         patch("offset_sync.jobs.sync_batch.ThreadPoolExecutor", InlineExecutor),
         patch("offset_sync.ingest.record_indexer.datetime", PatchedTime),
         patch("offset_sync.ingest.log_check.datetime", PatchedTime),
-        patch("offset_sync.ingest.log_check.time", PatchedTime),
+        patch("offset_sync.ingest.incarnation_check.time", PatchedTime),
         patch("offset_sync.ingest.incarnation_log.datetime", PatchedTime),
         patch("offset_sync.state.topic_partitions.datetime", PatchedTime),
     ):

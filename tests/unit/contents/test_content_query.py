@@ -18,8 +18,7 @@ from offset_sync.contents.content_query import FingerprintIndexer, QueryKind, ra
 from offset_sync.contents.index_contents import origin_of
 from offset_sync.contents.rows import FINGERPRINT, FingerprintBuilder, fingerprint_rows_of, stretches_of
 from offset_sync.ingest.batch_rows import ReadBatch
-from offset_sync.kafka.log_reader import OffsetRange
-from offset_sync.model.values import ClusterPartition
+from offset_sync.model.values import ClusterPartition, OffsetRange
 from offset_sync.state.incarnations import epoch_ms
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_FINGERPRINTS, RECORD_RUNS
 from offset_sync.tables.definition import Table

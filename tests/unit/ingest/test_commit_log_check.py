@@ -12,9 +12,8 @@ from builders.commits import acknowledge
 from fakes.commit_log import LOG, CommitLogJob, commit, restore, tombstone
 from fakes.tables import PowerFailure
 from offset_sync.ingest import commit_ingester
-from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import OffsetRange, TopicPartition
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS
 
 

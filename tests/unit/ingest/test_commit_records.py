@@ -15,8 +15,8 @@ from generators.hypothesis_strategies import law
 from offset_sync.ingest import log_rows
 from offset_sync.ingest.commit_batch import UNREAD
 from offset_sync.ingest.log_rows import CommitRecords, shares
-from offset_sync.kafka.log_reader import Chunk, OffsetRange, UnreadError
-from offset_sync.model.values import CONSUMER_OFFSETS, RecordContent, TopicPartition
+from offset_sync.kafka.log_reader import Chunk, UnreadError
+from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, RecordContent, TopicPartition
 
 SEVENTH = TopicPartition(CONSUMER_OFFSETS, 7)
 RANGES = st.dictionaries(

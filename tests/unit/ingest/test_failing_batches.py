@@ -10,11 +10,10 @@ import pyarrow as pa
 import pytest
 
 from builders.record_schemas import CONSUMER_OFFSETS, MIRRORED_RECORDS
+from offset_sync.ingest.checkpoint import OffsetRanges
 from offset_sync.ingest.failing_batches import TIMES, FailingBatches
-from offset_sync.ingest.kafka_source import OffsetRanges
-from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.model.errors import ClusterError, UnknownVersionError
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import OffsetRange, TopicPartition
 
 ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 1)
 READS = "orders-0 from 0 to 400, pay-1 from 3 to 400"

@@ -13,9 +13,8 @@ from builders.offset_records import commit_key, commit_value, group_key, member_
 from fakes.tables import MemoryTables
 from offset_sync.ingest.group_activity import GroupActivity
 from offset_sync.kafka.internal_logs import LogRecords
-from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import RecordContent
+from offset_sync.model.values import OffsetRange, RecordContent
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.coordinators import coordinator_partition
 from offset_sync.state.groups_by_log import GroupsByLog

@@ -10,7 +10,7 @@ import pytest
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.indexing import ORDERS, Job, Plan, mirrored
 from fakes.tables import PowerFailure
-from offset_sync.ingest.log_check import ALL_LOGS_SECONDS
+from offset_sync.ingest.incarnation_check import ALL_LOGS_SECONDS
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS

@@ -10,11 +10,11 @@ import pytest
 
 from builders.record_schemas import CONSUMER_OFFSETS, MIRRORED_RECORDS
 from offset_sync.config import Mirror
+from offset_sync.ingest.checkpoint import ranges_of
 from offset_sync.ingest.commit_batch import LAST_MS, offset_records
-from offset_sync.ingest.kafka_source import ranges_of
-from offset_sync.ingest.log_rows import MirroredRecords, SecondReader, is_for_a_time
-from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk, OffsetRange
-from offset_sync.model.values import RecordContent, TopicPartition
+from offset_sync.ingest.kafka_source import MirroredRecords, SecondReader, is_for_a_time
+from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk
+from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
 
 ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 1)
 TIMES = pa.schema([("offset", pa.int64()), ("timestamp", pa.timestamp("us", tz="UTC"))])

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from offset_sync.config import Config, parse_config
-from offset_sync.ingest.log_rows import MirroredRecords
+from offset_sync.ingest.kafka_source import MirroredRecords
 from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
 from offset_sync.jobs.index_records import builder_of
 from offset_sync.model.values import RecordContent, TopicPartition

@@ -11,10 +11,9 @@ import pytest
 
 from fakes.consumed import Message
 from offset_sync.kafka import tail_reader
-from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.kafka.tail_reader import TailReader
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import OffsetRange, TopicPartition
 
 ONE, OTHER = TopicPartition("one", 0), TopicPartition("other", 3)
 

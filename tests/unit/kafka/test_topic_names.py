@@ -14,10 +14,10 @@ from offset_sync.config.stream_names import SAME_NAMES, MirroredNames
 from offset_sync.kafka import log_reader
 from offset_sync.kafka.cluster_admin import ClusterAdmin, Coordinators
 from offset_sync.kafka.leader_epochs import LeaderEpochs, _Told
-from offset_sync.kafka.log_reader import OffsetRange, RangeReader, RecordReader
+from offset_sync.kafka.log_reader import RangeReader, RecordReader
 from offset_sync.kafka.topic_metadata import TopicMetadata
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import EpochChange, OffsetWrite, RecordContent, Rule, ToldEnd, TopicPartition
+from offset_sync.model.values import EpochChange, OffsetRange, OffsetWrite, RecordContent, Rule, ToldEnd, TopicPartition
 
 NAMES = MirroredNames(PrefixNames({"dc1": "dc1", "dc2": "dc2"}, "."))
 HERE, THERE = TopicPartition("orders", 3), TopicPartition("dc2.orders", 3)

@@ -9,11 +9,10 @@ from offset_sync.config import Config
 from offset_sync.contents.check import judge_contents
 from offset_sync.jobs.checks.asking import DEADLINE_S
 from offset_sync.jobs.checks.stamps import Kind, Stamp, Stamped
-from offset_sync.kafka.log_reader import OffsetRange
 from offset_sync.kafka.tail_reader import Ends, Pair, SeenLogs
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level, Lines
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import OffsetRange, TopicPartition
 
 _APPENDED = "have times of their own (message.timestamp.type=LogAppendTime)"
 _WITHHELD = "it is withheld as COPY_WRITTEN"
