@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from results import save
 from workloads import ClusterLog, Route, Workload, bursts, one_side_after, read_before, steady, write_logs
 
-from offset_sync.translate.exact import Bounds
+from offset_sync.translate.exact import Bounds, Strategy
 from offset_sync.translate.index.time_index import TimeIndex
 from offset_sync.translate.partition import translate_partition
 from offset_sync.translate.partition_log import PartitionLog
-from offset_sync.translate.strategies import Strategy, answer_by_header, answer_by_timestamp
+from offset_sync.translate.strategies import answer_by_header, answer_by_timestamp
 
 Ints = NDArray[np.int64]
 BOTH: tuple[Route, ...] = (("A", "B"), ("B", "A"))

@@ -15,7 +15,7 @@ from offset_sync.state.committed_offsets import ClusterOffsets
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import LastTranslations
 from offset_sync.state.snapshot import Commits, Index, Snapshot
-from offset_sync.translate.exact import Bounds
+from offset_sync.translate.exact import EXACT, Bounds, Strategy
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.partition import Translations, translate_partition, withhold_all, withhold_some
 from offset_sync.translate.partition_log import (
@@ -25,7 +25,6 @@ from offset_sync.translate.partition_log import (
     of_former_lives,
     of_lost_records,
 )
-from offset_sync.translate.strategies import EXACT, Strategy
 
 logger = logging.getLogger(__name__)
 NO_BASIS = (-1, None)

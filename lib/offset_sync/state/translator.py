@@ -30,7 +30,7 @@ from offset_sync.state.translation import (
     what_holds,
     what_stays,
 )
-from offset_sync.translate.exact import Bounds
+from offset_sync.translate.exact import EXACT, Bounds, Strategy
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.partition import Translations, concatenate, withhold_some
@@ -41,7 +41,6 @@ from offset_sync.translate.partition_log import (
     last_known,
     reason_to_withhold,
 )
-from offset_sync.translate.strategies import EXACT, Strategy
 
 _TRIES = 3
 """How often answers are computed without the lock before they are computed with it."""

@@ -9,16 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, State
-from offset_sync.translate.exact import Answers, Bounds, needs_of_unindexed, translate, translate_no_later
+from offset_sync.translate.exact import (
+    EXACT,
+    Answers,
+    Bounds,
+    Strategy,
+    needs_of_unindexed,
+    translate,
+    translate_no_later,
+)
 from offset_sync.translate.identity_strategy import translate_copies
 from offset_sync.translate.index.columns import Columns
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, reason_of, reason_to_withhold
 from offset_sync.translate.strategies import (
-    EXACT,
     Choice,
-    Strategy,
     choose,
     is_stamped,
     reason_to_refuse,

@@ -5,15 +5,6 @@ group that went on there would never see them::
 
     t(c) = 5         3   4 | 5   6   7   8          position 3: reads 3 and 4 again
     read             yes yes no  yes no  yes        position 8: skips 5 and 7, and does not repeat 6
-
-Such a record stands at the source where the index has not read yet, or where it could not read the headers, and which
-one it is nobody can tell. So at most as many are read as there are such places below the commit::
-
-    source X   x0 ?  x2 z4 | x4 ..       commit 6, indexed up to 4: the places are 1, 4 and 5
-    target Y   x0 y0 z5 y1               y0, z5 and y1 may be read, each of them at one of the three places
-
-A record that a cut has taken from the source stands there no more, and may have been read before. So may one of which
-only bounds are known, and one that nobody recognised at the source.
 """
 
 from __future__ import annotations
@@ -25,12 +16,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, members, records_below
+from offset_sync.translate.index.runs import Int64s, members
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import Pieces, cut_pieces
-from offset_sync.translate.read_heights import constant_below, count_read, linear_below
-from offset_sync.translate.read_window import ReadWindow
+from offset_sync.translate.read_heights import count_read
 
 _AT_ONCE = 1 << 20
 """How many pieces, of all groups together, are held in memory at a time."""
@@ -130,49 +119,3 @@ def _chunks(size: NDArray[np.intp]) -> Iterator[slice]:
     border = np.searchsorted(np.cumsum(size), np.arange(_AT_ONCE, int(size.sum()) + _AT_ONCE, _AT_ONCE), "left") + 1
     for first, end in pairwise([0, *np.unique(np.minimum(border, len(size))).tolist()]):
         yield slice(first, end)
-
-
-def possible_duplicates(window: ReadWindow, committed: Int64s, source: LogIndex) -> Int64s:
-    """Return the greatest number of records that each group may have read without our knowing, shape (commits,).
-
-    *window* is of the target; what lies below its log start nobody reads again. Errs to too many. A record of the
-    target that could not be identified may be any.
-    """
-    beyond = np.maximum(committed - source.frontier, 0)
-    may_be_read = np.where(beyond > 0, np.minimum(beyond + window.unknown_copies, window.unknown_left), 0)
-    if UNKNOWN_ORIGIN in source.origins:
-        unreadable = records_below(*source.unknown_ranges, committed)
-        at_most = window.unread()
-        if window.pieces is not None:
-            places = beyond + unreadable + window.unknown_copies + _copies_unread(window.pieces, committed)
-            at_most = np.minimum(places, at_most)
-        may_be_read = np.where(unreadable > 0, at_most, may_be_read)
-    uncertain: Int64s | int = window.bounded
-    if source.unrecognised_records:
-        copies = _copies_unread(window.pieces, committed) if window.pieces is not None else window.unread()
-        # Where nothing later of their origin is there, originals that nobody recognised show nothing to count by.
-        uncertain = uncertain + source.unrecognised_records + copies + window.unknown_copies
-    if window.bounded or source.unrecognised_records:
-        may_be_read = np.minimum(may_be_read + uncertain, window.unread())
-    if source.lost_records:
-        may_be_read = np.minimum(may_be_read + source.lost_records, window.unread())
-    total: Int64s = may_be_read + window.malformed_left
-    return total
-
-
-def _copies_unread(pieces: Pieces, committed: Int64s) -> Int64s:
-    """Return how many unread records are further copies of another; of a hole each may be one.
-
-    Copies of a record stand at the same place of the source, so they are as many as the overlaps of these places.
-    """
-    start, length = pieces.needs[pieces.is_linear], pieces.length[pieces.is_linear]
-    order = np.argsort(start, kind="stable")
-    start, end = start[order], (start + length)[order]
-    covered = np.concatenate((start[:1], np.maximum.accumulate(end)[:-1]))
-    first = np.minimum(np.maximum(start, covered), end)
-    is_hole = ~pieces.is_linear & ~pieces.is_malformed & ~pieces.is_unknown
-    holes = pieces.length[is_hole].sum() - constant_below(pieces, is_hole, committed)
-    all_places = int((end - start).sum()) - linear_below(start, end, committed)
-    distinct = int((end - first).sum()) - linear_below(first, end, committed)
-    found: Int64s = holes + all_places - distinct
-    return found

@@ -7,35 +7,17 @@ used, a later one is refused. Without headers nothing but the mirror's promise t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, State
-from offset_sync.translate.exact import Answers
+from offset_sync.translate.exact import Answers, Strategy
 from offset_sync.translate.identity_strategy import reason_against_copies
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s, Runs
 from offset_sync.translate.index.time_index import Ranked, TimeIndex
 from offset_sync.translate.partition_log import PartitionLog
-
-
-class Strategy(NamedTuple):
-    """A strategy's *name* and its settings.
-
-    *look_back* is how many records before the commit ``header`` searches. A log is idle when none of its records was
-    indexed after *idle_since_ms* (since the epoch). *original* is the code of the cluster of which the others hold
-    copies (``identity``).
-    """
-
-    name: str = "exact"
-    look_back: int = 0
-    idle_since_ms: int = 0
-    original: int = ABSENT
-
-
-EXACT = Strategy()
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from builders.logs import NOW_MS, log
 from generators.hypothesis_strategies import cases, generators, law
 from offset_sync.model.values import State
-from offset_sync.translate.exact import Bounds, Known
+from offset_sync.translate.exact import Bounds, Known, Strategy
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.partition import Translations, translate_partition
-from offset_sync.translate.strategies import Strategy
 from oracles.translation import Case, answers, below_the_cut, f_by_offset
 from oracles.translation_check import every_commit, growing, logs_of
 

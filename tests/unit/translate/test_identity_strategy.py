@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from generators.hypothesis_strategies import law
 from offset_sync.model.values import State
 from offset_sync.translate import identity_strategy
-from offset_sync.translate.exact import Bounds
+from offset_sync.translate.exact import Bounds, Strategy
 from offset_sync.translate.identity_strategy import Sameness, compare_times
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.index.time_index import TimeIndex
 from offset_sync.translate.partition import Translations, translate_partition
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
-from offset_sync.translate.strategies import Strategy
 
 X, Y = 0, 1
 IDENTITY = Strategy("identity", original=X)

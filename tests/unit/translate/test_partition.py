@@ -11,12 +11,11 @@ from builders.logs import NOW_MS, indexed_at, log
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import ORDERS
 from offset_sync.model.values import ABSENT, State
-from offset_sync.translate.exact import Bounds
+from offset_sync.translate.exact import EXACT, Bounds, Strategy
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, last_known
-from offset_sync.translate.strategies import EXACT, Strategy
 
 GRACE_MS = 60_000
 

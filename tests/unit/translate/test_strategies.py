@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import World, write_logs
 from offset_sync.model.values import ABSENT, State
-from offset_sync.translate.exact import Bounds
+from offset_sync.translate.exact import Bounds, Strategy
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.time_index import TimeIndex
 from offset_sync.translate.partition import Translations, translate_partition
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
-from offset_sync.translate.strategies import Strategy, answer_by_header, answer_by_timestamp
+from offset_sync.translate.strategies import answer_by_header, answer_by_timestamp
 from oracles.translation import Case, Log, LogRecord, answers
 from oracles.translation_check import growing, origin_codes
 
