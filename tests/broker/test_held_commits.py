@@ -17,12 +17,12 @@ from broker.committed_offsets import commit
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, install, until
 from offset_sync.config import load_config
+from offset_sync.decode.consumer_offsets import coordinator_partition
 from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.internal_logs import HeldCommitsReader
 from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, TopicPartition
-from offset_sync.state.coordinators import coordinator_partition
 from offset_sync_demo.kafka.broker_files import java_command
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options

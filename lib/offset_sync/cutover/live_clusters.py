@@ -11,6 +11,7 @@ import pyarrow as pa
 from offset_sync.config import Config
 from offset_sync.cutover.homes import COLUMNS, DecidedHomes, is_of_member, members_until
 from offset_sync.cutover.plan import Committed, Direction, PartitionStatus, Reader
+from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import (
     ABSENT,
@@ -24,7 +25,6 @@ from offset_sync.model.values import (
     TopicPartition,
 )
 from offset_sync.state.cluster_clock import system_now_ms
-from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.snapshot import Index, frontier

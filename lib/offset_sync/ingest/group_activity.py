@@ -16,6 +16,7 @@ from datetime import datetime, timezone
 
 import pyarrow as pa
 
+from offset_sync.decode.consumer_offsets import coordinator_partition
 from offset_sync.decode.offset_records import KIND_OF_TYPE
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_batch import (
@@ -30,7 +31,6 @@ from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.internal_logs import CommitLogReader, LogRecords
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, TopicPartition
-from offset_sync.state.coordinators import coordinator_partition
 from offset_sync.state.groups_by_log import KINDS, GroupsByLog
 
 logger = logging.getLogger(__name__)

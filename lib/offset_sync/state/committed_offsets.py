@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.cluster_clock import ClusterClock
-from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.own_writes import OwnWrites
-from offset_sync.translate.index.growable_array import ColumnStore
+from offset_sync.translate.index.columns import ColumnStore
 from offset_sync.translate.index.runs import Int64s
 
 NEVER_MS = int(np.iinfo(np.int64).max)

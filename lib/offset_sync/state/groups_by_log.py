@@ -26,11 +26,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.config import Config
+from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.kafka.group_members import GroupStates
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT
 from offset_sync.state.commit_log_lives import CommitLogLives, Places
-from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.tables.catalog import GROUP_EVENTS
 from offset_sync.tables.store import TableStore
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.translate.index.growable_array import GrowingArray
+from offset_sync.translate.index.columns import GrowingArray
 
 logger = logging.getLogger(__name__)
 KeyRows = NDArray[np.intp]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, Outcome, State, TopicPartition
 from offset_sync.translate.exact import Known
-from offset_sync.translate.index.growable_array import ColumnStore
+from offset_sync.translate.index.columns import ColumnStore
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations

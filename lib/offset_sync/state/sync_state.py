@@ -19,11 +19,10 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, GroupPartition, State
 from offset_sync.state.cluster_clock import Read, system_now_ms
 from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
-from offset_sync.state.group_homes import GroupHomes, Homes
+from offset_sync.state.group_homes import GroupHomes, Homes, UnreadLogs
 from offset_sync.state.key_index import KeyIndex, KeyRows
 from offset_sync.state.last_translations import LastTranslations, SourceMemory
 from offset_sync.state.snapshot import Commits, Index, Snapshot
-from offset_sync.state.unread_logs import UnreadLogs
 from offset_sync.translate.index.runs import Int64s
 
 _TOPIC_IS_GONE = (int(State.TOPIC_MISSING), int(State.TOPIC_RECREATED))

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
+from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, GroupPartition, TopicPartition
-from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.lease import Claim, holders, to_claims
 from offset_sync.state.snapshot import MetadataByCluster, frontier
 from offset_sync.state.sync_state import SyncState

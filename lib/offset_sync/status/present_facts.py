@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
+from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT
-from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.status.assessment import Assessment, Bools, has_text

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT
 from offset_sync.state.key_index import KeyRows
-from offset_sync.translate.index.growable_array import ColumnStore
+from offset_sync.translate.index.columns import ColumnStore
 from offset_sync.translate.index.runs import Int64s
 
 

@@ -11,7 +11,7 @@ from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule,
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.snapshot import Commits
-from offset_sync.translate.index.growable_array import ColumnStore
+from offset_sync.translate.index.columns import ColumnStore
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations
 

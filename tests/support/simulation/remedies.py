@@ -85,7 +85,7 @@ CLOSED: dict[str, Remedy] = {
     ),
     "a log that could not be read at the start may have a newer commit": Remedy(
         frozenset({"unreadable"}),
-        (("offset_sync.state.unread_logs.UnreadLogs.may_count", lambda _logs, _source, rows, _answered: rows >= 0),),
+        (("offset_sync.state.group_homes.UnreadLogs.may_count", lambda _logs, _source, rows, _answered: rows >= 0),),
         seed=51,
     ),
     "what stands somewhere is not forgotten": Remedy(

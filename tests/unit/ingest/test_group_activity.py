@@ -11,12 +11,12 @@ import pytest
 from builders.group_events import JOINED, LEFT, Event, rows
 from builders.offset_records import commit_key, commit_value, group_key, member_key
 from fakes.tables import MemoryTables
+from offset_sync.decode.consumer_offsets import coordinator_partition
 from offset_sync.ingest.group_activity import GroupActivity
 from offset_sync.kafka.internal_logs import LogRecords
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetRange, RecordContent
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.coordinators import coordinator_partition
 from offset_sync.state.groups_by_log import GroupsByLog
 from offset_sync.tables.catalog import GROUP_EVENTS
 

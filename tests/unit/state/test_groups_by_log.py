@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from builders.group_events import JOINED, LEFT, Event, at, rows
 from fakes.tables import MemoryTables
-from offset_sync.decode.consumer_offsets import decode_records
+from offset_sync.decode.consumer_offsets import coordinator_partition, decode_records
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.coordinators import coordinator_partition
 from offset_sync.state.groups_by_log import GroupsByLog
 from offset_sync.tables.catalog import GROUP_EVENTS, LOG_INCARNATIONS
 

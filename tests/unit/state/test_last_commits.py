@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from offset_sync.decode.consumer_offsets import coordinator_partition
 from offset_sync.model.values import ABSENT
 from offset_sync.state import last_commits as module
 from offset_sync.state.commit_log_lives import LogLife, Places
-from offset_sync.state.coordinators import coordinator_partition
 from offset_sync.state.last_commits import LAST_COMMITS_SCHEMA, KeyCodes, Rewinds, last_commits, last_of_each
 from offset_sync.tables.catalog import OFFSET_COMMITS
 

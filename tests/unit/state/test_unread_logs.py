@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from offset_sync.state.unread_logs import UnreadLogs
+from offset_sync.state.group_homes import UnreadLogs
 
 ROWS = np.array([0, 1, 2])
 

@@ -18,13 +18,13 @@ from fakes.clusters import MemoryEnds, MemoryIndex
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.config import Config
+from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits, OpenTransaction
 from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.state.lease import Claim, ended, to_rows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.status.job_progress import CheckpointProgress, IndexCatchUp, JobProgress, RunningJobs, StreamLag

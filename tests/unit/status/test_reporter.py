@@ -16,9 +16,9 @@ from fakes.reconciler_site import ORDERS, config_of
 from fakes.status_site import IN_SYNC, Row, StatusSite, at_target, moved, status_site
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import CLUSTERS, random_cases, random_world
+from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, TopicPartition
-from offset_sync.state.coordinators import coordinator_hashes
 from offset_sync.status import assess
 from offset_sync.status.job_progress import StreamLag
 from offset_sync.status.live_state import StatusReporter

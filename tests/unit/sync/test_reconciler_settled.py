@@ -8,10 +8,10 @@ import pytest
 
 from builders.logs import log
 from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
+from offset_sync.decode.consumer_offsets import coordinator_partition
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.coordinators import coordinator_partition
 from offset_sync.state.translator import Translator
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.translate.index.growable_array import GrowingArray
+from offset_sync.translate.index.columns import GrowingArray
 from offset_sync.translate.index.runs import Int64s, Runs
 
 NO_LIMIT = 1 << 62

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from offset_sync.translate.index.growable_array import GrowingArray, shallow
+from offset_sync.translate.index.columns import GrowingArray, shallow
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s, Runs, records_below
 from offset_sync.translate.index.stretches import NO_PAGES, Stretches, in_a_row

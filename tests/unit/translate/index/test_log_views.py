@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fakes.pages import KeptPages, let_go_of_all_but
 from generators.hypothesis_strategies import law
 from offset_sync.translate.exact import Bounds, translate
-from offset_sync.translate.index.growable_array import GrowingArray
+from offset_sync.translate.index.columns import GrowingArray
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.index.time_index import TimeIndex

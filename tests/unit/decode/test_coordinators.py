@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fakes.clusters import CommitRecord, to_records
 from fakes.reconciler_site import ORDERS
 from generators.hypothesis_strategies import law
+from offset_sync.decode.consumer_offsets import coordinator_hashes, coordinator_partition
 from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
-from offset_sync.state.coordinators import coordinator_hashes, coordinator_partition
 
 GROUP = "g"
 """Of one partition it is in 0, of two in 1."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
-from offset_sync.translate.index.growable_array import ColumnStore, GrowingArray
+from offset_sync.translate.index.columns import ColumnStore, GrowingArray
 
 values = st.lists(st.integers(-(2**63), 2**63 - 1), max_size=40)
 
