@@ -27,7 +27,7 @@ from offset_sync.model.values import (
 from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.snapshot import Index, frontier
+from offset_sync.state.sync_state import Index, frontier
 from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets
 from offset_sync.status.group_homes import clusters_by_group, groups_of
 from offset_sync.status.job_progress import JobProgress

@@ -20,7 +20,7 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.internal_logs import commit_log_ends
 from offset_sync.model.errors import ClusterError, TakenOverError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
+from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataByCluster, MetadataFetcher
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.index_retention import Retention, lowest_commits, to_begins, unsealed_rows
 from offset_sync.state.known_names import learn_names
@@ -28,7 +28,6 @@ from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import Lease, held
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.seal import cut, seal
-from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import (
     LOG_INCARNATIONS,

@@ -20,7 +20,7 @@ from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, EpochEnd, ToldEnd, TopicPartition
 from offset_sync.state.cluster_metadata import RETRY_S, Cluster, ClusterMetadata, MetadataFetcher
-from offset_sync.state.snapshot import Index, known_end
+from offset_sync.state.sync_state import Index, known_end
 
 logger = logging.getLogger(__name__)
 DEADLINE_S = 5.0

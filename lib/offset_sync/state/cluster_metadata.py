@@ -9,13 +9,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import EpochEnd, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochEnd, TopicPartition
+from offset_sync.translate.index.origin_positions import NO_LIMIT
 
 logger = logging.getLogger(__name__)
 RETRY_S = 2.0
@@ -170,6 +171,41 @@ class ClusterMetadata:
         topic = self.topics.get(partition.topic)
         is_absent = partition.topic not in self.refused and (topic is None or partition.partition >= topic.partitions)
         return 0 if is_absent else None
+
+
+MetadataByCluster = Mapping[str, "ClusterMetadata | ClusterError"]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What the clusters said, and how far the index had read before they were asked, *asked_at_ms* by our clock."""
+
+    metadata: MetadataByCluster
+    frontiers: Mapping[ClusterPartition, int]
+    asked_at_ms: int = int(NO_LIMIT)
+
+    def epoch_end(self, cluster: str, partition: TopicPartition) -> list[EpochEnd]:
+        """Return where the records of the leaders ended that a log had when it was indexed, if it has another now."""
+        said = self.metadata[cluster]
+        is_told = not isinstance(said, ClusterError) and partition in said.ended
+        return [said.ended[partition]] if is_told else []  # type: ignore[union-attr]
+
+    def is_unsettled(self, cluster: str, partition: TopicPartition) -> bool:
+        """Return whether nobody knows if a log of *cluster* still has what was indexed of it."""
+        said = self.metadata[cluster]
+        return not isinstance(said, ClusterError) and partition in said.unsettled
+
+    def refusals(self, source: str, target: str, topics: Sequence[str]) -> dict[int, str]:
+        """Return, by row, why nothing can be done for the topics of *topics*, one per row; the others are left out.
+
+        All rows where *target* is silent, else those of topics that may not be described there or at *source*. A
+        silent source refuses nothing: what the index knows of it stands.
+        """
+        there, here = self.metadata[target], self.metadata[source]
+        if isinstance(there, ClusterError):
+            return dict.fromkeys(range(len(topics)), str(there))
+        refused = dict(there.refused) if isinstance(here, ClusterError) else {**there.refused, **here.refused}
+        return {row: str(refused[topic]) for row, topic in enumerate(topics) if topic in refused}
 
 
 class MetadataFetcher:

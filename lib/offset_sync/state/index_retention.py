@@ -14,9 +14,10 @@ import pyarrow as pa
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.index_rows import NO_ROWS, UNTIMED, RowReader, joined
-from offset_sync.state.snapshot import Index, MetadataByCluster
+from offset_sync.state.sync_state import Index
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.maintenance import BEGINS_SCHEMA
 from offset_sync.tables.store import TableStore

@@ -7,8 +7,10 @@ reentrant, and never held while a cluster or a table is asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import NamedTuple
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +18,15 @@ from numpy.typing import NDArray
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, GroupPartition, State
-from offset_sync.state.cluster_clock import Read, system_now_ms
+from offset_sync.model.values import ABSENT, ClusterPartition, EpochEnd, GroupPartition, State, TopicPartition
+from offset_sync.state.cluster_clock import ClockOffset, Read, system_now_ms
+from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
 from offset_sync.state.group_homes import GroupHomes, Homes, UnreadLogs
 from offset_sync.state.key_index import KeyIndex, KeyRows
 from offset_sync.state.last_translations import LastTranslations, SourceMemory
-from offset_sync.state.snapshot import Commits, Index, Snapshot
+from offset_sync.translate.index.incarnations import Incarnation
+from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
 
 _TOPIC_IS_GONE = (int(State.TOPIC_MISSING), int(State.TOPIC_RECREATED))
@@ -47,6 +51,101 @@ class Side(NamedTuple):
     cluster: str
     offset: int
     at_ms: int
+
+
+class Index(Protocol):
+    """The record index, see :class:`offset_sync.state.record_index.RecordIndex`; *lock* guards what it knows."""
+
+    @property
+    def lock(self) -> threading.RLock:
+        """The lock that is held while the index grows, and by whoever reads its logs."""
+
+    def refresh(self) -> None:
+        """Catch up with the tables."""
+
+    def take_grown(self) -> set[TopicPartition]:
+        """Return the partitions of which any cluster's index has grown since the last call."""
+
+    def log(self, cluster: str, topic: str, partition: int) -> LogIndex | None:
+        """Return what is indexed of a partition."""
+
+    def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
+        """Return the lives of a log after its first."""
+
+    def is_copied(self, log: ClusterPartition) -> bool:
+        """Return whether a log was indexed as a copy byte for byte."""
+
+    def is_written(self, log: ClusterPartition) -> bool:
+        """Return whether a log, a copy byte for byte, has been written to."""
+
+    def doubt(self, log: ClusterPartition) -> State | None:
+        """Return why copies in a log cannot be told by their contents, if so."""
+
+    def epoch_ends(self, log: ClusterPartition) -> Sequence[EpochEnd]:
+        """Return where the records of a log's earlier leaders ended."""
+
+    def leader_epoch(self, log: ClusterPartition) -> tuple[str, int] | None:
+        """Return the topic id and the leader epoch under which a log was last looked at; None: nobody knows."""
+
+    @property
+    def clock_offset(self) -> ClockOffset:
+        """How far our clock may be ahead of that of whoever indexes."""
+
+    def rebuilt(self, partition: TopicPartition) -> int:
+        """Return how often the logs of a partition were taken in anew."""
+
+    def topic_ids(self, cluster: str, topic: str) -> set[str]:
+        """Return the incarnations of a topic that were indexed."""
+
+    def partitions(self, cluster: str, topic: str) -> int:
+        """Return how many partitions of a topic were indexed."""
+
+    def code(self, origin: str) -> int:
+        """Return the code of an origin."""
+
+    def all_logs(self) -> Mapping[ClusterPartition, LogIndex]:
+        """Return all that is indexed."""
+
+
+def frontier(index: Index, cluster: str, place: TopicPartition) -> int:
+    """Return up to where a partition's log is indexed; 0 where nothing is."""
+    log = index.log(cluster, place.topic, place.partition)
+    return log.frontier if log is not None else 0
+
+
+def frontiers(
+    index: Index, clusters: Iterable[str], partitions: Collection[TopicPartition]
+) -> dict[ClusterPartition, int]:
+    """Return how far the index has read; to be taken before the clusters are asked for their ends."""
+    return {ClusterPartition(c, *each): frontier(index, c, each) for c in clusters for each in partitions}
+
+
+def known_end(index: Index, clusters: Iterable[str], log: ClusterPartition) -> int:
+    """Return the first offset above all records of a *log* that are indexed, there or as copies at *clusters*."""
+    end = frontier(index, log.cluster, log.topic_partition)
+    for alias in clusters:
+        copies = index.log(alias, log.topic, log.partition)
+        if copies is not None and alias != log.cluster:
+            end = max(end, copies.reach_of(index.code(log.cluster)))
+    return end
+
+
+@dataclass(frozen=True)
+class Commits:
+    """The owner's commits that count at one target, sorted by partition; shape (keys,).
+
+    *stands* says of which of them the last answer can be given again; None: of none.
+    """
+
+    key: KeyRows
+    offset: Int64s
+    at_ms: Int64s
+    stands: NDArray[np.bool_] | None = None
+
+    def take(self, rows: slice | NDArray[np.bool_]) -> Commits:
+        """Return the chosen commits."""
+        stands = self.stands[rows] if self.stands is not None else None
+        return Commits(self.key[rows], self.offset[rows], self.at_ms[rows], stands)
 
 
 class SyncState:

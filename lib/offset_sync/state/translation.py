@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from offset_sync.model.values import ClusterPartition, State, TopicPartition
+from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.committed_offsets import ClusterOffsets
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import LastTranslations
-from offset_sync.state.snapshot import Commits, Index, Snapshot
+from offset_sync.state.sync_state import Commits, Index
 from offset_sync.translate.exact import EXACT, Bounds, Strategy
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.partition import Translations, translate_partition, withhold_all, withhold_some

@@ -15,10 +15,10 @@ from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
+from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import LastTranslations, Outlook
-from offset_sync.state.snapshot import Commits, Snapshot, known_end
-from offset_sync.state.sync_state import SyncState
+from offset_sync.state.sync_state import Commits, SyncState, known_end
 from offset_sync.state.translation import (
     NO_BASIS,
     Pair,

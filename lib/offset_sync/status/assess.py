@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,8 +11,8 @@ import numpy as np
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.values import ABSENT, ClusterPartition, TopicPartition
-from offset_sync.state.snapshot import Commits, Snapshot
-from offset_sync.state.sync_state import SyncState
+from offset_sync.state.cluster_metadata import Snapshot
+from offset_sync.state.sync_state import Commits, SyncState
 from offset_sync.state.translation import Translation
 from offset_sync.state.translator import Translator
 from offset_sync.status.assessment import Assessment
@@ -28,12 +28,20 @@ from offset_sync.status.measure import (
     readable_from,
     with_checkpoints,
 )
+from offset_sync.status.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.strategies import is_stamped
 
 _TRIES = 3
 """How often a partition is assessed without the lock before that is done with it."""
+
+
+@dataclass(frozen=True)
+class ShownSnapshot(Snapshot):
+    """And what MirrorMaker has said, in *checkpoints* by cluster: it is shown, and no answer rests on it."""
+
+    checkpoints: Mapping[str, MirrorCheckpoints] = field(default_factory=dict)
 
 
 class _PairPartition(NamedTuple):
@@ -50,7 +58,7 @@ class _Pair:
 
     source: str
     target: str
-    snapshot: Snapshot
+    snapshot: ShownSnapshot
     now_ms: int
     origin_names: Mapping[int, str]
 
@@ -97,7 +105,7 @@ class Assessor:
         self._remembered: dict[_PairPartition, tuple[Hashable, Assessment]] = {}
 
     def assess(
-        self, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int, held: HeldOffsets
+        self, source: str, target: str, commits: Commits, snapshot: ShownSnapshot, now_ms: int, held: HeldOffsets
     ) -> Assessment:
         """Translate *source*'s *commits*, of which there is at least one, and measure what they cost at *target*.
 

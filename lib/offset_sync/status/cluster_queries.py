@@ -33,12 +33,13 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import ABSENT, EpochChange, GroupPartition, RecordContent, TopicPartition
 from offset_sync.state.checked_metadata import checked_metadata
+from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.commit_log_lives import CommitLogLives
 from offset_sync.state.groups_by_log import GroupsByLog
 from offset_sync.state.known_names import learn_names
-from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
-from offset_sync.state.snapshot import Index, MetadataByCluster
+from offset_sync.state.sync_state import Index
 from offset_sync.status.assessment import Bools, has_text
+from offset_sync.status.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.runs import Int64s
 

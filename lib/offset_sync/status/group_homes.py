@@ -11,12 +11,12 @@ import numpy as np
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.text import to_duration
 from offset_sync.model.values import ABSENT, GroupPartition, State
+from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
-from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.state.sync_state import Side, SyncState
 from offset_sync.status.assessment import Assessment, Codes
 from offset_sync.status.cluster_queries import HeldOffsets
+from offset_sync.status.mirror_checkpoints import MirrorCheckpoints
 
 GroupTopic: TypeAlias = "tuple[str, str]"
 """A group, and the stream of a topic that it commits."""

@@ -21,9 +21,9 @@ from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, GroupPartition, TopicPartition
+from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.lease import Claim, holders, to_claims
-from offset_sync.state.snapshot import MetadataByCluster, frontier
-from offset_sync.state.sync_state import SyncState
+from offset_sync.state.sync_state import SyncState, frontier
 from offset_sync.status.assessment import Bools
 from offset_sync.status.cluster_queries import ClusterQueries
 from offset_sync.tables.catalog import DRIVERS

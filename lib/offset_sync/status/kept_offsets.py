@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, State, TopicPartition
-from offset_sync.state.snapshot import Snapshot, frontiers
-from offset_sync.state.sync_state import SyncState
+from offset_sync.state.cluster_metadata import Snapshot
+from offset_sync.state.sync_state import SyncState, frontiers
 from offset_sync.state.translator import GivenTranslator, Translator
 from offset_sync.status.cluster_queries import ClusterQueries
 from offset_sync.status.job_progress import IndexCatchUp

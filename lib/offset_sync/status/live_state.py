@@ -22,11 +22,10 @@ from offset_sync.state.last_known import LastKnown
 from offset_sync.state.moves import Moves
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import follow_commits
-from offset_sync.state.snapshot import Commits, Snapshot, frontiers
-from offset_sync.state.sync_state import SyncState
+from offset_sync.state.sync_state import Commits, SyncState, frontiers
 from offset_sync.state.topic_partitions import begin_new_partitions
 from offset_sync.state.translator import Translator
-from offset_sync.status.assess import Assessor
+from offset_sync.status.assess import Assessor, ShownSnapshot
 from offset_sync.status.assessment import Assessment, to_rows
 from offset_sync.status.classify import classify, needs_comparison
 from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets, ask_active, ask_coordinators
@@ -181,7 +180,7 @@ class StatusReporter:
             said = self._clusters.mirror_checkpoints(
                 [each for each, answer in metadata.items() if not isinstance(answer, ClusterError)]
             )
-            snapshot = Snapshot(metadata, known_to, checkpoints=said)
+            snapshot = ShownSnapshot(metadata, known_to, checkpoints=said)
             for source, all_commits in commits.items():
                 kept = all_commits.take(self._state.is_kept(source, target, all_commits, snapshot))
                 if not len(kept.key):

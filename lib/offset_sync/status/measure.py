@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from offset_sync.model.values import ABSENT, GroupPartition
-from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
-from offset_sync.state.snapshot import Commits
+from offset_sync.state.sync_state import Commits
 from offset_sync.status.assessment import Assessment, Bools
+from offset_sync.status.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, origin_of
 from offset_sync.translate.partition import IS_WITHHELD, Translations

@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.text import visible
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, EpochChange, State, TopicPartition
-from offset_sync.state.cluster_metadata import Ends
+from offset_sync.state.cluster_metadata import Ends, Snapshot
 from offset_sync.state.incarnations import KEPT
-from offset_sync.state.snapshot import Index, Snapshot
-from offset_sync.state.sync_state import SyncState
+from offset_sync.state.sync_state import Index, SyncState
 from offset_sync.state.translator import GivenTranslator, Translator
 from offset_sync.status.cluster_queries import ClusterQueries
 from offset_sync.translate.partition_log import GivenOffsets, reason_of, reason_of_target

@@ -36,12 +36,11 @@ from numpy.typing import NDArray
 
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, ClusterPartition, TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.state.cluster_metadata import ClusterMetadata, Snapshot
 from offset_sync.state.committed_offsets import LAST_MOMENTS_MS, CommitRecords
 from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import IS_HELD, OF_OURS
-from offset_sync.state.snapshot import Snapshot
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translation import Pair
 from offset_sync.state.translator import Translator

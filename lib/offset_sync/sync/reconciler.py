@@ -21,9 +21,9 @@ from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, Outcome, State, WriteOutcome
 from offset_sync.state import failpoints
+from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.snapshot import Commits, Snapshot, frontiers
-from offset_sync.state.sync_state import SyncState
+from offset_sync.state.sync_state import Commits, SyncState, frontiers
 from offset_sync.state.translator import Translator
 from offset_sync.sync.reconciliation import (
     DirectionQueue,

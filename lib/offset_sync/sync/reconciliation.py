@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, TopicPartition, WriteOutcome
+from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.sync.write_plan import Translated, WritePlan
 from offset_sync.translate.index.runs import Int64s
 

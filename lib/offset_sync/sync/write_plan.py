@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, State
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.snapshot import Commits
+from offset_sync.state.sync_state import Commits
 from offset_sync.translate.index.columns import ColumnStore
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations

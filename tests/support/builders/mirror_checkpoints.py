@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent
-from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
+from offset_sync.status.mirror_checkpoints import MirrorCheckpoints
 
 
 def checkpoint_key(group: str, topic: str, partition: int) -> bytes:

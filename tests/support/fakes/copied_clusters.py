@@ -32,12 +32,11 @@ from offset_sync.jobs.index_records import Originals, builder_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, EpochChange, ToldEnd, TopicPartition
 from offset_sync.state.checked_metadata import CheckedMetadata
-from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.state.cluster_metadata import ClusterMetadata, Snapshot
 from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.state.last_translations import LastTranslations
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.state.snapshot import Snapshot, frontiers
-from offset_sync.state.sync_state import SyncState
+from offset_sync.state.sync_state import SyncState, frontiers
 from offset_sync.state.translation import Pair
 from offset_sync.state.translator import Translator
 from offset_sync.translate.partition import Translations

@@ -14,11 +14,11 @@ from fakes.reconciler_site import ORDERS, Site, config_of
 from generators.mirrored_logs import CLUSTERS
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, TopicPartition
+from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
-from offset_sync.state.snapshot import MetadataByCluster
 from offset_sync.status.job_progress import JobProgress, StreamLag
 from offset_sync.status.live_state import StatusReporter
+from offset_sync.status.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.status.record_comparison import RecordPair
 from oracles.status import identity
 from oracles.translation import Case, Log, LogRecord

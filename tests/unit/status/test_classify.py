@@ -13,8 +13,7 @@ from fakes.clusters import GroupOffset
 from fakes.reconciler_site import ORDERS, config_of
 from fakes.status_site import IN_SYNC, StatusSite, at_target, moved, status_site
 from offset_sync.model.values import EpochEnd, TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.snapshot import MetadataByCluster
+from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataByCluster
 from offset_sync.status.job_progress import StreamLag
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.time_index import TimeIndex

@@ -10,7 +10,7 @@ import pytest
 from fakes.clusters import CommitRecord, to_records
 from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, State, TopicPartition
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.snapshot import Commits
+from offset_sync.state.sync_state import Commits
 from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes, refresh_due
 from offset_sync.translate.partition import Translations
 

@@ -21,7 +21,7 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.topic_metadata import Reach
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition
-from offset_sync.state.snapshot import Index
+from offset_sync.state.sync_state import Index
 
 logger = logging.getLogger(__name__)
 _DEADLINE_S = 10.0

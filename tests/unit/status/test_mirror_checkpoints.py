@@ -11,7 +11,7 @@ from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.stream_names import SAME_NAMES, MirroredNames, Names
 from offset_sync.kafka.requests import NotAuthorizedError, TransientError
 from offset_sync.model.values import GroupPartition, RecordContent
-from offset_sync.state.mirror_checkpoints import MirrorCheckpoints
+from offset_sync.status.mirror_checkpoints import MirrorCheckpoints
 
 NOW_MS, HOUR_MS = 1_795_000_000_000, 3_600_000
 KEY = GroupPartition("g", "orders", 0)
