@@ -11,8 +11,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.requests import TransientError
-from offset_sync.kafka.topic_metadata import LogEnds
+from offset_sync.kafka.requests import LogEnds, TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
 from offset_sync.state.lease import OpenFence

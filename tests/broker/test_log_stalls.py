@@ -14,7 +14,7 @@ from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
 from offset_sync.jobs.metrics.logs import LogWatch
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.topic_metadata import Reach
+from offset_sync.kafka.requests import Reach
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster

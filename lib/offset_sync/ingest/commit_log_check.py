@@ -22,7 +22,7 @@ from offset_sync.decode.offset_records import COMMIT, COMMIT_LAYOUTS, KIND_OF_TY
 from offset_sync.ingest.checkpoint import Checkpoint, Offsets
 from offset_sync.ingest.commit_batch import Looked
 from offset_sync.ingest.incarnation_check import DueLogs, IncarnationCheck, changed, refuse_unknown
-from offset_sync.kafka.topic_metadata import LogEnds
+from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError, UnknownVersionError
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, OffsetRange, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Ends, MetadataFetcher

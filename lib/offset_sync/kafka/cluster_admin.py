@@ -6,54 +6,37 @@ not answer; an error of a single group or partition is an entry of the answer.
 
 from __future__ import annotations
 
-import threading
 import time
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from offset_sync.kafka.group_offsets import (
-    Errors,
-    GroupAnswer,
-    GroupOffsets,
-    Limits,
-    RequestFailure,
-    errors_by_partition,
-    is_unreachable,
-    is_worth_repeating,
-    needs_new_client,
-)
-from offset_sync.kafka.librdkafka import CLIENT_OPTIONS, BindingError
+from confluent_kafka import IsolationLevel
+from confluent_kafka.admin import AclOperation, TopicDescription  # type: ignore[attr-defined]
+
+from offset_sync.kafka.group_offsets import Coordinators, Errors, partition_of
+from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
 from offset_sync.kafka.requests import (
-    ABSENT_TOPIC,
-    RETRIABLE,
-    UNSTABLE,
     Committed,
+    Door,
+    LogEnds,
     ManyGroups,
     NotAuthorizedError,
-    SilentError,
-    TransientError,
-    attempts,
-    group_refusal,
-    invalid_group,
-    invalid_write,
-    with_remedy,
+    Reach,
+    TopicInfo,
+    TopicNames,
 )
-from offset_sync.kafka.topic_metadata import LogEnds, Reach, TopicInfo, TopicMetadata
-from offset_sync.kafka.topic_names import Door, TopicNames
-from offset_sync.model.errors import ClusterError, PlatformError
+from offset_sync.kafka.topic_requests import EARLIEST, LATEST, TopicRequests, allowed
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, TopicPartition
 
 DEADLINE_S = 15.0
-_REQUEST_S = 6.0  # above the broker's own offsets.commit.timeout.ms of 5 s, so that we get the broker's answer
-_UNSTABLE_PATIENCE_S = 2.0  # a transaction ends at once or hangs for minutes; a batch must not wait for the latter
-_PROOF_SHARE = 0.2  # of a deadline, kept to find out whether the whole cluster is silent or only some coordinators
-_SHOWN_CHARACTERS = 80
 _NO_NAME = "UNKNOWN_TOPIC_OR_PART"
 """The error for a stream that a cluster has no topic for."""
-# Defaults that the caller's options override. A broker that comes back has to be found soon. The group is never joined;
-# without an id librdkafka crashes (librdkafka.py).
+_BITS = 2**64 - 1
+# Defaults that the caller's options override. A broker that comes back has to be found soon.
 _OPTIONS = {**CLIENT_OPTIONS, "reconnect.backoff.ms": "250", "reconnect.backoff.max.ms": "1000"}
-_GROUP_OPTIONS = {"group.id": "offset-sync-admin", "enable.auto.commit": "false"}
 
 
 class ClusterAdmin:
@@ -73,8 +56,9 @@ class ClusterAdmin:
     ) -> None:
         self.alias = alias
         self._door = Door(alias, names)
-        self._topics = TopicMetadata(alias, {**_OPTIONS, **options})
-        self._coordinators = Coordinators(self._topics, {**_OPTIONS, **options}, requests_in_flight, at_once)
+        requests = TopicRequests(alias, {**_OPTIONS, **options})
+        self._topics = TopicMetadata(requests)
+        self._coordinators = Coordinators(requests, {**_OPTIONS, **options}, requests_in_flight, at_once)
 
     def take_names(self, names: TopicNames) -> None:
         """Go by *names*, which know more by now."""
@@ -140,7 +124,7 @@ class ClusterAdmin:
         for group, wanted in writes.items():
             for each in wanted:
                 if (name := door.name(each.topic)) is None:
-                    absent[group][_partition_of(each)] = _NO_NAME
+                    absent[group][partition_of(each)] = _NO_NAME
                 else:
                     named[group].append(replace(each, topic=name))
         answers = self._coordinators.write_offsets(named, deadline, may_send)
@@ -150,125 +134,96 @@ class ClusterAdmin:
         }
 
 
-class Coordinators:
-    """What groups have committed, asked of their coordinators, by the cluster's own names of topics.
+class TopicMetadata:
+    """What one cluster says about its topics, by its own names. *deadline* is in seconds, from the call on.
 
-    *topics* tells whether a cluster whose coordinators are silent answers anything.
+    ClusterError is raised where the cluster does not answer in time.
     """
 
-    def __init__(
-        self, topics: TopicMetadata, options: Mapping[str, str], in_flight: int, at_once: ManyGroups | None
-    ) -> None:
-        self.alias = topics.alias
-        self._topics, self._options = topics, options
-        self._in_flight, self._at_once = in_flight, at_once
-        self._lock, self._last_complaint = threading.Lock(), ""  # of the client before this one
-        self._connected: GroupOffsets | None = None
+    def __init__(self, requests: TopicRequests) -> None:
+        self.alias, self._requests = requests.alias, requests
 
-    def committed_offsets(
-        self, groups: Sequence[str], deadline: float
-    ) -> dict[str, dict[TopicPartition, Committed] | ClusterError]:
-        """Return what each group has committed; a group that does not exist has committed nothing.
+    def listed(self, deadline: float) -> dict[str, TopicInfo]:
+        """Return id and partition count of every topic that we may describe and that is not internal."""
+        ends_at = time.monotonic() + deadline
+        described = allowed(self._requests.described(self._requests.names(ends_at), ends_at))
+        return {name: _to_topic_info(topic) for name, topic in described.items() if not topic.is_internal}
 
-        Reads are stable: while a transaction has a commit pending for some partition the group is read again, for at
-        most two seconds, and then it is an error. So it errs to not knowing, rather than to a value that is about to
-        be replaced. The error is a TransientError if the next call may succeed. One is raised if the cluster answers
-        nothing at all.
+    def cluster_id(self, deadline: float) -> str:
+        """Return Kafka's own id of the cluster."""
+        return self._requests.cluster_id(time.monotonic() + deadline)
+
+    def described(self, topics: Iterable[str], deadline: float) -> dict[str, TopicInfo | NotAuthorizedError]:
+        """Return id and partition count of *topics*; those that do not exist are left out.
+
+        If we may not describe a topic nobody can tell whether it exists, so its entry is the error.
         """
-        refused = {group: reason for group in groups if (reason := invalid_group(group)) is not None}
-        pending = [group for group in dict.fromkeys(groups) if group not in refused]
-        answers = dict[str, GroupAnswer](self._at_once.read(pending, deadline) if self._at_once else {})
-        pending = [group for group in pending if group not in answers]
-        asked = bool(pending)
-        ends_at = time.monotonic() + deadline * (1 - _PROOF_SHARE)
-        patient_until = time.monotonic() + min(deadline / 3, _UNSTABLE_PATIENCE_S)
-        limits = Limits(ends_at, _REQUEST_S, self._in_flight)
-        for _ in attempts(ends_at) if pending else ():
-            answers |= self._checked(self._client().read(pending, limits))
-            is_patient = time.monotonic() < patient_until
-            pending = [group for group in pending if is_worth_repeating(answers[group], is_patient)]
-            if not pending:
-                break
-        is_silent = asked and all(is_unreachable(answer) for answer in answers.values())
-        if is_silent and not self._topics.is_answered(deadline * _PROOF_SHARE):
-            servers, complaint = self._options.get("bootstrap.servers"), self._last_complaint or "connected, but silent"
-            raise TransientError(self.alias, f"no answer within {deadline:g} s from {servers}: {complaint}")
-        found = {group: self._to_committed(group, answer) for group, answer in answers.items()}
-        return found | {group: self._group_error(group, reason) for group, reason in refused.items()}
-
-    def write_offsets(
-        self,
-        writes: Mapping[str, Sequence[OffsetWrite]],
-        deadline: float,
-        may_send: Callable[[], bool],
-    ) -> dict[str, Errors | ClusterError]:
-        """Commit each group's offsets with a single attempt; the caller has to read back whether to repeat one.
-
-        What is stored has empty metadata and the write's leader epoch. An error of the request as a whole is given to
-        each of its partitions; after an UNREACHABLE one they may have been written. ClusterError: no request can be
-        made for the group id. *may_send* is asked before each request: REQUEST_NOT_SENT where it says no.
-        """
-        answer: dict[str, Errors | ClusterError] = {}
-        valid: dict[str, list[OffsetWrite]] = {}
-        for group, wanted in writes.items():
-            if (reason := invalid_group(group)) is not None:
-                answer[group] = self._group_error(group, reason)
-                continue
-            answer[group] = {_partition_of(each): invalid_write(each) for each in wanted}
-            valid[group] = [each for each in wanted if invalid_write(each) is None]
-        asked = {group: wanted for group, wanted in valid.items() if wanted}
-        limits = Limits(time.monotonic() + deadline, _REQUEST_S, self._in_flight, may_send)
-        found = self._checked(self._client().write(asked, limits)) if asked else {}
-        for group, written in found.items():
-            errors = answer[group]
-            assert not isinstance(errors, ClusterError)
-            found_errors = errors_by_partition([_partition_of(each) for each in asked[group]], written)
-            errors |= {each: with_remedy(self.alias, error) for each, error in found_errors.items()}
-        return answer
-
-    def _client(self) -> GroupOffsets:
-        with self._lock:
-            if self._connected is None:
-                try:
-                    self._connected = GroupOffsets({**_GROUP_OPTIONS, **self._options})
-                except (BindingError, PlatformError) as error:  # the latter in an executor: jobs begin with a check
-                    raise ClusterError(self.alias, str(error)) from error
-            return self._connected
-
-    def _checked(self, answers: dict[str, GroupAnswer]) -> dict[str, GroupAnswer]:
-        """Return *answers*; drop the client if a coordinator has moved or does not answer.
-
-        librdkafka remembers the coordinators of the last groups. Outside of transactions it does not forget one when
-        that broker denies it, nor when the broker was away for a moment: then it goes on waiting for a connection that
-        it has given up. Only a new client looks the coordinator up again.
-        """
-        if any(needs_new_client(answer) for answer in answers.values()):
-            with self._lock:
-                if self._connected is not None:
-                    self._last_complaint = self._connected.complaint()
-                self._connected = None
-        return answers
-
-    def _to_committed(self, group: str, answer: GroupAnswer) -> dict[TopicPartition, Committed] | ClusterError:
-        if isinstance(answer, RequestFailure):
-            if answer.error == "GROUP_AUTHORIZATION_FAILED":
-                return self._group_error(group, group_refusal("Describe"))
-            kind = TransientError if answer.error in RETRIABLE else ClusterError
-            reason = f"{answer.error}: {answer.message}"
-            return self._group_error(group, reason, SilentError if is_unreachable(answer) else kind)
-        for each in answer:
-            if each.error is not None and each.error not in ABSENT_TOPIC:
-                kind = TransientError if each.error in RETRIABLE - {UNSTABLE} else ClusterError
-                return self._group_error(group, f"{each.error} for {each.topic}-{each.partition}", kind)
+        found = self._requests.described(topics, time.monotonic() + deadline)
         return {
-            TopicPartition(each.topic, each.partition): Committed(each.offset, each.metadata, each.leader_epoch)
-            for each in answer
-            if each.offset >= 0 and each.error is None
+            name: each if isinstance(each, NotAuthorizedError) else _to_topic_info(each) for name, each in found.items()
         }
 
-    def _group_error(self, group: str, reason: str, kind: type[ClusterError] = ClusterError) -> ClusterError:
-        return kind(self.alias, f"group {group[:_SHOWN_CHARACTERS]!a}: {reason}")
+    def unreadable(self, topics: Iterable[str], deadline: float) -> dict[str, NotAuthorizedError]:
+        """Return those of *topics* that we may describe but not read; a cluster without ACLs reports no rights."""
+        found = allowed(self._requests.described(topics, time.monotonic() + deadline, with_rights=True))
+        rights: dict[str, Any] = {name: each.authorized_operations for name, each in found.items()}
+        refused = [name for name, operations in rights.items() if operations and AclOperation.READ not in operations]
+        return {name: NotAuthorizedError(self.alias, name, "Read") for name in refused}
+
+    def partition_count(self, topic: str, deadline: float) -> int | None:
+        """Return how many partitions there are, None if there is no such topic; asking does not create it.
+
+        Raises NotAuthorizedError where we may not describe it, for then it must not be taken for absent.
+        """
+        found = self.described([topic], deadline).get(topic)
+        if isinstance(found, NotAuthorizedError):
+            raise found
+        return None if found is None else found.partitions
+
+    def ends(self, partitions: Iterable[TopicPartition], deadline: float) -> dict[TopicPartition, LogEnds]:
+        """Return the log ends; left out is what nobody can tell now, or what is not there.
+
+        That are partitions that do not exist or may not be described, and those whose leader is away or silent: it
+        keeps no other partition waiting for long. Partitions without a leader are not asked for, because librdkafka
+        would let the whole request wait for them. The log start is read first, so if retention deletes in between it
+        is too small, never too large.
+        """
+        ends_at = time.monotonic() + deadline
+        wanted = set(partitions)
+        described = allowed(self._requests.described({each.topic for each in wanted}, ends_at))
+        leaders = {each: leader for each, leader in _leaders(described).items() if each in wanted}
+        starts = self._requests.offsets(leaders, EARLIEST, ends_at)
+        stops = self._requests.offsets({each: leaders[each] for each in starts}, LATEST, ends_at)
+        return {
+            each: LogEnds(starts[each].offset, max(starts[each].offset, end), epoch)
+            for each, (end, epoch) in stops.items()
+        }
+
+    def reaches(self, is_wanted: Callable[[str], bool], deadline: float) -> dict[TopicPartition, Reach]:
+        """Return how far each partition of the wanted topics can be read; left out is what nobody can tell now.
+
+        The stable end is read first, so if a transaction commits in between it is too small, never too large.
+        """
+        ends_at = time.monotonic() + deadline
+        names = [name for name in self._requests.names(ends_at) if is_wanted(name)]
+        leaders = _leaders(allowed(self._requests.described(names, ends_at)))
+        stable = self._requests.offsets(leaders, LATEST, ends_at, isolation_level=IsolationLevel.READ_COMMITTED)
+        high = self._requests.offsets({each: leaders[each] for each in stable}, LATEST, ends_at)
+        return {each: Reach(stable[each].offset, max(stable[each].offset, high[each].offset)) for each in high}
 
 
-def _partition_of(write: OffsetWrite) -> TopicPartition:
-    return TopicPartition(write.topic, write.partition)
+def _to_topic_info(description: TopicDescription) -> TopicInfo:
+    """Return id and partition count."""
+    topic_id: Any = description.topic_id  # the client's type stubs lack the two methods
+    high, low = topic_id.get_most_significant_bits(), topic_id.get_least_significant_bits()  # signed
+    return TopicInfo(str(uuid.UUID(int=(high & _BITS) << 64 | low & _BITS)), len(description.partitions))
+
+
+def _leaders(described: Mapping[str, Any]) -> dict[TopicPartition, int]:
+    """Return the number of the broker that leads each partition which has a leader now."""
+    return {
+        TopicPartition(name, each.id): each.leader.id
+        for name, topic in sorted(described.items())
+        for each in topic.partitions
+        if each.leader is not None
+    }

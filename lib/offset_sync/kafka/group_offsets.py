@@ -1,8 +1,8 @@
-"""One attempt at reading or writing the committed offsets of many groups at once.
+"""What groups have committed: read and written for many groups at once, asked of their coordinators.
 
 librdkafka takes one group per request, so a batch keeps many requests in flight on one queue and takes the answers in
 the order in which they come. Every group gets an answer: a ``RequestFailure`` if it could not be asked or did not
-answer in time. Retries are the caller's, who knows what may be repeated.
+answer in time. Reads are repeated by :class:`Coordinators`, writes by its caller, who knows what may be.
 
 We count the seconds ourselves. A request of which librdkafka says that its time is up while it looks for the
 coordinator ends the whole process (SIGABRT) when that is found later (librdkafka issue 4605, pull request 5397). So
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import _thread
 import os
+import threading
 import time
 import weakref
 from collections import deque
@@ -21,14 +22,39 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from offset_sync.kafka.librdkafka import Library, elements, library, metadata_of, text
-from offset_sync.kafka.requests import LONGEST_S, MOVED_COORDINATOR, RETRIABLE, UNREACHABLE, UNSTABLE, PartitionAnswer
+from offset_sync.kafka.librdkafka import BindingError, Library, elements, library, metadata_of, text
+from offset_sync.kafka.requests import (
+    ABSENT_TOPIC,
+    LONGEST_S,
+    MOVED_COORDINATOR,
+    RETRIABLE,
+    UNREACHABLE,
+    UNSTABLE,
+    Committed,
+    ManyGroups,
+    PartitionAnswer,
+    SilentError,
+    TransientError,
+    attempts,
+    group_refusal,
+    invalid_group,
+    invalid_write,
+    with_remedy,
+)
+from offset_sync.kafka.topic_requests import TopicRequests
+from offset_sync.model.errors import ClusterError, PlatformError
 from offset_sync.model.values import OffsetWrite, TopicPartition
 
 _LIST, _ALTER = "ListConsumerGroupOffsets", "AlterConsumerGroupOffsets"
 _ANY_OPERATION = 0
 _POLL_MS = 100
 _NO_CONSUMER_CLOSE = 0x8
+_REQUEST_S = 6.0  # above the broker's own offsets.commit.timeout.ms of 5 s, so that we get the broker's answer
+_UNSTABLE_PATIENCE_S = 2.0  # a transaction ends at once or hangs for minutes; a batch must not wait for the latter
+_PROOF_SHARE = 0.2  # of a deadline, kept to find out whether the whole cluster is silent or only some coordinators
+_SHOWN_CHARACTERS = 80
+# The group is never joined; without an id librdkafka crashes (librdkafka.py).
+_GROUP_OPTIONS = {"group.id": "offset-sync-admin", "enable.auto.commit": "false"}
 
 
 @dataclass(frozen=True)
@@ -219,3 +245,128 @@ def _error_names(answer: GroupAnswer) -> set[str]:
     if isinstance(answer, RequestFailure):
         return {answer.error}
     return {each.error for each in answer if each.error is not None}
+
+
+class Coordinators:
+    """What groups have committed, asked of their coordinators, by the cluster's own names of topics.
+
+    *topics* tells whether a cluster whose coordinators are silent answers anything.
+    """
+
+    def __init__(
+        self, topics: TopicRequests, options: Mapping[str, str], in_flight: int, at_once: ManyGroups | None
+    ) -> None:
+        self.alias = topics.alias
+        self._topics, self._options = topics, options
+        self._in_flight, self._at_once = in_flight, at_once
+        self._lock, self._last_complaint = threading.Lock(), ""  # of the client before this one
+        self._connected: GroupOffsets | None = None
+
+    def committed_offsets(
+        self, groups: Sequence[str], deadline: float
+    ) -> dict[str, dict[TopicPartition, Committed] | ClusterError]:
+        """Return what each group has committed; a group that does not exist has committed nothing.
+
+        Reads are stable: while a transaction has a commit pending for some partition the group is read again, for at
+        most two seconds, and then it is an error. So it errs to not knowing, rather than to a value that is about to
+        be replaced. The error is a TransientError if the next call may succeed. One is raised if the cluster answers
+        nothing at all.
+        """
+        refused = {group: reason for group in groups if (reason := invalid_group(group)) is not None}
+        pending = [group for group in dict.fromkeys(groups) if group not in refused]
+        answers = dict[str, GroupAnswer](self._at_once.read(pending, deadline) if self._at_once else {})
+        pending = [group for group in pending if group not in answers]
+        asked = bool(pending)
+        ends_at = time.monotonic() + deadline * (1 - _PROOF_SHARE)
+        patient_until = time.monotonic() + min(deadline / 3, _UNSTABLE_PATIENCE_S)
+        limits = Limits(ends_at, _REQUEST_S, self._in_flight)
+        for _ in attempts(ends_at) if pending else ():
+            answers |= self._checked(self._client().read(pending, limits))
+            is_patient = time.monotonic() < patient_until
+            pending = [group for group in pending if is_worth_repeating(answers[group], is_patient)]
+            if not pending:
+                break
+        is_silent = asked and all(is_unreachable(answer) for answer in answers.values())
+        if is_silent and not self._topics.is_answered(deadline * _PROOF_SHARE):
+            servers, complaint = self._options.get("bootstrap.servers"), self._last_complaint or "connected, but silent"
+            raise TransientError(self.alias, f"no answer within {deadline:g} s from {servers}: {complaint}")
+        found = {group: self._to_committed(group, answer) for group, answer in answers.items()}
+        return found | {group: self._group_error(group, reason) for group, reason in refused.items()}
+
+    def write_offsets(
+        self,
+        writes: Mapping[str, Sequence[OffsetWrite]],
+        deadline: float,
+        may_send: Callable[[], bool],
+    ) -> dict[str, Errors | ClusterError]:
+        """Commit each group's offsets with a single attempt; the caller has to read back whether to repeat one.
+
+        What is stored has empty metadata and the write's leader epoch. An error of the request as a whole is given to
+        each of its partitions; after an UNREACHABLE one they may have been written. ClusterError: no request can be
+        made for the group id. *may_send* is asked before each request: REQUEST_NOT_SENT where it says no.
+        """
+        answer: dict[str, Errors | ClusterError] = {}
+        valid: dict[str, list[OffsetWrite]] = {}
+        for group, wanted in writes.items():
+            if (reason := invalid_group(group)) is not None:
+                answer[group] = self._group_error(group, reason)
+                continue
+            answer[group] = {partition_of(each): invalid_write(each) for each in wanted}
+            valid[group] = [each for each in wanted if invalid_write(each) is None]
+        asked = {group: wanted for group, wanted in valid.items() if wanted}
+        limits = Limits(time.monotonic() + deadline, _REQUEST_S, self._in_flight, may_send)
+        found = self._checked(self._client().write(asked, limits)) if asked else {}
+        for group, written in found.items():
+            errors = answer[group]
+            assert not isinstance(errors, ClusterError)
+            found_errors = errors_by_partition([partition_of(each) for each in asked[group]], written)
+            errors |= {each: with_remedy(self.alias, error) for each, error in found_errors.items()}
+        return answer
+
+    def _client(self) -> GroupOffsets:
+        with self._lock:
+            if self._connected is None:
+                try:
+                    self._connected = GroupOffsets({**_GROUP_OPTIONS, **self._options})
+                except (BindingError, PlatformError) as error:  # the latter in an executor: jobs begin with a check
+                    raise ClusterError(self.alias, str(error)) from error
+            return self._connected
+
+    def _checked(self, answers: dict[str, GroupAnswer]) -> dict[str, GroupAnswer]:
+        """Return *answers*; drop the client if a coordinator has moved or does not answer.
+
+        librdkafka remembers the coordinators of the last groups. Outside of transactions it does not forget one when
+        that broker denies it, nor when the broker was away for a moment: then it goes on waiting for a connection that
+        it has given up. Only a new client looks the coordinator up again.
+        """
+        if any(needs_new_client(answer) for answer in answers.values()):
+            with self._lock:
+                if self._connected is not None:
+                    self._last_complaint = self._connected.complaint()
+                self._connected = None
+        return answers
+
+    def _to_committed(self, group: str, answer: GroupAnswer) -> dict[TopicPartition, Committed] | ClusterError:
+        if isinstance(answer, RequestFailure):
+            if answer.error == "GROUP_AUTHORIZATION_FAILED":
+                return self._group_error(group, group_refusal("Describe"))
+            kind = TransientError if answer.error in RETRIABLE else ClusterError
+            reason = f"{answer.error}: {answer.message}"
+            return self._group_error(group, reason, SilentError if is_unreachable(answer) else kind)
+        for each in answer:
+            if each.error is not None and each.error not in ABSENT_TOPIC:
+                kind = TransientError if each.error in RETRIABLE - {UNSTABLE} else ClusterError
+                return self._group_error(group, f"{each.error} for {each.topic}-{each.partition}", kind)
+        return {
+            TopicPartition(each.topic, each.partition): Committed(each.offset, each.metadata, each.leader_epoch)
+            for each in answer
+            if each.offset >= 0 and each.error is None
+        }
+
+    def _group_error(self, group: str, reason: str, kind: type[ClusterError] = ClusterError) -> ClusterError:
+        return kind(self.alias, f"group {group[:_SHOWN_CHARACTERS]!a}: {reason}")
+
+
+def partition_of(write: OffsetWrite) -> TopicPartition:
+    """Return the partition that *write* is of."""
+    return TopicPartition(write.topic, write.partition)

@@ -26,9 +26,8 @@ from offset_sync.kafka.log_reader import (
     read_logs,
     to_content,
 )
-from offset_sync.kafka.requests import NOT_AUTHORIZED, NotAuthorizedError, TransientError
+from offset_sync.kafka.requests import NOT_AUTHORIZED, NotAuthorizedError, Reach, TransientError
 from offset_sync.kafka.tail_reader import TailReader
-from offset_sync.kafka.topic_metadata import Reach
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits, OpenTransaction
 from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, OffsetRange, RecordContent, TopicPartition

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from confluent_kafka import TopicPartition as ClientPartition
 
 from offset_sync.kafka.log_reader import log_consumer, next_messages, place_of
-from offset_sync.kafka.topic_names import Door, TopicNames
+from offset_sync.kafka.requests import Door, TopicNames
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, EpochChange, ToldEnd, TopicPartition
 

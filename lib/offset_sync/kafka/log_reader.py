@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
 from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
-from offset_sync.kafka.topic_names import Door, TopicNames
+from offset_sync.kafka.requests import Door, TopicNames
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
 

@@ -1,4 +1,6 @@
-"""What every request to a cluster keeps to and what answers mean: values, time, repetition, errors; imports no client.
+"""What every request to a cluster keeps to and what answers mean: names, values, time, repetition, errors.
+
+It imports no client. Of a cluster whose topics have other names inside, who asks names streams; Kafka says topics.
 
 Names of errors are those of ``rd_kafka_err2name``: a leading underscore marks errors of the client itself.
 """
@@ -7,12 +9,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite
+from offset_sync.model.values import OffsetWrite, TopicPartition
 
 LONGEST_S = 3600.0
 """The most time that librdkafka lets a request about the cluster take, and what every one of ours is given.
@@ -29,6 +31,7 @@ _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
 _TO_US = "to the principal of this program (docs/operations.md, Minimal ACLs)"
 _OWN_GROUPS = "offset-sync"
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,100 @@ def invalid_write(write: OffsetWrite) -> str | None:
 def is_topic_name(topic: str) -> bool:
     """Return whether Kafka would accept *topic* as a name."""
     return _TOPIC_NAME.fullmatch(topic) is not None and topic not in (".", "..")
+
+
+class TopicNames(Protocol):
+    """What topics are called where, see :class:`offset_sync.config.stream_names.Names`."""
+
+    @property
+    def is_same(self) -> bool:
+        """Whether every topic has the same name everywhere."""
+
+    def inside(self, cluster: str, topic: str) -> str:
+        """Return the stream that *cluster* calls *topic*."""
+
+    def called(self, cluster: str, stream: str) -> str | None:
+        """Return what *cluster* calls *stream*; None where it has no name for it."""
+
+
+@dataclass(frozen=True)
+class Door:
+    """Names at the cluster *alias*; without *names* every topic has the same name everywhere.
+
+    A stream that has no name there is not asked for: its own might be another one's.
+    """
+
+    alias: str
+    names: TopicNames | None = None
+
+    @property
+    def is_same(self) -> bool:
+        """Whether streams are called there as they are."""
+        return self.names is None or self.names.is_same
+
+    def name(self, stream: str) -> str | None:
+        """Return what the cluster calls *stream*; None where it has no name for it."""
+        return stream if self.names is None else self.names.called(self.alias, stream)
+
+    def stream(self, topic: str) -> str:
+        """Return the stream that the cluster calls *topic*."""
+        return topic if self.names is None else self.names.inside(self.alias, topic)
+
+    def topics(self, streams: Iterable[str]) -> list[str]:
+        """Return the names of *streams*."""
+        return [name for name in map(self.name, streams) if name is not None]
+
+    def streams(self, topics: Mapping[str, Found]) -> dict[str, Found]:
+        """Return what is known of topics, by streams."""
+        return {self.stream(topic): each for topic, each in topics.items()}
+
+    def out(self, places: Mapping[TopicPartition, Found]) -> dict[TopicPartition, Found]:
+        """Return what is said of partitions of streams, by their names."""
+        if self.is_same:
+            return dict(places)
+        names = {stream: self.name(stream) for stream in {place.topic for place in places}}
+        return {
+            TopicPartition(name, number): each
+            for (stream, number), each in places.items()
+            if (name := names[stream]) is not None
+        }
+
+    def into(self, places: Mapping[TopicPartition, Found]) -> dict[TopicPartition, Found]:
+        """Return what is known of partitions, by streams."""
+        if self.is_same:
+            return dict(places)
+        return {TopicPartition(self.stream(topic), number): each for (topic, number), each in places.items()}
+
+
+@dataclass(frozen=True)
+class TopicInfo:
+    """*topic_id* in canonical hexadecimal form (36 characters): another id is another topic of the same name."""
+
+    topic_id: str
+    partitions: int
+
+
+@dataclass(frozen=True)
+class LogEnds:
+    """The offsets a partition holds, half-open; *log_end* is the high watermark.
+
+    *leader_epoch* is the present one: another means that another leader was elected; None where nobody can tell.
+    """
+
+    log_start: int
+    log_end: int
+    leader_epoch: int | None = None
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far a log can be read: up to *stable* if only committed records count, up to *high* otherwise.
+
+    *stable* is the last stable offset, where the oldest open transaction begins; it is never above *high*.
+    """
+
+    stable: int
+    high: int
 
 
 class PartitionAnswer(NamedTuple):

@@ -20,8 +20,7 @@ from offset_sync.kafka.log_reader import (
     read_logs,
     to_content,
 )
-from offset_sync.kafka.topic_metadata import LogEnds
-from offset_sync.kafka.topic_names import Door, TopicNames
+from offset_sync.kafka.requests import Door, LogEnds, TopicNames
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
 

@@ -81,6 +81,14 @@ class TopicRequests:
                     break
         raise self.error(f"{failure} for the list of topics")
 
+    def is_answered(self, deadline: float) -> bool:
+        """Return whether any broker answers anything."""
+        try:
+            self.names(time.monotonic() + deadline)
+        except ClusterError:
+            return False
+        return True
+
     def cluster_id(self, ends_at: float) -> str:
         """Return Kafka's own id of the cluster, which every client may know."""
 

@@ -11,8 +11,8 @@ import pytest
 from fakes.clusters import MemoryCluster, MemoryEnds, MemoryTopic
 from fakes.tables import MemoryTables
 from offset_sync.config import Config
-from offset_sync.kafka.cluster_admin import Coordinators
-from offset_sync.kafka.topic_metadata import TopicMetadata
+from offset_sync.kafka.cluster_admin import TopicMetadata
+from offset_sync.kafka.group_offsets import Coordinators
 from offset_sync.model.values import TopicPartition
 from offset_sync.tables.definition import Table
 from offset_sync.tables.rows import CLUSTER_OF, renamed

@@ -10,9 +10,8 @@ from offset_sync.config import Config, parse_config
 from offset_sync.jobs.check import judge_mirrors
 from offset_sync.jobs.checks.asking import Cluster
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.requests import Committed
+from offset_sync.kafka.requests import Committed, LogEnds
 from offset_sync.kafka.tail_reader import TailReader, TailRecord, Tails
-from offset_sync.kafka.topic_metadata import LogEnds
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, in_order
 from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition

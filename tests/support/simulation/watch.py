@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from offset_sync.jobs.watches import HomeWatch, PartitionWatch
-from offset_sync.kafka.topic_metadata import TopicInfo
+from offset_sync.kafka.requests import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.moves import Moves

@@ -14,7 +14,7 @@ from fakes.reconciler_site import STARTED_MS, config_of
 from fakes.tables import MemoryTables
 from offset_sync.jobs import watches
 from offset_sync.jobs.watches import HomeWatch, PartitionWatch
-from offset_sync.kafka.topic_metadata import TopicInfo
+from offset_sync.kafka.requests import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition
 from offset_sync.state.commit_log_lives import CommitLogLives

@@ -16,8 +16,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from offset_sync.kafka import topic_requests
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.requests import LONGEST_S
-from offset_sync.kafka.topic_metadata import LogEnds, Reach
+from offset_sync.kafka.requests import LONGEST_S, LogEnds, Reach
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 

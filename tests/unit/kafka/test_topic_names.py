@@ -12,10 +12,10 @@ from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.rule_names import RuleNames
 from offset_sync.config.stream_names import SAME_NAMES, MirroredNames
 from offset_sync.kafka import log_reader
-from offset_sync.kafka.cluster_admin import ClusterAdmin, Coordinators
+from offset_sync.kafka.cluster_admin import ClusterAdmin, TopicMetadata
+from offset_sync.kafka.group_offsets import Coordinators
 from offset_sync.kafka.leader_epochs import LeaderEpochs, _Told
 from offset_sync.kafka.log_reader import RangeReader, RecordReader
-from offset_sync.kafka.topic_metadata import TopicMetadata
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import EpochChange, OffsetRange, OffsetWrite, RecordContent, Rule, ToldEnd, TopicPartition
 

@@ -8,8 +8,7 @@ import pytest
 
 from fakes.reconciler_site import config_of
 from offset_sync.config import Config
-from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.topic_metadata import TopicMetadata
+from offset_sync.kafka.cluster_admin import ClusterAdmin, TopicMetadata
 from offset_sync.model.errors import ClusterError, ConfigError
 from offset_sync.state.known_names import learn_names, strays
 

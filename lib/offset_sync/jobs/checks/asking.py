@@ -16,8 +16,8 @@ from offset_sync.config import Config
 from offset_sync.config.prefix_names import checkpoint_topics
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.own_rights import Operations, OwnRights
+from offset_sync.kafka.requests import LogEnds
 from offset_sync.kafka.tail_reader import Ends, SeenLogs, TailReader, Tails
-from offset_sync.kafka.topic_metadata import LogEnds
 from offset_sync.model.errors import ClusterError, ConfigError
 from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, TopicPartition
 from offset_sync.state.known_names import learn_names

@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 from offset_sync.config import Config
 from offset_sync.jobs.metrics.gauges import add_worst, gauge
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.topic_metadata import Reach
+from offset_sync.kafka.requests import Reach
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition
 from offset_sync.state.sync_state import Index

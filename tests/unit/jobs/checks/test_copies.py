@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from fakes.newest_logs import MemoryLogs, asked, copied, known_config, natives, record, said_at, stamped, told
+from offset_sync.kafka.requests import LogEnds
 from offset_sync.kafka.tail_reader import TailRecord
-from offset_sync.kafka.topic_metadata import LogEnds
 from offset_sync.model.values import TopicPartition
 
 CHECK = "copies: "

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fakes.newest_logs import MemoryLogs, asked, known_config, natives, stamped, told
 from offset_sync.jobs.checks.asking import chosen_ranges
-from offset_sync.kafka.topic_metadata import LogEnds
+from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.values import OffsetRange, TopicPartition
 
 LONG = natives(1_000)

@@ -13,7 +13,7 @@ from builders.logs import log
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
 from offset_sync.jobs.metrics.logs import IndexSizes, LogProgress, LogWatch
-from offset_sync.kafka.topic_metadata import Reach as At
+from offset_sync.kafka.requests import Reach as At
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from tools.prometheus_scrape import Scrape, read

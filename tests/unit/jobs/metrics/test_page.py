@@ -15,7 +15,7 @@ from offset_sync.jobs.metrics.logs import IndexSizes, LogWatch
 from offset_sync.jobs.metrics.positions import OUTCOME_NAMES, Positions
 from offset_sync.jobs.metrics.report import OTHER, REASONS, ReportMetrics
 from offset_sync.jobs.metrics.sync import RECORD_KINDS, JobHealth, SyncMetrics
-from offset_sync.kafka.topic_metadata import Reach
+from offset_sync.kafka.requests import Reach
 from offset_sync.model.values import State, TopicPartition
 from offset_sync.status.assessment import STATUS_WORDS
 from offset_sync.status.report import Report
