@@ -32,7 +32,7 @@ from offset_sync.jobs.spark_session import open_session
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.lease import OpenFence
-from offset_sync.sync.distributed_writer import DistributedWriter
+from offset_sync.sync.distributed_writer import TaskWrites
 from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS, QUARANTINE, RECORD_RUNS
 from offset_sync.tables.store import TableStore
@@ -81,9 +81,8 @@ def decoding(spark: SparkSession, folder: Path) -> object:
 
 def committing(spark: SparkSession, folder: Path) -> object:
     """What becomes of writes that executors send to a cluster which is not there."""
-    commit = DistributedWriter(
-        spark, TargetWriter("dc9", NOBODY_LISTENS, 10, 1.0, False), OpenFence(), groups_per_task=2
-    )
+    by_tasks = TaskWrites(spark, OpenFence(), groups_per_task=2)
+    commit = TargetWriter("dc9", NOBODY_LISTENS, 10, 1.0, False, by_tasks=by_tasks)
     writes = [OffsetWrite(f"g{n}", "t", 0, n, None, Rule.SET, None) for n in range(8)]
     return sorted({f"{each.outcome.name}: {each.error}" for each in commit.write(writes)})
 

@@ -49,7 +49,7 @@ class _CutoverWriter(TargetWriter):
     It may have died before it recorded that. Errs to leaving alone: what is ahead of the answer and not expected stays.
     """
 
-    def write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
+    def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         """Return one outcome per write, in order."""
         return super().write([replace(each, moves_forward=True) for each in writes])
 

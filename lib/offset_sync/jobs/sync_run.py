@@ -28,7 +28,7 @@ from offset_sync.state.highest_indexed import highest_captured
 from offset_sync.state.last_known import is_over
 from offset_sync.state.lease import Lease, NoLease, held
 from offset_sync.state.sync_state import SyncState
-from offset_sync.sync.distributed_writer import DistributedWriter
+from offset_sync.sync.distributed_writer import TaskWrites
 from offset_sync.sync.groups_at_once import GroupsAtOnce
 from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.sync.reconciliation import OffsetWriter
@@ -102,9 +102,17 @@ class TargetWriters:
         sync, seconds = config.sync, config.sync.commit_timeout.total_seconds()
         self.by_alias: dict[str, OffsetWriter] = {}
         for alias, at_once in self._at_once.items():
-            options, is_dry = config.admin_options(alias), not run.is_writing
-            target = TargetWriter(alias, options, sync.requests_in_flight, seconds, is_dry, names=config.names)
-            self.by_alias[alias] = DistributedWriter(spark, target, run.lease, at_once)
+            self.by_alias[alias] = TargetWriter(
+                alias,
+                config.admin_options(alias),
+                sync.requests_in_flight,
+                seconds,
+                not run.is_writing,
+                fence=run.lease,
+                at_once=at_once,
+                by_tasks=TaskWrites(spark, run.lease),
+                names=config.names,
+            )
 
     @contextmanager
     def closed_at_the_end(self) -> Iterator[None]:

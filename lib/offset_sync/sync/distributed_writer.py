@@ -11,7 +11,6 @@ from typing import Any, Protocol
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from offset_sync.kafka.requests import ManyGroups
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, WriteOutcome
 from offset_sync.state.lease import Fence, TaskFence
@@ -50,42 +49,36 @@ _AS_THEY_ARE = _OUTCOMES.names[2:]
 _OUTCOMES_SQL = "row bigint, outcome string, previous_offset bigint, error string, is_read boolean, is_in_doubt boolean"
 
 
-class SharedWriter(OffsetWriter, Protocol):
+class SharedWriter(Protocol):
     """What is pickled to the tasks, see :class:`offset_sync.sync.offset_writer.TargetWriter`."""
 
-    def fenced_by(self, fence: Fence, at_once: ManyGroups | None = None) -> OffsetWriter:
-        """Return one that writes as long as *fence* is open, and reads by *at_once* first."""
+    def for_tasks(self) -> SharedWriter:
+        """Return one without what only the driver has."""
+
+    def fenced_by(self, fence: Fence) -> OffsetWriter:
+        """Return one that writes as long as *fence* is open."""
 
 
-class DistributedWriter:
-    """Commits with *writer*: in the driver or, from a thousand groups on, in tasks that share the groups.
+class TaskWrites:
+    """Has tasks commit that share the groups; *fence* is the driver's.
 
-    *fence* and *at_once* are the driver's. A task cannot ask the one: it has some seconds from its own start, and is
-    ended when the driver finds that somebody else has taken over, or cannot find out.
+    A task cannot ask it: it has some seconds from its own start, and is ended when the driver finds that somebody else
+    has taken over, or cannot find out.
     """
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        writer: SharedWriter,
-        fence: Fence,
-        at_once: ManyGroups | None = None,
-        groups_per_task: int = GROUPS_PER_TASK,
-    ) -> None:
-        self._spark = spark
-        self._writer = writer
-        self._fence, self._at_once = fence, at_once
-        self._groups_per_task = groups_per_task
+    def __init__(self, spark: SparkSession, fence: Fence, groups_per_task: int = GROUPS_PER_TASK) -> None:
+        self._spark, self._fence, self._groups_per_task = spark, fence, groups_per_task
 
-    def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
+    def tasks(self, writes: Sequence[OffsetWrite]) -> int:
+        """Return how many tasks would share *writes*; of one the driver does the work itself."""
+        return -(-len({write.group_id for write in writes}) // self._groups_per_task)
+
+    def write(self, writer: SharedWriter, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         """Return one outcome per write, in order; all writes of a group are made by one task."""
-        tasks = -(-len({write.group_id for write in writes}) // self._groups_per_task)
-        if tasks <= 1:
-            return self._writer.fenced_by(self._fence, self._at_once).write(writes)
-        frame = self._spark.createDataFrame(_to_table(writes)).repartition(tasks, "group_id")
+        frame = self._spark.createDataFrame(_to_table(writes)).repartition(self.tasks(writes), "group_id")
         self._fence.renew()
         with _ended_when_closed(self._spark, self._fence):
-            outcomes = frame.mapInArrow(_WriteTask(self._writer), _OUTCOMES_SQL).toArrow().sort_by("row")
+            outcomes = frame.mapInArrow(_WriteTask(writer.for_tasks()), _OUTCOMES_SQL).toArrow().sort_by("row")
         return [_to_outcome(write, found) for write, found in zip(writes, outcomes.to_pylist(), strict=True)]
 
 

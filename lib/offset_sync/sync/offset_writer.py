@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Protocol
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.kafka.cluster_admin import ClusterAdmin
@@ -36,12 +37,23 @@ _SILENT_TRIES = 2
 _READ_S = 3.0  # groups that do not answer by then are read with the next try, after the others have been written
 
 
+class ManyWrites(Protocol):
+    """Tasks that share the groups of many writes, see :class:`offset_sync.sync.distributed_writer.TaskWrites`."""
+
+    def tasks(self, writes: Sequence[OffsetWrite]) -> int:
+        """Return how many would share *writes*."""
+
+    def write(self, writer: TargetWriter, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
+        """Return one outcome per write, in order, of what *writer* has done in tasks."""
+
+
 @dataclass(frozen=True)
 class TargetWriter:
     """Commits at the cluster *alias* from any process: what the driver and the executors' tasks run alike.
 
     It is pickled with its options, which may hold secrets, to the executors. A process keeps one client per target, so
-    that a task finds the connections of the task before it.
+    that a task finds the connections of the task before it. Only in the driver may *fence* be a lease, groups be read
+    by *at_once* first, and many groups be written *by_tasks*.
     """
 
     alias: str
@@ -51,17 +63,21 @@ class TargetWriter:
     is_dry_run: bool
     fence: Fence = field(default_factory=OpenFence)
     at_once: ManyGroups | None = None
+    by_tasks: ManyWrites | None = None
     names: Names = SAME_NAMES
 
-    def fenced_by(self, fence: Fence, at_once: ManyGroups | None = None) -> TargetWriter:
-        """Return one that writes as long as *fence* is open, and reads by *at_once* first.
+    def for_tasks(self) -> TargetWriter:
+        """Return one without what only the driver has."""
+        return replace(self, fence=OpenFence(), at_once=None, by_tasks=None)
 
-        Only in the driver may the one be a lease, and is there another one.
-        """
-        return replace(self, fence=fence, at_once=at_once)
+    def fenced_by(self, fence: Fence) -> TargetWriter:
+        """Return one that writes as long as *fence* is open."""
+        return replace(self, fence=fence)
 
-    def write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
+    def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         """Return one outcome per write, in order; raises TakenOverError where somebody else has taken over."""
+        if self.by_tasks is not None and self.by_tasks.tasks(writes) > 1:
+            return self.by_tasks.write(self, writes)
         options = tuple(sorted(self.options.items()))
         admin = _client(self.alias, options, self.names, self.requests_in_flight, self.at_once)
         admin.take_names(self.names)  # an earlier task may have left it, which knew fewer

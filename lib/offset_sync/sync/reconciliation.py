@@ -161,7 +161,7 @@ class Fetcher(Protocol):
 
 
 class OffsetWriter(Protocol):
-    """Commits at one target: TargetWriter does, DistributedWriter by tasks."""
+    """Commits at one target, see :class:`offset_sync.sync.offset_writer.TargetWriter`."""
 
     def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         """Return one outcome per write, in order; none raises and none is left out."""

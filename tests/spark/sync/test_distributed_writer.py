@@ -12,12 +12,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from offset_sync.kafka.requests import ManyGroups
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, WriteOutcome
 from offset_sync.state.lease import Fence, OpenFence
-from offset_sync.sync.distributed_writer import DistributedWriter
-from offset_sync.sync.groups_at_once import GroupsAtOnce
+from offset_sync.sync.distributed_writer import TaskWrites
 
 
 def writes(groups: int, partitions: int = 2) -> list[OffsetWrite]:
@@ -43,12 +41,14 @@ class NotingCommit:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def fenced_by(self, fence: Fence, at_once: ManyGroups | None = None) -> NotingCommit:
-        self.fence, self.reader = type(fence).__name__, at_once
+    def for_tasks(self) -> NotingCommit:
+        return self
+
+    def fenced_by(self, fence: Fence) -> NotingCommit:
         return self
 
     def write(self, wanted: Sequence[OffsetWrite]) -> list[WriteOutcome]:
-        calls = [f"{write!r} read by {type(self.reader).__name__} by {os.getpid()}" for write in wanted]
+        calls = [f"{write!r} by {os.getpid()}" for write in wanted]
         (self.folder / uuid.uuid4().hex).write_text("\n".join(calls))
         return [
             WriteOutcome(w.group_id, w.topic, w.partition, Outcome.FAILED, w.expected_offset, f"error of {w.offset}")
@@ -63,23 +63,14 @@ class NotingCommit:
 
 def test_a_large_wave_is_shared_by_group_and_answered_in_order(spark: SparkSession, tmp_path: Path) -> None:
     commit, wanted = NotingCommit(tmp_path), writes(groups=40)
-    outcomes = DistributedWriter(spark, commit, OpenFence(), groups_per_task=10).write(wanted)
-    assert outcomes == NotingCommit(tmp_path.parent).fenced_by(OpenFence()).write(wanted)
+    outcomes = TaskWrites(spark, OpenFence(), groups_per_task=10).write(commit, wanted)
+    assert outcomes == NotingCommit(tmp_path.parent).write(wanted)
     calls = commit.calls()
     assert len(calls) > 1
-    assert sorted(line.split(" read by ")[0] for call in calls for line in call) == sorted(map(repr, wanted))
+    assert sorted(line.rpartition(" by ")[0] for call in calls for line in call) == sorted(map(repr, wanted))
     assert all(not line.endswith(f" by {os.getpid()}") for call in calls for line in call)
-    assert all(" read by NoneType by " in line for call in calls for line in call)
     groups = [{line.split("'")[1] for line in call} for call in calls]
     assert sum(map(len, groups)) == len(set().union(*groups)) == 40
-
-
-def test_a_small_wave_stays_in_the_driver(spark: SparkSession, tmp_path: Path) -> None:
-    commit, wanted = NotingCommit(tmp_path), writes(groups=10)
-    at_once = GroupsAtOnce("dc2", dict[str, str])
-    assert len(DistributedWriter(spark, commit, OpenFence(), at_once, groups_per_task=10).write(wanted)) == 20
-    (call,) = commit.calls()
-    assert all(line.endswith(f" read by GroupsAtOnce by {os.getpid()}") for line in call)
 
 
 class SlowCommit:
@@ -88,7 +79,10 @@ class SlowCommit:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def fenced_by(self, fence: Fence, at_once: ManyGroups | None = None) -> SlowCommit:
+    def for_tasks(self) -> SlowCommit:
+        return self
+
+    def fenced_by(self, fence: Fence) -> SlowCommit:
         (self.folder / f"{uuid.uuid4().hex}").write_text(f"{type(fence).__name__} {fence.is_open()}")
         return self
 
@@ -121,7 +115,7 @@ def test_tasks_have_a_time_of_their_own_and_end_when_the_driver_is_overtaken(
 
     fence = Overtaken(lambda: bool(said()))
     with pytest.raises(TakenOverError, match="by somebody"):
-        DistributedWriter(spark, SlowCommit(tmp_path), fence, groups_per_task=10).write(writes(groups=40))
+        TaskWrites(spark, fence, groups_per_task=10).write(SlowCommit(tmp_path), writes(groups=40))
     assert time.monotonic() - fence.lost_at < 30
     assert said() == {"TaskFence True"}
     assert spark.range(3).count() == 3  # no other job is ended with them
@@ -129,7 +123,5 @@ def test_tasks_have_a_time_of_their_own_and_end_when_the_driver_is_overtaken(
 
 def test_a_driver_that_was_overtaken_starts_no_task(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(TakenOverError):
-        DistributedWriter(spark, SlowCommit(tmp_path), Overtaken(lambda: True), groups_per_task=10).write(
-            writes(groups=40)
-        )
+        TaskWrites(spark, Overtaken(lambda: True), groups_per_task=10).write(SlowCommit(tmp_path), writes(groups=40))
     assert list(tmp_path.iterdir()) == []
