@@ -1,49 +1,112 @@
 """From commits to answers at one target: every partition with what is known of it on both sides.
 
-The owner's commits, or offsets that no group has committed: these are withheld where nobody can vouch for them.
+The owner's commits, or offsets that no group has committed: these are withheld where nobody can vouch for them. Views
+of the logs are taken with the lock held, answers are computed without it, and told with it again.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Set
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
+from offset_sync.model.values import ABSENT, ClusterPartition, State, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import LastTranslations, Outlook
-from offset_sync.state.sync_state import Commits, SyncState, known_end
-from offset_sync.state.translation import (
-    NO_BASIS,
-    Pair,
-    Problems,
-    Question,
-    Translation,
-    given_by,
-    watched_until_ms,
-    what_holds,
-    what_stays,
-)
+from offset_sync.state.sync_state import Commits, SyncState
 from offset_sync.translate.exact import EXACT, Bounds, Strategy
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.partition import Translations, concatenate, withhold_some
+from offset_sync.translate.partition import (
+    Translations,
+    concatenate,
+    translate_partition,
+    withhold_all,
+    withhold_some,
+)
 from offset_sync.translate.partition_log import (
     GivenOffsets,
     PartitionLog,
     PartitionMetadata,
     last_known,
+    of_former_lives,
+    of_lost_records,
     reason_to_withhold,
 )
 
+logger = logging.getLogger(__name__)
+NO_BASIS = (-1, None)
+"""Of what could not even be asked; it never holds."""
 _TRIES = 3
 """How often answers are computed without the lock before they are computed with it."""
+
+
+class Pair(NamedTuple):
+    """What all partitions of one translation share."""
+
+    last: LastTranslations
+    source: str
+    target: str
+    snapshot: Snapshot
+    now_ms: int
+
+
+@dataclass
+class Question:
+    """Offsets of one partition with views of both logs, which do not change; and what became of it.
+
+    *key* are the rows of those who have committed them; none where nobody has. *withheld*: why nothing is answered.
+    *basis* says whether the answers still hold: the revision of the source's log, and others. What the source has
+    *said* of its log is not to be forgotten, whatever a partition is withheld for; None where it cannot be asked.
+    """
+
+    partition: TopicPartition
+    key: KeyRows
+    given: GivenOffsets
+    basis: tuple[int, object]
+    withheld: State | None = None
+    logs: tuple[PartitionLog, PartitionLog] | None = None
+    bounds: Bounds | None = None
+    strategy: Strategy = EXACT
+    said: PartitionMetadata | None = None
+    answers: Translations | None = None
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether what was known of the source's log before has to serve."""
+        return self.said is None
+
+    def compute(self) -> None:
+        """Find the answers; takes as long as the logs are deep."""
+        if self.withheld is not None:
+            self.answers = withhold_all(self.withheld, self.given.offset, self.said)
+            return
+        assert self.logs is not None
+        assert self.bounds is not None
+        here, there, given = *self.logs, self.given
+        self.answers = translate_partition(given.offset, given.topic_ids, here, there, self.bounds, self.strategy)
+
+    def fail(self) -> None:
+        """Answer nothing, whatever was found so far: something is wrong with this partition."""
+        self.withheld = State.TRANSLATION_FAILED
+        self.compute()
+
+
+@dataclass
+class Translation:
+    """Offsets of one direction that are being translated: asked, computed, and then told."""
+
+    pair: Pair
+    questions: list[Question]
 
 
 class Translator:
@@ -53,32 +116,27 @@ class Translator:
         self._config = config
         self._state = state
         self._index = state.index
-        self.problems = Problems(state.lock)
+        self._problems: dict[str, str] = {}
         self._origins = frozenset(self._index.code(alias) for alias in config.clusters)
         self._grace_ms, self._idle_ms = to_ms(config.sync.hole_grace), to_ms(config.sync.idle_after)
         self._strategy_of, self._original_of = cache(config.strategy_of), cache(config.original_of)
         self.names = config.names
 
-    def translate(
-        self, last: LastTranslations, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int
-    ) -> Translations:
-        """Return one answer per commit; *last* remembers what the next ones need not look at again.
+    def ask(self, pair: Pair, commits: Commits) -> Translation:
+        """Return what is to be translated, with views of the logs as they are now.
 
         What goes wrong with one partition is that partition's: it is withheld, and the log says why.
         """
-        asked = self.ask(last, source, target, commits, snapshot, now_ms)
-        self.compute(asked)
-        return self.answers(asked)
-
-    def ask(
-        self, last: LastTranslations, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int
-    ) -> Translation:
-        """Return what is to be translated, with views of the logs as they are now."""
-        pair = Pair(last, source, target, snapshot, now_ms)
         with self._state.lock:
             by_partition = [(each, commits.take(rows)) for each, rows in self._state.keys.slices(commits.key)]
-            known = self._state.offsets.clusters[source]
-            return Translation(pair, [self._asked(pair, each, c.key, given_by(known, c)) for each, c in by_partition])
+            given = [(each, some.key, self._given(pair.source, some)) for each, some in by_partition]
+            return Translation(pair, [self._asked(pair, *each) for each in given])
+
+    def _given(self, source: str, commits: Commits) -> GivenOffsets:
+        """Return what *commits* of the *source* say, with what is known there of how they were made."""
+        known = self._state.offsets.clusters[source]
+        topic_ids = [known.topic_id.get(one) for one in commits.key.tolist()]
+        return GivenOffsets(commits.offset, commits.at_ms, known.position_epoch(commits.key), topic_ids, commits.stands)
 
     def ask_given(self, pair: Pair, partition: TopicPartition, given: GivenOffsets) -> Translation:
         """Return the same of offsets that nobody has committed; the next ones learn nothing from them."""
@@ -131,7 +189,7 @@ class Translator:
         try:
             return self._question(pair, partition, key, given)
         except Exception as problem:
-            self.problems.log_once(pair.direction, partition, problem)
+            self.log_once(pair, partition, problem)
             failed = Question(partition, key, given, NO_BASIS, State.TRANSLATION_FAILED)
             with suppress(Exception):  # what the source says is to be known all the same
                 failed.said = self.view(pair.source, partition, pair.snapshot)
@@ -141,7 +199,7 @@ class Translator:
         try:
             question.compute()
         except Exception as problem:
-            self.problems.log_once(pair.direction, question.partition, problem)
+            self.log_once(pair, question.partition, problem)
             question.fail()
 
     def _question(self, pair: Pair, partition: TopicPartition, key: KeyRows, given: GivenOffsets) -> Question:
@@ -168,11 +226,55 @@ class Translator:
         """Return the answers to a *question* as far as they hold; of one where this fails, none."""
         keys = self._state.keys.keys_in(question.partition)
         try:
-            return what_holds(pair, question, self._index, keys)
+            return self._what_holds(pair, question, keys)
         except Exception as problem:
-            self.problems.log_once(pair.direction, question.partition, problem)
+            self.log_once(pair, question.partition, problem)
             question.fail()
-            return what_stays(pair, question, self._index, keys)
+            return self._what_stays(pair, question, keys)
+
+    def _what_holds(self, pair: Pair, question: Question, keys: KeyRows) -> Translations:
+        """Return the answers to a *question* as far as they hold, and remember what the next ones can build on.
+
+        The lock is held. Whatever goes wrong before the last line leaves nothing behind that bounds a later answer.
+        """
+        answers, index = self._what_stays(pair, question, keys), self._index
+        partition, given, key = question.partition, question.given, question.key
+        if question.withheld is not None:
+            return answers
+        for alias, log in zip((pair.source, pair.target), question.logs or (), strict=True):
+            if (live := index.log(alias, *partition)) is not None:
+                live.adopt(log.index)
+        source = ClusterPartition(pair.source, *partition)
+        answers = withhold_some(answers, of_former_lives(given, index.incarnations(source)))
+        ends = [*index.epoch_ends(source), *pair.snapshot.epoch_end(pair.source, partition)]
+        answers = withhold_some(answers, of_lost_records(given, ends))
+        if len(key):
+            pair.last.note_window(key, given.offset, answers.offset, question.basis[0])
+        return answers
+
+    def _what_stays(self, pair: Pair, question: Question, keys: KeyRows) -> Translations:
+        """Return the answers to a *question*, less what is withheld for as long as the source cannot be asked.
+
+        *keys* are all rows of its partition.
+        """
+        answers, key, partition = question.answers, question.key, question.partition
+        assert answers is not None
+        if len(key) == 0:
+            return answers
+        memory = pair.last.source
+        if question.said is not None:
+            memory.note(partition, question.said, pair.last.columns, key)
+            return answers
+        log = self._index.log(pair.source, *partition)
+        return withhold_some(answers, memory.reasons(partition, keys, (key, question.given.offset), log))
+
+    def log_once(self, pair: Pair, partition: TopicPartition, problem: Exception) -> None:
+        """Log *problem* with its stack trace; not again in each micro-batch while it stays the same."""
+        what = f"{pair.source} to {pair.target}: {partition.topic}-{partition.partition}"
+        with self._state.lock:
+            is_known, self._problems[what] = self._problems.get(what) == repr(problem), repr(problem)
+        if not is_known:
+            logger.error("%s cannot be translated", what, exc_info=problem)
 
     def young_since_ms(self, now_ms: int) -> int:
         """Return from when on a hole that became visible may still be filled, by the clock of whoever indexes."""
@@ -204,13 +306,14 @@ class Translator:
         """Return a number that changes where earlier answers bound later ones no more."""
         return self._index.rebuilt(partition) << 32 | (log.reorder_count() if log is not None else 0)
 
-    def outlook(self, source: str, target: str, partition: TopicPartition, snapshot: Snapshot) -> Outlook | None:
+    def outlook(self, pair: Pair, partition: TopicPartition) -> Outlook | None:
         """Return what answers for a partition rest on beside the commits; None: the target cannot be asked.
 
         Of a source that cannot be asked what was last seen of its log still holds.
         """
+        last, source, target, snapshot, _ = pair
         there, here = self.view(target, partition, snapshot), self.view(source, partition, snapshot)
-        before = self._state.last(source, target).outlooks.get(partition)
+        before = last.outlooks.get(partition)
         if there is None:
             return Outlook.of_source(here)
         if here is None and before is not None:
@@ -269,48 +372,10 @@ class Translator:
         return self._index.topic_ids(cluster, partition.topic) or ({known[0]} if known is not None else set())
 
 
-class GivenTranslator:
-    """Translates what it is given, by what *state* knows and as *translator* does."""
+def watched_until_ms(log: LogIndex | None, log_end: int, now_ms: int) -> int:
+    """Return until when everything that came to the source's *log* is known, in ms; errs to earlier.
 
-    def __init__(self, config: Config, state: SyncState, translator: Translator) -> None:
-        self._clusters, self._state, self._translator = tuple(config.clusters), state, translator
-
-    def translate(
-        self, pair: tuple[str, str], partition: TopicPartition, given: GivenOffsets, snapshot: Snapshot, now_ms: int
-    ) -> Translations:
-        """Return one answer per offset of *partition* that is *given*; *pair* is (source, target).
-
-        It needs no owner, and the next answers learn nothing from it. Of a source that is silent what was last known
-        holds, and an offset above all that is known of its log is withheld, unless it was made after the index had last
-        read all that stood there.
-        """
-        with self._state.lock:
-            shared = Pair(self._state.last(*pair), *pair, snapshot, now_ms)
-        asked = self._translator.ask_given(shared, partition, given)
-        self._translator.compute(asked)
-        with self._state.lock:
-            answers = self._translator.answers(asked)
-            question = asked.questions[0]
-            if question.withheld is None and question.is_silent:
-                self._state.keys.fit()
-                keys = self._state.keys.keys_in(partition)
-                answers = withhold_some(answers, self._beyond_all_known(pair[0], partition, given))
-                log = self._state.index.log(pair[0], *partition)
-                answers = withhold_some(
-                    answers, shared.last.source.reasons_for_given(partition, keys, given.offset, log)
-                )
-            return answers
-
-    def known_end(self, cluster: str, partition: TopicPartition) -> int:
-        """Return the first offset of a log above all that any cluster's index knows of it."""
-        return known_end(self._state.index, self._clusters, ClusterPartition(cluster, *partition))
-
-    def _beyond_all_known(self, source: str, partition: TopicPartition, given: GivenOffsets) -> KeyRows:
-        log = self._state.index.log(source, *partition)
-        complete_ms = log.complete_until_ms if log is not None else 0
-        # A clock that is ahead would prove what is not so, and where nobody knows when all was read nothing is proved.
-        may_be_newer = (complete_ms > 0) & (given.at_ms > complete_ms + CLOCKS_APART_MS)
-        # No log is that long; from there on what is unread would count as read.
-        is_impossible = given.offset >= NO_LIMIT
-        is_beyond = is_impossible | ((given.offset > self.known_end(source, partition)) & ~may_be_newer)
-        return np.where(is_beyond, int(State.COMMIT_BEYOND_END), ABSENT)
+    A hole ages only so long: where the index is behind, what fills the hole may have come and not been read yet.
+    """
+    is_behind = log is not None and log.frontier < log_end
+    return min(log.complete_until_ms, now_ms) if log is not None and is_behind else now_ms

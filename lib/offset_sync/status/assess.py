@@ -13,8 +13,7 @@ from offset_sync.config.duration import to_ms
 from offset_sync.model.values import ABSENT, ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.sync_state import Commits, SyncState
-from offset_sync.state.translation import Translation
-from offset_sync.state.translator import Translator
+from offset_sync.state.translator import Pair, Translation, Translator
 from offset_sync.status.assessment import Assessment
 from offset_sync.status.cluster_queries import HeldOffsets
 from offset_sync.status.measure import (
@@ -164,7 +163,7 @@ class Assessor:
                 return remembered
             last = self._state.last(pair.source, pair.target)
             snapshot, now_ms = pair.snapshot, pair.now_ms
-            translation = self._translator.ask(last, pair.source, pair.target, commits, snapshot, now_ms)
+            translation = self._translator.ask(Pair(last, pair.source, pair.target, snapshot, now_ms), commits)
             basis = self._translator.basis(translation.pair, place)
             readable = readable_from(logs, commits.offset)
             return _Asked(where, logs, (log_version, readable.tobytes()), version, translation, basis)

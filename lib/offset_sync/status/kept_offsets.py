@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, State, TopicPartition
+from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
-from offset_sync.state.sync_state import SyncState, frontiers
-from offset_sync.state.translator import GivenTranslator, Translator
+from offset_sync.state.sync_state import SyncState, frontiers, known_end
+from offset_sync.state.translator import Pair, Translator
 from offset_sync.status.cluster_queries import ClusterQueries
 from offset_sync.status.job_progress import IndexCatchUp
 from offset_sync.status.withheld_reasons import ReadEpochs, WithheldReasons
+from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations, withhold, withhold_some
 from offset_sync.translate.partition_log import GivenOffsets
@@ -107,7 +108,6 @@ class OffsetTranslation:
     def __init__(self, config: Config, state: SyncState, clusters: ClusterQueries, catch_up: IndexCatchUp) -> None:
         self._config, self._state, self._clusters, self._catch_up = config, state, clusters, catch_up
         self._translator = Translator(config, state)
-        self._given = GivenTranslator(config, state, self._translator)
 
     def translate(
         self,
@@ -124,13 +124,13 @@ class OffsetTranslation:
         """
         answers, rows_of = KeptAnswers(len(offsets)), list(offsets.by_partition())
         snapshot = self._ask(pair, [partition for partition, _ in rows_of])
-        reasons = WithheldReasons(pair, self._given, self._translator, self._state, snapshot)
+        reasons = WithheldReasons(pair, self._translator, self._state, snapshot)
         epochs = self._epochs(pair[0], offsets, rows_of, snapshot)
         for partition, rows in rows_of:
             given = offsets.given(rows)
             found = self._withheld(pair, partition, len(rows), snapshot, is_source_lost=is_source_lost)
             if found is None:
-                found = self._given.translate(pair, partition, given, snapshot, self._state.now_ms())
+                found = self._answers(pair, partition, given, snapshot)
                 found = withhold_some(found, np.where(found.is_withheld, ABSENT, epochs.reasons(partition, given)))
             answers.put(rows, found)
             for state, of_state in _withheld_rows(found):
@@ -139,6 +139,38 @@ class OffsetTranslation:
                 answers.explain(rows[of_state], why)
             tell(len(rows))
         return answers
+
+    def _answers(
+        self, direction: tuple[str, str], partition: TopicPartition, given: GivenOffsets, snapshot: Snapshot
+    ) -> Translations:
+        """Return one answer per offset of *partition* that is *given*.
+
+        Of a source that is silent what was last known holds, and an offset above all that is known of its log is
+        withheld, unless it was made after the index had last read all that stood there.
+        """
+        state = self._state
+        pair = Pair(state.last(*direction), *direction, snapshot, state.now_ms())
+        asked = self._translator.ask_given(pair, partition, given)
+        self._translator.compute(asked)
+        with state.lock:
+            answers, (question,) = self._translator.answers(asked), asked.questions
+            if question.withheld is None and question.is_silent:
+                state.keys.fit()
+                keys, log = state.keys.keys_in(partition), state.index.log(pair.source, *partition)
+                answers = withhold_some(answers, self._beyond_all_known(pair.source, partition, given))
+                reasons = pair.last.source.reasons_for_given(partition, keys, given.offset, log)
+                answers = withhold_some(answers, reasons)
+            return answers
+
+    def _beyond_all_known(self, source: str, partition: TopicPartition, given: GivenOffsets) -> NDArray[np.intp]:
+        log = self._state.index.log(source, *partition)
+        complete_ms = log.complete_until_ms if log is not None else 0
+        # A clock that is ahead would prove what is not so, and where nobody knows when all was read nothing is proved.
+        may_be_newer = (complete_ms > 0) & (given.at_ms > complete_ms + CLOCKS_APART_MS)
+        # No log is that long; from there on what is unread would count as read.
+        is_impossible = given.offset >= NO_LIMIT
+        end = known_end(self._state.index, self._config.clusters, ClusterPartition(source, *partition))
+        return np.where(is_impossible | ((given.offset > end) & ~may_be_newer), int(State.COMMIT_BEYOND_END), ABSENT)
 
     def _ask(self, pair: tuple[str, str], partitions: list[TopicPartition]) -> Snapshot:
         source, target = pair

@@ -25,8 +25,8 @@ from offset_sync.model.text import visible
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, EpochChange, State, TopicPartition
 from offset_sync.state.cluster_metadata import Ends, Snapshot
 from offset_sync.state.incarnations import KEPT
-from offset_sync.state.sync_state import Index, SyncState
-from offset_sync.state.translator import GivenTranslator, Translator
+from offset_sync.state.sync_state import Index, SyncState, known_end
+from offset_sync.state.translator import Translator
 from offset_sync.status.cluster_queries import ClusterQueries
 from offset_sync.translate.partition_log import GivenOffsets, reason_of, reason_of_target
 
@@ -144,13 +144,12 @@ class WithheldReasons:
     def __init__(
         self,
         pair: tuple[str, str],
-        given: GivenTranslator,
         translator: Translator,
         state: SyncState,
         snapshot: Snapshot,
     ) -> None:
         self._pair, self._snapshot = pair, snapshot
-        self._given, self._translator, self._state = given, translator, state
+        self._translator, self._state = translator, state
 
     def of(self, state: State, partition: TopicPartition, given: GivenOffsets) -> str:
         """Return why the offsets *given* of *partition*, all of them, are withheld as *state*."""
@@ -228,7 +227,7 @@ class WithheldReasons:
         view = self._translator.view(source, partition, self._snapshot)
         if view is not None:
             return f"{place} ends at {view.log_end:,} at {source}: another topic or cluster, or records were lost there"
-        end = self._given.known_end(source, partition)
+        end = known_end(self._state.index, self._state.offsets.clusters, ClusterPartition(source, *partition))
         if int(given.offset.min()) <= end:
             return f"a group's commit that was no higher lay beyond the end of {place} when {source} last answered"
         index = self._state.index.log(source, *partition)

@@ -42,8 +42,7 @@ from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import IS_HELD, OF_OURS
 from offset_sync.state.sync_state import SyncState
-from offset_sync.state.translation import Pair
-from offset_sync.state.translator import Translator
+from offset_sync.state.translator import Pair, Translator
 from offset_sync.sync.reconciliation import Fetcher
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s

@@ -24,7 +24,7 @@ from offset_sync.state import failpoints
 from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Commits, SyncState, frontiers
-from offset_sync.state.translator import Translator
+from offset_sync.state.translator import Pair, Translator
 from offset_sync.sync.reconciliation import (
     DirectionQueue,
     Fetcher,
@@ -191,11 +191,12 @@ class Reconciler:
         none of that shows in the commits or at the target's coordinator.
         """
         last, keys = self._state.last(source, target), self._state.keys
+        pair = Pair(last, source, target, snapshot, self._state.now_ms())
         for partition in keys.partitions_of(rows):
             try:
-                outlook = self._translator.outlook(source, target, partition, snapshot)
+                outlook = self._translator.outlook(pair, partition)
             except Exception as problem:  # that partition's alone: it is asked for anew, which withholds it
-                self._translator.problems.log_once((source, target), partition, problem)
+                self._translator.log_once(pair, partition, problem)
                 last.unsettle(keys.keys_in(partition))
                 continue
             if outlook is not None and last.outlooks.get(partition) != outlook:
@@ -213,7 +214,7 @@ class Reconciler:
         self, source: str, target: str, commits: Commits, snapshot: Snapshot, request: ReconcileRequest
     ) -> tuple[Translated, WritePlan]:
         now_ms, last = self._state.now_ms(), self._state.last(source, target)
-        asked = self._translator.ask(last, source, target, commits, snapshot, now_ms)
+        asked = self._translator.ask(Pair(last, source, target, snapshot, now_ms), commits)
         self._translator.compute(asked)
         with self._state.lock:
             answered_offset = last.columns["source_offset"][commits.key]

@@ -51,7 +51,7 @@ CLOSED: dict[str, Remedy] = {
     ),
     "records that an election has lost are not what was read": Remedy(
         frozenset({"elected"}),
-        (("offset_sync.state.translation.of_lost_records", lambda given, _ends: np.full(len(given.offset), ABSENT)),),
+        (("offset_sync.state.translator.of_lost_records", lambda given, _ends: np.full(len(given.offset), ABSENT)),),
     ),
     "copies that a cut has taken are unread": Remedy(
         frozenset({"cut_grows"}),
