@@ -10,8 +10,9 @@ import pytest
 from broker.committed_offsets import commit
 from broker.crafted_logs import Clusters, create_topics, native_log, write_log
 from broker.installation import install
-from offset_sync.ingest import map_batches
-from offset_sync.ingest.log_rows import CommitRecords
+from offset_sync.ingest import commit_ingester
+from offset_sync.ingest.checkpoint import DRIVER_MAX_RECORDS
+from offset_sync.ingest.kafka_source import read_by_tasks
 
 pytestmark = pytest.mark.broker
 
@@ -28,12 +29,9 @@ def test_they_are_the_same_rows(
     commit(clusters["dc1"], {f"many-{n}": {(TOPIC, number): n % 20 for number in range(3)} for n in range(60)})
     servers = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
     by_tasks, rows = list[int](), dict[str, set[tuple[Any, ...]]]()
-    read_by_tasks = CommitRecords.read_by_tasks
-    monkeypatch.setattr(
-        CommitRecords, "read_by_tasks", lambda each, *more: by_tasks.append(1) or read_by_tasks(each, *more)
-    )
-    for name, few in (("few", map_batches.DRIVER_MAX_RECORDS), ("many", 0)):
-        monkeypatch.setattr(map_batches, "DRIVER_MAX_RECORDS", few)
+    monkeypatch.setattr(commit_ingester, "read_by_tasks", lambda *asked: by_tasks.append(1) or read_by_tasks(*asked))
+    for name, few in (("few", DRIVER_MAX_RECORDS), ("many", 0)):
+        monkeypatch.setattr("offset_sync.ingest.checkpoint.DRIVER_MAX_RECORDS", few)
         (tmp_path / name).mkdir()
         installation = install(tmp_path / name, servers, [TOPIC])
         assert installation.sync(no_writes=True) == []

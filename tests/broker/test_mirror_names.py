@@ -19,7 +19,8 @@ from broker.committed_offsets import commit, committed
 from broker.crafted_logs import Clusters, create_topics, wait_for_ends
 from broker.installation import Installation, install, until
 from offset_sync.config import load_config
-from offset_sync.ingest import map_batches, record_indexer
+from offset_sync.ingest import record_indexer
+from offset_sync.ingest.checkpoint import DRIVER_MAX_RECORDS
 from offset_sync.ingest.kept_runs import KeptRuns
 from offset_sync.jobs.check import find_all
 from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
@@ -198,11 +199,11 @@ def test_large_micro_batches_are_written_with_the_same_names(
     kept, other = list[str](), {}
     runs = KeptRuns.runs
     monkeypatch.setattr(KeptRuns, "runs", lambda each, alias, *more: kept.append(alias) or runs(each, alias, *more))
-    for name, few, elsewhere in (("small", map_batches.DRIVER_MAX_RECORDS, False), ("large", 0, True)):
+    for name, few, elsewhere in (("small", DRIVER_MAX_RECORDS, False), ("large", 0, True)):
         text = installation.config_file.read_text().replace(str(installation.folder), str(tmp_path / name))
         (tmp_path / name).mkdir()
         (tmp_path / name / "offset-sync.yaml").write_text(text)
-        monkeypatch.setattr(map_batches, "DRIVER_MAX_RECORDS", few)
+        monkeypatch.setattr("offset_sync.ingest.checkpoint.DRIVER_MAX_RECORDS", few)
         monkeypatch.setattr(record_indexer, "has_executors", lambda _records, answer=elsewhere: answer)
         other[name] = Installation(tmp_path / name)
         assert other[name].index() == []

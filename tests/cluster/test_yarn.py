@@ -16,7 +16,7 @@ from broker.installation import Job, install, until
 from cluster.hadoop import Hadoop, kill_container
 from cluster.on_yarn import DRIVER, EXECUTOR, Applications, places_on, pythons, yarn_options
 from cluster.story import Story
-from offset_sync.ingest.map_batches import DRIVER_MAX_RECORDS
+from offset_sync.ingest.checkpoint import DRIVER_MAX_RECORDS
 
 pytestmark = [pytest.mark.in_order, pytest.mark.timeout(1800)]
 

@@ -29,6 +29,11 @@ OffsetRanges = Mapping[TopicPartition, OffsetRange]
 logger = logging.getLogger(__name__)
 _INITIAL = "sources/0/0"
 _NO_OFFSET = "-"
+DRIVER_MAX_RECORDS = 20_000
+"""So many the driver works on by itself: the way to a Python worker and back takes longer than the work.
+
+Of what tasks have made of more records it takes no more rows than that.
+"""
 
 
 class Checkpoint:
@@ -210,6 +215,11 @@ def count_offsets(start: Offsets, end: Offsets) -> int:
     The plan for a log that was cut ends before it starts: nothing is read of it, and it takes nothing from the others.
     """
     return sum(max(0, offset - start.get(place, 0)) for place, offset in end.items())
+
+
+def are_few(records: int) -> bool:
+    """Return whether the driver works on so many records by itself."""
+    return records <= DRIVER_MAX_RECORDS
 
 
 def _parse(text: str) -> Offsets:

@@ -1,8 +1,14 @@
-"""Records of ``__consumer_offsets`` to typed rows, a micro-batch of them, and the rows of the tables that say so."""
+"""The log of commits, ``__consumer_offsets``, from its bytes to a micro-batch of typed rows.
+
+Spark only plans what is read. It asks each partition of a log by itself, twice over, and this one has fifty; a consumer
+of our own fetches from all of them at once. So the driver has few records long before a Spark job would have them: that
+is most of the time between a commit and its translation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -14,15 +20,24 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.decode.consumer_offsets import RECORDS, decode_records
-from offset_sync.kafka.log_reader import Chunk
-from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, GroupPartition, OffsetRange, TopicPartition
+from offset_sync.ingest.checkpoint import OffsetRanges
+from offset_sync.kafka.log_reader import Chunk, RangeReader, UnreadError
+from offset_sync.model.values import (
+    ABSENT,
+    GroupPartition,
+    OffsetRange,
+    RecordContent,
+    TopicPartition,
+)
 from offset_sync.state.committed_offsets import CommitRecords
-from offset_sync.state.groups_by_log import KINDS as BY_LOG_KINDS
-from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
-from offset_sync.tables.definition import Table
 from offset_sync.translate.index.runs import Int64s
 
+logger = logging.getLogger(__name__)
 UNREAD = "unread"
+_MOST_ROWS, _MOST_BYTES = 5_000, 16 << 20
+_PATIENCE_S = 10.0
+"""A stop waits for the micro-batch in hand, and nobody waits for a stop for half a minute."""
+RowsOf = Callable[[Chunk], pa.RecordBatch]
 LAST_MS = (2**63 - 1) // 1000
 """The last time that fits; one beyond it counts as this one, and one before its negative as that."""
 _DECODED = [(field.name, pa.string() if field.name == "kind" else field.type) for field in RECORDS]
@@ -109,8 +124,88 @@ def _rows(rows: list[dict[str, object]]) -> pa.RecordBatch:
     )
 
 
+class LogRows:
+    """Reads logs of the cluster *alias*; *to_rows* makes the columns that Spark's source would have."""
+
+    def __init__(self, alias: str, reader: RangeReader, to_rows: RowsOf) -> None:
+        self.alias, self._reader, self._to_rows = alias, reader, to_rows
+        self._is_beyond = False
+
+    def rows(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
+        """Yield the records of *ranges* as Spark's source would, some thousand at a time; times are cut to fit.
+
+        Raises UnreadError, after all that could be read, where logs could not be read up to the end of their ranges.
+        """
+        beyond: list[tuple[TopicPartition, RecordContent]] = []
+        number = 0
+        for chunk in _joined(self._reader.read(ranges)):
+            late = [each for each in chunk if abs(each[1].timestamp_ms) > LAST_MS]
+            number += len(late)
+            beyond = beyond or late[:1]
+            yield self._to_rows(chunk)
+        self._is_beyond = number > 0
+        if beyond:
+            self._tell(*beyond[0], number - 1)
+
+    def _tell(self, place: TopicPartition, record: RecordContent, others: int) -> None:
+        more = f", and so have {others} more records of this micro-batch" if others else ""
+        logger.warning(
+            "clusters.%s: %s-%d offset %d has the time %d ms, which Spark cannot hold: it counts as %d%s",
+            self.alias,
+            *place,
+            record.offset,
+            record.timestamp_ms,
+            fitting(record.timestamp_ms),
+            more,
+        )
+
+
+def _joined(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Join small chunks, each log in its order and one log after the other: so runs are found whole."""
+    joined: Chunk = []
+    size = 0
+    try:
+        for chunk in chunks:
+            joined += chunk
+            size += sum(len(record.key or b"") + len(record.value or b"") for _, record in chunk)
+            if len(joined) >= _MOST_ROWS or size >= _MOST_BYTES:
+                yield sorted(joined, key=_place)
+                joined, size = [], 0
+    except UnreadError:
+        yield sorted(joined, key=_place)
+        raise
+    if joined:
+        yield sorted(joined, key=_place)
+
+
+def _place(row: tuple[TopicPartition, RecordContent]) -> tuple[str, int, int]:
+    return row[0].topic, row[0].partition, row[1].offset
+
+
+class CommitReader(LogRows):
+    """Reads the log of commits of the cluster *alias*; *options* are librdkafka's."""
+
+    def __init__(self, alias: str, options: Mapping[str, str]) -> None:
+        super().__init__(alias, RangeReader(alias, options, _PATIENCE_S), offset_records)
+        self.options = dict(options)
+
+    def read(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
+        """Yield the decoded records of *ranges*, rows of DECODED_SCHEMA, each log in its order.
+
+        A log that could not be read up to the end of its range has a row that says so, and no error is raised for it.
+        """
+        try:
+            yield from decode_batches(self.rows(ranges))
+        except UnreadError as problem:
+            yield unread_rows(problem.reasons)
+
+    def table(self, ranges: OffsetRanges) -> pa.Table:
+        """Return the same as a table."""
+        return pa.Table.from_batches(list(self.read(ranges)), DECODED_SCHEMA)
+
+
 MADE = "made_at"
-_LATEST_MS = 253_402_300_799_999
+LATEST_MS = 253_402_300_799_999
 """The end of the year 9999, the last that every reader of the tables knows."""
 
 
@@ -163,7 +258,7 @@ class CommitBatch:
 
     def with_made(self, made_ms: Int64s) -> CommitBatch:
         """Return the batch with when each commit was made by our clock."""
-        return replace(self, commits=self.commits.append_column(MADE, _to_time(pa.array(made_ms))))
+        return replace(self, commits=self.commits.append_column(MADE, to_time(pa.array(made_ms))))
 
     @property
     def commit_records(self) -> CommitRecords:
@@ -174,7 +269,7 @@ class CommitBatch:
             key=np.empty(0, np.intp),
             offset=_numbers(commits, "committed_offset"),
             is_tombstone=commits.column("is_tombstone").to_numpy(),
-            committed_at_ms=_committed_at_ms(commits),
+            committed_at_ms=committed_at_ms(commits),
             made_ms=_numbers(commits, MADE) // 1000 if is_dated else self.timestamp_ms,
             log_partition=_numbers(commits, "log_partition"),
             log_offset=_numbers(commits, "log_offset"),
@@ -212,78 +307,27 @@ def to_batch(decoded: pa.Table, batch_id: int, looked: Looked) -> CommitBatch:
     return CommitBatch(batch_id, looked, records, commits)
 
 
-def rows_of(alias: str, batch: CommitBatch) -> dict[Table, pa.Table]:
-    """Return what the tables get of *batch*, of which is known which commits are ours."""
-    same = {"cluster": alias, "captured_at": batch.captured_at, "seen_at": batch.captured_at}
-    of_log = same | {"topic": CONSUMER_OFFSETS}
-    places = {"partition": "log_partition", "offset": "log_offset"}
-    return {
-        QUARANTINE: to_rows(QUARANTINE, batch.of_kind("malformed"), of_log, places),
-        GROUP_EVENTS: group_event_rows(alias, batch),
-        OFFSET_COMMITS: commit_rows(alias, batch),
-    }
-
-
-def group_event_rows(alias: str, batch: CommitBatch) -> pa.Table:
-    """Return what *batch* says of groups and their members as rows of ``group_events``."""
-    same = {"cluster": alias, "captured_at": batch.captured_at}
-    return to_rows(GROUP_EVENTS, _group_events(batch), same, {"at": "timestamp"})
-
-
-def commit_rows(alias: str, batch: CommitBatch) -> pa.Table:
-    """Return the commits of *batch*, of which is known which are ours, as rows of ``offset_commits``."""
-    same = {"cluster": alias, "captured_at": batch.captured_at}
-    return to_rows(OFFSET_COMMITS, _history(batch.commits), same, {})
-
-
-def to_rows(table: Table, rows: pa.Table, same: Mapping[str, object], renamed: Mapping[str, str]) -> pa.Table:
-    """Return *rows* as *table* wants them: some columns the same in all, some under another name."""
-    columns = {}
-    for field in table.arrow_schema:
-        if field.name in same:
-            columns[field.name] = pa.repeat(pa.scalar(same[field.name], field.type), rows.num_rows)
-        else:
-            columns[field.name] = rows.column(renamed.get(field.name, field.name)).cast(field.type)
-    return pa.table(columns)
-
-
-def _history(commits: pa.Table) -> pa.Table:
-    history = commits.append_column("committed_at", _to_time(pa.array(_committed_at_ms(commits))))
-    if MADE not in history.column_names:
-        history = history.append_column(MADE, pa.nulls(history.num_rows, pa.timestamp("us", tz="UTC")))
-    expires_at_ms = pc.min_element_wise(history.column("expires_at_ms"), _LATEST_MS, skip_nulls=False)
-    return history.append_column("expires_at", _to_time(expires_at_ms))
-
-
-def _group_events(batch: CommitBatch) -> pa.Table:
-    """Return the records of groups and members; a tombstone's kind ends in ``_removed``."""
-    names = {"group": "classic", "group_epoch": "epoch", "member": "member"} | {kind: kind for kind in BY_LOG_KINDS}
-    chosen = batch.records.filter(pc.is_in(batch.records.column("kind"), pa.array(list(names))))
-    rows = zip(chosen.column("kind").to_pylist(), chosen.column("is_tombstone").to_pylist(), strict=True)
-    kinds = [names[kind] + ("_removed" if is_tombstone else "") for kind, is_tombstone in rows]
-    return chosen.set_column(chosen.column_names.index("kind"), "kind", pa.array(kinds, pa.string()))
-
-
 def _numbers(rows: pa.Table, name: str) -> Int64s:
     """Return a column as int64, ABSENT where it is null (a tombstone has no offset)."""
     numbers: Int64s = rows.column(name).cast(pa.int64()).fill_null(ABSENT).to_numpy()
     return numbers
 
 
-def _committed_at_ms(commits: pa.Table) -> Int64s:
+def committed_at_ms(commits: pa.Table) -> Int64s:
     """Return the coordinator's commit time; the time its record was written where there is none, as in a tombstone.
 
     A client may send any number, and one that no calendar has must not stop the stream.
     """
     written_ms = commits.column("timestamp").cast(pa.int64()).to_numpy() // 1000
     committed_ms = _numbers(commits, "committed_at_ms")
-    times: Int64s = np.where((committed_ms < 0) | (committed_ms > _LATEST_MS), written_ms, committed_ms)
+    times: Int64s = np.where((committed_ms < 0) | (committed_ms > LATEST_MS), written_ms, committed_ms)
     return times
 
 
 def _known_time(times: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.min_element_wise(times.cast(pa.int64()), _LATEST_MS * 1000, skip_nulls=False).cast(times.type)
+    return pc.min_element_wise(times.cast(pa.int64()), LATEST_MS * 1000, skip_nulls=False).cast(times.type)
 
 
-def _to_time(milliseconds: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+def to_time(milliseconds: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Return times in *milliseconds* since the epoch as the tables have them."""
     return milliseconds.cast(pa.timestamp("ms", tz="UTC")).cast(pa.timestamp("us", tz="UTC"))

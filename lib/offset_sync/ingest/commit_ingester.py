@@ -14,20 +14,20 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
-from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets, ranges_of
+from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets, are_few, ranges_of
 from offset_sync.ingest.commit_batch import (
     DECODED_SCHEMA,
     UNREAD,
     CommitBatch,
+    CommitReader,
     Looked,
-    commit_rows,
     decode_batches,
     is_of_logs,
-    rows_of,
     to_batch,
 )
 from offset_sync.ingest.commit_log_check import CommitLogCheck, UnknownVersions
-from offset_sync.ingest.log_rows import CommitRecords
+from offset_sync.ingest.commit_tables import commit_rows, rows_of
+from offset_sync.ingest.kafka_source import read_by_tasks
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_lives import CommitLogLives
@@ -60,7 +60,7 @@ class CommitIngester:
         alias: str,
         tables: TableStore,
         checkpoint: Checkpoint,
-        commits: CommitRecords,
+        commits: CommitReader,
         clusters: int,
         reading: Reading,
     ) -> None:
@@ -131,7 +131,10 @@ class CommitIngester:
         """
         ranges = self.ranges(batch_id)
         self._reading.logs.before_reading(batch_id)
-        decoded = self._commits.table(ranges, records, self._clusters)
+        if are_few(self._checkpoint.record_limit(batch_id)):
+            decoded = self._commits.table(ranges)
+        else:
+            decoded = read_by_tasks(self._commits, ranges, records, self._clusters)
         # Asked after reading, and written down before anything that was read: so each row is of a life that is known.
         looked = self._reading.logs.look(batch_id)
         batch = to_batch(self._with_streams(self._with_again(decoded, looked)), batch_id, looked)

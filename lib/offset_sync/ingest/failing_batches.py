@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from offset_sync.ingest.checkpoint import OffsetRanges
-from offset_sync.ingest.log_rows import LogRows
+from offset_sync.ingest.commit_batch import LogRows
 from offset_sync.ingest.query_errors import first_line, reason_of
 from offset_sync.ingest.query_supervisor import BatchFunction
 from offset_sync.model.errors import OffsetSyncError

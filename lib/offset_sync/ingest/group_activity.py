@@ -19,14 +19,8 @@ import pyarrow as pa
 from offset_sync.decode.consumer_offsets import coordinator_partition
 from offset_sync.decode.offset_records import KIND_OF_TYPE
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.ingest.commit_batch import (
-    DECODED_SCHEMA,
-    Looked,
-    decode_batches,
-    group_event_rows,
-    offset_records,
-    to_batch,
-)
+from offset_sync.ingest.commit_batch import DECODED_SCHEMA, Looked, decode_batches, offset_records, to_batch
+from offset_sync.ingest.commit_tables import group_event_rows
 from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.internal_logs import CommitLogReader, LogRecords
 from offset_sync.model.errors import ClusterError

@@ -3,12 +3,15 @@
 Spark has no room for some times. It counts in microseconds, and Kafka takes any 64-bit number of milliseconds for a
 time. One record beyond 9223372036854775 ms (nanoseconds where milliseconds were meant are enough) and Spark's source
 fails with an ArithmeticException, each time that the micro-batch is repeated. Then we read the records by ourselves.
+
+Of commits Spark only plans what is read. Where they are many each task has a share.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -18,11 +21,10 @@ from pyspark.sql import functions as F
 
 from offset_sync.config import Config, Mirror
 from offset_sync.ingest.checkpoint import OffsetRanges
-from offset_sync.ingest.commit_batch import chunk_rows
-from offset_sync.ingest.log_rows import LogRows
-from offset_sync.ingest.map_batches import MapBatches
+from offset_sync.ingest.commit_batch import DECODED_SCHEMA, CommitReader, LogRows, chunk_rows
+from offset_sync.ingest.map_batches import MapBatches, task_share, to_sql
 from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk
-from offset_sync.model.values import CONSUMER_OFFSETS, RecordContent
+from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, RecordContent, TopicPartition
 
 HEADER_BYTES = 1024
 """A header is cut after that: nothing that long is valid, cut or not, and it bounds the memory of a batch."""
@@ -191,3 +193,40 @@ def last_header(record: RecordContent, name: str) -> bytes | None:
         return b""
     found = next((value for key, value in reversed(record.headers) if key == name), None)
     return None if found is None else found[:HEADER_BYTES]
+
+
+def read_by_tasks(commits: CommitReader, ranges: OffsetRanges, records: DataFrame, clusters: int) -> pa.Table:
+    """Return what *commits* reads of *ranges*, read by tasks of Spark; of *records*, which it plans, it reads none.
+
+    They have the share of the slots that each of *clusters* has.
+    """
+    found = shares(ranges, task_share(records, clusters))
+    numbers = records.sparkSession.range(0, len(found), 1, len(found))
+    read = _ReadShares(commits.alias, commits.options, found)
+    return numbers.mapInArrow(read, to_sql(DECODED_SCHEMA)).toArrow().cast(DECODED_SCHEMA)
+
+
+@dataclass(frozen=True)
+class _ReadShares:
+    """Reads the shares whose numbers a task is given; pickled to the executors."""
+
+    alias: str
+    options: Mapping[str, str] = field(repr=False)
+    shares: Sequence[OffsetRanges]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from CommitReader(self.alias, self.options).read(self.shares[number])
+
+
+def shares(ranges: OffsetRanges, tasks: int) -> list[OffsetRanges]:
+    """Return which *ranges* each of so many *tasks* reads: each log by one, and the longest are shared out first."""
+    read = [(place, each) for place, each in ranges.items() if each.end > each.start]
+    found: list[dict[TopicPartition, OffsetRange]] = [{} for _ in range(max(1, min(tasks, len(read))))]
+    sizes = [0] * len(found)
+    for place, each in sorted(read, key=lambda one: one[1].start - one[1].end):
+        least = sizes.index(min(sizes))
+        found[least][place] = each
+        sizes[least] += each.end - each.start
+    return list(found)

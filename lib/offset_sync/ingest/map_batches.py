@@ -10,14 +10,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from offset_sync.ingest.checkpoint import DRIVER_MAX_RECORDS, are_few
+
 MapBatches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """Works on the Arrow batches of one task; pickled to the executors."""
-
-DRIVER_MAX_RECORDS = 20_000
-"""So many the driver works on by itself: the way to a Python worker and back takes longer than the work.
-
-Of what tasks have made of more records it takes no more rows than that.
-"""
 
 _SQL_TYPES = {"string": "string", "bool": "boolean", "int16": "smallint", "int32": "int", "int64": "bigint"}
 _SQL_TYPES |= {"binary": "binary", "timestamp[us, tz=UTC]": "timestamp"}
@@ -34,11 +30,6 @@ def map_batches(records: DataFrame, function: MapBatches, schema: pa.Schema, clu
     if not are_few(at_most):
         return shared.mapInArrow(function, to_sql(schema)).toArrow()
     return pa.Table.from_batches(list(function(iter(shared.toArrow().to_batches()))), schema)
-
-
-def are_few(records: int) -> bool:
-    """Return whether the driver works on so many records by itself."""
-    return records <= DRIVER_MAX_RECORDS
 
 
 def has_executors(records: DataFrame) -> bool:

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from offset_sync.ingest.commit_batch import DECODED_SCHEMA, CommitBatch, Looked, commit_rows, decode_batches, to_rows
+from offset_sync.ingest.commit_batch import DECODED_SCHEMA, CommitBatch, Looked, decode_batches
+from offset_sync.ingest.commit_tables import commit_rows, to_rows
 from offset_sync.model.values import CONSUMER_OFFSETS, Outcome
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, QUARANTINE
 from offset_sync.tables.rows import partners

@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.commit_batch import CommitReader
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.ingest.log_rows import CommitRecords
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.state.cluster_metadata import MetadataFetcher
@@ -139,7 +139,7 @@ class CommitReading:
     ) -> None:
         self.lives = lives = CommitLogLives(seen)
         options = {alias: config.admin_options(alias) for alias in config.clusters}
-        self.commits = {alias: CommitRecords(alias, each) for alias, each in options.items()}
+        self.commits = {alias: CommitReader(alias, each) for alias, each in options.items()}
         # One for each cluster: no cluster waits for another that is slow to answer.
         self._incarnations = {
             a: IncarnationCheck(

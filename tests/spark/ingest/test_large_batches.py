@@ -16,6 +16,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 from fakes.indexing import ORDERS
 from fakes.spark_indexing import BUILDER, Site, any_headers
 from offset_sync.ingest import map_batches, record_indexer
+from offset_sync.ingest.checkpoint import DRIVER_MAX_RECORDS
 from offset_sync.ingest.kept_runs import cut_by_tasks, release_all
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
 from offset_sync.tables.store import TableStore
@@ -42,19 +43,19 @@ def collected(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.fixture
 def by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten records are many, and this session passes for one that has executors."""
-    monkeypatch.setattr(map_batches, "DRIVER_MAX_RECORDS", FEW)
+    monkeypatch.setattr("offset_sync.ingest.checkpoint.DRIVER_MAX_RECORDS", FEW)
     monkeypatch.setattr(record_indexer, "has_executors", lambda _records: True)
 
 
 def of_sites(spark: SparkSession, root: Path, patch: pytest.MonkeyPatch, story: Callable[[Site], None]) -> list[Site]:
     """Return what went through *story* in small micro-batches, in large ones, and in large ones with executors."""
     found = []
-    ways = (("small", map_batches.DRIVER_MAX_RECORDS, False), ("local", FEW, False), ("large", FEW, True))
+    ways = (("small", DRIVER_MAX_RECORDS, False), ("local", FEW, False), ("large", FEW, True))
     for name, few, elsewhere in ways:
         tables, folder = TableStore(str(root / name)), root / f"{name}-read"
         tables.create()
         folder.mkdir()
-        patch.setattr(map_batches, "DRIVER_MAX_RECORDS", few)
+        patch.setattr("offset_sync.ingest.checkpoint.DRIVER_MAX_RECORDS", few)
         patch.setattr(record_indexer, "has_executors", lambda _records, answer=elsewhere: answer)
         found.append(Site(spark, tables, folder))
         story(found[-1])

@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
+from offset_sync.ingest.checkpoint import DRIVER_MAX_RECORDS
 from offset_sync.ingest.commit_batch import DECODED_SCHEMA
-from offset_sync.ingest.map_batches import DRIVER_MAX_RECORDS, in_its_share, map_batches, to_sql
+from offset_sync.ingest.map_batches import in_its_share, map_batches, to_sql
 from offset_sync.ingest.run_builder import CUT_SCHEMA
 
 PLACES = pa.schema([("place", pa.int64()), ("process", pa.string())])

@@ -22,7 +22,7 @@ class Read(Protocol):
 class AsTables:
     """Adds to ``read`` of a log of commits what makes a table of it."""
 
-    def table(self: Read, ranges: Mapping[TopicPartition, OffsetRange], *_planned: Any) -> pa.Table:
+    def table(self: Read, ranges: Mapping[TopicPartition, OffsetRange]) -> pa.Table:
         """Return the same as a table."""
         return pa.Table.from_batches(list(self.read(ranges)), DECODED_SCHEMA)
 

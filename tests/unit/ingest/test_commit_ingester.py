@@ -7,6 +7,7 @@ import time
 from datetime import datetime, timezone
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from builders.commits import acknowledge
@@ -14,6 +15,7 @@ from builders.offset_records import commit_key, commit_value, group_key
 from fakes.ingest import WRITTEN_MS, Raw
 from fakes.ingest import IngestingJob as Job
 from fakes.tables import PowerFailure
+from offset_sync.ingest import commit_ingester
 from offset_sync.state.key_index import KeyRows
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 from offset_sync.tables.definition import Table
@@ -72,12 +74,22 @@ def test_the_history_is_written_while_the_commits_are_reconciled(job: Job) -> No
     assert job.commits("committed_offset") == [(5,)]
 
 
-@pytest.mark.parametrize("most_records", [10, 10**6], ids=["in the driver", "in tasks"])
-def test_few_records_and_many_are_the_same_rows(most_records: int) -> None:
+@pytest.mark.parametrize(("most_records", "by_tasks"), [(10, []), (10**6, [2])], ids=["in the driver", "in tasks"])
+def test_few_records_and_many_are_the_same_rows(
+    most_records: int, by_tasks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def read_by_tasks(commits: Any, ranges: Any, _records: Any, clusters: int) -> pa.Table:
+        asked.append(clusters)
+        return commits.table(ranges)
+
+    monkeypatch.setattr(commit_ingester, "read_by_tasks", read_by_tasks)
     job = Job(most_records=most_records)
     job.ingest(0, commit(5), (None, b"v"), commit(6, group="h"), (commit_key("g", "orders", 1), None))
     assert job.commits("group_id", "log_offset") == [("g", 0), ("g", 3), ("h", 2)]
     assert job.tables.rows(QUARANTINE, "offset") == [(1,)]
+    assert asked == by_tasks
 
 
 def test_an_old_commit_says_when_it_expires(job: Job) -> None:

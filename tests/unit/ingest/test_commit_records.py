@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from builders.offset_records import commit_key, commit_value
 from generators.hypothesis_strategies import law
-from offset_sync.ingest import log_rows
-from offset_sync.ingest.commit_batch import UNREAD
-from offset_sync.ingest.log_rows import CommitRecords, shares
+from offset_sync.ingest import commit_batch, kafka_source
+from offset_sync.ingest.commit_batch import UNREAD, CommitReader
+from offset_sync.ingest.kafka_source import shares
 from offset_sync.kafka.log_reader import Chunk, UnreadError
 from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, RecordContent, TopicPartition
 
@@ -53,8 +53,8 @@ class Reader:
 
 
 def test_what_was_read_is_said_and_which_logs_were_not_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_rows, "RangeReader", Reader)
-    rows = [row for batch in CommitRecords("dc1", {}).read({SEVENTH: OffsetRange(0, 9)}) for row in batch.to_pylist()]
+    monkeypatch.setattr(commit_batch, "RangeReader", Reader)
+    rows = [row for batch in CommitReader("dc1", {}).read({SEVENTH: OffsetRange(0, 9)}) for row in batch.to_pylist()]
     assert [(row["kind"], row["log_partition"], row["log_offset"], row["error"]) for row in rows] == [
         ("commit", 7, 0, None),
         (UNREAD, 7, None, "the log ends at offset 4"),
@@ -62,9 +62,9 @@ def test_what_was_read_is_said_and_which_logs_were_not_to_the_end(monkeypatch: p
 
 
 def test_a_task_reads_the_shares_that_it_is_given_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_rows, "RangeReader", Reader)
+    monkeypatch.setattr(commit_batch, "RangeReader", Reader)
     logs = [{TopicPartition(CONSUMER_OFFSETS, number): OffsetRange(number, 9)} for number in range(3)]
-    read = pickle.loads(pickle.dumps(log_rows._ReadShares("dc1", {"sasl.password": "s"}, logs)))
+    read = pickle.loads(pickle.dumps(kafka_source._ReadShares("dc1", {"sasl.password": "s"}, logs)))
     numbers = pa.RecordBatch.from_pydict({"id": [2, 0]})
     rows = [row for batch in read([numbers]) for row in batch.to_pylist() if row["kind"] == "commit"]
     assert [(row["log_partition"], row["log_offset"]) for row in rows] == [(2, 2), (0, 0)]
