@@ -47,11 +47,11 @@ STEPS = (
     ("  reconcile", "sync.reconciler", "Reconciler", "reconcile_batch"),
     ("    follow the index", "state.record_index", "RecordIndex", "refresh"),
     ("    ask about logs", "state.checked_metadata", "CheckedMetadata", "fetch"),
-    ("    translate and plan", "sync.reconciler", "Reconciler", "_plan"),
-    ("    write", "sync.reconciler", "Reconciler", "_write"),
+    ("    translate and plan", "sync.reconciliation", "ReconcilePass", "_plan"),
+    ("    write", "sync.reconciliation", "ReconcilePass", "_write"),
     ("      read the target", "sync.offset_writer", "_Batch", "_read"),
     ("      commit", "sync.offset_writer", "_Batch", "_write"),
-    ("    apply", "sync.reconciler", "Reconciler", "_apply"),
+    ("    apply", "sync.reconciliation", "ReconcilePass", "_apply"),
     ("  offset_commits, beside", "ingest.commit_ingester", "CommitIngester", "write"),
 )
 SPARKS_OWN = ("latestOffset", "getBatch", "queryPlanning", "walCommit", "commitOffsets", "triggerExecution")

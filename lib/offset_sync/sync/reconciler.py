@@ -1,55 +1,45 @@
-"""The pass that micro-batches and the reconcile loop share: compare desired offsets with the actual ones, repair.
+"""Who is asked to reconcile, by micro-batches, the reconcile loop and people; each direction has a queue of its own.
 
-Desired is t(position at home), actual what the target's coordinator holds. Nothing here depends on
-how often or in which order it is called, so any step may be repeated, by any driver, at any time. So a direction that
-takes long is left behind: what is not written yet stays due.
+A direction that takes long is left behind: what is not written yet stays due.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import wait
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future, wait
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from offset_sync.config import Config
-from offset_sync.config.duration import to_ms
-from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, Outcome, State, WriteOutcome
-from offset_sync.state import failpoints
-from offset_sync.state.cluster_metadata import Snapshot
+from offset_sync.model.errors import TakenOverError
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.sync_state import Commits, SyncState, frontiers
-from offset_sync.state.translator import Pair, Translator
+from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.reconciliation import (
-    DirectionQueue,
     Fetcher,
     OffsetWriter,
+    ReconcilePass,
     ReconcileRequest,
-    Reconciliation,
     ReconciliationLog,
     Selection,
 )
-from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes, refresh_due
-from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.partition import Translations, withhold_some
 
+logger = logging.getLogger(__name__)
 PATIENCE_S = 0.5
 """So long whoever goes on reading waits for a direction: longer than almost any takes while its clusters are well."""
-_OWNER_UNKNOWN, _COMMITTED_AT_BOTH = int(State.OWNER_UNKNOWN), int(State.COMMITTED_AT_BOTH)
+
+
+Answer = Future[list[str]]
+"""One line per failure."""
 
 
 class Reconciler:
-    """Reconciles what *state* knows: *fetcher* asks the clusters, *writers* commit at each target, *history* is told.
+    """Reconciles what *state* knows; the others are those of :class:`ReconcilePass`. Threads may share it.
 
-    Threads may share it. Each direction has a thread of its own, which does one thing after the other: so an older
-    answer never overtakes a newer one of the same direction. The lock of a target is held from where it is made sure
-    that the source still owns what is answered until it is written: so neither does one of another source. Neither that
-    lock nor the state's is held while clusters are asked for metadata.
+    Each direction has a thread of its own, which does one thing after the other: so an older answer never overtakes a
+    newer one of the same direction.
     """
 
     def __init__(
@@ -61,20 +51,9 @@ class Reconciler:
         history: ReconciliationLog,
     ) -> None:
         self._state = state
-        self._translator = Translator(config, state)
-        self._fetcher = fetcher
-        self._writers = writers
-        self._history = history
-        pairs = config.pairs()
+        do, pairs = ReconcilePass(config, state, fetcher, writers, history).reconcile, config.pairs()
         self._sources = tuple(dict.fromkeys(source for source, _ in pairs))
-        self._target_locks = {target: threading.Lock() for _, target in pairs}
-        self._refresh_ms = to_ms(config.sync.refresh_interval)
-        self._queues = {
-            (source, target): DirectionQueue(
-                f"{source} to {target}", partial(self._reconcile_direction, source, target)
-            )
-            for source, target in pairs
-        }
+        self._queues = {pair: DirectionQueue(f"{pair[0]} to {pair[1]}", partial(do, *pair)) for pair in pairs}
 
     def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> list[str]:
         """Reconcile *rows* that *source* committed in a micro-batch, where it owns them; return a line per failure.
@@ -133,182 +112,75 @@ class Reconciler:
                 queue.leave(answer)
         return [line for _, answer, _ in asked if answer in done for line in answer.result()]
 
-    def _reconcile_direction(self, source: str, target: str, request: ReconcileRequest) -> list[str]:
-        state = self._state
-        with state.lock:
-            rows = state.rows_of(source, np.unique(request.rows))
-            if request.selection is Selection.WAITING:
-                rows = rows[state.last(source, target).is_waiting(rows)]
-            if len(rows) == 0:
-                return []
-            partitions = set(state.keys.partitions_of(rows))
-            # Taken before the clusters are asked, as the commits are.
-            known_to, commits = frontiers(state.index, [target, source], partitions), state.commits(source, rows)
-        asked_at_ms = state.now_ms()
-        snapshot = Snapshot(self._fetcher.fetch([target, source], partitions), known_to, asked_at_ms)
-        with self._target_locks[target]:
-            commits = self._still_due(source, target, commits, snapshot, request)
-            if len(commits.key) == 0:
-                return []
-            translated, plan = self._plan(source, target, commits, snapshot, request)
-            failpoints.failpoint(failpoints.AFTER_TRANSLATING)
-            outcomes = self._write(translated, plan)
-            reconciliation = self._apply(translated, plan, outcomes, snapshot, request)
-            self._history.append(reconciliation)  # in the order in which targets were written
-        return reconciliation.failures(state.offsets.keys)
 
-    def _still_due(
-        self, source: str, target: str, commits: Commits, snapshot: Snapshot, request: ReconcileRequest
-    ) -> Commits:
-        """Return those of *commits* that still count, and in the regular pass only those that are not settled.
+class DirectionQueue:
+    """What is asked of one direction, from one source to one target: one thing after the other, in a thread of its own.
 
-        While the clusters were asked somebody may have committed, or reset a group at the target. What was chosen then
-        is out of date: whoever records the new commit reconciles it, so such a row is left to them. The regular pass
-        sees whether the target holds what was answered; what nothing can have changed is not computed anew.
-        """
-        state = self._state
-        with state.lock:
-            counts = state.counts(source, commits.key)
-            now = state.commits(source, commits.key)
-            chosen = counts & (now.offset == commits.offset) & (now.at_ms == commits.at_ms)
-            chosen &= state.is_kept(source, target, commits, snapshot)
-            if request.selection in (Selection.UNSETTLED, Selection.EVERY, Selection.DECIDED):
-                self._unsettle_changed(source, target, commits.key, snapshot)
-            if request.selection is Selection.UNSETTLED:
-                chosen &= ~self._is_settled(source, target, commits)
-                stands = state.last(source, target).stands(commits.key, commits.offset, commits.at_ms)
-                commits = replace(commits, stands=stands)
-            return commits.take(chosen)
+    So a silent cluster keeps only its own directions waiting. What comes meanwhile is joined: the state says what is
+    wanted by then, so one pass does for all of them, and no more than one request of a kind ever waits. *reconcile* is
+    called with one request at a time; threads may share the queue. *name* is that of its thread.
+    """
 
-    def _refresh_before_ms(self) -> int:
-        """Return from when on our own values are young enough."""
-        return self._state.now_ms() - self._refresh_ms
+    def __init__(self, name: str, reconcile: Callable[[ReconcileRequest], list[str]]) -> None:
+        self._name, self._reconcile = name, reconcile
+        self._changed = threading.Condition()
+        self._waiting: dict[Selection, tuple[ReconcileRequest, Answer]] = {}
+        self._is_working = self._is_late = False
+        self._left: set[Answer] = set()
 
-    def _unsettle_changed(self, source: str, target: str, rows: KeyRows, snapshot: Snapshot) -> None:
-        """Forget that answers are settled where the logs they rest on are not what they were.
+    @property
+    def is_late(self) -> bool:
+        """True from when somebody has given up waiting until nothing is left to do."""
+        with self._changed:
+            return self._is_late
 
-        The target's log start may have passed an answer, a record may have come late, a topic may have been made anew:
-        none of that shows in the commits or at the target's coordinator.
-        """
-        last, keys = self._state.last(source, target), self._state.keys
-        pair = Pair(last, source, target, snapshot, self._state.now_ms())
-        for partition in keys.partitions_of(rows):
+    def submit(self, request: ReconcileRequest) -> Answer:
+        """Have *request* done after what is under way, together with what waits and is of its kind."""
+        with self._changed:
+            waiting, answer = self._waiting.get(request.selection, (None, Answer()))
+            self._waiting[request.selection] = (waiting.joined(request) if waiting else request), answer
+            begins, self._is_working = not self._is_working, True
+        if begins:
+            threading.Thread(target=self._work, name=self._name, daemon=True).start()
+        return answer
+
+    def leave(self, answer: Answer) -> None:
+        """Wait no longer for *answer*: the log is told what comes of it, and the next pass makes up for it."""
+        with self._changed:
+            self._is_late = self._is_working
+            if answer in self._left:
+                return
+            self._left.add(answer)
+        answer.add_done_callback(self._tell)
+
+    def close(self) -> None:
+        """Drop what waits, and return when what is under way has ended; the next driver finds what is left."""
+        with self._changed:
+            self._waiting.clear()
+            self._changed.wait_for(lambda: not self._is_working)
+
+    def _work(self) -> None:
+        while (request := self._next()) is not None:
+            wanted, answer = request
             try:
-                outlook = self._translator.outlook(pair, partition)
-            except Exception as problem:  # that partition's alone: it is asked for anew, which withholds it
-                self._translator.log_once(pair, partition, problem)
-                last.unsettle(keys.keys_in(partition))
-                continue
-            if outlook is not None and last.outlooks.get(partition) != outlook:
-                last.outlooks[partition] = outlook
-                last.unsettle(keys.keys_in(partition))
+                answer.set_result(self._reconcile(wanted))
+            except BaseException as problem:
+                answer.set_exception(problem)
 
-    def _is_settled(self, source: str, target: str, commits: Commits) -> NDArray[np.bool_]:
-        last, there = self._state.last(source, target), self._state.offsets.clusters[target]
-        is_settled = last.is_settled(commits.key, commits.offset, commits.at_ms)
-        is_settled &= there.columns["actual_offset"][commits.key] == last.columns["wanted"][commits.key]
-        is_settled &= ~self._state.homes_of(commits.key).is_contested & ~there.has_moved(commits.key)
-        return is_settled & ~refresh_due(there.columns, commits.key, self._refresh_before_ms())
+    def _next(self) -> tuple[ReconcileRequest, Answer] | None:
+        with self._changed:
+            if self._waiting:
+                return self._waiting.pop(next(iter(self._waiting)))
+            self._is_working = self._is_late = False
+            self._changed.notify_all()
+            return None
 
-    def _plan(
-        self, source: str, target: str, commits: Commits, snapshot: Snapshot, request: ReconcileRequest
-    ) -> tuple[Translated, WritePlan]:
-        now_ms, last = self._state.now_ms(), self._state.last(source, target)
-        asked = self._translator.ask(Pair(last, source, target, snapshot, now_ms), commits)
-        self._translator.compute(asked)
-        with self._state.lock:
-            answered_offset = last.columns["source_offset"][commits.key]
-            answers = self._translator.answers(asked)
-            answers = withhold_some(answers, self._reasons(source, target, commits, answers))
-            translated = Translated(source, target, commits, answers, answered_offset, now_ms)
-            return translated, plan_writes(
-                self._state.offsets,
-                translated,
-                epoch=self._epochs(target, commits, answers, snapshot),
-                refresh_before_ms=self._refresh_before_ms(),
-                asks_everything=request.selection in (Selection.EVERY, Selection.DECIDED),
-                is_decided=request.selection is Selection.DECIDED,
-            )
-
-    def _reasons(self, source: str, target: str, commits: Commits, answers: Translations) -> NDArray[np.intp]:
-        """Return the codes of the reasons why *commits* do not count as those of their home, ABSENT for none."""
-        is_in_doubt = ~answers.is_withheld & ~self._state.may_count(source, target, commits)
-        reasons = np.where(is_in_doubt, _OWNER_UNKNOWN, ABSENT)
-        return np.where(self._state.homes_of(commits.key).is_contested, _COMMITTED_AT_BOTH, reasons)
-
-    def _epochs(self, target: str, commits: Commits, answers: Translations, snapshot: Snapshot) -> Int64s:
-        """Return the leader epoch under which the target's log was seen to reach each answer, ABSENT for unknown.
-
-        A consumer that starts there compares it with the log (KIP-320), and notices by itself that it was cut. What has
-        no answer may be refreshed: then it is that of what the target holds.
-        """
-        actual = self._state.offsets.clusters[target].columns["actual_offset"][commits.key]
-        offset = np.where(answers.wanted >= 0, answers.wanted, actual)
-        epoch, said = np.full(len(commits.key), ABSENT, np.int64), snapshot.metadata[target]
-        if isinstance(said, ClusterError):
-            return epoch
-        for partition, rows in self._state.keys.slices(commits.key):
-            ends = said.ends.get(partition)
-            if ends is not None and ends.leader_epoch is not None:
-                is_reached = offset[rows] <= ends.log_end
-                epoch[rows] = np.where(is_reached, ends.leader_epoch, ABSENT)
-        return epoch
-
-    def _write(self, translated: Translated, plan: WritePlan) -> Sequence[WriteOutcome]:
-        """Commit, with each write noted before it is sent: the log may bring its record before the broker answers.
-
-        What failed without an answer may have been applied. What was refused, or not sent, was not.
-        """
-        if not plan.writes:
-            return ()
-        key = translated.commits.key[plan.rows]
-        offset = np.array([write.offset for write in plan.writes], np.int64)
-        own_writes = self._state.offsets.clusters[translated.target].own_writes
-        with self._state.lock:
-            own_writes.begin(key, offset)
-        try:
-            outcomes = self._writers[translated.target].write(plan.writes)
-        except BaseException:
-            with self._state.lock:
-                own_writes.doubt(key, offset)
-            raise
-        failpoints.failpoint(failpoints.AFTER_COMMIT)
-        held = np.array([ABSENT if found.previous_offset is None else found.previous_offset for found in outcomes])
-        is_read = np.array([found.is_read for found in outcomes], np.bool_)
-        is_in_doubt = np.array([found.is_in_doubt for found in outcomes], np.bool_)
-        is_unwritten = ~is_in_doubt & np.array([found.outcome is not Outcome.COMMITTED for found in outcomes], np.bool_)
-        with self._state.lock:
-            own_writes.resolve(key[is_read], held[is_read])
-            own_writes.abort(key[is_unwritten], offset[is_unwritten])
-            own_writes.doubt(key[is_in_doubt], offset[is_in_doubt])
-        return outcomes
-
-    def _apply(
-        self,
-        translated: Translated,
-        plan: WritePlan,
-        outcomes: Sequence[WriteOutcome],
-        snapshot: Snapshot,
-        request: ReconcileRequest,
-    ) -> Reconciliation:
-        """Take in what became of the writes; return what the history has to say."""
-        state, key, commits = self._state, translated.commits.key, translated.commits
-        topics = [state.offsets.keys[row].topic for row in key.tolist()]
-        error = dict(snapshot.refusals(translated.source, translated.target, topics))
-        previous, outcome = plan.previous.copy(), plan.outcome.copy()
-        written = np.full(len(key), ABSENT, np.int64)
-        outcome[list(error)] = Outcome.FAILED
-        for row, write, found in zip(plan.rows.tolist(), plan.writes, outcomes, strict=True):
-            outcome[row] = found.outcome
-            written[row] = write.offset if found.outcome is Outcome.COMMITTED else ABSENT
-            previous[row] = ABSENT if found.previous_offset is None else found.previous_offset
-            if found.error:
-                error[row] = found.error
-        with state.lock:
-            is_written = written != ABSENT
-            there = state.offsets.clusters[translated.target]
-            there.acknowledge(key[is_written], written[is_written], state.now_ms())
-            last = state.last(translated.source, translated.target)
-            is_news = last.note(key, commits.offset, commits.at_ms, translated.answers, outcome)
-        now_ms = state.now_ms()
-        return Reconciliation(translated, plan, request.batch_id, now_ms, previous, written, outcome, error, is_news)
+    def _tell(self, answer: Answer) -> None:
+        with self._changed:
+            self._left.discard(answer)
+        problem = answer.exception()
+        if problem is None:
+            for line in answer.result():
+                logger.warning("%s", line)
+        elif not isinstance(problem, TakenOverError):  # the job is stopping then, and says why
+            logger.error("%s: not reconciled, tried again by the next pass", self._name, exc_info=problem)

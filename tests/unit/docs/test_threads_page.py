@@ -38,8 +38,8 @@ def test_every_file_that_makes_threads_says_what_they_do() -> None:
 @pytest.mark.parametrize(
     ("outer", "inner", "is_wrong"),
     [
-        ("sync/reconciler.py `_target_locks`", "state/record_index.py `lock`", False),
-        ("state/record_index.py `lock`", "sync/reconciler.py `_target_locks`", True),
+        ("sync/reconciliation.py `_target_locks`", "state/record_index.py `lock`", False),
+        ("state/record_index.py `lock`", "sync/reconciliation.py `_target_locks`", True),
         ("kafka/group_offsets.py `_lock`", "state/groups_by_log.py `_lock`", True),
     ],
 )

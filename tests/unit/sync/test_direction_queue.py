@@ -6,7 +6,8 @@ import threading
 
 import numpy as np
 
-from offset_sync.sync.reconciliation import DirectionQueue, ReconcileRequest, Selection
+from offset_sync.sync.reconciler import DirectionQueue
+from offset_sync.sync.reconciliation import ReconcileRequest, Selection
 
 
 def test_what_comes_while_something_is_under_way_is_done_together_and_everybody_hears_of_it() -> None:
