@@ -88,29 +88,30 @@ class SyncJob:
         self._metrics = SyncMetrics(config)
         self._positions = Positions(self._state, self._metrics.waiting, config.metrics.worst)
         self._summary = SyncSummary(self._state, self._metrics, self._positions)
-        fetcher = checked_metadata(config, self._admins, self._state.index, lambda: self._loop.soon(), is_once=is_once)
+        soon = threading.Event()
+        fetcher = checked_metadata(config, self._admins, self._state.index, soon.set, is_once=is_once)
         history = CountedHistory(self._history, self._metrics)
         self._writers = TargetWriters(config, spark, run)
         self._reconciler = Reconciler(config, self._state, fetcher, self._writers.by_alias, history)
-        self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, self._metrics)
+        self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, self._metrics, soon)
         seen = UnwrittenTables.of(config, names) if run.is_dry else self._tables
         checkpoints = {alias: self._checkpoint(alias) for alias in config.clusters}
         self._last_known = LastKnown(self._tables, config, None if run.is_dry else run.lease)
         self._reading = CommitReading(config, seen, self._admins, checkpoints)
         translator = Translator(config, self._state)
-        left = LeftWrites(self._state, translator, fetcher, lambda alias: self._queries.has_read(alias))
+        folders = config.tables.root, config.tables.checkpoints
+        self._queries = QuerySupervisor(run.lease.stop, self._over, folders)
+        left = LeftWrites(self._state, translator, fetcher, self._queries.has_read)
         self._left_writes = left if run.lease.may_have_written else None
         run.lease.is_followed_up = self._left_writes is None
         self._syncs = dict[str, SyncBatch]()
         self._batches = {alias: self._batch(alias) for alias in config.clusters}
-        folders = config.tables.root, config.tables.checkpoints
-        self._queries = QuerySupervisor(run.lease.stop, self._over, folders)
         for alias in config.clusters:
             self._queries.add(alias, _CommitQuery(self, alias))
-        lives, loop, queries = self._reading.lives, self._loop, self._queries
+        lives = self._reading.lives
         members = open_members(config, self._tables, lives)
-        self._homes = HomeWatch(self._state, members, Moves(self._tables, dates=True), loop.soon)
-        self._partitions = PartitionWatch(self._state, self._admins, lives, loop.soon, queries.restart)
+        self._homes = HomeWatch(self._state, members, Moves(self._tables, dates=True), soon.set)
+        self._partitions = PartitionWatch(self._state, self._admins, lives, soon.set, self._queries.restart)
         self._restore()
 
     def _restore(self) -> None:

@@ -28,10 +28,15 @@ class PassTimer(Protocol):
 
 
 class ReconcileLoop:
-    """Reconciles *state* by *reconciler*."""
+    """Reconciles *state* by *reconciler*; everything with the next turn where *soon* is set.
 
-    def __init__(self, options: Sync, state: SyncState, reconciler: Reconciler, timer: PassTimer) -> None:
-        self._state = state
+    As when something that was silent answers again.
+    """
+
+    def __init__(
+        self, options: Sync, state: SyncState, reconciler: Reconciler, timer: PassTimer, soon: threading.Event
+    ) -> None:
+        self._state, self._soon = state, soon
         self._reconciler = reconciler
         self._timer = timer
         self._interval = options.reconcile_interval.total_seconds()
@@ -43,10 +48,6 @@ class ReconcileLoop:
         with self._timer.reconciling():
             return self._reconciler.reconcile_all(is_first=is_first)
 
-    def soon(self) -> None:
-        """Have everything looked at with the next turn: what was silent answers again."""
-        self._due_at = 0.0
-
     def run(self, stop: threading.Event, is_ready: threading.Event) -> None:
         """Make passes until *stop* is set; the first, of everything, as soon as *is_ready* is.
 
@@ -57,7 +58,9 @@ class ReconcileLoop:
         while not stop.wait(_POLL_SECONDS if self._is_first else self._pause):
             if not is_ready.is_set():
                 continue
-            if (full is None or not full.is_alive()) and (self._is_first or time.monotonic() >= self._due_at):
+            is_due = self._is_first or self._soon.is_set() or time.monotonic() >= self._due_at
+            if is_due and (full is None or not full.is_alive()):
+                self._soon.clear()
                 self._due_at = time.monotonic() + self._interval
                 # Beside: of a silent cluster it waits for each request, and the others' index grows meanwhile.
                 full = threading.Thread(target=self._make, args=(self._make_full,), name="full pass", daemon=True)

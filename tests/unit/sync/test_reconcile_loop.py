@@ -30,7 +30,7 @@ class Driver:
     wakes: bool = False
 
     def __post_init__(self) -> None:
-        self.stop, self.is_ready = threading.Event(), threading.Event()
+        self.stop, self.is_ready, self.soon = threading.Event(), threading.Event(), threading.Event()
         self.is_ready.set()
 
     def reconcile_all(self, *, is_first: bool) -> list[str]:
@@ -42,7 +42,7 @@ class Driver:
     def _note(self, call: str) -> list[str]:
         self.calls.append(call)
         if self.wakes and len(self.calls) == 2:
-            self.loop.soon()
+            self.soon.set()
         if len(self.calls) == ENOUGH:
             self.stop.set()
         if len(self.calls) <= self.fails_first:
@@ -54,8 +54,8 @@ class Driver:
         sync = {"trigger_interval": "5ms", "reconcile_interval": self.reconcile_interval}
         site = Site(config_of(["X", "Y"], sync=sync))
         reconciler: Any = self
-        self.loop = ReconcileLoop(site.config.sync, site.state, reconciler, NoTimer())
-        self.loop.run(self.stop, self.is_ready)
+        loop = ReconcileLoop(site.config.sync, site.state, reconciler, NoTimer(), self.soon)
+        loop.run(self.stop, self.is_ready)
         return self.calls
 
 
@@ -109,7 +109,7 @@ def test_the_index_is_read_while_the_logs_of_commits_are_and_whoever_stops_does_
         read()
 
     site.state.index.refresh = refresh  # type: ignore[method-assign]
-    loop = ReconcileLoop(site.config.sync, site.state, site.reconciler, NoTimer())
+    loop = ReconcileLoop(site.config.sync, site.state, site.reconciler, NoTimer(), threading.Event())
     stop, is_ready = threading.Event(), threading.Event()
     running = threading.Thread(target=loop.run, args=(stop, is_ready))
     running.start()
@@ -131,6 +131,6 @@ def test_what_a_group_deletes_at_the_source_stays_at_the_target_and_is_not_refre
     site.clusters["X"].forget("readers", ORDERS)
     site.read_all()
     site.pass_time(2 * int(site.config.sync.refresh_interval.total_seconds() * 1000))
-    ReconcileLoop(site.config.sync, site.state, site.reconciler, NoTimer()).full_pass(is_first=False)
+    ReconcileLoop(site.config.sync, site.state, site.reconciler, NoTimer(), threading.Event()).full_pass(is_first=False)
     assert site.target_offset("Y", "readers") == 6
     assert site.clusters["Y"].written == written
