@@ -43,6 +43,9 @@ KIND_OF_TYPE = {
 MEMBER_KINDS = (MEMBER, STREAMS_MEMBER, SHARE_MEMBER)
 """The kinds whose keys name a member."""
 
+KINDS_BY_LOG = (STREAMS, STREAMS_MEMBER, SHARE, SHARE_MEMBER)
+"""Groups of which no request tells that they have members: the log does."""
+
 TOPIC_ID_TAG = 0
 UUID_BYTES = 16
 _INT16, _INT32, _INT64 = 2, 4, 8

@@ -25,7 +25,7 @@ from offset_sync.ingest.incarnation_check import DueLogs, IncarnationCheck, chan
 from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError, UnknownVersionError
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, OffsetRange, TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata, Ends, MetadataFetcher
+from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 from offset_sync.translate.index.runs import Int64s
 
 
@@ -91,7 +91,7 @@ class CommitLogCheck:
     def _read_to(self, said: ClusterMetadata, start: Offsets, end: Offsets) -> dict[ClusterPartition, int]:
         """Return how far each log was read for certain: where it is shorter than this micro-batch, it was longer."""
 
-        def read_to(place: TopicPartition, ends: Ends) -> int:
+        def read_to(place: TopicPartition, ends: LogEnds) -> int:
             return max(start.get(place, 0), end.get(place, 0) if ends.log_end < end.get(place, 0) else 0)
 
         return {ClusterPartition(self._alias, *each): read_to(each, ends) for each, ends in said.ends.items()}

@@ -17,7 +17,7 @@ from datetime import datetime, timezone
 import pyarrow as pa
 
 from offset_sync.decode.consumer_offsets import coordinator_partition
-from offset_sync.decode.offset_records import KIND_OF_TYPE
+from offset_sync.decode.offset_records import KIND_OF_TYPE, KINDS_BY_LOG
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_batch import DECODED_SCHEMA, Looked, decode_batches, offset_records, to_batch
 from offset_sync.ingest.commit_tables import group_event_rows
@@ -25,11 +25,11 @@ from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.internal_logs import CommitLogReader, LogRecords
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, TopicPartition
-from offset_sync.state.groups_by_log import KINDS, GroupsByLog
+from offset_sync.state.groups_by_log import GroupsByLog
 
 logger = logging.getLogger(__name__)
 DEADLINE_S, NAMED_DEADLINE_S = 5.0, 30.0
-_TYPES = frozenset(number.to_bytes(2, "big") for number, kind in KIND_OF_TYPE.items() if kind in KINDS)
+_TYPES = frozenset(number.to_bytes(2, "big") for number, kind in KIND_OF_TYPE.items() if kind in KINDS_BY_LOG)
 
 
 class GroupActivity:

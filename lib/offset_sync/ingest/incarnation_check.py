@@ -15,9 +15,10 @@ from typing import Protocol
 
 from offset_sync.ingest.checkpoint import Offsets
 from offset_sync.ingest.incarnation_log import IncarnationLog, KnownLog, Life
+from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, ToldEnd, TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata, Ends, named
+from offset_sync.state.cluster_metadata import ClusterMetadata, named
 from offset_sync.state.incarnations import epoch_ms
 from offset_sync.tables.catalog import ARRIVED, COPIED, ELECTED, READ_AGAIN, RECREATED, TRUNCATED, WRITTEN
 from offset_sync.tables.store import TableStore
@@ -168,7 +169,7 @@ class IncarnationCheck:
         with self._lock:
             return self._log.unread(alias)
 
-    def note_arrived(self, alias: str, ends: Mapping[TopicPartition, Ends], asked_at: datetime) -> None:
+    def note_arrived(self, alias: str, ends: Mapping[TopicPartition, LogEnds], asked_at: datetime) -> None:
         """Write down where logs of a cluster ended when no copy of an earlier life was on its way any more."""
         with self._lock:
             found = []
@@ -221,7 +222,7 @@ class IncarnationCheck:
     def _lives(
         self,
         now: Life,
-        ends: Ends,
+        ends: LogEnds,
         read_to: Mapping[ClusterPartition, int],
         ends_of_epoch: Mapping[ClusterPartition, ToldEnd | None],
     ) -> tuple[list[Life], int]:
@@ -258,7 +259,7 @@ def _epoch_of(known: KnownLog | None) -> int | None:
     return known.leader_epoch if known is not None else None
 
 
-def _logs(said: Said) -> Iterator[tuple[ClusterPartition, str, Ends]]:
+def _logs(said: Said) -> Iterator[tuple[ClusterPartition, str, LogEnds]]:
     """Yield every log that a cluster tells of, with its topic's id and its ends."""
     for cluster, metadata in said.items():
         if isinstance(metadata, ClusterMetadata):

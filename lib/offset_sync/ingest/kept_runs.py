@@ -22,7 +22,7 @@ from pyspark.storagelevel import StorageLevel
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.ingest.map_batches import ATTEMPT, MapBatches, Signed, few_rows, to_sql
-from offset_sync.ingest.origin_check import LogEnds, RefuteBeyond
+from offset_sync.ingest.origin_check import OriginEnds, RefuteBeyond
 from offset_sync.ingest.run_builder import CUT_SCHEMA
 from offset_sync.model.values import TopicPartition
 from offset_sync.spark.jvm import release
@@ -44,7 +44,7 @@ class KeptRuns(NamedTuple):
     rows: DataFrame
     summary: pa.Table
     without: frozenset[TopicPartition] = frozenset()
-    beyond: LogEnds = MappingProxyType({})
+    beyond: OriginEnds = MappingProxyType({})
     is_again: bool = False
 
     def runs(self, alias: str, at: datetime, names: Names = SAME_NAMES) -> DataFrame:

@@ -25,9 +25,10 @@ from offset_sync.ingest.incarnation_check import (
 )
 from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.origin_check import CopyCheck, OriginCheck
+from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, OffsetRange, TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata, Ends, MetadataFetcher
+from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 
 _TRIES = 5
 _T = TypeVar("_T")
@@ -51,7 +52,7 @@ class Completeness:
         self._waits_for: dict[TopicPartition, _Seen] = {}
 
     def of(
-        self, read: ReadBatch, ends: Mapping[TopicPartition, Ends], asked_at: datetime
+        self, read: ReadBatch, ends: Mapping[TopicPartition, LogEnds], asked_at: datetime
     ) -> dict[TopicPartition, datetime]:
         """Return up to when what stood in each log is among what was *read*; nothing of logs where that is unknown.
 
@@ -168,7 +169,7 @@ class LogCheck:
         read_to = {ClusterPartition(alias, *each): read.start.get(each, 0) for each in wanted}
         return here, said, self._incarnations.note(said, read_to, moment), asked_at
 
-    def _read_again(self, read: ReadBatch, places: Mapping[TopicPartition, Ends], cut: CutRecords) -> ReadBatch:
+    def _read_again(self, read: ReadBatch, places: Mapping[TopicPartition, LogEnds], cut: CutRecords) -> ReadBatch:
         """Return *read* with the logs in *places* as they are now, from where they have other records."""
         places = {each: ends for each, ends in places.items() if each in read.end}
         if not places:
@@ -188,7 +189,7 @@ class LogCheck:
     def _read_of_new_leaders(
         self,
         read: ReadBatch,
-        ends: Mapping[TopicPartition, Ends],
+        ends: Mapping[TopicPartition, LogEnds],
         lost_from: Mapping[TopicPartition, int],
         cut: CutRecords,
     ) -> ReadBatch:

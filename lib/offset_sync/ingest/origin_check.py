@@ -23,18 +23,19 @@ from numpy.typing import NDArray
 
 from offset_sync.ingest.incarnation_check import IncarnationCheck, Said
 from offset_sync.ingest.run_builder import CUT_SCHEMA, filled
+from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata, Ends
+from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.row_groups import RowGroups, greatest_of_each, keys_at
 
 IDENTITY = ["origin", "topic", "partition"]
 _ENDLESS = np.iinfo(np.int64).max
-LogEnds = Mapping[tuple[str, str, int], int]
+OriginEnds = Mapping[tuple[str, str, int], int]
 """Where the log of an origin, topic and partition ends."""
 
 
-def refute_beyond(cut: pa.Table, ends: LogEnds) -> pa.Table:
+def refute_beyond(cut: pa.Table, ends: OriginEnds) -> pa.Table:
     """Return the rows, of :data:`CUT_SCHEMA`, with the stretches of runs made malformed that are beyond *ends*.
 
     Where a mirror writes nonsense that is every second row of a micro-batch, so no row is looked at by itself.
@@ -50,7 +51,7 @@ def refute_beyond(cut: pa.Table, ends: LogEnds) -> pa.Table:
     return pa.concat_tables([cut.filter(pa.array(~is_beyond)), *_split(beyond, log_end[is_beyond])])
 
 
-def _log_ends(cut: pa.Table, ends: LogEnds) -> NDArray[np.int64]:
+def _log_ends(cut: pa.Table, ends: OriginEnds) -> NDArray[np.int64]:
     """Return where the log of each row's origin ends, shape (rows,); of those not in *ends* the greatest number."""
     columns = [cut.column(name) for name in IDENTITY]
     groups = RowGroups.of(columns)
@@ -62,7 +63,7 @@ def _log_ends(cut: pa.Table, ends: LogEnds) -> NDArray[np.int64]:
 class RefuteBeyond:
     """Does so with the rows of a task; pickled to the executors."""
 
-    ends: LogEnds
+    ends: OriginEnds
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows, in no order."""
@@ -116,7 +117,7 @@ class OriginCheck:
         self, alias: str, aliases: Collection[str], are_copied: Callable[[str], object] = lambda _topic: None
     ) -> None:
         self._asked, self._are_copied = {each for each in aliases if each != alias}, are_copied
-        self._last: tuple[pa.Table, LogEnds] | None = None
+        self._last: tuple[pa.Table, OriginEnds] | None = None
 
     def origins(self, cut: pa.Table, kept: Iterable[pa.Table] = ()) -> dict[str, set[TopicPartition]]:
         """Return the partitions to ask about, by cluster, for rows of :data:`CUT_SCHEMA` and summaries of kept ones."""
@@ -130,15 +131,15 @@ class OriginCheck:
         ends, self._last = self._ends(self._reach(cut), said), None  # the rows are not kept
         return refute_beyond(cut, ends)
 
-    def refuted_kept(self, summary: pa.Table, said: Said) -> LogEnds:
+    def refuted_kept(self, summary: pa.Table, said: Said) -> OriginEnds:
         """Return the log ends that kept runs of this *summary* are beyond: the tasks that write them refute those."""
         return self._ends(self._reach_of_kept(summary), said)
 
-    def _reach_of_kept(self, summary: pa.Table) -> LogEnds:
+    def _reach_of_kept(self, summary: pa.Table) -> OriginEnds:
         rows = [row for row in summary.to_pylist() if row["origin"] in self._asked]
         return {(row["origin"], row["topic"], row["partition"]): row["reach"] for row in rows}
 
-    def _reach(self, cut: pa.Table) -> LogEnds:
+    def _reach(self, cut: pa.Table) -> OriginEnds:
         """Return, by origin and partition, the first offset above all identities that can be asked about.
 
         Tables do not change, so the same one, which is asked about before and after its origins, is gone through once.
@@ -147,12 +148,12 @@ class OriginCheck:
             self._last = cut, self._reach_of(cut)
         return self._last[1]
 
-    def _reach_of(self, cut: pa.Table) -> LogEnds:
+    def _reach_of(self, cut: pa.Table) -> OriginEnds:
         ends = int64s(cut.column("origin_start")) + int64s(cut.column("length"))
         reach = greatest_of_each([cut.column(name) for name in IDENTITY], ends)
         return {(origin, topic, number): end for (origin, topic, number), end in reach.items() if origin in self._asked}
 
-    def _ends(self, reach: LogEnds, said: Said) -> LogEnds:
+    def _ends(self, reach: OriginEnds, said: Said) -> OriginEnds:
         """Return the log ends that some identity is beyond."""
         found: dict[tuple[str, str, int], int] = {}
         for (origin, topic, number), highest in reach.items():
@@ -193,7 +194,7 @@ class CopyCheck:
                 found.setdefault(str(original), set()).add(each)
         return found
 
-    def look(self, alias: str, own: Mapping[TopicPartition, Ends], said: Said, known: Reach) -> None:
+    def look(self, alias: str, own: Mapping[TopicPartition, LogEnds], said: Said, known: Reach) -> None:
         """Compare where copies end with what originals have *said* since: those of *alias* by its *own* ends.
 
         It was asked before all others, and what was *known* of other copies is older. What is found stands in the table

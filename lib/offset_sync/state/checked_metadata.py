@@ -19,7 +19,7 @@ from offset_sync.config import Config
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, EpochEnd, ToldEnd, TopicPartition
-from offset_sync.state.cluster_metadata import RETRY_S, Cluster, ClusterMetadata, MetadataFetcher
+from offset_sync.state.cluster_metadata import RETRY_S, Cluster, ClusterMetadata, Fetcher, MetadataFetcher
 from offset_sync.state.sync_state import Index, known_end
 
 logger = logging.getLogger(__name__)
@@ -29,15 +29,6 @@ ONCE_S = 30.0
 """So long whoever comes only once asks a cluster: it is busy rather than away, and nobody comes again for the rest."""
 PATIENCE_S = 0.5
 """So long a fetch waits for that."""
-
-
-class Fetcher(Protocol):
-    """See :class:`MetadataFetcher`."""
-
-    def fetch(
-        self, aliases: Collection[str], partitions: Collection[TopicPartition]
-    ) -> Mapping[str, ClusterMetadata | ClusterError]:
-        """Return what each cluster says of *partitions*, or why it said nothing."""
 
 
 class EpochEnds(Protocol):

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from offset_sync.kafka.requests import LogEnds, TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.translate.index.origin_positions import NO_LIMIT
@@ -109,41 +110,13 @@ _LEAST_S = 0.1
 """A cluster that has used up the deadline for its topics is asked for so long for the ends of its logs."""
 
 
-class Topic(Protocol):
-    """What a cluster says of a topic."""
-
-    @property
-    def topic_id(self) -> str:
-        """Kafka's id of the present incarnation."""
-
-    @property
-    def partitions(self) -> int:
-        """How many partitions it has."""
-
-
-class Ends(Protocol):
-    """Where a partition's log begins and ends."""
-
-    @property
-    def log_start(self) -> int:
-        """First offset that is still there."""
-
-    @property
-    def log_end(self) -> int:
-        """First offset that is not there yet."""
-
-    @property
-    def leader_epoch(self) -> int | None:
-        """The present leader epoch, None where nobody can tell."""
-
-
 class Cluster(Protocol):
     """What can be asked of a cluster; both raise ClusterError when it does not answer."""
 
-    def describe(self, topics: Collection[str], deadline: float) -> Mapping[str, Topic | ClusterError]:
+    def describe(self, topics: Collection[str], deadline: float) -> Mapping[str, TopicInfo | ClusterError]:
         """Return what is known of each topic that exists; the error of one that may not be asked for."""
 
-    def ends(self, partitions: Collection[TopicPartition], deadline: float) -> Mapping[TopicPartition, Ends]:
+    def ends(self, partitions: Collection[TopicPartition], deadline: float) -> Mapping[TopicPartition, LogEnds]:
         """Return the log ends of each partition that exists and whose leader answers."""
 
 
@@ -157,8 +130,8 @@ class ClusterMetadata:
     :mod:`offset_sync.state.checked_metadata`.
     """
 
-    topics: Mapping[str, Topic]
-    ends: Mapping[TopicPartition, Ends]
+    topics: Mapping[str, TopicInfo]
+    ends: Mapping[TopicPartition, LogEnds]
     refused: Mapping[str, ClusterError] = field(default_factory=dict)
     cut: Set[TopicPartition] = frozenset()
     unsettled: Set[TopicPartition] = frozenset()
@@ -206,6 +179,13 @@ class Snapshot:
             return dict.fromkeys(range(len(topics)), str(there))
         refused = dict(there.refused) if isinstance(here, ClusterError) else {**there.refused, **here.refused}
         return {row: str(refused[topic]) for row, topic in enumerate(topics) if topic in refused}
+
+
+class Fetcher(Protocol):
+    """Who asks the clusters: :class:`MetadataFetcher`, or who compares its answers with what is known."""
+
+    def fetch(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> MetadataByCluster:
+        """Return what each cluster says of *partitions*, or why it said nothing."""
 
 
 class MetadataFetcher:
@@ -263,7 +243,7 @@ class MetadataFetcher:
         return _unanswered(self._ask(alias, partitions), partitions)
 
 
-def _exists(topics: Mapping[str, Topic], partition: TopicPartition) -> bool:
+def _exists(topics: Mapping[str, TopicInfo], partition: TopicPartition) -> bool:
     return partition.topic in topics and partition.partition < topics[partition.topic].partitions
 
 

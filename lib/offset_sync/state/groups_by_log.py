@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 
 from offset_sync.config import Config
 from offset_sync.decode.consumer_offsets import coordinator_hashes
+from offset_sync.decode.offset_records import KINDS_BY_LOG, SHARE, STREAMS
 from offset_sync.kafka.group_members import GroupStates
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT
@@ -36,10 +37,8 @@ from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 
-STREAMS, SHARE = "streams", "share"
-KINDS = (STREAMS, "streams_member", SHARE, "share_member")
-"""The kinds of rows that are read here; their tombstones have the same names with ``_removed``."""
-_ALL_KINDS = pa.array([kind + end for kind in KINDS for end in ("", "_removed")])
+_ALL_KINDS = pa.array([kind + end for kind in KINDS_BY_LOG for end in ("", "_removed")])
+"""The kinds of rows that are read here, and their tombstones."""
 _COLUMNS = ("cluster", "group_id", "kind", "member_id", "log_partition", "log_offset", "captured_at")
 DEADLINE_S = 5.0
 

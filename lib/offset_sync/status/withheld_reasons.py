@@ -20,10 +20,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.text import visible
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, EpochChange, State, TopicPartition
-from offset_sync.state.cluster_metadata import Ends, Snapshot
+from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.incarnations import KEPT
 from offset_sync.state.sync_state import Index, SyncState, known_end
 from offset_sync.state.translator import Translator
@@ -54,7 +55,7 @@ class _Log(NamedTuple):
     """A log of the source: its *ends* by its leader (None: no answer), and where epochs *ended*, by epoch."""
 
     place: ClusterPartition
-    ends: Ends | None
+    ends: LogEnds | None
     ended: Mapping[int, int]
 
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from offset_sync.config import Config
 from offset_sync.model.errors import TakenOverError
+from offset_sync.state.cluster_metadata import Fetcher
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.reconciliation import (
-    Fetcher,
     OffsetWriter,
     ReconcilePass,
     ReconcileRequest,

@@ -8,7 +8,7 @@ driver, at any time.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Protocol
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, GroupPartition, OffsetWrite, Outcome, State, TopicPartition, WriteOutcome
+from offset_sync.model.values import ABSENT, GroupPartition, OffsetWrite, Outcome, State, WriteOutcome
 from offset_sync.state import failpoints
-from offset_sync.state.cluster_metadata import MetadataByCluster, Snapshot
+from offset_sync.state.cluster_metadata import Fetcher, Snapshot
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Commits, SyncState, frontiers
 from offset_sync.state.translator import Pair, Translator
@@ -85,13 +85,6 @@ class Reconciliation:
             f"first {'/'.join(map(str, keys[int(key[rows[0]])]))}: {reason}"
             for reason, rows in by_reason.items()
         ]
-
-
-class Fetcher(Protocol):
-    """Who asks the clusters, see :class:`offset_sync.state.cluster_metadata.MetadataFetcher`."""
-
-    def fetch(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> MetadataByCluster:
-        """Return what each cluster says of *partitions*, or why it said nothing."""
 
 
 class OffsetWriter(Protocol):
