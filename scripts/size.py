@@ -12,8 +12,8 @@ All counts are of the Python files that ``git ls-files`` names, as they are in t
   package's ``__init__.py`` is reached where an import takes a name from it, not where an import passes through it to a
   module below. The file itself is included. Imports by a string are invisible here.
 
-Two rows of the goals have no simple count and are left out: the files that one commit passes, and the libraries that
-write Delta. The same goes for the class archive of Spark.
+Two rows of the goals have no simple count and are left out: the files that one commit passes, which are listed in
+docs/design/one-commit.md, and the libraries that write Delta. The same goes for the class archive of Spark.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What every request to a cluster keeps to and what answers mean: names, values, time, repetition, errors.
 
-It imports no client. Of a cluster whose topics have other names inside, who asks names streams; Kafka says topics.
+It imports no client. Callers name streams, and Kafka hears topics: :class:`Door` knows what a cluster calls them.
 
 Names of errors are those of ``rd_kafka_err2name``: a leading underscore marks errors of the client itself.
 """
