@@ -104,14 +104,20 @@ class OffsetCounts:
 
 
 def replication_gaps(
-    origin: int, source: LogIndex, target: LogIndex, young_since_ms: int = NEVER_YOUNG
+    origin: int,
+    source: LogIndex,
+    target: LogIndex,
+    young_since_ms: int = NEVER_YOUNG,
+    low: int = -NO_LIMIT,
+    high: int = NO_LIMIT,
 ) -> Iterator[ReplicationGap]:
-    """Yield which records of *origin* the source has and the target has not, as offsets of the source's log.
+    """Yield which records ``[low, high)`` of *origin* the source has and the target has not, as offsets of the source.
 
     A record is pending while the target has nothing later of that origin, or only what was indexed after
-    *young_since_ms* (since the epoch). Errs to too many of both. The parts are disjoint, and there is at least one.
+    *young_since_ms* (since the epoch). Errs to too many of both. The parts are disjoint, and there is at least one of
+    all records.
     """
-    for missing, shown_at_ms in _missing(origin, source, target, NO_LIMIT):
+    for missing, shown_at_ms in _missing(origin, source, target, low, high):
         is_young = (shown_at_ms > young_since_ms) & (shown_at_ms < NO_LIMIT)
         is_pending = is_young | (shown_at_ms == NO_LIMIT)
         pending, skipped = (joined([missing.take(some)]) for some in (is_pending, ~is_pending))
@@ -124,19 +130,21 @@ def deleted_of(origin: int, source: LogIndex, target: LogIndex) -> Iterator[Offs
     The source has copies of them, and the target's index does not hold them although it reaches further. As offsets
     of the source's log; the parts are disjoint.
     """
-    for missing, _ in _missing(origin, source, target, target.frontier):
+    for missing, _ in _missing(origin, source, target, -NO_LIMIT, target.frontier):
         yield joined([missing])
 
 
-def _missing(origin: int, source: LogIndex, target: LogIndex, limit: int) -> Iterator[tuple[OffsetRanges, Int64s]]:
-    """Yield the ranges of the source's log with records of *origin* below *limit* that the target has not.
+def _missing(
+    origin: int, source: LogIndex, target: LogIndex, lowest: int, limit: int
+) -> Iterator[tuple[OffsetRanges, Int64s]]:
+    """Yield the ranges of the source's log with records ``[lowest, limit)`` of *origin* that the target has not.
 
     Also when the target's index saw the next record of that origin above each range; ``NO_LIMIT``: it has none.
     """
-    for low, high in _windows(origin, source, target):
-        end = min(high, limit)
+    for begin, high in _windows(origin, source, target):
+        low, end = max(begin, lowest), min(high, limit)
         if low >= end:
-            return
+            continue
         here, there = source.positions(origin, low, end), target.positions(origin, low, end)
         mine, near = _between(here, low, end), _between(there, low, end)
         first, last = np.maximum(here.start[mine], low), np.minimum(here.end[mine], end)
