@@ -1,0 +1,300 @@
+"""The read list: which records of the target, at or above the offset where a group starts, it has read at the source.
+
+A consumer that starts at t(c) with this list can skip what the group has read and miss nothing that it has not::
+
+    source X   offset     0   1   2   3   4   5        commit c = 4: x0 y0 x2 z7 are read
+                          x0  y0  x2  z7  y2  x5
+    target Y   offset     0   1   2   3   4   5   6    t(c) = 1: y1 was never mirrored to X, a hole
+                          y0  y1  x0  x2  y2  z7  x5
+    read                      no  yes yes no  yes no   the list, from 1 on: [2, 4) and [5, 6)
+
+A record is on the list only if the source's index has its identity below c, or the source itself produced it with a
+number below c. A hole is not: for t(c) it counts as read, but no group has ever read it. Neither is anything else whose
+place at the source is not known: beyond either index, malformed, of another incarnation of its origin, lost by a cut,
+or told by bounds alone, unless the bound is a native offset of the source. Errs to fewer records: one that is missing
+on the list is read twice, one too many is lost.
+
+A list is handed over as text. What is not to the letter as :func:`encode_read_list` writes it is no list.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error
+from bisect import bisect_right
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.translate.index.origin_positions import NO_LIMIT
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, members
+from offset_sync.translate.index.stretches import greatest_so_far
+from offset_sync.translate.partition_log import PartitionLog, reason_to_withhold
+from offset_sync.translate.pieces import Pieces, cut_pieces
+from offset_sync.translate.read_heights import ReadHeights, origins_in, read_for_sure
+from offset_sync.translate.read_window import TargetView
+from offset_sync.translate.replication_gap import NEVER_YOUNG, OffsetRanges, replication_gaps
+from offset_sync.translate.strategies import EXACT, Strategy
+
+MOST_CHARACTERS = 4096
+"""Of a text, its NUL included: a broker's ``offset.metadata.max.bytes``, which counts UTF-16 characters."""
+MOST_BYTES = 65_536
+"""Of the numbers of a text, so that a hostile one cannot make its reader inflate more."""
+MOST_RANGES = MOST_BYTES // 2
+"""A range takes two numbers, so no text holds more."""
+_HOLES_ARE_UNREAD = -int(NO_LIMIT)
+"""As *young_since_ms*: every hole is younger, so it has no place at the source. Then all that has one is linear."""
+_LARGEST, _LARGEST_EPOCH = int(np.iinfo(np.int64).max), int(np.iinfo(np.int32).max)
+_TEXT = re.compile("offset-sync/1 (0|[1-9][0-9]{0,18}) (0|[1-9][0-9]{0,9}) ([rz])([A-Za-z0-9_-]*)")
+
+
+class ReadList(NamedTuple):
+    """The *ranges* of a target's offsets, at or above *start*, that a group has read.
+
+    Between two ranges there is an unread record; within one there may be offsets without a record. A record at one of
+    these offsets with a leader epoch above *leader_epoch* is another one, which the group has not read.
+    """
+
+    start: int
+    leader_epoch: int
+    ranges: OffsetRanges
+
+
+class FoundList(NamedTuple):
+    """A list as it was found: the *records* of each of its ranges, shape (ranges,), and how many were *left_out*.
+
+    Those are in ranges above the last one of the list.
+    """
+
+    told: ReadList
+    records: Int64s
+    left_out: int
+
+
+class ListText(NamedTuple):
+    """A list as *text*: how many read *records* it covers, and how many are *left_out*, which are read twice."""
+
+    text: str
+    records: int
+    left_out: int
+
+
+def read_list(
+    committed: int,
+    start: int,
+    source: PartitionLog,
+    target: PartitionLog,
+    *,
+    leader_epoch: int,
+    strategy: Strategy = EXACT,
+) -> FoundList:
+    """Return what a group has read of *target* at or above *start*, having *committed* this offset at *source*.
+
+    *leader_epoch* is one of the target's under which all indexed records were known to be its own: asked for before
+    they were read, or confirmed since; negative where there is none, and then nothing is on the list. Nor is anything
+    for copies byte for byte (``identity``), whose index takes new records of a promoted copy for the original's, where
+    either log is withheld, where the target was cut, and for a commit beyond the source's log end.
+
+    The caller must know more, and not ask where it does: that the commit itself is withheld, as one that names another
+    incarnation of the topic (TOPIC_RECREATED), or was made in a former life of its log (``of_former_lives``) or of
+    records that an election has taken (``of_lost_records``). Of such a commit the answer here would hold unread
+    records. Both indexes must be of the present incarnations; copies of former ones have codes of their own there.
+
+    A page of the target's index is read only where the directory does not tell that nothing of it is read, one after
+    the other; what retention has cut from either index is not on the list.
+    """
+    is_told = leader_epoch >= 0 and strategy.name != "identity" and target.metadata.cut_at is None
+    found = _Ranges()
+    if is_told and committed <= source.metadata.log_end and reason_to_withhold(source, target) is None:
+        _go_through(found, committed, start, source, target)
+    else:
+        leader_epoch = 0
+    ranges = OffsetRanges(found.start, found.end - found.start)
+    return FoundList(ReadList(start, leader_epoch, ranges), found.records, found.left_out)
+
+
+def _go_through(found: _Ranges, committed: int, start: int, source: PartitionLog, target: PartitionLog) -> None:
+    view = TargetView.of(target.index, start)
+    if view.is_whole:
+        found.add(cut_pieces(view.first, source, _HOLES_ARE_UNREAD), committed)
+        return
+    commits, one, stretches = np.array([committed], np.int64), np.ones(1, np.bool_), view.stretches
+    heights = ReadHeights(commits, source, NEVER_YOUNG, origins_in(stretches))
+    _, nothing = read_for_sure(stretches, heights, one, source.origin)
+    if not nothing.all():
+        heights.look_into(one)
+        _, nothing = read_for_sure(stretches, heights, one, source.origin)
+    for number, is_unread in enumerate(nothing[:, 0].tolist()):
+        if is_unread:
+            found.is_open = False
+        else:
+            found.add(cut_pieces(view.runs(number), source, _HOLES_ARE_UNREAD), committed)
+
+
+class _Ranges:
+    """Ranges ``[start, end)`` of read *records*, part by part of a log; shapes (ranges,), at most :data:`MOST_RANGES`.
+
+    *is_open*: the last record so far is read. *left_out* counts the records of further ranges.
+    """
+
+    def __init__(self) -> None:
+        self.start, self.end, self.records = np.empty((3, 0), np.int64)
+        self.left_out, self.is_open = 0, False
+
+    def add(self, pieces: Pieces, committed: int) -> None:
+        """Add what a group has read of *pieces*, which are above all before and cut with all holes unread."""
+        read = np.clip(committed - pieces.needs, 0, pieces.length)
+        if len(read) == 0 or self.left_out:
+            self.left_out += int(read.sum())
+            return
+        is_read = read > 0
+        is_left_open = np.concatenate(([self.is_open], (read == pieces.length)[:-1] & is_read[:-1]))
+        self.is_open = bool(is_read[-1] and read[-1] == pieces.length[-1])
+        rows = is_read.nonzero()[0]
+        if len(rows) == 0:
+            return
+        is_first = ~is_left_open[rows]
+        if not is_first[0]:  # the last range goes on here
+            rest = int(is_first.argmax()) if is_first.any() else len(rows)
+            self.end[-1] = (pieces.start + read)[rows[rest - 1]]
+            self.records[-1] += read[rows[:rest]].sum()
+            rows, is_first = rows[rest:], is_first[rest:]
+        first = is_first.nonzero()[0]
+        if len(first):
+            self._append(pieces.start[rows[first]], (pieces.start + read)[rows], read[rows], first)
+
+    def _append(self, start: Int64s, end: Int64s, read: Int64s, first: NDArray[np.intp]) -> None:
+        """Append ranges that begin with the pieces *first* of those that *end* there, as long as there is room."""
+        records, room = np.add.reduceat(read, first), MOST_RANGES - len(self.start)
+        self.left_out += int(records[room:].sum())
+        self.start = np.concatenate((self.start, start[:room]))
+        self.end = np.concatenate((self.end, end[np.append(first[1:] - 1, -1)][:room]))
+        self.records = np.concatenate((self.records, records[:room]))
+
+
+def pending(committed: int, source: PartitionLog, target: PartitionLog, young_since_ms: int) -> dict[int, int]:
+    """Return how many records below *committed* at *source* have yet to come to *target*'s index, by origin's code.
+
+    Where there are none every list of the commit is complete. What the mirror has passed since *young_since_ms* (since
+    the epoch) may still come; what it has passed before is not waited for, nor what the target itself has deleted.
+    Offsets that the source's index has not read yet count as records of UNKNOWN_ORIGIN. Only pages that may tell are
+    read, window by window of an origin's offsets. For logs of which nothing is withheld, as in :func:`read_list`. Errs
+    to too many, so to waiting.
+    """
+    beyond = max(committed - source.index.frontier, 0)
+    found = {UNKNOWN_ORIGIN: beyond} if beyond else {}
+    here, there = source.index.stretches(), target.index.stretches()
+    is_young = there.seen_ms > young_since_ms
+    first_young = int(is_young.argmax()) if is_young.any() else len(there)
+    for origin in sorted(code for code in source.index.origins if code > UNKNOWN_ORIGIN):
+        # What is below a record of an old page was passed by the mirror; of its own the target has all it will have.
+        low = int(greatest_so_far(there.span(origin).high)[first_young]) + 1
+        low = target.index.frontier if origin == target.origin else low
+        high = int(here.span(origin).high[here.first_record < committed].max(initial=-1)) + 1
+        gaps = replication_gaps(origin, source.index, target.index, young_since_ms, low, high)
+        if count := sum(gap.pending.below(committed).total for gap in gaps):
+            found[origin] = count
+    return found
+
+
+def encode_read_list(found: FoundList) -> ListText:
+    """Return the text of a list: ``offset-sync/1 START EPOCH BODY`` and a NUL, for clients that take it for a C string.
+
+    BODY is ``r``, or ``z`` and then raw DEFLATE where that is shorter, and base64url without padding of numbers in
+    unsigned LEB128: by turns how far it is to the next range and how long that is, from START on; ``r`` alone where
+    nothing is read. What does not fit into :data:`MOST_CHARACTERS` is left out from the end. Raises ValueError for what
+    could not be decoded.
+    """
+    start, leader_epoch, ranges = found.told
+    end = ranges.start + ranges.length
+    numbers = np.stack((ranges.start - np.concatenate(([start], end[:-1])), ranges.length), axis=1).ravel()
+    if not _is_list(start, leader_epoch, numbers):
+        raise ValueError(f"not a read list from {start} on, of leader epoch {leader_epoch}: {ranges}")
+    content, size = _to_leb128(numbers)
+    ends = np.concatenate(([0], size.cumsum()[1::2]))
+    head = f"offset-sync/1 {start} {leader_epoch} "
+    room = (MOST_CHARACTERS - len(head) - len("r\0")) * 3 // 4
+    raw, most = (int(ends.searchsorted(limit, "right")) - 1 for limit in (room, MOST_BYTES))
+    kept = raw + bisect_right(range(raw + 1, most + 1), room, key=lambda k: len(_deflate(content[: ends[k]])))
+    body = content[: ends[kept]]
+    deflated = _deflate(body)
+    kind, body = ("z", deflated) if len(deflated) < len(body) else ("r", body)
+    left_out = int(found.records[kept:].sum()) + found.left_out
+    return ListText(f"{head}{kind}{_to_base64(body)}\0", int(found.records[:kept].sum()), left_out)
+
+
+def decode_read_list(text: str) -> ReadList | None:
+    """Return the list of a *text*, with its NUL or without; None for anything else.
+
+    At most :data:`MOST_BYTES` of numbers are inflated, and no offset is beyond int64. Errs to None: without a list all
+    is read.
+    """
+    told = _TEXT.fullmatch(text.removesuffix("\0")) if len(text) <= MOST_CHARACTERS else None
+    content = _inflated(told[3], told[4]) if told else None
+    numbers = _from_leb128(content) if content is not None else None
+    if told is None or numbers is None or not _is_list(start := int(told[1]), epoch := int(told[2]), numbers):
+        return None
+    ends = start + numbers.cumsum()
+    return ReadList(start, epoch, OffsetRanges(ends[::2], numbers[1::2]))
+
+
+def _is_list(start: int, leader_epoch: int, numbers: Int64s) -> bool:
+    """Return whether ranges that are apart follow from *numbers*, and all offsets are within int64."""
+    if len(numbers) % 2 or (numbers < 0).any() or not (numbers[1:] > 0).all():
+        return False
+    return start >= 0 and 0 <= leader_epoch <= _LARGEST_EPOCH and start + sum(numbers.tolist()) <= _LARGEST
+
+
+def _deflate(content: bytes) -> bytes:
+    return zlib.compress(content, level=9, wbits=-zlib.MAX_WBITS)
+
+
+def _inflated(kind: str, body: str) -> bytes | None:
+    """Return the bytes of the numbers, None where they are not written as :func:`encode_read_list` does."""
+    try:
+        content = urlsafe_b64decode(body + "=" * (-len(body) % 4))
+    except Error:
+        return None
+    if _to_base64(content) != body:  # bits that say nothing
+        return None
+    if kind == "r":
+        return content
+    inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        found = inflater.decompress(content, MOST_BYTES + 1)
+    except zlib.error:
+        return None
+    is_whole = inflater.eof and not inflater.unused_data
+    return found if is_whole and len(content) < len(found) <= MOST_BYTES else None
+
+
+def _to_base64(content: bytes) -> str:
+    return urlsafe_b64encode(content).decode().rstrip("=")
+
+
+def _to_leb128(numbers: Int64s) -> tuple[bytes, Int64s]:
+    """Return all *numbers*, none negative, and how many bytes each of them takes."""
+    size = np.searchsorted(1 << np.arange(7, 63, 7), numbers, "right") + 1
+    row, at = members(np.zeros_like(size), size)
+    digits = (numbers[row] >> (7 * at)) & 127 | ((at < size[row] - 1) << 7)
+    return digits.astype(np.uint8).tobytes(), size
+
+
+def _from_leb128(content: bytes) -> Int64s | None:
+    """Return the numbers, each in as few bytes as it takes; None where one is not, or is beyond int64."""
+    digits = np.frombuffer(content, np.uint8).astype(np.int64)
+    last = (digits < 128).nonzero()[0]
+    if len(digits) == 0:
+        return digits
+    if len(last) == 0 or last[-1] != len(digits) - 1:
+        return None
+    first = np.concatenate(([0], last[:-1] + 1))
+    size = last - first + 1
+    if (size > 9).any() or ((size > 1) & (digits[last] == 0)).any():
+        return None
+    _, at = members(np.zeros_like(size), size)
+    found: Int64s = np.add.reduceat((digits & 127) << (7 * at), first)
+    return found

@@ -1,0 +1,116 @@
+"""Read lists by brute force over the records of two logs, one by one, and what their texts say.
+
+Nothing here is shared with ``offset_sync.translate``, so that a mistake there is not repeated here. X is the source, Y
+the target. :func:`on_the_list` says what both indexes know to be read, :func:`what_is_read` what really is.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from oracles.translation import Case, LogRecord
+
+Identity = tuple[str, int]
+
+
+def on_the_list(case: Case, committed: int, start: int) -> list[int]:
+    """Return the offsets of Y, from *start* on, of which X's index tells that a group with this commit has read them.
+
+    X's own numbers tell it without an index.
+    """
+    read = {identity_of(each) for each in case.source_records if each.offset < committed}
+    wanted = [each for each in case.target.indexed if each.offset >= start and not each.is_malformed]
+    return [
+        each.offset
+        for each in wanted
+        if identity_of(each) in read or (each.origin == case.source_cluster and each.origin_offset < committed)
+    ]
+
+
+def identity_of(record: LogRecord) -> Identity | None:
+    """Return what tells a record from all others, as far as its headers do."""
+    return None if record.is_malformed else (record.origin, record.origin_offset)
+
+
+def missing_at_target(case: Case, committed: int, target_cluster: str) -> dict[str, int]:
+    """Return how many records below the commit Y's index has yet to get, by origin; "": X's index has not read them.
+
+    Not those that Y has produced and lost, nor those that the mirror has passed long enough ago.
+    """
+    there = {identity_of(each) for each in case.target.indexed}
+    first: dict[Identity, int] = {}
+    for each in case.source_records:
+        if not each.is_malformed:
+            first.setdefault((each.origin, each.origin_offset), each.offset)
+    found: dict[str, int] = {}
+    for (origin, number), offset in first.items():
+        if offset >= committed or (origin, number) in there:
+            continue
+        if origin == target_cluster:
+            may_come = number >= case.target.frontier
+        else:
+            later = [each for each in case.target.indexed if each.origin == origin and each.origin_offset > number]
+            may_come = not later or later[0].indexed_at_ms > case.now_ms - case.hole_grace_ms
+        if may_come:
+            found[origin] = found.get(origin, 0) + 1
+    if committed > case.source_frontier:
+        found[""] = committed - case.source_frontier
+    return found
+
+
+def ranges_of(read: Iterable[int], records: Collection[int]) -> list[tuple[int, int]]:
+    """Return the fewest ranges ``[start, end)`` that hold the *read* offsets and none of the other *records*."""
+    found: list[tuple[int, int]] = []
+    last, taken = -2, set(read)
+    for offset in sorted(records):
+        if offset in taken:
+            found = [*found[:-1], (found[-1][0], offset + 1)] if last in taken else [*found, (offset, offset + 1)]
+        last = offset
+    return found
+
+
+def offsets_in(ranges: Iterable[tuple[int, int]]) -> set[int]:
+    """Return all offsets of *ranges*."""
+    return {offset for start, end in ranges for offset in range(start, end)}
+
+
+def text_of(start: int, epoch: int, ranges: Sequence[tuple[int, int]], kind: str = "r") -> str:
+    """Return the text of a list that fits, written number by number."""
+    content, at = b"", start
+    for begin, end in ranges:
+        content += leb128(begin - at) + leb128(end - begin)
+        at = end
+    return framed(f"{start} {epoch}", content, kind)
+
+
+def framed(head: str, content: bytes, kind: str = "r") -> str:
+    """Return the text that has *content* as its numbers, whatever these are."""
+    if kind == "z":
+        content = deflated(content)
+    return f"offset-sync/1 {head} {kind}{base64.urlsafe_b64encode(content).decode().rstrip('=')}\0"
+
+
+def deflated(content: bytes) -> bytes:
+    """Return raw DEFLATE of *content*."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return packer.compress(content) + packer.flush()
+
+
+def leb128(number: int) -> bytes:
+    """Return a number as unsigned LEB128."""
+    found = bytearray()
+    while number > 127:
+        found.append(number % 128 + 128)
+        number //= 128
+    return bytes([*found, number])
+
+
+def what_is_read(case: Case, committed: int) -> Iterator[Identity]:
+    """Yield what a group with this commit has read, whether X's index has come to it or not."""
+    yield from ((case.source_cluster, number) for number in range(committed))
+    for record in case.source.records if case.source is not None else ():
+        identity = identity_of(record)
+        if record.offset < committed and identity is not None:
+            yield identity

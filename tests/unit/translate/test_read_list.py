@@ -1,0 +1,352 @@
+"""Read lists against brute force by identities and by contents: nothing unread is on one, and all that is known is."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.logs import NOW_MS, indexed_at, log
+from fakes.fingerprint_follower import COPIES, ORIGIN, Follower
+from fakes.pages import CountedPages, KeptPages, let_go_of_all_but
+from generators.hypothesis_strategies import cases, generators, histories, law
+from generators.lives_of_logs import Lives
+from generators.mirror_settings import fuzz
+from generators.unstamped_copies import history
+from offset_sync.model.values import ABSENT, State
+from offset_sync.translate import read_list as read_lists
+from offset_sync.translate.exact import Bounds, translate
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.origin_positions import NO_LIMIT
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs, at_most
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
+from offset_sync.translate.read_list import FoundList, pending, read_list
+from offset_sync.translate.strategies import Strategy
+from oracles.read_list import identity_of, missing_at_target, offsets_in, on_the_list, ranges_of, what_is_read
+from oracles.translation import Case
+from oracles.translation_check import describe, every_commit, growing, logs_of, origin_codes
+
+EPOCH = 7
+X, Y, Z = 0, 1, 2
+
+
+def ranges(found: FoundList) -> list[tuple[int, int]]:
+    told = found.told.ranges
+    return [(start, start + length) for start, length in zip(told.start.tolist(), told.length.tolist())]
+
+
+def logs_at_any_time(
+    case: Case, rng: random.Random, page_runs: int | None
+) -> Iterator[tuple[Case, PartitionLog, PartitionLog]]:
+    """Yield the case as far as it is indexed, after each batch, and both logs; of pages let go as the indexes grow."""
+    for known, source, target in growing(case, rng, page_runs):
+        yield known, *logs_of(known, source, target)
+
+
+@law(700)
+@given(cases, generators, st.none() | st.integers(1, 5))
+def test_on_a_list_is_what_brute_force_finds_at_any_time_also_where_pages_were_let_go(
+    case: Case, rng: random.Random, page_runs: int | None
+) -> None:
+    for known, source, target in logs_at_any_time(case, rng, page_runs):
+        records = {each.offset for each in known.target.indexed}
+        for committed in every_commit(known):
+            start = rng.choice((0, rng.randint(0, known.target.frontier + 2)))
+            found = read_list(committed, start, source, target, leader_epoch=EPOCH)
+            wanted = on_the_list(known, committed, start)
+            assert ranges(found) == ranges_of(wanted, records), describe(known)
+            assert (int(found.records.sum()), found.left_out) == (len(wanted), 0)
+            assert (found.told.start, found.told.leader_epoch) == (start, EPOCH)
+
+
+@law(250)
+@given(histories())
+def test_no_record_that_the_group_has_not_read_is_on_a_list_whatever_the_indexes_do_not_know(case: Case) -> None:
+    records = {each.offset: identity_of(each) for each in case.target.records}
+    *_, (_, source, target) = growing(case)
+    for committed in every_commit(case):
+        found = read_list(committed, 0, *logs_of(case, source, target), leader_epoch=EPOCH)
+        read = set(what_is_read(case, committed))
+        assert all(records[offset] in read for offset in offsets_in(ranges(found)) & records.keys())
+
+
+@law(150)
+@given(cases)
+def test_a_greater_commit_never_has_less_on_its_list(case: Case) -> None:
+    *_, (_, source, target) = growing(case)
+    before: set[int] = set()
+    records = {each.offset for each in case.target.records}
+    for committed in every_commit(case):
+        found = read_list(committed, 0, *logs_of(case, source, target), leader_epoch=EPOCH)
+        here = offsets_in(ranges(found)) & records
+        assert before <= here
+        before = here
+
+
+@law(150)
+@given(cases)
+def test_what_an_answer_counts_as_read_twice_is_the_list_and_old_holes(case: Case) -> None:
+    *_, (_, source, target) = growing(case)
+    logs, commits = logs_of(case, source, target), np.array(every_commit(case), np.int64)
+    answers = translate(commits, *logs, Bounds(-NO_LIMIT))  # all holes are young, so they count as unread
+    for committed, answer, duplicates in zip(commits.tolist(), answers.clamped_offset.tolist(), answers.duplicates):
+        assert read_list(committed, answer, *logs, leader_epoch=EPOCH).records.sum() == duplicates
+
+
+@law(120)
+@given(generators)
+def test_a_topic_made_anew_and_a_log_that_was_cut_put_nothing_unread_on_a_list(rng: random.Random) -> None:
+    lives = Lives(rng)
+    lives.run(rng.choice((10, 30, 80)))
+    case = Case("X", lives.log("X"), lives.log("Y"))
+    *_, (_, source, target) = growing(case, rng, rng.choice((None, 1, 3)))
+    contents = {offset: each.contents for offset, each in enumerate(lives.logs["Y"]) if each is not None}
+    for committed in range(len(lives.logs["X"]) + 1):
+        found = read_list(committed, 0, *logs_of(case, source, target), leader_epoch=EPOCH)
+        read = {each.contents for each in lives.logs["X"][:committed] if each is not None}
+        assert ranges(found) == ranges_of([at for at, each in contents.items() if each in read], contents)
+
+
+def test_histories_with_lives_would_show_it_if_these_were_not_told_apart() -> None:
+    wrong = 0
+    for seed in range(30):
+        lives = Lives(random.Random(seed))
+        lives.run(40)
+        here, there = (lives.log(name, is_told_apart=False) for name in "XY")
+        unread = {each.contents for each in lives.logs["Y"] if each} - {
+            each.contents for each in lives.logs["X"] if each
+        }
+        on_list = on_the_list(Case("X", here, there), len(lives.logs["X"]), 0)
+        wrong += sum(lives.logs["Y"][at].contents in unread for at in on_list)  # type: ignore[union-attr]
+    assert wrong > 20
+
+
+def test_of_copies_told_by_their_contents_none_is_on_a_list_whose_original_is_unread() -> None:
+    assert sum(map(listed_of_history, range(12))) > 1_000
+
+
+def listed_of_history(seed: int) -> int:
+    """Return how many records were on lists of one history, both ways and as it was read; none of them was unread."""
+    setting = fuzz(seed)
+    told, rng = history(setting.workload, seed), np.random.default_rng(seed + 1)
+    follower, count = Follower(told, setting.reading, setting.settings, rng), 0
+    first_copy = np.full(len(told.original), 1 << 60)
+    np.minimum.at(first_copy, told.of, told.copy)
+    while not follower.is_done:
+        follower.step()
+        originals, copies = PartitionLog(follower.originals, ORIGIN), PartitionLog(follower.copies, COPIES)
+        ways = (originals, copies, told.copy, told.identity), (copies, originals, told.original, first_copy)
+        for source, target, offset, needs in ways:
+            for committed in rng.integers(0, source.index.frontier + 1, 4).tolist():
+                found = ranges(read_list(committed, 0, source, target, leader_epoch=EPOCH))
+                rows = np.flatnonzero(np.isin(offset, list(offsets_in(found))))
+                assert (needs[rows] < committed).all(), seed
+                count += len(rows)
+    return count
+
+
+# One rule each, by hand
+
+
+def listed(source: str, target: str, committed: int, start: int = 0) -> list[tuple[int, int]]:
+    """Return the ranges of the list of logs written as text, all indexed long ago."""
+    case = Case("X", log("X", source), log("Y", target), NOW_MS, 0)
+    *_, (_, here, there) = growing(case)
+    return ranges(read_list(committed, start, *logs_of(case, here, there), leader_epoch=EPOCH))
+
+
+def test_what_the_mirror_dropped_is_delivered_though_the_answer_counts_it_as_read() -> None:
+    assert listed("X0 Y0 X2 Y2 X4", "Y0:3 X0 X2 X4", 4) == [(0, 1), (2, 5)]
+
+
+def test_a_range_reaches_across_offsets_without_a_record_and_not_across_an_unread_one() -> None:
+    assert listed("X0:9", ". X0:2 . . X2:4 Y7 . X4:9 .", 6) == [(1, 7), (9, 11)]
+
+
+def test_every_copy_of_a_read_record_is_on_the_list_and_none_of_an_unread_one() -> None:
+    assert listed("X0:2 Z0:3 Z0:3", "X0:2 Z0:3 X0:2 Z0:3", 4) == [(0, 4), (5, 9)]
+
+
+def test_of_a_third_origin_the_list_has_what_the_source_has_below_the_commit() -> None:
+    assert listed("X0 Z0 X2 Z1", "Z0:3 X0 X2", 3) == [(0, 1), (3, 5)]
+
+
+def test_what_has_no_readable_identity_is_not_on_the_list() -> None:
+    assert listed("X0 ? X2", "X0 ? X2", 3) == [(0, 1), (2, 3)]
+
+
+@pytest.mark.parametrize(("committed", "wanted"), [(5, []), (6, [(1, 2)]), (7, [(1, 2)])])
+def test_of_a_record_that_is_only_bounded_a_native_offset_of_the_source_decides(
+    committed: int, wanted: list[tuple[int, int]]
+) -> None:
+    source, target = LogIndex(), LogIndex()
+    source.extend(Runs.of([0, 5], [5, 5], [X, Z], [0, 0], [0, 0]), 10)
+    target.extend(Runs.of([0, 1, 2], [1, 1, 1], [at_most(Z), at_most(X), UNKNOWN_ORIGIN], [0, 5, 0], [0] * 3), 3)
+    logs = PartitionLog(source, X), PartitionLog(target, Y)
+    assert ranges(read_list(committed, 0, *logs, leader_epoch=EPOCH)) == wanted
+
+
+def test_an_unrecognised_original_may_be_above_the_commit_so_it_is_not_on_the_list() -> None:
+    source, target = LogIndex(), LogIndex()
+    source.note_unrecognised(Runs.of([1], [1], [Z], [1], [0]))
+    source.extend(Runs.of([0, 2], [1, 1], [Z, Z], [0, 2], [0, 0]), 4)
+    target.extend(Runs.of([0], [3], [Z], [0], [0]), 3)
+    logs = PartitionLog(source, X), PartitionLog(target, Y)
+    assert ranges(read_list(4, 0, *logs, leader_epoch=EPOCH)) == [(0, 1), (2, 3)]
+
+
+def test_what_a_cut_has_taken_from_the_source_is_not_on_the_list_until_it_has_it_again() -> None:
+    source, target = LogIndex(), LogIndex()
+    source.lose(Runs.of([1], [2], [Z], [1], [0]))
+    source.extend(Runs.of([0, 1], [1, 1], [Z, Z], [0, 2], [0, 0]), 2)
+    target.extend(Runs.of([0], [3], [Z], [0], [0]), 3)
+    logs = PartitionLog(source, X), PartitionLog(target, Y)
+    assert ranges(read_list(2, 0, *logs, leader_epoch=EPOCH)) == [(0, 1), (2, 3)]
+    assert ranges(read_list(NO_LIMIT, 0, *logs, leader_epoch=EPOCH)) == [(0, 1), (2, 3)]
+
+
+# Where there is no list
+
+
+def everything(
+    source: PartitionMetadata | None = None, target: PartitionMetadata | None = None
+) -> tuple[PartitionLog, PartitionLog]:
+    """Return two logs of which all is read by who has read five records."""
+    said = PartitionMetadata("id", 0, 5, {"id"}, 5)
+    logs = LogIndex(), LogIndex()
+    for each in logs:
+        each.extend(Runs.of([0], [5], [X], [0], [0]), 5)
+    return PartitionLog(logs[0], X, source or said), PartitionLog(logs[1], Y, target or said)
+
+
+def test_without_a_known_leader_epoch_there_is_no_list() -> None:
+    assert ranges(read_list(5, 0, *everything(), leader_epoch=0)) == [(0, 5)]
+    found = read_list(5, 2, *everything(), leader_epoch=ABSENT)
+    assert (ranges(found), found.told.start, found.told.leader_epoch) == ([], 2, 0)
+
+
+def test_a_promoted_copy_byte_for_byte_has_no_list_for_its_own_new_records_would_be_on_it() -> None:
+    identity = Strategy("identity", original=X)
+    assert ranges(read_list(5, 0, *everything(), leader_epoch=EPOCH, strategy=identity)) == []
+    assert ranges(read_list(5, 0, *everything(), leader_epoch=EPOCH, strategy=Strategy("header"))) == [(0, 5)]
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ({"topic_id": None}, {}),
+        ({"topic_id": "another"}, {}),
+        ({"cut_at": 3}, {}),
+        ({"frontier": 6}, {}),
+        ({"log_end": 4, "frontier": 4}, {}),
+        ({"is_missing": True}, {}),
+        ({}, {"topic_id": "another"}),
+        ({}, {"cut_at": 3}),
+        ({}, {"is_written": True}),
+        ({}, {"doubt": State.AMBIGUOUS}),
+    ],
+)
+def test_of_logs_that_are_withheld_or_cut_and_of_a_commit_beyond_the_end_there_is_no_list(
+    source: dict[str, object], target: dict[str, object]
+) -> None:
+    said = PartitionMetadata("id", 0, 5, {"id"}, 5)
+    logs = everything(said._replace(**source), said._replace(**target))
+    assert ranges(read_list(5, 0, *logs, leader_epoch=EPOCH)) == []
+
+
+def test_what_retention_has_cut_from_an_index_makes_the_list_shorter() -> None:
+    source, target = LogIndex(4), LogIndex(2)
+    source.extend(Runs.of([0, 4], [2, 2], [Z, Z], [0, 2], [0, 0]), 6)
+    target.extend(Runs.of([0], [4], [Z], [0], [0]), 4)
+    logs = PartitionLog(source, X), PartitionLog(target, Y)
+    assert ranges(read_list(6, 0, *logs, leader_epoch=EPOCH)) == [(2, 4)]
+
+
+# How much is read and held
+
+
+def test_no_more_ranges_are_held_than_a_text_can_hold_and_the_rest_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_lists, "MOST_RANGES", 3)
+    source, target = log("X", "X0:40"), log("Y", " ".join(f"X{n} X{n + 1} Y{3 * n // 2 + 2}" for n in range(0, 20, 2)))
+    for page_runs in (None, 1, 2, 3):
+        *_, (case, here, there) = growing(Case("X", source, target), None, page_runs)
+        if page_runs:
+            let_go_of_all_but(there, 1, page_runs, KeptPages())
+        found = read_list(19, 0, *logs_of(case, here, there), leader_epoch=EPOCH)
+        assert (ranges(found), found.records.tolist(), found.left_out) == ([(0, 2), (3, 5), (6, 8)], [2, 2, 2], 13)
+
+
+def test_only_pages_are_read_of_which_something_may_be_read_and_one_at_a_time() -> None:
+    source, target, pages = LogIndex(), LogIndex(), CountedPages()
+    order = np.arange(4_000)
+    source.extend(Runs.of([0], [8_000], [X], [0], [0]), 8_000)
+    number = order.copy()
+    number[2_400:2_404] = 5  # sent again
+    origin = np.where((order < 200) | (number == 5), X, np.where(order % 2, Y, Z))
+    target.extend(
+        Runs.of(2 * order, np.ones(4_000), origin, np.where(origin == X, number, 2 * order), order * 0), 8_000
+    )
+    let_go_of_all_but(target, 1, 10, pages)
+    found = read_list(100, 0, PartitionLog(source, X), PartitionLog(target, Y), leader_epoch=EPOCH)
+    assert ranges(found) == [(0, 199), (4_800, 4_807)]
+    assert len(target.paged.pages) > 390
+    assert pages.most == 1
+    assert len(set(pages.asked)) <= 22
+
+
+# What is still to come
+
+
+@law(400)
+@given(cases, generators, st.none() | st.integers(1, 4))
+def test_what_is_still_to_come_is_what_brute_force_finds(case: Case, rng: random.Random, page_runs: int | None) -> None:
+    codes = origin_codes(case)
+    for known, source, target in logs_at_any_time(case, rng, page_runs):
+        for committed in every_commit(known):
+            wanted = missing_at_target(known, committed, known.target.cluster)
+            found = pending(committed, source, target, known.now_ms - known.hole_grace_ms)
+            assert found == {codes[origin]: count for origin, count in wanted.items()}, describe(known)
+
+
+@law(120)
+@given(histories(clean=True))
+def test_when_nothing_is_still_to_come_all_that_is_read_stands_below_the_start_or_on_the_list(case: Case) -> None:
+    *_, (_, source, target) = growing(case)
+    logs = logs_of(case, source, target)
+    there = {identity_of(each): each.offset for each in case.target.indexed}
+    for committed in every_commit(case):
+        if case.source is None or pending(committed, *logs, -NO_LIMIT):
+            continue
+        start = int(translate(np.array([committed]), *logs, Bounds(-NO_LIMIT)).offset[0])
+        on_list = offsets_in(ranges(read_list(committed, start, *logs, leader_epoch=EPOCH)))
+        read = [identity_of(each) for each in case.source_records if each.offset < committed]
+        read = [each for each in read if each in there or (each and each[0] != case.target.cluster)]
+        assert all(there[each] < start or there[each] in on_list for each in read)
+
+
+def test_what_the_mirror_has_just_passed_may_still_come() -> None:
+    source, target = log("X", "X0:5"), indexed_at(log("Y", "X0 X2 X3:5"), 1, NOW_MS - 10)
+    *_, (case, here, there) = growing(Case("X", source, target, NOW_MS, 60_000))
+    logs = logs_of(case, here, there)
+    code = origin_codes(case)["X"]
+    assert pending(5, *logs, NOW_MS - 60_000) == {code: 1}
+    assert pending(5, *logs, NOW_MS - 10) == {}
+
+
+def test_few_pages_tell_what_is_still_to_come() -> None:
+    order = np.arange(3_000)
+    logs, pages = (LogIndex(), LogIndex()), (KeptPages(), KeptPages())
+    for index, kept, end in zip(logs, pages, (3_000, 2_900)):
+        kind = order[:end] % 2
+        index.extend(Runs.of(order[:end], np.ones(end), np.where(kind, X, Z), order[:end], order[:end]), end)
+        let_go_of_all_but(index, 1, 10, kept)
+    source, target = PartitionLog(logs[0], X), PartitionLog(logs[1], Y)
+    assert pending(2_950, source, target, 2_880) == {X: 25, Z: 25}
+    assert all(0 < len(set(kept.asked)) < 20 for kept in pages)
+    assert replace(source, index=LogIndex()).index.frontier == 0
+    assert pending(2_950, replace(source, index=LogIndex()), target, 2_880) == {UNKNOWN_ORIGIN: 2_950}
