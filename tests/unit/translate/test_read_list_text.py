@@ -1,0 +1,192 @@
+"""The text of a read list: what is written is read again, and the last ranges are left out where not all fit."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from generators.hypothesis_strategies import law
+from offset_sync.translate.read_list import (
+    MOST_BYTES,
+    MOST_CHARACTERS,
+    FoundList,
+    ReadList,
+    decode_read_list,
+    encode_read_list,
+)
+from offset_sync.translate.replication_gap import OffsetRanges
+from oracles.read_list import framed, leb128, ranges_of, text_of
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "read_lists.json"
+LARGEST = 2**63 - 1
+
+Range = tuple[int, int]
+
+
+def found(
+    start: int, epoch: int, ranges: list[Range], records: list[int] | None = None, left_out: int = 0
+) -> FoundList:
+    starts, length = (np.array(column, np.int64) for column in ([a for a, _ in ranges], [b - a for a, b in ranges]))
+    counts = length if records is None else np.array(records, np.int64)
+    return FoundList(ReadList(start, epoch, OffsetRanges(starts, length)), counts, left_out)
+
+
+def told(text: str) -> tuple[int, int, list[Range]] | None:
+    decoded = decode_read_list(text)
+    if decoded is None:
+        return None
+    pairs = zip(decoded.ranges.start.tolist(), decoded.ranges.length.tolist(), strict=True)
+    return decoded.start, decoded.leader_epoch, [(start, start + length) for start, length in pairs]
+
+
+def ranges_from(start: int, numbers: list[int]) -> list[Range]:
+    """Return ranges by turns so far away and so long."""
+    found, at = list[Range](), start
+    for gap, length in zip(numbers[::2], numbers[1::2]):
+        found.append((at + gap, at + gap + length))
+        at += gap + length
+    return found
+
+
+def random_ranges(count: int, most: int, seed: int = 0) -> list[Range]:
+    rng = random.Random(seed)
+    return ranges_from(0, [rng.randint(1, most) for _ in range(2 * count)])
+
+
+numbers = st.one_of(st.integers(1, 3), st.integers(1, 2**17), st.integers(1, 2**55))
+starts = st.one_of(st.integers(0, 300), st.integers(0, 2**60))
+
+
+@law(500)
+@given(starts, st.integers(0, 2**31 - 1), st.lists(numbers, max_size=60), st.booleans())
+def test_what_is_written_is_read_again(start: int, epoch: int, gaps: list[int], begins_at_once: bool) -> None:
+    ranges = ranges_from(start, [0, *gaps[1:]] if gaps and begins_at_once else gaps)
+    written = encode_read_list(found(start, epoch, ranges))
+    assert told(written.text) == told(written.text.removesuffix("\0")) == (start, epoch, ranges)
+    assert (written.records, written.left_out) == (sum(b - a for a, b in ranges), 0)
+    plain = text_of(start, epoch, ranges)
+    assert len(written.text) <= len(plain)
+    assert told(plain) == (start, epoch, ranges)
+
+
+@law(60)
+@given(st.integers(0, 10**6), st.sampled_from([1, 2, 5, 100, 10**4, 2**40]), st.integers(600, 40_000))
+def test_what_does_not_fit_is_left_out_from_the_end_and_counted(seed: int, most: int, count: int) -> None:
+    ranges = random_ranges(count, most, seed)
+    records = [1 + number % 3 for number in range(count)]
+    written = encode_read_list(found(0, 5, ranges, records, left_out=11))
+    assert len(written.text) <= MOST_CHARACTERS
+    decoded = told(written.text)
+    assert decoded is not None
+    kept = decoded[2]
+    assert kept == ranges[: len(kept)]
+    assert (written.records, written.left_out) == (sum(records[: len(kept)]), sum(records[len(kept) :]) + 11)
+    if len(kept) < count:
+        one_more = [text_of(0, 5, ranges[: len(kept) + 1], kind) for kind in "rz"]
+        assert min(map(len, one_more)) > MOST_CHARACTERS or 2 * (len(kept) + 1) > MOST_BYTES
+
+
+def test_4500_ranges_by_the_toss_of_a_coin_fit_and_a_regular_pattern_up_to_the_bytes_that_are_inflated() -> None:
+    rng = random.Random(1)
+    by_coin = ranges_of([offset for offset in range(18_000) if rng.random() < 0.5], range(18_000))
+    assert len(by_coin) > 4_400
+    assert encode_read_list(found(0, 0, by_coin)).left_out == 0
+    regular = ranges_from(0, [1] * (MOST_BYTES + 10))
+    written = encode_read_list(found(0, 0, regular))
+    assert (written.records, written.left_out) == (MOST_BYTES // 2, 5)
+    assert len(told(written.text)[2]) == MOST_BYTES // 2  # type: ignore[index]
+
+
+def test_the_text_is_the_one_of_the_design() -> None:
+    assert encode_read_list(found(100, 7, [(102, 105), (107, 108)])).text == "offset-sync/1 100 7 rAgMCAQ\0"
+    assert encode_read_list(found(100, 7, [(100, 300)])).text == "offset-sync/1 100 7 rAMgB\0"
+    assert encode_read_list(found(0, 0, [])).text == "offset-sync/1 0 0 r\0"
+    written = encode_read_list(found(0, 0, ranges_from(0, [1] * 100)))
+    assert re.fullmatch("offset-sync/1 0 0 z[A-Za-z0-9_-]{3,9}\0", written.text)
+
+
+@pytest.mark.parametrize(
+    ("start", "epoch", "ranges"),
+    [
+        (-1, 0, [(3, 4)]),
+        (0, -1, [(3, 4)]),
+        (0, 2**31, [(3, 4)]),
+        (5, 0, [(3, 4)]),
+        (0, 0, [(3, 3)]),
+        (0, 0, [(3, 5), (5, 6)]),
+        (0, 0, [(3, 5), (1, 2)]),
+        (-1, 0, []),
+    ],
+)
+def test_what_could_not_be_read_is_not_written(start: int, epoch: int, ranges: list[Range]) -> None:
+    with pytest.raises(ValueError, match="not a read list"):
+        encode_read_list(found(start, epoch, ranges))
+
+
+def entries() -> list[dict[str, Any]]:
+    return json.loads(GOLDEN.read_text())["texts"]
+
+
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry["about"])
+def test_each_text_of_the_corpus_is_read_as_it_says(entry: dict[str, Any]) -> None:
+    wanted = entry["start"], entry["leader_epoch"], [tuple(each) for each in entry["ranges"] or ()]
+    assert told(entry["text"]) == (None if entry["ranges"] is None else wanted)
+
+
+def test_the_corpus_has_texts_of_every_kind() -> None:
+    texts = entries()
+    assert len({each["about"] for each in texts}) == len({each["text"] for each in texts}) == len(texts) >= 60
+    assert sum(each["ranges"] is None for each in texts) >= 30
+    assert {len(each["text"]) for each in texts} >= {MOST_CHARACTERS, MOST_CHARACTERS + 1}
+
+
+@law(400)
+@given(st.lists(numbers, min_size=2, max_size=12), st.sampled_from("rz"), st.data())
+def test_a_text_of_which_something_was_lost_or_changed_is_none_or_another_list_and_never_an_error(
+    gaps: list[int], kind: str, data: st.DataObject
+) -> None:
+    text = text_of(7, 3, ranges_from(7, gaps), kind)
+    at = data.draw(st.integers(0, len(text) - 1))
+    for other in (text[:at], text[at:], text[:at] + data.draw(st.characters()) + text[at + 1 :], text + text[at:]):
+        decoded = told(other)
+        if decoded is not None:
+            start, _, ranges = decoded
+            ends = [start - 1, *(end for _, end in ranges)]
+            assert all(begin > end for (begin, _), end in zip(ranges, ends))
+            assert all(begin < end <= LARGEST for begin, end in ranges)
+
+
+@law(200)
+@given(st.text(max_size=80) | st.binary(max_size=60).map(lambda each: framed("0 0", each, "r")))
+def test_no_text_at_all_is_an_error(text: str) -> None:
+    told(text)
+    told(f"offset-sync/1 0 0 z{text}")
+
+
+@law(200)
+@given(st.lists(st.integers(0, 2**70), max_size=6))
+def test_numbers_beyond_int64_are_refused_and_the_same_bytes_are_read_as_python_counts(values: list[int]) -> None:
+    decoded = told(framed("9 0", b"".join(map(leb128, values))))
+    is_ours = len(values) % 2 == 0 and all(values[1:]) and sum(values) + 9 <= LARGEST
+    assert decoded == ((9, 0, ranges_from(9, values)) if is_ours else None)
+
+
+def test_not_more_is_inflated_than_a_list_can_have() -> None:
+    bomb = framed("0 0", b"\1" * 3_000_000, "z")
+    assert len(bomb) < MOST_CHARACTERS
+    tracemalloc.start()
+    assert told(bomb) is None
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10 * MOST_BYTES
+    assert told(framed("0 0", b"\1" * MOST_BYTES, "z")) is not None
+    assert told(framed("0 0", b"\1" * (MOST_BYTES + 2), "z")) is None
