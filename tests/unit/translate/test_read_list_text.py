@@ -83,7 +83,7 @@ def test_what_is_written_is_read_again(start: int, epoch: int, gaps: list[int], 
 def test_what_does_not_fit_is_left_out_from_the_end_and_counted(seed: int, most: int, count: int) -> None:
     ranges = random_ranges(count, most, seed)
     records = [1 + number % 3 for number in range(count)]
-    written = encode_read_list(found(0, 5, ranges, records, left_out=11))
+    written = encode_read_list(found(0, 50, ranges, records, left_out=11))
     assert len(written.text) <= MOST_CHARACTERS
     decoded = told(written.text)
     assert decoded is not None
@@ -91,7 +91,7 @@ def test_what_does_not_fit_is_left_out_from_the_end_and_counted(seed: int, most:
     assert kept == ranges[: len(kept)]
     assert (written.records, written.left_out) == (sum(records[: len(kept)]), sum(records[len(kept) :]) + 11)
     if len(kept) < count:
-        one_more = [text_of(0, 5, ranges[: len(kept) + 1], kind) for kind in "rz"]
+        one_more = [text_of(0, 50, ranges[: len(kept) + 1], kind) for kind in "rz"]
         assert min(map(len, one_more)) > MOST_CHARACTERS or 2 * (len(kept) + 1) > MOST_BYTES
 
 
