@@ -55,7 +55,8 @@ class ReadList(NamedTuple):
     """The *ranges* of a target's offsets, at or above *start*, that a group has read.
 
     Between two ranges there is an unread record; within one there may be offsets without a record. A record at one of
-    these offsets with a leader epoch above *leader_epoch* is another one, which the group has not read.
+    these offsets with a leader epoch above *leader_epoch* is another one, which the group may not have read (KIP-101).
+    After an unclean election another one may have a lower epoch too, so a log that was cut makes its lists void.
     """
 
     start: int
@@ -98,10 +99,11 @@ def read_list(
     for copies byte for byte (``identity``), whose index takes new records of a promoted copy for the original's, where
     either log is withheld, where the target was cut, and for a commit beyond the source's log end.
 
-    The caller must know more, and not ask where it does: that the commit itself is withheld, as one that names another
-    incarnation of the topic (TOPIC_RECREATED), or was made in a former life of its log (``of_former_lives``) or of
-    records that an election has taken (``of_lost_records``). Of such a commit the answer here would hold unread
-    records. Both indexes must be of the present incarnations; copies of former ones have codes of their own there.
+    The caller checks what is not to be seen here, and asks for no list of a commit that is withheld: one that names
+    another incarnation of the topic (TOPIC_RECREATED), or was made before its log was cut or made anew
+    (``of_former_lives``), or of records that an election has taken (``of_lost_records``). A list of such a commit errs
+    the wrong way: it would hold unread records. Both indexes must be of the present incarnations; in them copies of
+    former ones have origin codes of their own.
 
     A page of the target's index is read only where the directory does not tell that nothing of it is read, one after
     the other; what retention has cut from either index is not on the list.
@@ -150,13 +152,11 @@ class _Ranges:
         if len(read) == 0 or self.left_out:
             self.left_out += int(read.sum())
             return
-        is_read = read > 0
-        is_left_open = np.concatenate(([self.is_open], (read == pieces.length)[:-1] & is_read[:-1]))
-        self.is_open = bool(is_read[-1] and read[-1] == pieces.length[-1])
-        rows = is_read.nonzero()[0]
+        goes_on = np.append(self.is_open, read == pieces.length)
+        self.is_open, rows = bool(goes_on[-1]), read.nonzero()[0]
         if len(rows) == 0:
             return
-        is_first = ~is_left_open[rows]
+        is_first = ~goes_on[rows]
         if not is_first[0]:  # the last range goes on here
             rest = int(is_first.argmax()) if is_first.any() else len(rows)
             self.end[-1] = (pieces.start + read)[rows[rest - 1]]
