@@ -29,6 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.translate.exact import EXACT, Strategy
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, members
 from offset_sync.translate.index.stretches import greatest_so_far
@@ -37,7 +38,6 @@ from offset_sync.translate.pieces import Pieces, cut_pieces
 from offset_sync.translate.read_heights import ReadHeights, origins_in, read_for_sure
 from offset_sync.translate.read_window import TargetView
 from offset_sync.translate.replication_gap import NEVER_YOUNG, OffsetRanges, replication_gaps
-from offset_sync.translate.strategies import EXACT, Strategy
 
 MOST_CHARACTERS = 4096
 """Of a text, its NUL included: a broker's ``offset.metadata.max.bytes``, which counts UTF-16 characters."""

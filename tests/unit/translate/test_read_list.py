@@ -20,13 +20,12 @@ from generators.mirror_settings import fuzz
 from generators.unstamped_copies import history
 from offset_sync.model.values import ABSENT, State
 from offset_sync.translate import read_list as read_lists
-from offset_sync.translate.exact import Bounds, translate
+from offset_sync.translate.exact import Bounds, Strategy, translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs, at_most
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.read_list import FoundList, pending, read_list
-from offset_sync.translate.strategies import Strategy
 from oracles.read_list import identity_of, missing_at_target, offsets_in, on_the_list, ranges_of, what_is_read
 from oracles.translation import Case
 from oracles.translation_check import describe, every_commit, growing, logs_of, origin_codes
