@@ -24,7 +24,7 @@ JAVA_11 = 55
 def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The jar, where there is a compiler."""
     try:
-        connect_jar.find_javac()
+        connect_jar.PART.find_javac()
     except SystemExit as missing:
         pytest.skip(str(missing))
     return connect_jar.build_jar(tmp_path_factory.mktemp("dist"))
