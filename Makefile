@@ -19,7 +19,7 @@ ARGS ?=
 # tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster test-slow soak chaos restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs check format lock zip connect archive clean distclean
+.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster test-slow soak chaos restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs check format lock zip connect consumer archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -114,6 +114,9 @@ zip: install ## Build dist/offset_sync.zip for --py-files
 
 connect: install ## Build the jar that makes MirrorMaker 2 stamp its copies, into dist/; takes a JDK (docs/mirrors.md)
 	@$(BIN)/python scripts/connect_jar.py
+
+consumer: install ## Build the jar by which consumers skip what their group has read elsewhere, into dist/; takes a JDK
+	@$(BIN)/python scripts/consumer_jar.py
 
 archive: install ## Pack the libraries for YARN into dist/environment.tar.gz
 	@$(BIN)/python scripts/archive.py $(ARGS)

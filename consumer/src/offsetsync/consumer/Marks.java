@@ -1,0 +1,131 @@
+package offsetsync.consumer;
+
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.common.KafkaFuture;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.AuthorizationException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Commits that show that the group's consumers skip: what Offset Sync reads before it promises a move without repeats.
+ *
+ * <p><b>Which way this errs.</b> A mark that is missing withholds that promise. So a mark is written only for a
+ * partition of which this consumer has had records or an acknowledged commit within the last minute; one that is older
+ * may be another member's, perhaps of one that does not skip. No failure here reaches the records.
+ */
+final class Marks {
+    private static final Logger LOG = LoggerFactory.getLogger(Marks.class);
+    private static final long EVERY_MS = 60_000;
+    private static final int LONGEST_CLIENT_ID = 200;
+
+    private final GroupCommits commits;
+    private final String version;
+    private final String clientId;
+    private final Map<TopicPartition, long[]> touched = new ConcurrentHashMap<>();
+    private final Set<TopicPartition> marked = new HashSet<>();
+    private KafkaFuture<Void> pending;
+    private volatile boolean areWanted;
+    private boolean hasFailed;
+    private long writtenAt;
+
+    Marks(GroupCommits commits, boolean areWanted, String clientId) {
+        this.commits = commits;
+        this.areWanted = areWanted;
+        this.clientId = clientId.substring(0, Math.min(clientId.length(), LONGEST_CLIENT_ID));
+        String found = Marks.class.getPackage() == null ? null : Marks.class.getPackage().getImplementationVersion();
+        this.version = found == null ? "unknown" : found;
+    }
+
+    /** Returns false once marks are refused, or switched off. */
+    boolean areWanted() {
+        return areWanted;
+    }
+
+    /** Notes that a partition is this consumer's, and its next offset; any thread may call this. */
+    void touch(TopicPartition place, long next, long now) {
+        if (areWanted) {
+            touched.put(place, new long[] {next, now});
+        }
+    }
+
+    /** Starts to write marks if a minute has passed or a partition has none; waits for nothing. */
+    void write(Map<TopicPartition, Progress> partitions, int waitMs, long now) {
+        if (!areWanted || pending != null && !pending.isDone()) {
+            return;
+        }
+        settle(0);
+        if (areWanted && (now - writtenAt >= EVERY_MS || !marked.containsAll(touched.keySet()))) {
+            start(partitions, waitMs, now);
+        }
+    }
+
+    /** Writes the marks of what was read since the last ones and waits for them, {@code waitMs} at most. */
+    void writeLast(Map<TopicPartition, Progress> partitions, int waitMs, long now) {
+        if (areWanted && !touched.isEmpty()) {
+            start(partitions, waitMs, now);
+            settle(waitMs);
+        }
+    }
+
+    private void start(Map<TopicPartition, Progress> partitions, int waitMs, long now) {
+        Map<TopicPartition, OffsetAndMetadata> marks = new HashMap<>();
+        for (TopicPartition place : new HashSet<>(touched.keySet())) {
+            long[] nextAndTime = touched.remove(place);
+            if (now - nextAndTime[1] < EVERY_MS) {
+                marks.put(place, new OffsetAndMetadata(nextAndTime[0], text(partitions.get(place))));
+            }
+        }
+        writtenAt = now;
+        marked.addAll(marks.keySet());
+        if (marks.isEmpty()) {
+            return;
+        }
+        try {
+            pending = commits.mark(marks, waitMs);
+        } catch (LinkageError before25) {
+            refused("kafka-clients before 2.5 cannot write them", before25);
+        }
+    }
+
+    private void settle(int waitMs) {
+        if (pending == null) {
+            return;
+        }
+        try {
+            pending.get(waitMs, TimeUnit.MILLISECONDS);
+            hasFailed = false;
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        } catch (ExecutionException | TimeoutException failure) {
+            if (failure.getCause() instanceof AuthorizationException) {
+                refused("the group's principal needs Read on group " + GroupCommits.SEEN + "GROUP", failure);
+            } else if (!hasFailed) {
+                hasFailed = true;
+                LOG.warn("Marks cannot be written; the next try is in a minute", failure);
+            }
+        }
+        pending = null;
+    }
+
+    private void refused(String why, Throwable failure) {
+        areWanted = false;
+        touched.clear();
+        LOG.warn("No marks are written: {} ({}). Skipping goes on without them", why, String.valueOf(failure));
+    }
+
+    private String text(Progress progress) {
+        long skipped = progress == null ? 0 : progress.skipped();
+        String start = progress == null ? "-" : progress.listStart();
+        return "offset-sync/1 " + version + " skipped=" + skipped + " list=" + start + " by " + clientId;
+    }
+}

@@ -1,0 +1,148 @@
+"""Polls through the interceptor of ``consumer/`` without a broker, in one JVM: ``SkipReadCases.java``.
+
+What is committed, which failures there are and what time it is, the test says.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from consumer.read_list_texts import Ranges, Reading, list_text
+from consumer.skip_read_jar import class_path, compiled
+from offset_sync_demo.kafka.broker_files import find_java, write_log_configuration
+
+_JAVA = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
+PLACE = "orders-0"
+_SETTINGS = {"group.id": "billing", "client.id": "app-1", "bootstrap.servers": "nowhere:1"}
+
+
+@dataclass(frozen=True)
+class Poll:
+    """What became of a poll; *next_offsets* is None for clients that have none."""
+
+    delivered: dict[str, list[int]]
+    is_same: bool
+    next_offsets: dict[str, int] | None
+    is_interrupted: bool
+
+
+class SkipReadCases:
+    """Asks the JVM. *log* is the file with what the interceptor logs."""
+
+    def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
+        self._process, self._log = process, log
+        self._said: dict[str, Any] = {}
+        self._now = 1_000_000
+
+    def read(self, texts: Sequence[str]) -> list[Reading | None]:
+        """Return what the interceptor reads in these texts."""
+        return [None if each is None else _reading(each) for each in self._ask({"texts": texts})["readings"]]
+
+    def open(self, **settings: str) -> None:
+        """Make a new interceptor; an underscore in the name of a setting stands for a dot."""
+        self._said = {}
+        self._ask({"open": _SETTINGS | {name.replace("_", "."): value for name, value in settings.items()}})
+        self._log.write_text("")  # what the one before has said at its end
+        self.set(now=self._now)
+
+    def set(self, **what: Any) -> None:
+        """Set ``lists``, ``own``, ``failure`` or ``now``."""
+        self._ask({"set": what})
+
+    def give(self, start: int, ranges: Ranges, own: int | None, *, epoch: int = 3, place: str = PLACE) -> None:
+        """Commit a list for a partition, and the group's own offset."""
+        self.set(lists={place: [start, list_text(start, epoch, ranges)]}, own={place: own})
+
+    def later(self, milliseconds: int) -> None:
+        """Let time pass."""
+        self._now += milliseconds
+        self.set(now=self._now)
+
+    def poll(
+        self, *offsets: int, epoch: int | None = 3, place: str = PLACE, next_offset: int | None = None, **how: bool
+    ) -> list[int]:
+        """Poll records of one partition with one epoch; return the offsets that are delivered."""
+        records = [[offset, epoch] for offset in offsets]
+        return self.poll_all({place: records}, {place: next_offset or offsets[-1] + 1}, **how).delivered.get(place, [])
+
+    def poll_all(self, records: Mapping[str, Any], next_offsets: Mapping[str, int] | None = None, **how: bool) -> Poll:
+        """Poll records, offset and epoch each, of several partitions."""
+        said = self._ask({"poll": records, "next": next_offsets or {}} | how)
+        return Poll(said["delivered"], said["same"], said["next"], said["interrupted"])
+
+    def commit(self, **places: int) -> None:
+        """Tell the interceptor that these offsets were committed."""
+        self._ask({"committed": {name.replace("_", "-"): offset for name, offset in places.items()}})
+
+    def close(self) -> None:
+        """Close the interceptor."""
+        self._ask({"close": True})
+
+    @property
+    def waits(self) -> list[int]:
+        """Return how long each question for commits would have waited."""
+        waits: list[int] = self._said["reads"]
+        return waits
+
+    @property
+    def marks(self) -> list[dict[str, tuple[int, str]]]:
+        """Return each write of marks: offset and metadata by partition."""
+        return [{place: tuple(mark) for place, mark in each.items()} for each in self._said["marks"]]
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether an Admin client would be open."""
+        return bool(self._said["open"])
+
+    @property
+    def metrics(self) -> dict[str, int]:
+        """Return what JMX shows; empty where nothing is registered."""
+        metrics: dict[str, int] = self._said["metrics"]
+        return metrics
+
+    def logged(self) -> list[str]:
+        """Return the lines that the interceptor has logged since it was made, without stack traces."""
+        return [line for line in self._log.read_text().splitlines() if line[:2].isdigit()]
+
+    def _ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(question) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        assert line, f"the JVM ended with {self._process.wait(10)}"
+        said: dict[str, Any] = json.loads(line)
+        self._said |= said
+        return said
+
+
+@contextmanager
+def skip_read_cases(folder: Path, jar: Path, client: Path) -> Iterator[SkipReadCases]:
+    """Start the JVM with this jar of the interceptor and of kafka-clients; classes and log go to *folder*."""
+    classes = compiled([Path(__file__).with_name("SkipReadCases.java")], [jar], folder / "classes")
+    write_log_configuration(folder, "skip-read.log", "offsetsync")
+    log = folder / "skip-read.log"
+    log.touch()
+    words = [*_JAVA, f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}"]
+    command = [find_java(), *words, "-cp", class_path(client, classes, jar), "offsetsync.consumer.SkipReadCases"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield SkipReadCases(process, log)
+        finally:
+            process.kill()
+
+
+def _reading(told: str) -> Reading:
+    start, epoch, *ranges = told.split()
+    return Reading(int(start), int(epoch), tuple(_range(each) for each in ranges))
+
+
+def _range(told: str) -> tuple[int, int]:
+    first, _, end = told.partition("-")
+    return int(first), int(end)

@@ -1,0 +1,46 @@
+"""The jar of the interceptor, and a small JVM with it for each kind of kafka-clients that an installation has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from consumer.skip_read_cases import SkipReadCases, skip_read_cases
+from consumer.skip_read_jar import jar_or_skip
+from offset_sync_demo.kafka.broker_files import find_jars
+
+CLIENTS = {"with next offsets": "broker", "without": "spark"}
+
+
+@pytest.fixture(scope="session")
+def consumer_jar_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The jar, where there is a compiler."""
+    return jar_or_skip(tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="session")
+def cases_by_client(
+    consumer_jar_file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], SkipReadCases]]:
+    """One JVM for each folder of jars, started with the first test that asks for it."""
+    with ExitStack() as started:
+
+        @cache
+        def of(folder: str) -> SkipReadCases:
+            found = sorted((find_jars().parent / folder).glob("kafka-clients-[0-9]*.jar"))
+            if not found:
+                pytest.skip("no such kafka-clients; run 'make install'")
+            scratch = tmp_path_factory.mktemp("skip-read")
+            return started.enter_context(skip_read_cases(scratch, consumer_jar_file, found[0]))
+
+        yield of
+
+
+@pytest.fixture(params=CLIENTS)
+def cases(request: pytest.FixtureRequest, cases_by_client: Callable[[str], SkipReadCases]) -> SkipReadCases:
+    """Polls without a broker: with kafka-clients from 4.0 on, and before."""
+    return cases_by_client(CLIENTS[request.param])

@@ -1,0 +1,237 @@
+"""The interceptor's rules, poll by poll: what it takes out, when it asks, and that whatever fails delivers."""
+
+from __future__ import annotations
+
+import pytest
+
+from consumer.read_list_texts import list_text
+from consumer.skip_read_cases import PLACE, SkipReadCases
+
+pytestmark = pytest.mark.xdist_group("consumer")
+START, RANGES = 100, [(102, 104), (106, 110)]
+UNREAD = [100, 101, 104, 105, 110, 111]
+ALL = list(range(100, 112))
+
+
+@pytest.fixture
+def listed(cases: SkipReadCases) -> SkipReadCases:
+    """An interceptor whose group starts at 100 with a list that ends at 110."""
+    cases.open()
+    cases.give(START, RANGES, own=START)
+    return cases
+
+
+def test_records_on_the_list_are_taken_out_and_counted(listed: SkipReadCases) -> None:
+    assert listed.poll(*ALL) == UNREAD
+    assert listed.metrics == {"skipped-total": 6, "lists": 0, "asked-total": 1, "failed-total": 0}
+    (line,) = listed.logged()
+    assert line.endswith("orders-0 of group billing has passed its read list from 100: 6 records skipped")
+
+
+def test_next_offsets_are_kept_and_partitions_without_a_record_left_out(listed: SkipReadCases) -> None:
+    records = {PLACE: [[102, 3], [103, 3]], "orders-1": [[7, 3]]}
+    poll = listed.poll_all(records, {PLACE: 104, "orders-1": 8})
+    assert poll.delivered == {"orders-1": [7]}
+    assert poll.next_offsets in (None, {PLACE: 104, "orders-1": 8})
+    empty = listed.poll_all({PLACE: [[106, 3]]}, {PLACE: 107})
+    assert empty.delivered == {}
+    assert empty.next_offsets in (None, {PLACE: 107})
+
+
+def test_where_nothing_is_skipped_the_very_object_is_returned(listed: SkipReadCases) -> None:
+    assert listed.poll_all({PLACE: [[100, 3], [101, 3]]}).is_same
+    assert listed.poll_all({}).is_same
+    assert not listed.poll_all({PLACE: [[102, 3], [104, 3]]}).is_same
+
+
+def test_a_record_with_a_greater_epoch_or_none_is_delivered(listed: SkipReadCases) -> None:
+    assert listed.poll_all({PLACE: [[102, 3], [103, 4], [106, None], [107, 2]]}).delivered == {PLACE: [103, 106]}
+
+
+@pytest.mark.parametrize(
+    ("own", "offsets"),
+    [(None, ALL), (99, ALL), (100, [99, *ALL]), (111, [5, *ALL])],
+    ids=["no own commit", "own commit below", "record just below", "record far below"],
+)
+def test_a_list_of_a_group_that_was_set_back_below_it_is_void_and_stays_so(
+    listed: SkipReadCases, own: int | None, offsets: list[int]
+) -> None:
+    listed.give(START, RANGES, own=own)
+    assert listed.poll(*offsets) == offsets
+    listed.give(START, [*RANGES, (115, 120)], own=130)
+    assert listed.poll(*ALL) == ALL, "sought back, and the list from 100 stays void"
+    listed.give(101, RANGES, own=130)
+    assert listed.poll(*ALL[1:]) == UNREAD[1:], "this is another list"
+
+
+def test_a_group_whose_own_commit_is_not_known_to_the_broker_gets_everything(cases: SkipReadCases) -> None:
+    cases.open()
+    cases.set(lists={PLACE: [START, list_text(START, 3, RANGES)]})
+    assert cases.poll(*ALL) == ALL
+
+
+@pytest.mark.parametrize(
+    "commit",
+    [
+        [101, list_text(START, 3, RANGES)],
+        [START, list_text(START, 3, RANGES).replace("/1", "/2")],
+        [START, list_text(START, 3, RANGES) + " until=3"],
+        [START, ""],
+        None,
+    ],
+    ids=["of another offset", "of another version", "with an unknown word", "without a text", "none"],
+)
+def test_what_is_no_list_to_the_letter_takes_nothing_out(cases: SkipReadCases, commit: list[object] | None) -> None:
+    cases.open()
+    cases.set(lists={PLACE: commit}, own={PLACE: START})
+    assert cases.poll(*ALL) == ALL
+    assert cases.metrics["lists"] == 0
+
+
+def test_a_hint_changes_nothing(cases: SkipReadCases) -> None:
+    cases.open()
+    text = list_text(START, 3, RANGES)[:-1] + " late=dc1:7100-7480\0"
+    cases.set(lists={PLACE: [START, text]}, own={PLACE: START})
+    assert cases.poll(*ALL) == UNREAD
+
+
+def test_a_list_is_dropped_at_its_end_and_what_comes_back_is_judged_as_before(listed: SkipReadCases) -> None:
+    assert listed.poll(100, 101, 102, 103) == [100, 101]
+    assert listed.metrics["lists"] == 1
+    assert listed.poll(106, 107, 108) == []
+    assert listed.metrics["lists"] == 1
+    assert listed.poll(109) == []
+    assert listed.metrics == {"skipped-total": 6, "lists": 0, "asked-total": 1, "failed-total": 0}
+    assert listed.poll(110, 111) == [110, 111]
+    assert len(listed.waits) == 1
+    assert listed.poll(105, 106, 107) == [105], "the application seeks back to retry"
+    assert len(listed.waits) == 2
+
+
+def test_a_list_whose_end_is_behind_is_not_used(listed: SkipReadCases) -> None:
+    assert listed.poll(110, 111) == [110, 111]
+    assert listed.metrics["lists"] == 0
+    assert listed.logged() == []
+
+
+def test_it_asks_again_after_ten_seconds_of_use_and_after_a_minute_without_records(listed: SkipReadCases) -> None:
+    listed.poll(100)
+    listed.later(10_000)
+    listed.poll(101)
+    assert len(listed.waits) == 1
+    listed.later(1)
+    listed.set(lists={PLACE: None})
+    assert listed.poll(102, 103) == [102, 103], "it was taken away"
+    assert len(listed.waits) == 2
+    listed.later(60_000)
+    listed.poll(104)
+    assert len(listed.waits) == 2
+    listed.give(START, RANGES, own=START)
+    listed.later(60_001)
+    assert listed.poll(105, 106) == [105], "a minute later the partition may have been elsewhere"
+    assert len(listed.waits) == 3
+
+
+def test_a_list_of_a_partition_that_is_read_no_more_is_forgotten(listed: SkipReadCases) -> None:
+    listed.poll(100)
+    listed.later(60_001)
+    listed.poll(5, place="orders-1")
+    assert listed.metrics["lists"] == 0
+
+
+def test_partitions_are_asked_for_together_and_judged_each_by_its_own_list(listed: SkipReadCases) -> None:
+    listed.give(7, [(8, 9)], own=7, place="orders-1")
+    records = {PLACE: [[101, 3], [102, 3]], "orders-1": [[7, 3], [8, 3], [102, 3]]}
+    assert listed.poll_all(records).delivered == {PLACE: [101], "orders-1": [7, 102]}
+    assert len(listed.waits) == 1
+
+
+@pytest.mark.parametrize("failure", ["timeout", "exception", "error", "refused", "interrupted"])
+def test_without_an_answer_all_records_are_delivered_and_a_later_poll_asks_again(
+    listed: SkipReadCases, failure: str
+) -> None:
+    listed.set(failure=failure)
+    poll = listed.poll_all({PLACE: [[102, 3], [103, 3]]}, {PLACE: 104})
+    assert poll.delivered == {PLACE: [102, 103]}
+    assert poll.is_same
+    assert poll.is_interrupted == (failure == "interrupted")
+    listed.later(10_000)
+    assert listed.poll(104, 106) == [104, 106]
+    assert len(listed.logged()) == 1, "one line for a series of failures"
+    assert listed.waits == [10_000, 1_000]
+    assert listed.metrics == {"skipped-total": 0, "lists": 0, "asked-total": 2, "failed-total": 2}
+    listed.set(failure="")
+    listed.later(10_000)
+    assert listed.poll(107, 110) == [110]
+    assert listed.poll(111) == [111]
+    assert listed.waits == [10_000, 1_000, 1_000]
+
+
+@pytest.mark.parametrize(("failure", "asked"), [("timeout", 3), ("interrupted", 3), ("refused", 1), ("error", 1)])
+def test_what_may_pass_is_asked_with_each_poll_and_what_does_not_every_ten_seconds(
+    listed: SkipReadCases, failure: str, asked: int
+) -> None:
+    listed.set(failure=failure)
+    for offset in (100, 101, 102):
+        assert listed.poll(offset) == [offset]
+    assert len(listed.waits) == asked
+
+
+def test_a_list_that_cannot_be_asked_for_again_is_not_used(listed: SkipReadCases) -> None:
+    assert listed.poll(100, 102) == [100]
+    listed.set(failure="timeout")
+    listed.later(10_001)
+    assert listed.poll(103) == [103]
+    assert listed.metrics["lists"] == 0
+
+
+def test_an_error_while_records_are_judged_delivers_them(listed: SkipReadCases) -> None:
+    assert listed.poll(*ALL, breaks=True) == ALL
+    assert listed.metrics["failed-total"] == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "wait"),
+    [
+        ({"offset_sync_wait_ms": "1"}, 1),
+        ({"offset_sync_wait_ms": "250"}, 250),
+        ({"max_poll_interval_ms": "5000"}, 2500),
+        ({"offset_sync_wait_ms": "soon"}, 10_000),
+        ({"offset_sync_wait_ms": "-4"}, 10_000),
+    ],
+)
+def test_the_wait_is_an_option_and_at_most_half_of_what_polls_may_take(
+    cases: SkipReadCases, settings: dict[str, str], wait: int
+) -> None:
+    cases.open(**settings)
+    cases.set(failure="timeout")
+    cases.poll(100)
+    cases.poll(101)
+    assert cases.waits == [wait, min(wait, 1_000)]
+
+
+def test_without_a_group_it_does_nothing(cases: SkipReadCases) -> None:
+    cases.open(group_id="")
+    cases.give(START, RANGES, own=START)
+    assert cases.poll_all({PLACE: [[102, 3]]}).is_same
+    cases.close()
+    assert cases.waits == []
+    assert cases.metrics == {}
+
+
+def test_what_it_shows_by_jmx_ends_with_it(listed: SkipReadCases) -> None:
+    assert listed.metrics
+    listed.close()
+    assert listed.metrics == {}
+    assert not listed.is_open
+
+
+def test_without_marks_the_client_is_closed_once_no_partition_has_a_list(cases: SkipReadCases) -> None:
+    cases.open(offset_sync_marks="false")
+    cases.give(START, RANGES, own=START)
+    cases.poll(100)
+    assert cases.is_open
+    cases.poll(110)
+    assert not cases.is_open
+    cases.close()
+    assert cases.marks == []

@@ -1,0 +1,90 @@
+"""Marks: the commits by which the interceptor shows that it is there; nothing depends on them."""
+
+from __future__ import annotations
+
+import pytest
+
+from consumer.skip_read_cases import PLACE, SkipReadCases
+
+pytestmark = pytest.mark.xdist_group("consumer")
+START, RANGES = 100, [(102, 104), (106, 110)]
+
+
+def text(skipped: int = 0, start: object = "-", client: str = "app-1") -> str:
+    # The driver's classes are of the same package, and of no jar that would say its version.
+    return f"offset-sync/1 unknown skipped={skipped} list={start} by {client}"
+
+
+@pytest.fixture
+def listed(cases: SkipReadCases) -> SkipReadCases:
+    """An interceptor whose group starts at 100 with a list that ends at 110."""
+    cases.open()
+    cases.give(START, RANGES, own=START)
+    return cases
+
+
+def test_the_first_records_of_a_partition_one_poll_a_minute_and_the_end_are_marked(listed: SkipReadCases) -> None:
+    listed.poll(100, 101, 102)
+    assert listed.marks == [{PLACE: (103, text(1, START))}]
+    listed.later(59_000)
+    listed.poll(103, 104)
+    assert len(listed.marks) == 1
+    listed.poll(5, place="orders-1")
+    assert listed.marks[1:] == [{PLACE: (105, text(2, START)), "orders-1": (6, text())}]
+    listed.later(60_000)
+    listed.poll(109, 110)
+    assert listed.marks[2:] == [{PLACE: (111, text(3, START))}]
+    listed.close()
+    assert len(listed.marks) == 3, "nothing was read since"
+
+
+def test_at_the_end_what_was_read_since_is_marked(listed: SkipReadCases) -> None:
+    listed.poll(100)
+    listed.poll(101, 102, 103)
+    listed.close()
+    assert listed.marks == [{PLACE: (101, text(0, START))}, {PLACE: (104, text(2, START))}]
+
+
+def test_a_partition_without_new_records_is_marked_by_its_commits(listed: SkipReadCases) -> None:
+    listed.commit(orders_2=7)
+    listed.close()
+    assert listed.marks == [{"orders-2": (7, text())}]
+
+
+def test_a_partition_that_may_be_another_members_by_now_is_not_marked(listed: SkipReadCases) -> None:
+    listed.poll(100)
+    listed.poll(101)
+    listed.later(60_000)
+    listed.close()
+    assert len(listed.marks) == 1
+
+
+@pytest.mark.parametrize("failure", ["no marks", "marks refused"])
+def test_without_the_right_or_the_request_there_are_none_and_records_are_skipped(
+    listed: SkipReadCases, failure: str
+) -> None:
+    listed.set(failure=failure)
+    assert listed.poll(100, 102) == [100]
+    listed.later(61_000)
+    assert listed.poll(101, 103) == [101]
+    listed.later(61_000)
+    assert listed.poll(105, 106) == [105]
+    listed.close()
+    assert len(listed.marks) == (failure == "marks refused")
+    (line,) = [each for each in listed.logged() if " WARN " in each]
+    assert "No marks are written: " in line
+    assert listed.metrics == {}
+
+
+def test_marks_that_take_long_are_not_waited_for_and_not_doubled(listed: SkipReadCases) -> None:
+    listed.set(failure="marks pend")
+    assert listed.poll(100, 102) == [100]
+    listed.later(61_000)
+    assert listed.poll(103, 104) == [104]
+    assert len(listed.marks) == 1
+
+
+def test_a_long_client_id_is_cut(cases: SkipReadCases) -> None:
+    cases.open(client_id="c" * 300)
+    cases.poll(1)
+    assert cases.marks == [{PLACE: (2, text(client="c" * 200))}]
