@@ -35,6 +35,7 @@ demo: install ## Two Kafka clusters, a failover and the way back, measured (ARGS
 	@./spark-submit.sh demo --driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" $(ARGS)
 
 test: install ## All tests: unit, browser, spark and broker, with the coverage of lib (WORKERS=1 for a small machine)
+	@$(BIN)/python scripts/jars.py clients
 	@$(BIN)/python scripts/run_tests.py --workers $(WORKERS) $(ARGS)
 
 test-failed: install ## What failed in the last `make test`, once more and with nothing beside it
@@ -47,6 +48,7 @@ test-spark: install ## Tests with a Spark session and Delta tables, without Kafk
 	@$(PYTEST) tests/spark $(ARGS)
 
 test-broker: install ## Tests with real Kafka brokers, which they start by themselves; the slowest
+	@$(BIN)/python scripts/jars.py clients
 	@$(PYTEST) tests/broker $(ARGS)
 
 test-browser: install ## Tests of the status page in a headless Chromium; skipped where none is installed
@@ -61,6 +63,7 @@ dist/environment.tar.gz: requirements/runtime.lock | install
 	@$(BIN)/python scripts/archive.py
 
 test-slow: install ## Three clusters in a mesh of the real MirrorMaker 2; what takes too long for `make test`
+	@$(BIN)/python scripts/jars.py clients
 	@$(PYTEST) tests/slow $(ARGS)
 
 soak: install ## The simulation by fresh seeds, an hour long (ARGS='--hours 8'); a failure is printed as a short history

@@ -1,8 +1,9 @@
 """Fetch the jars of conf/jars/ivy.xml into jars/{spark,broker,mirror,streams}; nothing to do where they are there.
 
 With names, as in ``jars.py spark``, only those folders: an image needs no brokers. ``jars.py cluster`` fetches what
-only `make test-cluster` needs, into jars/cluster/{hadoop,s3proxy,s3a}. Ivy comes with pyspark, so Java and the virtual
-environment are all it takes.
+only `make test-cluster` needs, into jars/cluster/{hadoop,s3proxy,s3a}, and ``jars.py clients`` the versions of
+kafka-clients that tests of the interceptor run with. Ivy comes with pyspark, so Java and the virtual environment are
+all it takes.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ JARS = REPO / "jars"
 LOG = REPO / ".venv" / "install-jars.log"
 CONF = REPO / "conf" / "jars"
 INSTALLED, CLUSTER = ("spark", "broker", "mirror", "streams"), ("hadoop", "s3proxy", "s3a")
+CLIENTS = ("clients-2.1", "clients-2.8", "clients-3.6", "clients-4.0", "clients-4.4", "spring")
+_APART = {"cluster": CLUSTER, "clients": CLIENTS}
 _ATTEMPTS = 3
 
 
@@ -32,7 +35,8 @@ def main(folders: Sequence[str] = tuple(sys.argv[1:])) -> None:
     os.chdir(REPO)  # Ivy reads its patterns relative to here, so no character of this folder's name can mislead it
     pinned = (CONF / "ivy.xml").read_text()
     made_from = stamp.digest(pinned, *folders)
-    root, folders = (JARS / "cluster", CLUSTER) if tuple(folders) == ("cluster",) else (JARS, folders)
+    apart = folders[0] if len(folders) == 1 and folders[0] in _APART else None
+    root, folders = (JARS / apart, _APART[apart]) if apart else (JARS, folders)
     wanted = wanted_jars(pinned, folders)
     if stamp.is_current(root, made_from) and all((root / jar).is_file() for jar in wanted):
         return

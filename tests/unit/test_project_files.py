@@ -200,7 +200,8 @@ def test_the_wanted_jars_are_where_ivy_puts_them() -> None:
     wanted = jars.wanted_jars(pinned)
     assert "broker/kafka_2.13-4.3.0.jar" in wanted
     assert {path.partition("/")[0] for path in wanted} == {"spark", "broker", "mirror", "streams"}
-    assert len(wanted) + len(jars.wanted_jars(pinned, jars.CLUSTER)) == len(dependencies())
+    apart = [*jars.wanted_jars(pinned, jars.CLUSTER), *jars.wanted_jars(pinned, jars.CLIENTS)]
+    assert len(wanted) + len(apart) == len(dependencies())
 
 
 @pytest.mark.parametrize(

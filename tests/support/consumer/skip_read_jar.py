@@ -24,11 +24,11 @@ def jar_or_skip(folder: Path) -> Path:
     return consumer_jar.build_jar(folder)
 
 
-def compiled(sources: Sequence[Path], known: Sequence[Path], classes: Path) -> Path:
+def compiled(sources: Sequence[Path], known: Sequence[Path], classes: Path, *, release: int = 8) -> Path:
     """Compile *sources* against *known* and the broker's jars into the folder *classes*; return that."""
     classes.mkdir(parents=True, exist_ok=True)
     paths = ":".join(map(str, [*known, find_jars() / "*"]))
-    words = ["--release", "8", "-Xlint:-options", "-proc:none", "-nowarn", "-cp", paths, "-d", str(classes)]
+    words = ["--release", str(release), "-Xlint:-options", "-proc:none", "-nowarn", "-cp", paths, "-d", str(classes)]
     command = [consumer_jar.PART.find_javac(), *words, *map(str, sources)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -38,7 +38,7 @@ def compiled(sources: Sequence[Path], known: Sequence[Path], classes: Path) -> P
 def client_jars() -> dict[str, Path]:
     """Return the jar of each version of kafka-clients that is installed, by version, oldest first."""
     jars = find_jars()
-    found = [*jars.glob("kafka-clients-[0-9]*.jar"), *jars.parent.glob("*/kafka-clients-[0-9]*.jar")]
+    found = [*jars.glob("kafka-clients-[0-9]*.jar"), *jars.parent.rglob("kafka-clients-[0-9]*.jar")]
     versions = {jar.stem.removeprefix("kafka-clients-"): jar for jar in found}
     return dict(sorted(versions.items(), key=lambda each: [int(part) for part in each[0].split(".")]))
 
