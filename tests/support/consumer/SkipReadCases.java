@@ -208,7 +208,7 @@ public class SkipReadCases {
         private boolean isOpen;
 
         FakeCommits() {
-            super("g", new HashMap<>());
+            super("billing", new HashMap<>());
         }
 
         void set(String what, Object value) {

@@ -72,7 +72,7 @@ def test_without_the_right_or_the_request_there_are_none_and_records_are_skipped
     listed.close()
     assert len(listed.marks) == (failure == "marks refused")
     (line,) = [each for each in listed.logged() if " WARN " in each]
-    assert "No marks are written: " in line
+    assert "Group billing skips without marks: " in line
     assert listed.metrics == {}
 
 

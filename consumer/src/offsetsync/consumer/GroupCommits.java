@@ -26,7 +26,7 @@ class GroupCommits {
     static final String READ = "__offset-sync.read.";
     static final String SEEN = "__offset-sync.seen.";
 
-    private final String group;
+    final String group;
     private final Map<String, Object> settings;
     private AdminClient client;
 
@@ -73,7 +73,8 @@ class GroupCommits {
             closed.close(Duration.ofMillis(waitMs));
         } catch (NoSuchMethodError before22) {
             // Its other forms join the client's thread without a limit.
-            Thread closing = new Thread(closed::close, "offset-sync-close");
+            // No method reference: it would name Admin, which is not there before 2.4.
+            Thread closing = new Thread(() -> closed.close(), "offset-sync-close");
             closing.setDaemon(true);
             closing.start();
         }

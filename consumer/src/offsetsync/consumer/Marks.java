@@ -107,11 +107,13 @@ final class Marks {
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
         } catch (ExecutionException | TimeoutException failure) {
-            if (failure.getCause() instanceof AuthorizationException) {
-                refused("the group's principal needs Read on group " + GroupCommits.SEEN + "GROUP", failure);
+            Throwable cause = failure.getCause() == null ? failure : failure.getCause();
+            if (cause instanceof AuthorizationException) {
+                refused("its principal needs Read on group " + GroupCommits.SEEN + commits.group, cause);
             } else if (!hasFailed) {
                 hasFailed = true;
-                LOG.warn("Marks cannot be written; the next try is in a minute", failure);
+                LOG.warn("Marks of group {} cannot be written, the next try is in a minute: {}", commits.group,
+                    String.valueOf(cause));
             }
         }
         pending = null;
@@ -120,7 +122,7 @@ final class Marks {
     private void refused(String why, Throwable failure) {
         areWanted = false;
         touched.clear();
-        LOG.warn("No marks are written: {} ({}). Skipping goes on without them", why, String.valueOf(failure));
+        LOG.warn("Group {} skips without marks: {} ({})", commits.group, why, String.valueOf(failure));
     }
 
     private String text(Progress progress) {
