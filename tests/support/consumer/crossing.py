@@ -1,0 +1,182 @@
+"""A topic whose group has read a part of it elsewhere: its records, the lists that say so, and what is due.
+
+What is due is told by what the producer wrote, not by offsets.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from confluent_kafka import Producer
+
+from broker.committed_offsets import commit
+from broker.crafted_logs import create_topics
+from broker.installation import until
+from consumer.consumer_host import Delivered, Reader
+from consumer.read_list_texts import list_text, ranges_of
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import client_options, stable_ends
+
+READ, SEEN = "__offset-sync.read.", "__offset-sync.seen."
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Log:
+    """The committed records of one partition, by offset, and how far it reaches."""
+
+    records: Mapping[int, str]
+    start: int
+    read: frozenset[int]
+    end: int
+
+    def due(self, start: int | None = None, *, skips: bool = True) -> list[str]:
+        """Return what a group that starts at *start*, by default the list's, has to get."""
+        first = self.start if start is None else start
+        return [
+            value for offset, value in self.records.items() if offset >= first and not (skips and offset in self.read)
+        ]
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """A topic with a log for each partition."""
+
+    cluster: EmbeddedCluster
+    topic: str
+    logs: Mapping[int, Log]
+
+    def give(self, group: str, *, epoch: int = 1000, start: int | None = None, deflates: bool = False) -> None:
+        """Commit the lists of *group*, then where it starts: at the lists' start, or at *start* instead."""
+        lists = {
+            (self.topic, number): (log.start, list_text(log.start, epoch, ranges_of(log.read), deflates=deflates))
+            for number, log in self.logs.items()
+        }
+        commit(self.cluster, {READ + group: lists})
+        own = {(self.topic, number): log.start if start is None else start for number, log in self.logs.items()}
+        commit(self.cluster, {group: own})
+
+    def due(self, start: int | None = None, *, skips: bool = True) -> Counter[str]:
+        """Return what is due, of all partitions."""
+        return Counter(value for log in self.logs.values() for value in log.due(start, skips=skips))
+
+    def with_later_records(self, count: int) -> Crossing:
+        """Write more into each partition and return the topic with them, all of them on the lists."""
+        written = {number: dict(log.records) for number, log in self.logs.items()}
+        _write(self.cluster, self.topic, written, None, count)
+        ends = stable_ends(self.cluster, [(self.topic, number) for number in self.logs])
+        logs = {
+            number: Log(
+                written[number], log.start, log.read | {*written[number]} - {*log.records}, ends[self.topic, number]
+            )
+            for number, log in self.logs.items()
+        }
+        return Crossing(self.cluster, self.topic, logs)
+
+    @property
+    def read(self) -> int:
+        """Return how many records are on the lists."""
+        return sum(len(log.read) for log in self.logs.values())
+
+    def wait_until_read(self, *readers: Reader) -> None:
+        """Return once the positions of *readers* have reached the end of every partition."""
+
+        def is_read(number: int) -> bool:
+            failures = [reader.failure for reader in readers if reader.failure]
+            assert not failures, failures
+            return any(reader.positions.get(number) == self.logs[number].end for reader in readers)
+
+        until(lambda: all(map(is_read, self.logs)), 180)
+
+
+def values(*readers: Reader) -> Counter[str]:
+    """Return what was delivered, and how often."""
+    return Counter(record.value for record in delivered(*readers))
+
+
+def delivered(*readers: Reader) -> list[Delivered]:
+    """Return all that was delivered, reader by reader."""
+    return [record for reader in readers for record in reader.records]
+
+
+def write_crossing(
+    cluster: EmbeddedCluster, topic: str, *, partitions: int = 3, records: int = 300, seed: int = 1
+) -> Crossing:
+    """Write a topic with transactions among its records, of which some end in an abort; a third is below the start.
+
+    Of the first partition the tail is on the list, of the last one it is not, the second one has no list of any range.
+    """
+    create_topics(cluster, {topic: partitions})
+    chance = random.Random(seed)
+    written: dict[int, dict[int, str]] = {number: {} for number in range(partitions)}
+    for is_committed, count in _stretches(records, chance):
+        _write(cluster, topic, written, is_committed, count)
+    ends = stable_ends(cluster, [(topic, number) for number in range(partitions)])
+    logs = {
+        number: _log(number, of_partition, ends[topic, number], partitions, chance)
+        for number, of_partition in written.items()
+    }
+    return Crossing(cluster, topic, logs)
+
+
+def _stretches(records: int, chance: random.Random) -> Iterable[tuple[bool | None, int]]:
+    """Yield how many records come at once: outside of a transaction (None), or in one that is committed or not."""
+    left = records
+    for kind in itertools.cycle([None, True, None, False, True]):
+        count = min(left, chance.randrange(10, records // 4))
+        yield kind, count
+        left -= count if kind is not False else 0
+        if not left:
+            return
+
+
+def _write(
+    cluster: EmbeddedCluster, topic: str, written: dict[int, dict[int, str]], is_committed: bool | None, count: int
+) -> None:
+    options = {} if is_committed is None else {"transactional_id": f"crossing-{next(_numbers)}"}
+    producer = Producer(client_options(cluster.bootstrap_servers, linger_ms=5, **options))
+    if is_committed is not None:
+        producer.init_transactions(120)
+        producer.begin_transaction()
+    heard: list[tuple[int, int, str]] = []
+    for partition, number in itertools.product(written, range(count)):
+        value = (
+            f"{topic}-{partition}-{len(written[partition]) + number}{'' if is_committed is not False else ' aborted'}"
+        )
+
+        def hear(error: object, message: object, value: str = value) -> None:
+            assert error is None, error
+            heard.append((message.partition(), message.offset(), value))  # type: ignore[attr-defined]
+
+        producer.produce(topic, value.encode(), partition=partition, on_delivery=hear)
+    assert producer.flush(120) == 0
+    if is_committed:
+        producer.commit_transaction(120)
+    elif is_committed is False:
+        producer.abort_transaction(120)
+    if is_committed is not False:
+        for partition, offset, value in heard:
+            written[partition][offset] = value
+
+
+def _log(number: int, written: dict[int, str], end: int, partitions: int, chance: random.Random) -> Log:
+    offsets = sorted(written)
+    start = offsets[len(offsets) // 3]
+    above = [offset for offset in offsets if offset >= start]
+    read: set[int] = set()
+    place = 0
+    while place < len(above):
+        length = chance.randrange(1, 25)
+        if chance.random() < 0.5:
+            read.update(above[place : place + length])
+        place += length
+    read = set() if number == 1 else read
+    if number == 0:
+        read.update(above[-30:])
+    if number == partitions - 1:
+        read.difference_update(above[-5:])
+    return Log(written, start, frozenset(read), end)
