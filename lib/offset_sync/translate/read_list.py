@@ -48,7 +48,7 @@ MOST_RANGES = MOST_BYTES // 2
 _HOLES_ARE_UNREAD = -int(NO_LIMIT)
 """As *young_since_ms*: every hole is younger, so it has no place at the source. Then all that has one is linear."""
 _LARGEST, _LARGEST_EPOCH = int(np.iinfo(np.int64).max), int(np.iinfo(np.int32).max)
-_TEXT = re.compile("offset-sync/1 (0|[1-9][0-9]{0,18}) (0|[1-9][0-9]{0,9}) ([rz])([A-Za-z0-9_-]*)")
+_TEXT = re.compile("offset-sync/1 (0|[1-9][0-9]{0,18}) (0|[1-9][0-9]{0,9}) ([rz])([A-Za-z0-9_-]*)(?: late=[!-~]+)*")
 
 
 class ReadList(NamedTuple):
@@ -229,8 +229,8 @@ def encode_read_list(found: FoundList) -> ListText:
 def decode_read_list(text: str) -> ReadList | None:
     """Return the list of a *text*, with its NUL or without; None for anything else.
 
-    At most :data:`MOST_BYTES` of numbers are inflated, and no offset is beyond int64. Errs to None: without a list all
-    is read.
+    Words that begin with ``late=`` may follow, and change nothing. At most :data:`MOST_BYTES` of numbers are inflated,
+    and no offset is beyond int64. Errs to None: without a list all is read.
     """
     told = _TEXT.fullmatch(text.removesuffix("\0")) if len(text) <= MOST_CHARACTERS else None
     content = _inflated(told[3], told[4]) if told else None
@@ -268,7 +268,7 @@ def _inflated(kind: str, body: str) -> bytes | None:
     except zlib.error:
         return None
     is_whole = inflater.eof and not inflater.unused_data
-    return found if is_whole and len(content) < len(found) <= MOST_BYTES else None
+    return found if is_whole and len(found) <= MOST_BYTES else None
 
 
 def _to_base64(content: bytes) -> str:

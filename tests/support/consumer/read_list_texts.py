@@ -1,27 +1,21 @@
-"""Texts of read lists: written as Offset Sync writes them, and read by a reader of its own for comparison.
+"""Texts of read lists: written by a writer of the tests' own, and read by Offset Sync's reader for comparison.
 
-``golden/read_list_texts.json`` holds texts and what they mean, null where a text is no list.
+``golden/read_lists.json`` holds texts and what they mean, null where a text is no list.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import re
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-CORPUS = Path(__file__).resolve().parents[2] / "golden" / "read_list_texts.json"
-_TEXT = re.compile(
-    r"offset-sync/1 (0|[1-9]\d{0,18}) (0|[1-9]\d{0,9}) ([rz])([A-Za-z0-9_-]*)((?: late=[!-~]+)*)\0?", re.ASCII
-)
-_LARGEST_OFFSET = (1 << 63) - 1
-_LARGEST_EPOCH = (1 << 31) - 1
-_LARGEST_BODY = 4 << 20
+from offset_sync.translate.read_list import decode_read_list
 
+CORPUS = Path(__file__).resolve().parents[2] / "golden" / "read_lists.json"
 Ranges = Sequence[tuple[int, int]]
 
 
@@ -36,8 +30,14 @@ class Reading:
 
 def corpus() -> dict[str, tuple[str, Reading | None]]:
     """Return the text and the meaning of each case of the corpus."""
-    cases: list[dict[str, Any]] = json.loads(CORPUS.read_text(encoding="utf-8"))
-    return {each["case"]: (each["text"], _reading(each["list"])) for each in cases}
+    cases: list[dict[str, Any]] = json.loads(CORPUS.read_text(encoding="utf-8"))["texts"]
+    return {each["about"]: (each["text"], _reading(each)) for each in cases}
+
+
+def _reading(told: dict[str, Any]) -> Reading | None:
+    if told["ranges"] is None:
+        return None
+    return Reading(told["start"], told["leader_epoch"], tuple((first, end) for first, end in told["ranges"]))
 
 
 def list_text(start: int, epoch: int, ranges: Ranges, *, deflates: bool = False) -> str:
@@ -81,49 +81,9 @@ def ranges_of(offsets: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def read_text(text: str) -> Reading | None:
-    """Return what *text* says, None where it is no list."""
-    found = _TEXT.fullmatch(text)
+    """Return what *text* says to Offset Sync, None where it is no list."""
+    found = decode_read_list(text)
     if found is None:
         return None
-    start, epoch = int(found[1]), int(found[2])
-    numbers = _numbers(found[3], found[4])
-    if numbers is None or len(numbers) % 2 or max(start, *numbers, 0) > _LARGEST_OFFSET or epoch > _LARGEST_EPOCH:
-        return None
-    ranges, at = [], start
-    for place, (gap, length) in enumerate(zip(numbers[::2], numbers[1::2], strict=True)):
-        if length == 0 or (gap == 0 and place):
-            return None
-        ranges.append((at + gap, at + gap + length))
-        at += gap + length
-    return None if at > _LARGEST_OFFSET else Reading(start, epoch, tuple(ranges))
-
-
-def _numbers(kind: str, encoded: str) -> list[int] | None:
-    if len(encoded) % 4 == 1:
-        return None
-    content = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
-    if base64.urlsafe_b64encode(content).decode().rstrip("=") != encoded:
-        return None
-    if kind == "z":
-        unpacker = zlib.decompressobj(-15)
-        try:
-            content = unpacker.decompress(content, _LARGEST_BODY + 1)
-        except zlib.error:
-            return None
-        if len(content) > _LARGEST_BODY or not unpacker.eof or unpacker.unused_data:
-            return None
-    numbers = [_number(each) for each in re.findall(rb"[\x80-\xff]*[\0-\x7f]", content, re.DOTALL)]
-    ends_midway = bool(content) and content[-1] > 0x7F
-    return None if ends_midway or None in numbers else [each for each in numbers if each is not None]
-
-
-def _number(content: bytes) -> int | None:
-    if len(content) > 9 or (len(content) > 1 and content[-1] == 0):
-        return None
-    return sum((each & 0x7F) << 7 * place for place, each in enumerate(content))
-
-
-def _reading(told: dict[str, Any] | None) -> Reading | None:
-    if told is None:
-        return None
-    return Reading(told["start"], told["epoch"], tuple((first, end) for first, end in told["ranges"]))
+    ends = found.ranges.start + found.ranges.length
+    return Reading(found.start, found.leader_epoch, tuple(zip(found.ranges.start.tolist(), ends.tolist(), strict=True)))

@@ -26,8 +26,9 @@ final class ReadList {
     private static final String VERSION = "offset-sync/1";
     private static final Pattern NUMBER = Pattern.compile("0|[1-9][0-9]{0,18}");
     private static final Pattern HINT = Pattern.compile("late=[!-~]+");
-    /** 4,096 characters of metadata inflate to 3.2 million bytes at most; brokers that allow more are bounded here. */
-    private static final int LARGEST_BODY = 4 << 20;
+    /** Offset Sync writes no longer ones: of a text, and of the bytes that its numbers take. */
+    private static final int LONGEST_TEXT = 4096;
+    private static final int LARGEST_BODY = 1 << 16;
     private static final int BITS_OF_AN_OFFSET = 63;
 
     final long start;
@@ -51,6 +52,7 @@ final class ReadList {
     /** Returns the list of this text, or null if it is not one. */
     static ReadList parse(String metadata) {
         try {
+            require(metadata.length() <= LONGEST_TEXT);
             return parsed(metadata.endsWith("\0") ? metadata.substring(0, metadata.length() - 1) : metadata);
         } catch (IllegalArgumentException | ArithmeticException | DataFormatException notAList) {
             return null;
