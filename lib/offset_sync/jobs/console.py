@@ -45,13 +45,17 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def run_command(name: str, words: Sequence[str] | None = None, prog: str | None = None) -> int:
     """Run a command by *words*, by default those of this process, which calls it *prog*; return the exit code."""
-    sys.meta_path.insert(0, _WithoutPandas())
-    from offset_sync.jobs.runner import job_arguments, run_job
+    without_pandas = _WithoutPandas()
+    sys.meta_path.insert(0, without_pandas)
+    try:
+        from offset_sync.jobs.runner import job_arguments, run_job
 
-    command = COMMANDS[name]
-    parser = job_arguments(command.says, has_once=command.has_once)
-    parser.prog = prog or parser.prog
-    return run_job(command.load(parser), parser, words)
+        command = COMMANDS[name]
+        parser = job_arguments(command.says, has_once=command.has_once)
+        parser.prog = prog or parser.prog
+        return run_job(command.load(parser), parser, words)
+    finally:
+        sys.meta_path.remove(without_pandas)
 
 
 class _WithoutPandas(importlib.abc.MetaPathFinder):

@@ -73,8 +73,10 @@ class TargetView:
             return cls(index, known.take(slice(number, None)) if number else known, NO_RUNS, number, False)
         runs = paged.page(number).from_offset(offset)
         end = int(known.end[number])
-        parts = [Stretches.of(runs, offset, end), known.take(slice(number + 1, None))]
-        return cls(index, in_a_row([each for each in parts if len(each)]), runs, number + (len(runs) == 0), False)
+        parts = [each for each in (Stretches.of(runs, offset, end), known.take(slice(number + 1, None))) if len(each)]
+        if not parts:  # the last page ends with offsets without a record, and nothing is in memory
+            return cls(index, _NO_STRETCHES, NO_RUNS, 0, True)
+        return cls(index, in_a_row(parts), runs, number + (len(runs) == 0), False)
 
     def runs(self, number: int) -> Runs:
         """Return the runs of a stretch."""

@@ -12,7 +12,7 @@ from builders.logs import NOW_MS, indexed_at, log
 from fakes.pages import KeptPages, let_go_of_all_but
 from offset_sync.translate.exact import Bounds, translate, translate_no_later
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.index.runs import NO_RUNS, Runs
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.position_cost import position_cost
 from offset_sync.translate.strategies import answer_by_header
@@ -181,3 +181,15 @@ def test_what_a_position_repeats_and_skips_is_counted_across_pages() -> None:
     third = len(found) // 3
     assert [each[1:] for each in found[:third]] == [each[1:] for each in found[third : 2 * third]]
     assert [each[1:] for each in found[:third]] == [each[1:] for each in found[2 * third :]]
+
+
+@pytest.mark.parametrize(("committed", "wanted"), [(0, 0), (9, 9), (10, 11), (11, 11)])
+def test_a_last_page_may_end_with_markers_though_nothing_is_in_memory(committed: int, wanted: int) -> None:
+    source, target, pages = LogIndex(), LogIndex(), KeptPages()
+    source.extend(Runs.of([0], [10], [1], [0], [0]), 11)
+    target.extend(Runs.of([0], [10], [1], [0], [0]), 10)
+    target.extend(NO_RUNS, 11)  # the marker of a transaction
+    let_go_of_all_but(target, 0, 1, pages)
+    bounds = Bounds(NOW_MS, window_start=committed)
+    found = translate(np.array([committed]), PartitionLog.of(source, 0), PartitionLog.of(target, 1), bounds)
+    assert found.offset.tolist() == [wanted]
