@@ -100,10 +100,14 @@ class GroupOffsets:
         weakref.finalize(self, _destroy, self._library, self._client, os.getpid()).atexit = False
 
     def complaint(self) -> str:
-        """Return what last went wrong between client and brokers ("Connection refused"), "" when nothing did."""
+        """Return what last went wrong between client and brokers ("Connection refused"), "" when nothing did.
+
+        That all brokers are down follows from it, and would hide it.
+        """
         queue = self._library.queue_get_main(self._client)
         while event := self._library.queue_poll(queue, 0):
-            if self._library.event_error(event):
+            code = self._library.event_error(event)
+            if code and (self._name(code) != "_ALL_BROKERS_DOWN" or not self._complaint):
                 self._complaint = text(self._library.event_error_string(event))
             self._library.event_destroy(event)
         self._library.queue_destroy(queue)

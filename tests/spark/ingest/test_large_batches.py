@@ -15,7 +15,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
 from fakes.indexing import ORDERS
 from fakes.spark_indexing import BUILDER, Site, any_headers
-from offset_sync.ingest import map_batches, record_indexer
+from offset_sync.ingest import checkpoint, map_batches, record_indexer
 from offset_sync.ingest.checkpoint import DRIVER_MAX_RECORDS
 from offset_sync.ingest.kept_runs import cut_by_tasks, release_all
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
@@ -40,10 +40,16 @@ def collected(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+def few_are(records: int, patch: pytest.MonkeyPatch) -> None:
+    """Have the driver work on so many records by itself, and take so many rows of what tasks have made."""
+    for module in (checkpoint, map_batches):
+        patch.setattr(module, "DRIVER_MAX_RECORDS", records)
+
+
 @pytest.fixture
 def by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten records are many, and this session passes for one that has executors."""
-    monkeypatch.setattr("offset_sync.ingest.checkpoint.DRIVER_MAX_RECORDS", FEW)
+    few_are(FEW, monkeypatch)
     monkeypatch.setattr(record_indexer, "has_executors", lambda _records: True)
 
 
@@ -55,7 +61,7 @@ def of_sites(spark: SparkSession, root: Path, patch: pytest.MonkeyPatch, story: 
         tables, folder = TableStore(str(root / name)), root / f"{name}-read"
         tables.create()
         folder.mkdir()
-        patch.setattr("offset_sync.ingest.checkpoint.DRIVER_MAX_RECORDS", few)
+        few_are(few, patch)
         patch.setattr(record_indexer, "has_executors", lambda _records, answer=elsewhere: answer)
         found.append(Site(spark, tables, folder))
         story(found[-1])
