@@ -6,7 +6,6 @@ The JVM is a process that answers a line of JSON with a line of JSON: ``MirrorCa
 from __future__ import annotations
 
 import base64
-import json
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import Any
 
 from offset_sync_demo.kafka.broker_files import find_jars, find_java, write_log_configuration
 from offset_sync_demo.kafka.connect_transform import TRANSFORM, compile_java, compile_transform
+from tools.asked_process import ask
 
 Headers = Sequence[tuple[str, bytes | None]]
 _JAVA = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
@@ -103,13 +103,7 @@ class MirrorCases:
 
     def ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Ask anything; raises Refused."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(question) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        assert line, f"the JVM ended with {self._process.wait(10)}"
-        answer: dict[str, Any] = json.loads(line)
+        answer = ask(self._process, question)
         if "error" in answer:
             raise Refused(answer["error"])
         return answer

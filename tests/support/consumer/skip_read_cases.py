@@ -5,7 +5,6 @@ What is committed, which failures there are and what time it is, the test says.
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import Any
 from consumer.read_list_texts import Ranges, Reading, list_text
 from consumer.skip_read_jar import class_path, compiled
 from offset_sync_demo.kafka.broker_files import find_java, write_log_configuration
+from tools.asked_process import ask
 
 _JAVA = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 PLACE = "orders-0"
@@ -111,13 +111,7 @@ class SkipReadCases:
         return [line for line in self._log.read_text().splitlines() if line[:2].isdigit()]
 
     def _ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(question) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        assert line, f"the JVM ended with {self._process.wait(10)}"
-        said: dict[str, Any] = json.loads(line)
+        said = ask(self._process, question)
         self._said |= said
         return said
 

@@ -47,23 +47,3 @@ def test_it_is_made_the_same_again_and_takes_the_place_of_older_ones(consumer_ja
     kept = ["offset-sync-connect-0.0.1.jar", consumer_jar_file.name]
     assert sorted(path.name for path in tmp_path.iterdir()) == kept
     assert again.read_bytes() == consumer_jar_file.read_bytes()
-
-
-def test_without_a_compiler_it_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SystemExit, match=r"Consumer: there is no javac on the PATH.*openjdk-21-jdk-headless"):
-        consumer_jar.build_jar(tmp_path)
-
-
-@pytest.mark.usefixtures("consumer_jar_file")
-def test_what_does_not_compile_leaves_the_jar_that_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    former = tmp_path / "offset-sync-consumer-0.0.1.jar"
-    former.write_bytes(b"older")
-    broken = tmp_path / "src"
-    broken.mkdir()
-    (broken / "Broken.java").write_text("class Broken {")
-    monkeypatch.setattr(consumer_jar, "_SOURCES", broken)
-    with pytest.raises(SystemExit, match=r"Broken\.java:1"):
-        consumer_jar.build_jar(tmp_path)
-    assert former.read_bytes() == b"older"

@@ -49,12 +49,18 @@ import org.slf4j.LoggerFactory;
  * <li><i>No throwable leaves {@link #onConsume}.</i> Kafka catches an Exception, but an Error would leave {@code poll}
  * after the position has moved, and the records would be lost. On any Throwable the records are returned as given.
  * <li><i>Waiting is bounded.</i> What cannot be asked in time, or may not be asked, is delivered, and the next poll
- * asks again; after a refusal by rights, or an error that nothing expects, the first poll after 10 s. An interrupted thread keeps its interrupt flag.
+ * asks again; after a refusal by rights, or an error that nothing expects, the first poll after 10 s. An interrupted
+ * thread keeps its interrupt flag.
  * <li><i>{@code nextOffsets} are kept</i> (clients 4.0 and newer). Kafka Streams commits from them, and without them a
  * poll that is skipped as a whole would never be committed. If they cannot be kept, the records are returned as given.
  * <li><i>Positions are the consumer's.</i> Nothing here seeks or commits for the group.
  * <li><i>No record's key, value or headers are read or logged.</i>
  * </ul>
+ *
+ * <p><b>Not for production yet.</b> A list does not say which cluster it is of. The Admin client connects by itself:
+ * where {@code bootstrap.servers} leads it to another cluster than the consumer reads, as a DNS name that is switched
+ * does, it finds that cluster's list, and <i>records that the group has not read are skipped</i>. And if a group is set
+ * back while a list stands, the consumer that notices delivers everything, but after a restart the list holds again.
  *
  * <p><b>Marks.</b> The first records of a partition, then one poll a minute, and {@link #close} commit for
  * {@code __offset-sync.seen.GROUP} the next offset with {@code offset-sync/1 VERSION skipped=N list=S by CLIENT_ID}.
