@@ -171,14 +171,9 @@ class Checkpoint:
 
     def last_sign_ms(self) -> int | None:
         """Return when the query began or ended a micro-batch last, in milliseconds; None: it never did."""
-        signs = [(folder, self._last(folder)) for folder in ("commits", "offsets")]
-        try:
-            times = [
-                self._files.modified_ms(f"{self.path}/{folder}/{last}") for folder, last in signs if last is not None
-            ]
-        except FileNotFoundError:  # cleaned up by the running query meanwhile, so there is a later one
-            return self.last_sign_ms()
-        return max(times, default=None)
+        signs = [self._files.written_ms(f"{self.path}/{folder}") for folder in ("commits", "offsets")]
+        numbered = [{int(name): at_ms for name, at_ms in each.items() if name.isdigit()} for each in signs]
+        return max((each[max(each)] for each in numbered if each), default=None)
 
     def _last(self, folder: str) -> int | None:
         return max(self._numbers(folder), default=None)

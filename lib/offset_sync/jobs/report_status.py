@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timezone
 
@@ -44,16 +45,21 @@ class StatusJob:
         now = datetime.fromtimestamp(now_ms / 1000, timezone.utc)
         status = self._state.report(now_ms)
         drift = self._drift.add(status, now)
-        self._state.tables.replace(SYNC_STATUS, status)
-        self._state.tables.append(SYNC_DRIFT, drift)
         self._series = pa.concat_tables([self._series, drift])
         since = pa.scalar(now - _WINDOWS_SHOWN * self._config.status.drift_window, self._series.schema.field("at").type)
         self._series = self._series.filter(pc.greater_equal(self._series["at"], since))
         notes = share_group_notes(self._config, self._state.clusters.share_groups())
         notes += clock_notes(self._state.state.clocks_ahead_ms())
         report = Report(status, self._series, now, notes)
-        for output in self._outputs:
-            output(report)
+        with ThreadPoolExecutor() as pool:  # who waits for the report does not wait for its tables
+            written = [
+                pool.submit(self._state.tables.replace, SYNC_STATUS, status),
+                pool.submit(self._state.tables.append, SYNC_DRIFT, drift),
+            ]
+            for output in self._outputs:
+                output(report)
+            for each in written:
+                each.result()
         return report
 
     def run_until_stopped(self) -> None:

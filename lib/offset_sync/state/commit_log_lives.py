@@ -56,10 +56,9 @@ class CommitLogLives:
         """Catch up with the tables."""
         self.topics.refresh()
         with self._lock:
-            version = self._tables.version(LOG_INCARNATIONS, self._version)
+            rows, version = self._tables.rows_since(LOG_INCARNATIONS, self._version)
             if version == self._version:
                 return
-            rows = self._tables.rows_since(LOG_INCARNATIONS, self._version, version)
             found = [
                 LogLife(log.cluster, log.partition, life.begins_at, life.noticed_ms)
                 for log, life in lives_of(rows, of_commits=True)

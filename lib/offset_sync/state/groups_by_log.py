@@ -127,9 +127,9 @@ class GroupsByLog:
         self._logs.refresh()
         places = {alias: self._places_of(alias) for alias in wanted}
         while True:
-            version = self._tables.version(GROUP_EVENTS)
+            now = self._tables.newest(GROUP_EVENTS)
             try:
-                newest = _newest(self._tables.batches(GROUP_EVENTS, _COLUMNS) if version else (), places)
+                newest = _newest(self._tables.batches(GROUP_EVENTS, _COLUMNS, version=now), places)
                 break
             except FileNotFoundError:  # cleaned up meanwhile
                 continue
@@ -137,7 +137,7 @@ class GroupsByLog:
             for alias in wanted:
                 self._clusters[alias], self._places[alias] = _ClusterGroups(), places[alias]
                 self._clusters[alias].take_in(newest[alias])
-        return version
+        return now.number
 
     def refresh(self) -> None:
         """Catch up with the table; the first time all of it is read."""
@@ -145,12 +145,10 @@ class GroupsByLog:
         if self._version is None or any(self._places_of(alias) != known for alias, known in self._places.items()):
             self._version = self.restore()
             return
-        version = self._tables.version(GROUP_EVENTS, self._version)
-        if version != self._version:
-            rows = self._tables.rows_since(GROUP_EVENTS, self._version, version)
+        rows, self._version = self._tables.rows_since(GROUP_EVENTS, self._version)
+        if rows.num_rows:
             for alias in self._clusters:
                 self._take_in(alias, rows)
-            self._version = version
 
     def take_in(self, alias: str, rows: pa.Table) -> None:
         """Follow *rows* of ``group_events`` of the cluster *alias*, in the table or not yet; known ones change nothing.

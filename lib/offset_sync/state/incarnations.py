@@ -143,10 +143,9 @@ class KnownIncarnations:
 
     def caught_up(self, tables: TableStore) -> tuple[KnownIncarnations, set[TopicPartition]]:
         """Return what the table says now, and the partitions of which some log has begun a life not known here."""
-        version = tables.version(LOG_INCARNATIONS, self._version)
+        rows, version = tables.rows_since(LOG_INCARNATIONS, self._version)
         if version == self._version:
             return self, set()
-        rows = tables.rows_since(LOG_INCARNATIONS, self._version, version)
         found = KnownIncarnations(self._code)
         found._arrived = {log: list(arrived) for log, arrived in self._arrived.items()}
         found._lives = {

@@ -239,8 +239,6 @@ class LastKnown:
 
     def _believed(self, versions: tuple[int, ...], lives: CommitLogLives) -> _History:
         """Return the history by the table and what came since; raises ValueError, and more, where it does not fit."""
-        if not self._tables.is_there(LAST_KNOWN):
-            return _History(versions)
         rows = self._tables.all_rows(LAST_KNOWN)
         if rows.num_rows == 0:
             return _History(versions)

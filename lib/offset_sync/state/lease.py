@@ -125,11 +125,8 @@ def elapsed_s() -> float:
 class ClaimsTable(Protocol):
     """Where claims are kept, see :class:`offset_sync.tables.store.TableStore`."""
 
-    def version(self, table: Table, known: int | None = None) -> int:
-        """Return the latest version; cheap from one that is *known*."""
-
-    def rows_since(self, table: Table, known: int | None, until: int) -> pa.Table:
-        """Return what was appended after the version *known*, up to *until*; all rows for None."""
+    def rows_since(self, table: Table, known: int | None) -> tuple[pa.Table, int]:
+        """Return what was appended after the version *known*, all rows for None; and the version that it is now."""
 
     def append(self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
         """Append *rows*, unless *writer* has written this version or a later one before."""
@@ -165,15 +162,15 @@ class Lease:
         """Take over from whoever holds it, or these *groups* of it; of two at one moment one comes after the other."""
         driver_id, host = uuid.uuid4().hex, socket.gethostname()
         for _ in range(_ATTEMPTS):
-            version = self._tables.version(DRIVERS)
-            claims = to_claims(self._tables.rows_since(DRIVERS, None, version))
+            rows, version = self._tables.rows_since(DRIVERS, None)
+            claims = to_claims(rows)
             epoch, at = next_epoch(claims, self._job), datetime.now(timezone.utc)
             mine = [Claim(self._job, group, epoch, driver_id, host, os.getpid(), at) for group in groups or (None,)]
             began = self._now()
             # Once for each epoch of the job: whoever comes second with the same one leaves no row, and takes the next.
             self._tables.append(DRIVERS, to_rows(mine), (f"driver-{self._job}", epoch))
-            after = self._tables.version(DRIVERS, version)
-            added = to_claims(self._tables.rows_since(DRIVERS, version, after))
+            rows, after = self._tables.rows_since(DRIVERS, version)
+            added = to_claims(rows)
             if any(claim.driver_id == driver_id for claim in added):
                 self._hold(mine, after, began, claims)
                 self._newer = newer_than(added, mine)
@@ -226,10 +223,10 @@ class Lease:
     def _look(self) -> None:
         began = self._now()  # what is seen may be as old as that
         try:
-            version = self._tables.version(DRIVERS, self._version)
-            if version != self._version:
-                claims = to_claims(self._tables.rows_since(DRIVERS, self._version, version))
-                self._newer, self._version = newer_than(claims, self._mine), version
+            rows, version = self._tables.rows_since(DRIVERS, self._version)
+            if rows.num_rows:
+                self._newer = newer_than(to_claims(rows), self._mine)
+            self._version = version
         except Exception as problem:
             reason = next(iter(str(problem).splitlines()), type(problem).__name__)
             raise TableError(f"tables.drivers cannot be read, so nothing is written: {reason}") from problem

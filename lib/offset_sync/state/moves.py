@@ -38,12 +38,10 @@ class Moves:
         What is noticed while we look on happened now, by our clock: that of the machine on which ``cutover`` ran is not
         believed. What was there before has that machine's time, but no time that is still to come.
         """
-        version = self._tables.version(CUTOVERS, self._version)
-        if version in (0, self._version):
-            self._version = version
-            return False
-        rows = self._tables.rows_since(CUTOVERS, self._version, version)
+        rows, version = self._tables.rows_since(CUTOVERS, self._version)
         is_live, self._version = self._version is not None, version
+        if not rows.num_rows:
+            return False
         now_ms = state.now_ms()
         # Rows may come again, and when they were noticed comes after them: they did not happen now.
         fresh = [row for row in _home_rows(rows) if row[:-1] not in self._seen]

@@ -220,10 +220,7 @@ class RecordIndex:
             self._is_stale = True
 
     def _topics_after(self) -> tuple[int, list[dict[str, Any]]]:
-        version = self._tables.version(INDEXED_TOPICS, self._topics_version)
-        if version == self._topics_version:
-            return version, []
-        rows = self._tables.rows_since(INDEXED_TOPICS, self._topics_version, version)
+        rows, version = self._tables.rows_since(INDEXED_TOPICS, self._topics_version)
         return version, rows.select(["cluster", "topic", "topic_id"]).to_pylist()
 
     def _note(self, version: int, topics_version: int, topics: Sequence[Mapping[str, Any]]) -> None:

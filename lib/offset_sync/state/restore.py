@@ -43,8 +43,6 @@ def restore_commits(
     """
     clusters = list(state.offsets.clusters) if only is None else list(only)
     lives.refresh()
-    if tables.version(OFFSET_COMMITS) == 0:
-        return 0
     places, others = lives.places(), [each for each in state.offsets.clusters if each not in clusters]
     rows = last_commits(_of_clusters(tables, clusters), places)
     if only is not None and (fresh := state.offsets.unknown(_keys_of(rows))):
@@ -114,10 +112,9 @@ def follow_commits(tables: TableStore, state: SyncState, known: int, lives: Comm
 
     For whoever only reads the tables. What is read twice changes nothing.
     """
-    version = tables.version(OFFSET_COMMITS, known)
-    if version == known:
-        return known
-    take_in_added(tables, state, tables.rows_since(OFFSET_COMMITS, known, version), lives)
+    rows, version = tables.rows_since(OFFSET_COMMITS, known)
+    if version != known:
+        take_in_added(tables, state, rows, lives)
     return version
 
 

@@ -48,11 +48,8 @@ class TopicPartitions:
     def refresh(self) -> None:
         """Catch up with the table."""
         with self._lock:
-            version = self._tables.version(INDEXED_TOPICS, self._version)
-            if version == self._version:
-                return
-            rows = self._tables.rows_since(INDEXED_TOPICS, self._version, version).to_pylist()
-            for row in sorted(rows, key=lambda row: row["seen_at"]):
+            rows, version = self._tables.rows_since(INDEXED_TOPICS, self._version)
+            for row in sorted(rows.to_pylist(), key=lambda row: row["seen_at"]):
                 self._take_in((row["cluster"], row["topic"]), row["topic_id"], row["partitions"], row["seen_at"])
             self._version = version
 

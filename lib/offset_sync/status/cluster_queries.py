@@ -56,15 +56,22 @@ _HELD_S = 6.0
 class ClusterQueries:
     """Asks the configured clusters, but none of those *given_up*: every question to one of them has its error.
 
-    What they say of logs is compared with what the *index* has seen of them.
+    What they say of logs is compared with what the *index* has seen of them; *lives* are those of logs of commits.
     """
 
-    def __init__(self, config: Config, index: Index, tables: TableStore, given_up: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        config: Config,
+        index: Index,
+        tables: TableStore,
+        lives: CommitLogLives,
+        given_up: Collection[str] = (),
+    ) -> None:
         self._given_up = {alias: ClusterError(alias, "given up, so it is not asked") for alias in given_up}
         options = {alias: config.admin_options(alias) for alias in config.clusters}
         self._admins = {alias: ClusterAdmin(alias, each, config.names) for alias, each in options.items()}
         learn_names(config, {alias: each for alias, each in self._admins.items() if alias not in self._given_up})
-        by_log = GroupsByLog(tables, CommitLogLives(tables), config.clusters)
+        by_log = GroupsByLog(tables, lives, config.clusters)
         self._activity = {
             alias: GroupActivity(
                 alias,

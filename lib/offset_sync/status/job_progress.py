@@ -8,8 +8,10 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +36,7 @@ from offset_sync.translate.index.runs import Int64s
 logger = logging.getLogger(__name__)
 _POLL_S = 0.2
 _SYNC = "sync_offsets"
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
@@ -134,10 +137,8 @@ class RunningJobs:
 
     def _holder(self, job: str) -> Claim | None:
         """Return the last driver of *job*, None if it has said that it ended."""
-        version = self._tables.version(DRIVERS, self._version)
-        if version != self._version:
-            self._claims += to_claims(self._tables.rows_since(DRIVERS, self._version, version))
-            self._version = version
+        rows, self._version = self._tables.rows_since(DRIVERS, self._version)
+        self._claims += to_claims(rows)
         holder = holders(self._claims, job, [None]).get(None)
         return holder if holder is not None and holder.ended_at is None else None
 
@@ -205,12 +206,17 @@ class CheckpointProgress:
 
     def read(self, now_ms: int) -> JobProgress:
         """Return how far the jobs have read; a query that has never finished a batch has read nothing."""
-        asked = {alias: self._clusters.commit_log_ends(alias) for alias in self._sync}
+        asked = self._of_each(self._sync, self._clusters.commit_log_ends)
         ends = {alias: each for alias, each in asked.items() if not isinstance(each, ClusterError)}
         self._patience.wait(lambda: self._behind(ends), lambda: self._jobs.is_running(_SYNC))
-        silent = {alias: _silent_ms(checkpoints, now_ms) for alias, checkpoints in self._index.items()}
-        lags = {alias: self._lag(alias, each, now_ms) for alias, each in ends.items()}
+        silent = self._of_each(self._index, lambda alias: _silent_ms(self._index[alias], now_ms))
+        lags = self._of_each(ends, lambda alias: self._lag(alias, ends[alias], now_ms))
         return JobProgress(lags, silent, self._jobs.has_ended(_SYNC))
+
+    def _of_each(self, aliases: Collection[str], look: Callable[[str], _Found]) -> dict[str, _Found]:
+        """Return what *look* returns of each cluster; they are looked at side by side."""
+        with ThreadPoolExecutor(len(self._sync)) as pool:
+            return dict(zip(aliases, pool.map(look, aliases), strict=True))
 
     def _lag(self, alias: str, ends: Sequence[int | None], now_ms: int) -> StreamLag:
         checkpoint = self._sync[alias]
@@ -233,10 +239,12 @@ class CheckpointProgress:
 
     def _behind(self, ends: Mapping[str, Sequence[int | None]]) -> dict[Hashable, int | None]:
         """Return the last finished batch of each query that has not read everything; None: it has finished none."""
-        last = {alias: self._sync[alias].last_committed() for alias in ends}
-        return {
-            alias: last[alias] for alias in ends if any(_unread(self._sync[alias], last[alias], ends[alias]).values())
-        }
+
+        def look(alias: str) -> tuple[int | None, bool]:
+            last = self._sync[alias].last_committed()
+            return last, any(_unread(self._sync[alias], last, ends[alias]).values())
+
+        return {alias: last for alias, (last, is_behind) in self._of_each(ends, look).items() if is_behind}
 
 
 def _unread(checkpoint: Checkpoint, batch_id: int | None, ends: Sequence[int | None]) -> dict[int, int]:

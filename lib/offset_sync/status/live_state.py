@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
@@ -63,7 +64,8 @@ class LiveState:
         self.state = SyncState(
             config, RecordIndex(self.tables, config.timed_topics(), memory_bytes=config.sync.index_memory)
         )
-        self.clusters = ClusterQueries(config, self.state.index, tables, given_up)
+        self._lives = CommitLogLives(tables)
+        self.clusters = ClusterQueries(config, self.state.index, tables, self._lives, given_up)
         self.progress = JobProgress()
         """How far the jobs had read at the last report."""
         jobs = RunningJobs(self.tables)
@@ -75,7 +77,7 @@ class LiveState:
         self._reporter = StatusReporter(config, self.state, self.clusters, catch_up, comparer)
         self._moves = Moves(self.tables)
         self.on_follow: Callable[[], None] = lambda: None
-        self._lives, last_known = CommitLogLives(self.tables), LastKnown(self.tables, config)
+        last_known = LastKnown(self.tables, config)
         self._version = last_known.restore_commits(self.state, self._lives)
         if given_up:  # what was withheld while the cluster answered has to stay so
             last_known.restore_answers(self.state)
@@ -151,7 +153,10 @@ class StatusReporter:
         sources = self._sources_beside(keys)
         homes = rows_by_home(self._state, keys, sources)
         groups = {alias: groups_of(self._state, rows) for alias, rows in homes.items() if len(rows)}
-        held = ask_coordinators(self._clusters, aliases, groups)
+        with ThreadPoolExecutor(1) as pool:  # most of the index is read while the clusters are waited for
+            reading = pool.submit(self._state.index.refresh)
+            held = ask_coordinators(self._clusters, aliases, groups)
+            reading.result()
         take_in_unread(self._state, homes, held)
         return replace(held, active=active, sources=sources)
 

@@ -12,6 +12,7 @@ import re
 import shlex
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
@@ -30,6 +31,11 @@ BATCH_ROWS = 1 << 17
 AtLeast: TypeAlias = tuple[str, int]
 """A column, and the least value of it that is wanted."""
 _BUFFER = 1 << 16
+_SMALL = 1 << 17
+"""Bytes of a file that is fetched whole."""
+_FEW, _AT_ONCE = 2, 16
+"""So many files are opened as if there was one: for more there is a client of its own, which connects anew. And so many
+are opened together."""
 _WITH_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(//[^/]*)?(?P<path>.*)", re.DOTALL)
 _THIS_DISK = pafs.LocalFileSystem()
 _KEYS = ("fs.defaultFS", "fs.default.name")
@@ -52,11 +58,13 @@ class Files:
     """Reads and writes whole files; threads may share it. What a file system refuses is an OSError.
 
     Paths are text, with a scheme or without; *default* is the file system of those without, "" for this machine's disk.
-    *storage* says how what lies elsewhere is reached (``tables.storage``).
+    *storage* says how what lies elsewhere is reached (``tables.storage``). *sizes* of files, by path, are believed.
     """
 
-    def __init__(self, storage: Mapping[str, str] | None = None, default: str = "") -> None:
-        self.storage, self.default = dict(storage or {}), default
+    def __init__(
+        self, storage: Mapping[str, str] | None = None, default: str = "", sizes: Mapping[str, int] | None = None
+    ) -> None:
+        self.storage, self.default, self._sizes = dict(storage or {}), default, sizes or {}
         self._systems: dict[str, pafs.FileSystem] = {}
 
     def __reduce__(self) -> tuple[type[Files], tuple[dict[str, str], str]]:
@@ -78,23 +86,24 @@ class Files:
         """Return whether there is a file."""
         return bool(self._info(path).is_file)
 
-    @native
-    def modified_ms(self, path: str) -> int:
-        """Return when a file was last written, in ms since the epoch, by the clock of its file system."""
-        if not (found := self._info(path)).is_file:
-            raise FileNotFoundError(path)
-        return int(found.mtime_ns or 0) // 1_000_000
-
-    @native
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in *folder*, sorted; none where there is no such folder."""
-        return sorted(each.base_name for each in self._listed(folder))
+        return sorted(self.written_ms(folder))
 
-    @native
     def below(self, folder: str) -> list[str]:
         """Return the paths, within *folder*, of all files in it and below, in no order; none where it is not there."""
-        first = len(self._system(folder)[1].rstrip("/")) + 1
-        return [each.path[first:] for each in self._listed(folder, recursive=True)]
+        return [*self.written_ms(folder, recursive=True)]
+
+    @native
+    def written_ms(self, folder: str, *, recursive: bool = False) -> dict[str, int]:
+        """Return when each file in *folder* was last written, in ms since the epoch, by the clock of its file system.
+
+        *recursive*: and each below it, by its path within *folder*.
+        """
+        system, rest = self._system(folder)
+        found = system.get_file_info(pafs.FileSelector(rest, recursive=recursive, allow_not_found=True))
+        first = len(rest.rstrip("/")) + 1
+        return {each.path[first:]: int(each.mtime_ns or 0) // 1_000_000 for each in found if each.is_file}
 
     @native
     def read_text(self, path: str) -> str:
@@ -156,13 +165,21 @@ class Files:
 
         *encoded* reads columns of texts by their dictionaries, as they are stored.
         """
+        with self.open(path) as source:
+            yield _parquet_in(source, encoded=encoded)
+
+    @native
+    def open(self, path: str) -> pa.NativeFile:
+        """Open a file to be read; a small one is fetched at once, for elsewhere each read is a request.
+
+        Raises FileNotFoundError where there is none.
+        """
         system, rest = self._system(path)
-        with system.open_input_file(rest) as source:
-            file = pq.ParquetFile(source)
-            if encoded:
-                texts = [each.name for each in file.schema_arrow if pa.types.is_string(each.type)]
-                file = pq.ParquetFile(source, read_dictionary=texts, metadata=file.metadata)
-            yield file
+        file = system.open_input_file(rest)
+        if file.size() > _SMALL:
+            return file
+        with file:
+            return pa.BufferReader(file.read())
 
     @native
     def write_parquet(
@@ -190,14 +207,31 @@ class Files:
         self.sync(path)
         return Written(size, footers[0])
 
+    def opened(self, wanted: Sequence[tuple[str, int | None]]) -> Iterator[pa.NativeFile]:
+        """Yield files, of which path and size are given, in this order; None: the size is not known.
+
+        Raises FileNotFoundError where there is none. Elsewhere than on this disk some are opened together. delta-rs
+        asks for the size of a file that it opens, and no thread goes on meanwhile: so it is told the sizes of many.
+        """
+        if len(wanted) <= _FEW or self.local(wanted[0][0]) is not None:
+            yield from (self.open(path) for path, _ in wanted)
+            return
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            known = dict(zip([path for path, _ in wanted], pool.map(self._size, wanted), strict=True))
+            files = Files(self.storage, self.default, known)
+            for first in range(0, len(wanted), _AT_ONCE):
+                yield from pool.map(files.open, [path for path, _ in wanted[first : first + _AT_ONCE]])
+
+    @native
+    def _size(self, wanted: tuple[str, int | None]) -> int:
+        path, size = wanted
+        if size is None and not (found := self._info(path)).is_file:
+            raise FileNotFoundError(path)
+        return found.size if size is None else size
+
     def _info(self, path: str) -> pafs.FileInfo:
         system, rest = self._system(path)
         return system.get_file_info(rest)
-
-    def _listed(self, folder: str, *, recursive: bool = False) -> list[pafs.FileInfo]:
-        system, rest = self._system(folder)
-        found = system.get_file_info(pafs.FileSelector(rest, recursive=recursive, allow_not_found=True))
-        return [each for each in found if each.is_file]
 
     def _system(self, path: str) -> tuple[pafs.FileSystem, str]:
         """Return the file system of a path, and the path there."""
@@ -209,26 +243,44 @@ class Files:
         root = f"{scheme}://{authority}/"
         if root not in self._systems:
             try:
-                self._systems[root] = pafs.PyFileSystem(DeltaStorageHandler(root, self.storage))
+                sizes = {self.uri(each).removeprefix(root): size for each, size in self._sizes.items()}
+                self._systems[root] = pafs.PyFileSystem(DeltaStorageHandler(root, self.storage, sizes))
             except DeltaError as problem:
                 raise OSError(str(problem)) from problem
         return self._systems[root], rest
 
 
 def read_in_pieces(
-    files: Files, paths: Sequence[str], names: Sequence[str], at_least: AtLeast | None = None, *, encoded: bool = False
+    files: Files,
+    wanted: Sequence[tuple[str, int | None]],
+    names: Sequence[str],
+    at_least: AtLeast | None = None,
+    *,
+    encoded: bool = False,
 ) -> Iterator[pa.Table]:
     """Yield those of the columns *names* that Parquet files have, :data:`BATCH_ROWS` at a time at most.
 
-    *at_least* leaves out stretches of files of which the statistics say that all values of a column are smaller;
-    *encoded* reads texts by their dictionaries.
+    *wanted* as in :meth:`Files.opened`. *at_least* leaves out stretches of files of which the statistics say that all
+    values of a column are smaller; *encoded* reads texts by their dictionaries.
     """
-    for path in paths:
-        with files.open_parquet(path, encoded=encoded) as file:
-            groups = [n for n in range(file.num_row_groups) if at_least is None or _may_reach(file, n, *at_least)]
-            known = [name for name in names if name in file.schema_arrow.names]
-            for batch in file.iter_batches(BATCH_ROWS, row_groups=groups, columns=known):
-                yield pa.Table.from_batches([batch])
+    for source in files.opened(wanted):
+        with source:
+            yield from _pieces(_parquet_in(source, encoded=encoded), names, at_least)
+
+
+def _pieces(file: pq.ParquetFile, names: Sequence[str], at_least: AtLeast | None) -> Iterator[pa.Table]:
+    groups = [n for n in range(file.num_row_groups) if at_least is None or _may_reach(file, n, *at_least)]
+    known = [name for name in names if name in file.schema_arrow.names]
+    for batch in file.iter_batches(BATCH_ROWS, row_groups=groups, columns=known):
+        yield pa.Table.from_batches([batch])
+
+
+def _parquet_in(source: pa.NativeFile, *, encoded: bool) -> pq.ParquetFile:
+    file = pq.ParquetFile(source)
+    if not encoded:
+        return file
+    texts = [each.name for each in file.schema_arrow if pa.types.is_string(each.type)]
+    return pq.ParquetFile(source, read_dictionary=texts, metadata=file.metadata)
 
 
 def _may_reach(file: pq.ParquetFile, group: int, name: str, least: int) -> bool:

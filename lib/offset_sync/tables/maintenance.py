@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import chain
@@ -121,10 +120,10 @@ class Maintainer:
         """
         self._tables.log(table).clean_up()
         old_before_ms = (time.time() - self._keep.total_seconds()) * 1000
-        for name in self._files.below(path := self._tables.path(table)):
-            with suppress(FileNotFoundError):  # it was being written, and has another name now
-                if _is_left_over(name) and self._files.modified_ms(f"{path}/{name}") < old_before_ms:
-                    self._files.delete(f"{path}/{name}")
+        path = self._tables.path(table)
+        for name, written_ms in self._files.written_ms(path, recursive=True).items():
+            if _is_left_over(name) and written_ms < old_before_ms:
+                self._files.delete(f"{path}/{name}")
 
     def known_files(self, table: Table) -> list[DataFile]:
         """Return the files of *table*; none where a later version of this has columns there, which would be lost.

@@ -244,7 +244,9 @@ class Segments:
 
     def rows(self, files: TableFiles, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield the rows of *files* that are not sealed, texts by their dictionaries."""
-        for piece in read_in_pieces(self._files, [path for path, _ in files.unsealed], schema.names, encoded=True):
+        for piece in read_in_pieces(
+            self._files, [(path, file.size) for path, file in files.unsealed], schema.names, encoded=True
+        ):
             yield self._called(fitted_but_texts(piece, schema))
 
     @native

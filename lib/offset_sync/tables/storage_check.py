@@ -17,11 +17,12 @@ from deltalake.transaction import CommitProperties
 from offset_sync.model.errors import PlatformError
 from offset_sync.tables.files import Files
 from offset_sync.tables.native_calls import native
+from offset_sync.tables.transaction_log import entry
 
 _SCHEMES = ("s3", "s3a")
 _ONCE = CommitProperties(max_commit_retries=0)
 _SCHEMA = Schema([Field("number", PrimitiveType("long"))])
-_ROUNDS = 4
+_WRITERS = 8
 
 
 @native
@@ -34,22 +35,19 @@ def check_storage(root: str, files: Files) -> None:
     if files.uri(root).partition(":")[0] not in _SCHEMES:
         return
     path = f"{files.uri(root).rstrip('/')}/.offset-sync-{uuid.uuid4()}"
-    try:
-        DeltaTable.create(path, _SCHEMA, storage_options=files.storage, commit_properties=_ONCE)
-        with ThreadPoolExecutor(2) as pool:
-            for _ in range(_ROUNDS):
-                both = [DeltaTable(path, storage_options=files.storage) for _ in range(2)]
-                if sum(pool.map(_enters, both)) == len(both):
-                    break
-            else:
-                return
-    finally:
-        for each in files.below(path):
-            files.delete(f"{path}/{each}")
-    raise PlatformError(
-        f"{root}: the server passes over If-None-Match, so drivers could overwrite each other's entries; use a server "
-        "that knows it, see docs/operations.md, Tables and checkpoints"
-    )
+    with ThreadPoolExecutor(_WRITERS) as pool:
+        try:
+            DeltaTable.create(path, _SCHEMA, storage_options=files.storage, commit_properties=_ONCE)
+            tables = list(pool.map(lambda _: DeltaTable(path, storage_options=files.storage), range(_WRITERS)))
+            entered = sum(pool.map(_enters, tables))
+        finally:
+            for version in range(2):
+                files.delete(entry(path, version))
+    if entered > 1:
+        raise PlatformError(
+            f"{root}: the server passes over If-None-Match, so drivers could overwrite each other's entries; use a "
+            "server that knows it, see docs/operations.md, Tables and checkpoints"
+        )
 
 
 def _enters(table: DeltaTable) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Self
 
@@ -41,6 +42,8 @@ from offset_sync.tables.transaction_log import (
 
 logger = logging.getLogger(__name__)
 _ATTEMPTS = 5
+_AT_ONCE = 8
+"""So many tables are looked at together: on S3 each takes four requests, one after the other."""
 
 
 class TableStore:
@@ -80,16 +83,14 @@ class TableStore:
         On a local disk mend what a power failure has left of a log. Raises TableError, with what to do, where that
         would lose rows, and PlatformError where drivers could overwrite each other's entries.
         """
-        check_storage(self.root, self.files)
-        if not any(map(self.is_there, tables)):
-            logger.info("creating the tables below %s", self.root)
         self.repair(tables)
-        for table in tables:
-            self.log(table).create(table)
-            self.log(table).make_plain()
-            if table.later:
-                self.log(table).add_columns(table)
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            checked = pool.submit(check_storage, self.root, self.files)
+            made = sum(pool.map(lambda table: self.log(table).make(table, checked.result), tables))
+            checked.result()
         self.files.sync_folders(self.root)
+        if made:
+            logger.info("created %d tables below %s", made, self.root)
 
     def repair(self, tables: Iterable[Table] = TABLES) -> None:
         """Mend what a power failure has left of the logs of *tables*; raises TableError where that would lose rows.
@@ -108,25 +109,36 @@ class TableStore:
 
     def all_rows(self, table: Table) -> pa.Table:
         """Return all rows of *table* as it is now."""
-        return self.rows_where(table, {})
+        return self.rows_since(table, None)[0]
 
     def rows_where(self, table: Table, values: Mapping[str, str | int]) -> pa.Table:
         """Return the rows of *table* that have these *values*, as it is now."""
+        return self._read_whole(table, values)[0]
 
-        def read() -> pa.Table:
-            return pa.concat_tables([table.no_rows, *(with_values(each, values) for each in self.batches(table))])
-
-        for _ in range(_ATTEMPTS - 1):
+    def _read_whole(self, table: Table, values: Mapping[str, str | int]) -> tuple[pa.Table, int]:
+        """Return all rows that have these *values*, and of which version they are."""
+        attempts = 0
+        while True:
+            now = self.newest(table)
             try:
-                return read()
+                found = [with_values(each, values) for each in self.batches(table, version=now)]
+                return pa.concat_tables([table.no_rows, *found]), now.number
             except FileNotFoundError:  # a file that was cleaned up meanwhile has others in its place
+                attempts += 1
+                if attempts == _ATTEMPTS:
+                    raise
                 logger.info("%s was cleaned up while it was read: reading it anew", table.name)
-        return read()
 
     def batches(
-        self, table: Table, names: Sequence[str] | None = None, at_least: AtLeast | None = None
+        self,
+        table: Table,
+        names: Sequence[str] | None = None,
+        at_least: AtLeast | None = None,
+        version: Version | None = None,
     ) -> Iterator[pa.Table]:
         """Yield the rows of *table* as it is now, a bounded number at a time, in no order; of *names* these columns.
+
+        *version*: as it was then.
 
         *at_least* leaves out stretches without any value so large; errs to keeping. Raises FileNotFoundError where
         files were cleaned up meanwhile: then begin anew.
@@ -135,7 +147,8 @@ class TableStore:
         has_topic = self.names is not None and TOPIC in wanted and table in CLUSTER_OF
         needed = {*wanted, *(NEEDED_OF[table] if has_topic else ())}
         schema = pa.schema([each for each in table.arrow_schema if each.name in needed])
-        for piece in pieces_of(read_in_pieces(self.files, self.data_files(table), schema.names, at_least), schema):
+        found = self.data_files(table, version)
+        for piece in pieces_of(read_in_pieces(self.files, found, schema.names, at_least), schema):
             yield (self.inside(table, piece) if has_topic else piece).select(wanted)
 
     def segments(self, table: Table) -> Segments:
@@ -150,9 +163,10 @@ class TableStore:
 
         return Segments(self.files, listed, partial(self.inside, table), stream_of)
 
-    def data_files(self, table: Table) -> Sequence[str]:
-        """Return where the files of *table* lie; raises TableError as :meth:`newest` does."""
-        return [data_path(self.path(table), each.path) for each in self.newest(table).files()]
+    def data_files(self, table: Table, version: Version | None = None) -> Sequence[tuple[str, int | None]]:
+        """Return where the files of *table* lie, and their sizes; raises TableError as :meth:`newest` does."""
+        found = (version or self.newest(table)).files()
+        return [(data_path(self.path(table), each.path), each.size) for each in found]
 
     def newest(self, table: Table) -> Version:
         """Return *table* as it is now.
@@ -176,8 +190,8 @@ class TableStore:
     # Following
 
     def version(self, table: Table, known: int | None = None) -> int:
-        """Return the table's latest version; costs next to nothing from a version that is *known*."""
-        if known is not None:
+        """Return the table's latest version; costs next to nothing on a local disk from a version that is *known*."""
+        if known is not None and self.files.local(self.path(table)) is not None:
             try:
                 return latest_version(self.files, self.path(table), known)
             except FileNotFoundError:
@@ -196,17 +210,18 @@ class TableStore:
         found = read_added_rows(self.files, self.path(table), after, until, table.arrow_schema)
         return found._replace(rows=self.inside(table, found.rows))
 
-    def rows_since(self, table: Table, known: int | None, until: int) -> pa.Table:
-        """Return what was appended after the version *known*, up to *until*; all rows for None.
+    def rows_since(self, table: Table, known: int | None) -> tuple[pa.Table, int]:
+        """Return what was appended after the version *known*, all rows for None; and the version that it is now.
 
         Where retention has overtaken the reader all rows come again: what is read twice has to change nothing.
         """
         if known is not None:
             try:
-                return self.read_added(table, known, until)
+                until = self.version(table, known)
+                return self.read_added(table, known, until), until
             except FileNotFoundError:
                 logger.info("%s was compacted and cleaned up since it was last read: reading all of it", table.name)
-        return self.all_rows(table)
+        return self._read_whole(table, {})
 
     # Names
 

@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from deltalake import DeltaTable, Field, Schema
-from deltalake.exceptions import DeltaError
+from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.schema import PrimitiveType
 from deltalake.transaction import AddAction, CommitProperties, PostCommitHookProperties, RemoveAction, Transaction
 
@@ -114,13 +114,32 @@ class TableLog:
             return DeltaTable.is_deltatable(self._uri, self._files.storage)
 
     @native
-    def create(self, table: Table) -> None:
-        """Create *table* unless it is there, whoever else is doing so at this moment.
+    def make(self, table: Table, may_write: Callable[[], object] = lambda: None) -> bool:
+        """Create *table* unless it is there, whoever else is doing so at this moment; return whether it was not.
 
-        What somebody killed in between has left there is no hindrance. Raises TableError where other files are.
+        An older one is given what it has not got. *may_write* is called before anything is written. What somebody
+        killed in between has left there is no hindrance. Raises TableError where other files are.
         """
-        if self.is_there():
-            return self._store_all()
+        with self._lock, self._errors():
+            try:
+                found, is_new = self._refreshed(), False
+            except TableNotFoundError:
+                may_write()
+                self._create(table)
+                found, is_new = self._refreshed(), True
+            # Whoever made the table may not have lived to store it.
+            self._store(found.version())
+            for folder in (f"{self._path}/_delta_log", self._path):
+                self._files.sync(folder)
+            if is_clustered := _is_clustered(found):
+                may_write()
+                self._make_plain()
+        if is_clustered or _lacking(table, found):
+            may_write()
+            self._add_columns(table)
+        return is_new
+
+    def _create(self, table: Table) -> None:
         visible = [each for each in self._files.below(self._path) if not re.search(r"(^|/)[._]", each)]
         if visible and not self.is_there():  # another process may have made and filled it meanwhile
             raise TableError(f"{self._path}: holds files and is no Delta table; give tables.root another place")
@@ -133,44 +152,28 @@ class TableLog:
                 storage_options=self._files.storage,
                 commit_properties=CommitProperties(max_commit_retries=0),
             )
-        except DeltaError as problem:
+        except DeltaError:
             if not self.is_there():
-                raise self._error(problem) from problem
-        self._store_all()
+                raise
 
-    def _store_all(self) -> None:
-        """Store the newest entry and every folder, which whoever made the table may not have lived to do."""
-        with self._errors():
-            self._store(self._open().version())
-        for folder in (f"{self._path}/_delta_log", self._path):
-            self._files.sync(folder)
-
-    @native
-    def make_plain(self) -> None:
+    def _make_plain(self) -> None:
         """Take clustering, to which delta-rs does not write, away from a table of an earlier version: no file changes.
 
         Drivers of this version may do so at once: they write the same. On a local disk none of another version is in
         between; elsewhere one that appends in the very moment would lose its entry. A table with more than that, which
         somebody has added, is left as it is.
         """
-        while True:
-            with self._errors():
-                table = self._open()
-            protocol, version = table.protocol(), table.version() + 1
-            features = {*(protocol.writer_features or [])}
-            if "clustering" not in features or protocol.min_reader_version > 1 or features - _OF_CLUSTERED:
-                return
+        while _is_clustered(table := self._refreshed()):
+            version = table.version() + 1
             logger.info("%s: version %d is without clustering", self._path, version)
             self._store(version - 1)
             self._files.put_text(entry(self._path, version), _PLAIN)
 
-    def add_columns(self, wanted: Table) -> None:
+    def _add_columns(self, wanted: Table) -> None:
         """Give an older table the columns that came with a later version of *wanted*; its rows have null there."""
 
         def add(table: DeltaTable) -> None:
-            known = {field.name for field in table.schema().fields}
-            columns = [each for each in wanted.columns if each.name in {*wanted.later} - known]
-            if columns:
+            if columns := _lacking(wanted, table):
                 logger.info("%s: adding the columns %s", wanted.name, ", ".join(each.name for each in columns))
                 self._enter(table, partial(table.alter.add_columns, [_field(each) for each in columns]))
 
@@ -340,6 +343,18 @@ class TableLog:
 
     def _error(self, problem: DeltaError) -> TableError:
         return TableError(f"{self._path}: {told(problem)}")
+
+
+def _is_clustered(table: DeltaTable) -> bool:
+    protocol = table.protocol()
+    features = {*(protocol.writer_features or [])}
+    return "clustering" in features and protocol.min_reader_version == 1 and features <= _OF_CLUSTERED
+
+
+def _lacking(wanted: Table, found: DeltaTable) -> list[Column]:
+    """Return the columns that came with a later version of *wanted* and are not *found*."""
+    known = {field.name for field in found.schema().fields}
+    return [each for each in wanted.columns if each.name in {*wanted.later} - known]
 
 
 def _field(column: Column) -> Field:

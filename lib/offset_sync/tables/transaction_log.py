@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from offset_sync.tables.definition import fitted
-from offset_sync.tables.files import Files
+from offset_sync.tables.files import Files, read_in_pieces
 
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 """The years 1 to 9999; times beyond have no statistics."""
@@ -155,13 +155,15 @@ def read_added_rows(files: Files, table: str, after: int, until: int, schema: pa
     A version that removes a file is a compaction or a clean-up: it has no row that was not there before.
     """
     found, is_moved = [schema.empty_table()], False
-    for version in range(after + 1, until + 1):
-        actions = read_json_lines(files.read_text(entry(table, version)))
+    wanted = list[tuple[str, int | None]]()
+    for file in files.opened([(entry(table, version), None) for version in range(after + 1, until + 1)]):
+        actions = read_json_lines(file.read().decode())
         if any("remove" in action for action in actions):
             is_moved = True
             continue
-        for added in (action["add"] for action in actions if "add" in action and action["add"].get("dataChange", True)):
-            found.append(fitted(files.read_parquet(data_path(table, added["path"]), schema.names), schema))
+        added = (action["add"] for action in actions if "add" in action)
+        wanted += [(data_path(table, each["path"]), each["size"]) for each in added if each.get("dataChange", True)]
+    found += (fitted(rows, schema) for rows in read_in_pieces(files, wanted, schema.names))
     return Added(pa.concat_tables(found), is_moved)
 
 

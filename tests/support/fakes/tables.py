@@ -100,6 +100,10 @@ class MemoryTables:
         """Return the number of the last version; the empty table is version 0."""
         return len(self.versions.get(table.name, []))
 
+    def newest(self, table: Table) -> SimpleNamespace:
+        """Return what has the number of the last version."""
+        return SimpleNamespace(number=self.version(table))
+
     def all_rows(self, table: Table) -> pa.Table:
         """Return all rows."""
         versions, known = self.versions.get(table.name, []), self._whole.get(table.name)
@@ -124,9 +128,10 @@ class MemoryTables:
             known = self._reversed[id(rows)] = rows, rows.take(pa.array(order))
         return known[1]
 
-    def rows_since(self, table: Table, known: int | None, until: int) -> pa.Table:
-        """Return what was appended after *known*, or all rows."""
-        return self.read_added(table, known or 0, until)
+    def rows_since(self, table: Table, known: int | None) -> tuple[pa.Table, int]:
+        """Return what was appended after *known*, or all rows, and the version that it is now."""
+        until = self.version(table)
+        return table.no_rows if known == until else self.read_added(table, known or 0, until), until
 
     def added(self, table: Table, after: int, until: int) -> Added:
         """Return the same rows: nothing is moved here."""
@@ -141,6 +146,7 @@ class MemoryTables:
         table: Table,
         names: Sequence[str] | None = None,
         at_least: tuple[str, int] | None = None,
+        version: object = None,
     ) -> Iterator[pa.Table]:
         """Yield the rows in pieces of :attr:`batch_rows`."""
         rows = self.all_rows(table).select(list(names or table.names))

@@ -123,7 +123,7 @@ def test_a_life_that_a_log_has_begun_since_is_seen_in_what_was_known_before(
 def spoil(kind: str, tables: TableStore) -> None:
     """Make what was known something that is not to be believed."""
     rows = tables.all_rows(LAST_KNOWN)
-    (file,) = (Path(each.removeprefix("file:")) for each in tables.data_files(LAST_KNOWN))
+    (file,) = (Path(path.removeprefix("file:")) for path, _ in tables.data_files(LAST_KNOWN))
     told = json.loads(rows["stands_on"][0].as_py())
     if kind == "a file is empty":
         file.write_bytes(b"")

@@ -248,23 +248,6 @@ def test_only_files_named_by_a_number_are_batches(tmp_path: Path) -> None:
     assert (checkpoint.last_committed(), checkpoint.last_sign_ms()) == (100, NOW_MS + 100_000)
 
 
-def test_a_batch_cleaned_up_while_it_is_looked_at_is_not_the_last_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    checkpoint = Checkpoint(Files(), str(tmp_path / "q"))
-    batch(tmp_path, "q", 3, 1, at_ms=NOW_MS)
-    modified_ms = checkpoint._files.modified_ms
-
-    def cleaned_up(path: str) -> int:
-        if path.endswith("/3") and not (tmp_path / "q" / "commits" / "4").exists():
-            batch(tmp_path, "q", 4, 1, at_ms=NOW_MS + 1000)
-            raise FileNotFoundError(path)
-        return modified_ms(path)
-
-    monkeypatch.setattr(checkpoint._files, "modified_ms", cleaned_up)
-    assert checkpoint.last_sign_ms() == NOW_MS + 1000
-
-
 AT = datetime(2026, 3, 1, tzinfo=timezone.utc)
 HERE = Claim("sync_offsets", None, 1, "a", socket.gethostname(), 7, AT)
 ELSEWHERE = Claim("sync_offsets", None, 2, "b", "another machine", 7, AT)

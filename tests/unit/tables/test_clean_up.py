@@ -60,7 +60,8 @@ def test_what_no_version_needs_any_more_goes_and_a_follower_that_was_away_reads_
     assert follower.version(RECORD_RUNS, away_since) == tables.version(RECORD_RUNS) > current
     with pytest.raises(FileNotFoundError):
         follower.read_added(RECORD_RUNS, away_since, newest)
-    missed = follower.rows_since(RECORD_RUNS, away_since, newest)
+    missed, version = follower.rows_since(RECORD_RUNS, away_since)
+    assert version == newest
     assert len(rows_in(missed)) == 48 == len(set(rows_in(missed)))
     fill(follower, 240)
     assert len(by_delta_rs(tables)) == 50

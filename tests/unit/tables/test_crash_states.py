@@ -222,5 +222,5 @@ def test_clustering_alone_is_taken_away(tables: TableStore) -> None:
         for later in log_of(tables).glob(f"*{1:09d}.json"):
             later.unlink()
         again = TableStore(tables.root)
-        again.log(DRIVERS).make_plain()
+        again.log(DRIVERS).make(DRIVERS)
         assert again.version(DRIVERS) == version

@@ -71,7 +71,7 @@ def test_texts_are_written_read_listed_and_deleted(files: Files, folder: str) ->
     assert (files.read_text(f"{folder}/b/2"), files.read_text(f"{folder}/b/1")) == ("neü", "")
     assert (files.names(f"{folder}/b"), files.names(folder)) == (["1", "2"], [".hidden"])
     assert sorted(files.below(folder)) == [".hidden", "b/1", "b/2", "b/c/3"]
-    assert began_ms <= files.modified_ms(f"{folder}/b/1") <= time.time() * 1000 + 1000
+    assert all(began_ms <= at_ms <= time.time() * 1000 + 1000 for at_ms in files.written_ms(folder).values())
     assert [files.exists(f"{folder}/{name}") for name in ("b/2", "b/c", "b/4", "d")] == [True, False, False, False]
     for _ in range(2):
         files.delete(f"{folder}/b/2")
@@ -81,7 +81,7 @@ def test_texts_are_written_read_listed_and_deleted(files: Files, folder: str) ->
 def test_what_is_not_there_has_nothing_below_it_and_cannot_be_read(files: Files, folder: str) -> None:
     nowhere = f"{folder}/nowhere"
     assert (files.names(nowhere), files.below(nowhere)) == ([], [])
-    for read in (files.read_text, files.modified_ms, lambda path: files.read_parquet(path, ["a"])):
+    for read in (files.read_text, files.open, lambda path: files.read_parquet(path, ["a"])):
         with pytest.raises(FileNotFoundError):
             read(nowhere)
     with pytest.raises(FileNotFoundError), files.open_parquet(nowhere):
@@ -110,21 +110,21 @@ def test_stretches_of_a_file_whose_values_are_all_smaller_are_left_out(
     pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=2)
 
     def found(*names: str, least: int) -> list[dict[str, object]]:
-        pieces = read_in_pieces(files, [f"{folder}/rows.parquet"], names, ("a", least))
+        pieces = read_in_pieces(files, [(f"{folder}/rows.parquet", None)], names, ("a", least))
         return [row for piece in pieces for row in piece.to_pylist()]
 
     assert [row["b"] for row in found("b", "later", least=4)] == ["w", "x", "y", "z"]
     assert found("a", least=7) == []
-    assert len(list(read_in_pieces(files, [f"{folder}/rows.parquet"], ["a"], ("none", 9)))) == 3
+    assert len(list(read_in_pieces(files, [(f"{folder}/rows.parquet", None)], ["a"], ("none", 9)))) == 3
 
 
 def test_texts_come_by_their_dictionaries_where_that_is_wanted(files: Files, folder: str, tmp_path: Path) -> None:
     rows = pa.table({"a": [1, 2, 3], "b": ["x", "y", "x"]})
     pq.write_table(rows, tmp_path / "rows.parquet")
-    (encoded,) = read_in_pieces(files, [f"{folder}/rows.parquet"], ["a", "b"], encoded=True)
+    (encoded,) = read_in_pieces(files, [(f"{folder}/rows.parquet", None)], ["a", "b"], encoded=True)
     assert pa.types.is_dictionary(encoded["b"].type)
     assert encoded.cast(rows.schema) == rows
-    (plain,) = read_in_pieces(files, [f"{folder}/rows.parquet"], ["a", "b"])
+    (plain,) = read_in_pieces(files, [(f"{folder}/rows.parquet", None)], ["a", "b"])
     assert plain == rows
 
 

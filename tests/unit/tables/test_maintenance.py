@@ -218,7 +218,7 @@ def test_a_table_with_columns_of_a_later_version_keeps_what_is_in_them(
     fill(tables, 0, 10, 20)
     log = tables.log(RECORD_RUNS)
     later = Table(RECORD_RUNS.name, "", (*RECORD_RUNS.columns, Column("told", "string", "")), later=("told",))
-    log.add_columns(later)
+    log.make(later)
     tables.append(later, run(30).append_column("told", pa.array(["kept"])))
     with caplog.at_level(logging.WARNING):
         work(maintainer)

@@ -59,9 +59,8 @@ def test_beside_writers_and_a_follower_no_row_is_lost_and_none_comes_twice(
         return write
 
     def follow(_number: int) -> None:
-        until = tables.version(RECORD_RUNS, known[0])
-        followed.extend(rows_in(tables.rows_since(RECORD_RUNS, known[0], until)))
-        known[0] = until
+        rows, known[0] = tables.rows_since(RECORD_RUNS, known[0])
+        followed.extend(rows_in(rows))
         time.sleep(0.02)
 
     cut_at = 0
@@ -116,7 +115,7 @@ def test_what_is_cleaned_up_while_it_is_read_is_read_once_more(
     maintainer = Maintainer(TableStore(tables.root), timedelta(seconds=0))
     maintainer.prepare(RECORD_RUNS)
     fill(tables, 0, 10)
-    data_files, looks = TableStore.data_files, list[list[str]]()
+    data_files, looks = TableStore.data_files, list[list[object]]()
 
     def clean_up_after_the_look(self: TableStore, *arguments: object) -> object:
         looks.append([*data_files(self, RECORD_RUNS)])
@@ -133,7 +132,7 @@ def test_what_is_cleaned_up_while_it_is_read_is_read_once_more(
 
 def test_who_reads_in_pieces_is_told_that_files_are_gone(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tables, 0)
-    monkeypatch.setattr(TableStore, "data_files", lambda *_: [f"{tables.path(RECORD_RUNS)}/gone.parquet"])
+    monkeypatch.setattr(TableStore, "data_files", lambda *_: [(f"{tables.path(RECORD_RUNS)}/gone.parquet", 1)])
     with pytest.raises(FileNotFoundError):
         list(tables.batches(RECORD_RUNS))
     with pytest.raises(FileNotFoundError):

@@ -46,7 +46,7 @@ def test_rows_are_written_with_the_names_of_their_clusters_and_read_as_streams(t
     for rows in (
         named.all_rows(OFFSET_COMMITS),
         named.read_added(OFFSET_COMMITS, 0, version),
-        named.rows_since(OFFSET_COMMITS, None, version),
+        named.rows_since(OFFSET_COMMITS, None)[0],
         pa.concat_tables(named.batches(OFFSET_COMMITS)),
     ):
         assert names_in(rows) == INSIDE
