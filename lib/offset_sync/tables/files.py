@@ -218,7 +218,7 @@ class Files:
             return
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             known = dict(zip([path for path, _ in wanted], pool.map(self._size, wanted), strict=True))
-            files = Files(self.storage, self.default, known)
+            files = type(self)(self.storage, self.default, known)
             for first in range(0, len(wanted), _AT_ONCE):
                 yield from pool.map(files.open, [path for path, _ in wanted[first : first + _AT_ONCE]])
 

@@ -88,6 +88,35 @@ def test_what_is_not_there_has_nothing_below_it_and_cannot_be_read(files: Files,
         pass
 
 
+@pytest.mark.parametrize("is_known", [True, False])
+def test_many_files_come_in_order_whether_their_sizes_are_known_or_not(
+    files: Files, folder: str, *, is_known: bool
+) -> None:
+    texts = [f"{number}" * number for number in range(50)]
+    for number, text in enumerate(texts):
+        files.write_text(f"{folder}/{number}", text)
+    wanted = [(f"{folder}/{number}", number_of_bytes) for number, number_of_bytes in enumerate(map(len, texts))]
+    asked = [(path, size if is_known else None) for path, size in wanted]
+    assert [file.read().decode() for file in files.opened(asked)] == texts
+    assert [file.read().decode() for file in files.opened(asked[7:8])] == texts[7:8]
+    assert list(files.opened([])) == []
+    with pytest.raises(FileNotFoundError):
+        list(files.opened([*asked[:20], (f"{folder}/nowhere", 9 if is_known else None)]))
+
+
+def test_what_was_appended_is_followed_wherever_the_table_lies(files: Files, folder: str) -> None:
+    tables, follower = TableStore(folder, files), TableStore(folder, files)
+    tables.create([DRIVERS])
+    rows, known = follower.rows_since(DRIVERS, None)
+    assert (rows.num_rows, known) == (0, 0)
+    for first, count in ((0, 1), (1, 40), (41, 0), (41, 3)):
+        for number in range(first, first + count):
+            tables.append(DRIVERS, claims(number))
+        rows, known = follower.rows_since(DRIVERS, known)
+        assert (epochs(rows), known) == (list(range(first, first + count)), first + count)
+    assert epochs(follower.rows_since(DRIVERS, None)[0]) == list(range(44))
+
+
 def test_parquet_files_are_written_and_of_their_columns_those_that_are_there_are_read(
     files: Files, folder: str, tmp_path: Path
 ) -> None:
