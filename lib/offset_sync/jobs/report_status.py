@@ -40,7 +40,7 @@ class StatusJob:
         self._series = SYNC_DRIFT.arrow_schema.empty_table()
 
     def run_once(self) -> Report:
-        """Make a report, append it to the tables and show it."""
+        """Make a report, show it and append it to the tables; what cannot be appended is shown all the same."""
         now_ms = system_now_ms()
         now = datetime.fromtimestamp(now_ms / 1000, timezone.utc)
         status = self._state.report(now_ms)

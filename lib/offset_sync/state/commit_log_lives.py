@@ -11,7 +11,7 @@ known when it was written, and lives are written down first. From where a later 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -73,12 +73,12 @@ class CommitLogLives:
     def is_new(self, alias: str) -> bool:
         """Return whether a log of the cluster *alias* has begun a life since :meth:`take`."""
         with self._lock:
-            return self._count(alias) > self._taken.get(alias, 0)
+            return self._count(alias, self._lives) > self._taken.get(alias, 0)
 
-    def take(self, alias: str) -> None:
-        """Note that what is known of the cluster *alias* is right in the light of its lives."""
+    def take(self, alias: str, places: Places | None = None) -> None:
+        """Note that what is known of the cluster *alias* is right in the light of its lives: of those in *places*."""
         with self._lock:
-            self._taken[alias] = self._count(alias)
+            self._taken[alias] = self._count(alias, self._lives if places is None else places.lives)
 
     def told(self) -> list[list[object]]:
         """Return every life, and how many partitions there are, as JSON has it."""
@@ -86,8 +86,9 @@ class CommitLogLives:
             counts = sorted(self.topics.counts(CONSUMER_OFFSETS).items())
             return [list(life) for life in self._lives] + [[*each] for each in counts]
 
-    def _count(self, alias: str) -> int:
-        return sum(life.cluster == alias for life in self._lives)
+    @staticmethod
+    def _count(alias: str, lives: Iterable[LogLife]) -> int:
+        return sum(life.cluster == alias for life in lives)
 
     def gone_ms(self, rows: pa.Table) -> Int64s:
         """Return when it was noticed of each row of ``offset_commits`` that its record is gone; ABSENT: it stands."""

@@ -112,6 +112,7 @@ class GroupsByLog:
 
     def __init__(self, tables: TableStore, lives: CommitLogLives, aliases: Iterable[str]) -> None:
         self._tables, self._logs = tables, lives
+        self._following = threading.Lock()
         self._lock = threading.Lock()
         self._clusters = {alias: _ClusterGroups() for alias in aliases}
         self._places = dict.fromkeys(self._clusters, Places(()))
@@ -141,14 +142,16 @@ class GroupsByLog:
 
     def refresh(self) -> None:
         """Catch up with the table; the first time all of it is read."""
-        self._logs.refresh()
-        if self._version is None or any(self._places_of(alias) != known for alias, known in self._places.items()):
-            self._version = self.restore()
-            return
-        rows, self._version = self._tables.rows_since(GROUP_EVENTS, self._version)
-        if rows.num_rows:
-            for alias in self._clusters:
-                self._take_in(alias, rows)
+        with self._following:  # who comes second sees what the first one has found
+            self._logs.refresh()
+            if self._version is None or any(self._places_of(alias) != known for alias, known in self._places.items()):
+                self._version = self.restore()
+                return
+            rows, version = self._tables.rows_since(GROUP_EVENTS, self._version)
+            if rows.num_rows:
+                for alias in self._clusters:
+                    self._take_in(alias, rows)
+            self._version = version
 
     def take_in(self, alias: str, rows: pa.Table) -> None:
         """Follow *rows* of ``group_events`` of the cluster *alias*, in the table or not yet; known ones change nothing.

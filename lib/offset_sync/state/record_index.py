@@ -81,7 +81,8 @@ class RecordIndex:
         """Read what was added to the tables since the last call; the lock is held only to take it in, all at once."""
         with self._reading:
             version = self._tables.version(RECORD_RUNS, self._version)
-            if self._version is None or self._parts.is_misstated or self._is_stale:
+            is_set_back = self._version is not None and version < self._version
+            if self._version is None or is_set_back or self._parts.is_misstated or self._is_stale:
                 return self._read_all()
             try:
                 added = Added(_NO_RUNS)

@@ -52,7 +52,7 @@ def restore_commits(
         fill_commits(state, fresh_said, others)
     fill_commits(state, rows, clusters, is_all=True)
     for alias in clusters:
-        lives.take(alias)
+        lives.take(alias, places)
     note_partitions(state, lives)
     return newest_captured(rows)
 

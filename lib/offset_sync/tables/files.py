@@ -102,8 +102,10 @@ class Files:
         """
         system, rest = self._system(folder)
         found = system.get_file_info(pafs.FileSelector(rest, recursive=recursive, allow_not_found=True))
-        first = len(rest.rstrip("/")) + 1
-        return {each.path[first:]: int(each.mtime_ns or 0) // 1_000_000 for each in found if each.is_file}
+        # Where a path has two slashes in a row, what is found there has one.
+        first = len(re.sub("/+", "/", rest).rstrip("/")) + 1
+        at_ms = {each: int(each.mtime_ns or 0) // 1_000_000 for each in found if each.is_file}
+        return {each.path[first:] if recursive else each.base_name: ms for each, ms in at_ms.items()}
 
     @native
     def read_text(self, path: str) -> str:
@@ -239,7 +241,7 @@ class Files:
         if self.local(path) is not None:
             return _THIS_DISK, uri
         scheme, _, rest = uri.partition("://")
-        authority, _, rest = rest.partition("/")
+        authority, _, rest = re.sub("/+", "/", rest).partition("/")
         root = f"{scheme}://{authority}/"
         if root not in self._systems:
             try:

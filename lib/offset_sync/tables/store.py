@@ -213,12 +213,14 @@ class TableStore:
     def rows_since(self, table: Table, known: int | None) -> tuple[pa.Table, int]:
         """Return what was appended after the version *known*, all rows for None; and the version that it is now.
 
-        Where retention has overtaken the reader all rows come again: what is read twice has to change nothing.
+        Where retention has overtaken the reader, or somebody has set the table back, all rows come again: what is read
+        twice has to change nothing.
         """
         if known is not None:
             try:
                 until = self.version(table, known)
-                return self.read_added(table, known, until), until
+                if until >= known:
+                    return self.read_added(table, known, until), until
             except FileNotFoundError:
                 logger.info("%s was compacted and cleaned up since it was last read: reading all of it", table.name)
         return self._read_whole(table, {})

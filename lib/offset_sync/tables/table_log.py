@@ -121,6 +121,7 @@ class TableLog:
         killed in between has left there is no hindrance. Raises TableError where other files are.
         """
         with self._lock, self._errors():
+            self._table = None  # somebody may have removed it
             try:
                 found, is_new = self._refreshed(), False
             except TableNotFoundError:

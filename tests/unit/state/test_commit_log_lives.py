@@ -72,6 +72,16 @@ def test_a_life_is_new_until_it_is_taken_also_when_it_comes_later() -> None:
     assert lives.is_new("X")
 
 
+def test_a_life_that_came_while_one_was_restoring_by_those_before_is_new() -> None:
+    made = tables((5, 100))
+    lives = lives_of(made)
+    places = lives.places()
+    made.append(LOG_INCARNATIONS, tables((3, 200)).all_rows(LOG_INCARNATIONS))
+    lives.refresh()  # by somebody else
+    lives.take("X", places)
+    assert lives.is_new("X")
+
+
 def test_the_index_has_nothing_to_do_with_lives_of_commit_logs_nor_they_with_those_of_topics() -> None:
     made = tables((0, 4_000_000_000_000))
     assert KnownIncarnations(lambda origin: 0).caught_up(made)[1] == set()

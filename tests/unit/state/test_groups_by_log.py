@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,33 @@ def test_a_group_has_members_until_the_last_has_left_and_exists_until_it_is_remo
     assert (found.with_members("X"), found.streams_groups("X")) == (frozenset(), {"g"})
     found.take_in("X", rows(("streams_removed", None), first=6))
     assert (found.streams_groups("X"), found.share_groups("X")) == (frozenset(), frozenset())
+
+
+def test_who_looks_while_another_one_does_sees_what_that_one_has_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables: Any = MemoryTables()
+    found = groups(tables)
+    found.refresh()
+    tables.append(GROUP_EVENTS, rows(*JOINED))
+    ready, seen, whole = threading.Event(), list[frozenset[str]](), GroupsByLog._take_in
+
+    def look() -> None:
+        ready.set()
+        found.refresh()
+        seen.append(found.with_members("X"))
+
+    second = threading.Thread(target=look)
+
+    def slowly(self: GroupsByLog, alias: str, added: pa.Table) -> None:
+        if not ready.is_set():
+            second.start()
+            ready.wait(60)
+            second.join(0.2)
+        whole(self, alias, added)
+
+    monkeypatch.setattr(GroupsByLog, "_take_in", slowly)
+    found.refresh()
+    second.join(60)
+    assert seen == [{"g"}]
 
 
 def test_a_share_group_is_told_from_a_streams_group() -> None:

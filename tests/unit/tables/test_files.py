@@ -78,6 +78,15 @@ def test_texts_are_written_read_listed_and_deleted(files: Files, folder: str) ->
     assert files.names(f"{folder}/b") == ["1"]
 
 
+@pytest.mark.parametrize("path", ["{}/a", "{}/a/", "{}//a", "{}//a//"])
+def test_names_are_whole_however_many_slashes_a_path_has(files: Files, folder: str, path: str) -> None:
+    for name in ("7", "123", "b/45"):
+        files.write_text(f"{path.format(folder)}/{name}", name)
+    assert files.names(path.format(folder)) == ["123", "7"]
+    assert sorted(files.below(path.format(folder))) == ["123", "7", "b/45"]
+    assert files.read_text(f"{path.format(folder)}/b/45") == "b/45"
+
+
 def test_what_is_not_there_has_nothing_below_it_and_cannot_be_read(files: Files, folder: str) -> None:
     nowhere = f"{folder}/nowhere"
     assert (files.names(nowhere), files.below(nowhere)) == ([], [])

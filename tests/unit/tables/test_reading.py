@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -91,6 +92,21 @@ def test_files_are_found_wherever_the_log_says_they_are(tables: TableStore) -> N
     with pytest.raises(FileNotFoundError, match=f"{6:020d}.json"):
         read_added_rows(files, path, 3, 6, DRIVERS.arrow_schema)
     assert epochs(TableStore(tables.root).all_rows(DRIVERS)) == [0, 1, 2, 3]
+
+
+def test_of_a_table_that_was_set_back_all_rows_come_again(tmp_path: Path) -> None:
+    tables = TableStore(str(tmp_path / "now"))
+    tables.create([DRIVERS])
+    for number in range(3):
+        tables.append(DRIVERS, claims(number))
+    _, known = tables.rows_since(DRIVERS, None)
+    before = TableStore(str(tmp_path / "before"))
+    before.create([DRIVERS])
+    before.append(DRIVERS, claims(9))
+    shutil.rmtree(tables.path(DRIVERS))
+    shutil.copytree(before.path(DRIVERS), tables.path(DRIVERS))
+    rows, version = TableStore(tables.root).rows_since(DRIVERS, known)
+    assert (epochs(rows), version) == ([9], 1)
 
 
 def test_small_files_come_together_and_large_ones_in_pieces(
