@@ -48,7 +48,11 @@ MOST_RANGES = MOST_BYTES // 2
 _HOLES_ARE_UNREAD = -int(NO_LIMIT)
 """As *young_since_ms*: every hole is younger, so it has no place at the source. Then all that has one is linear."""
 _LARGEST, _LARGEST_EPOCH = int(np.iinfo(np.int64).max), int(np.iinfo(np.int32).max)
-_TEXT = re.compile("offset-sync/1 (0|[1-9][0-9]{0,18}) (0|[1-9][0-9]{0,9}) ([rz])([A-Za-z0-9_-]*)(?: late=[!-~]+)*")
+_CLUSTER_ID = re.compile("[!-~]{1,200}")
+_TEXT = re.compile(
+    f"offset-sync/1 ({_CLUSTER_ID.pattern}) (0|[1-9][0-9]{{0,18}}) (0|[1-9][0-9]{{0,9}}) ([rz])([A-Za-z0-9_-]*)"
+    "(?: late=[!-~]+)*"
+)
 
 
 class ReadList(NamedTuple):
@@ -73,6 +77,13 @@ class FoundList(NamedTuple):
     told: ReadList
     records: Int64s
     left_out: int
+
+
+class DecodedList(NamedTuple):
+    """What a text says: the id of the cluster whose offsets these are, and the list."""
+
+    cluster_id: str
+    told: ReadList
 
 
 class ListText(NamedTuple):
@@ -200,22 +211,25 @@ def pending(committed: int, source: PartitionLog, target: PartitionLog, young_si
     return found
 
 
-def encode_read_list(found: FoundList) -> ListText:
-    """Return the text of a list: ``offset-sync/1 START EPOCH BODY`` and a NUL, for clients that take it for a C string.
+def encode_read_list(found: FoundList, cluster_id: str) -> ListText:
+    """Return the text of a list: ``offset-sync/1 CLUSTER START EPOCH BODY`` and a NUL, which ends a C string.
 
-    BODY is ``r``, or ``z`` and then raw DEFLATE where that is shorter, and base64url without padding of numbers in
-    unsigned LEB128: by turns how far it is to the next range and how long that is, from START on; ``r`` alone where
-    nothing is read. What does not fit into :data:`MOST_CHARACTERS` is left out from the end. Raises ValueError for what
-    could not be decoded.
+    CLUSTER is the target's *cluster_id*, 1 to 200 visible ASCII characters: a consumer that reads from another cluster
+    ignores the list, however it came by it. BODY is ``r``, or ``z`` and then raw DEFLATE where that is shorter, and
+    base64url without padding of numbers in unsigned LEB128: by turns how far it is to the next range and how long that
+    is, from START on; ``r`` alone where nothing is read. What does not fit into :data:`MOST_CHARACTERS` is left out
+    from the end. Raises ValueError for what could not be decoded.
     """
     start, leader_epoch, ranges = found.told
     end = ranges.start + ranges.length
     numbers = np.stack((ranges.start - np.concatenate(([start], end[:-1])), ranges.length), axis=1).ravel()
+    if not _CLUSTER_ID.fullmatch(cluster_id):
+        raise ValueError(f"not a cluster id that a read list can carry: {cluster_id!r}")
     if not _is_list(start, leader_epoch, numbers):
         raise ValueError(f"not a read list from {start} on, of leader epoch {leader_epoch}: {ranges}")
     content, size = _to_leb128(numbers)
     ends = np.concatenate(([0], size.cumsum()[1::2]))
-    head = f"offset-sync/1 {start} {leader_epoch} "
+    head = f"offset-sync/1 {cluster_id} {start} {leader_epoch} "
     room = (MOST_CHARACTERS - len(head) - len("r\0")) * 3 // 4
     raw, most = (int(ends.searchsorted(limit, "right")) - 1 for limit in (room, MOST_BYTES))
     kept = raw + bisect_right(range(raw + 1, most + 1), room, key=lambda k: len(_deflate(content[: ends[k]])))
@@ -226,19 +240,19 @@ def encode_read_list(found: FoundList) -> ListText:
     return ListText(f"{head}{kind}{_to_base64(body)}\0", int(found.records[:kept].sum()), left_out)
 
 
-def decode_read_list(text: str) -> ReadList | None:
-    """Return the list of a *text*, with its NUL or without; None for anything else.
+def decode_read_list(text: str) -> DecodedList | None:
+    """Return the cluster and the list of a *text*, with its NUL or without; None for anything else.
 
     Words that begin with ``late=`` may follow, and change nothing. At most :data:`MOST_BYTES` of numbers are inflated,
     and no offset is beyond int64. Errs to None: without a list all is read.
     """
     told = _TEXT.fullmatch(text.removesuffix("\0")) if len(text) <= MOST_CHARACTERS else None
-    content = _inflated(told[3], told[4]) if told else None
+    content = _inflated(told[4], told[5]) if told else None
     numbers = _from_leb128(content) if content is not None else None
-    if told is None or numbers is None or not _is_list(start := int(told[1]), epoch := int(told[2]), numbers):
+    if told is None or numbers is None or not _is_list(start := int(told[2]), epoch := int(told[3]), numbers):
         return None
     ends = start + numbers.cumsum()
-    return ReadList(start, epoch, OffsetRanges(ends[::2], numbers[1::2]))
+    return DecodedList(told[1], ReadList(start, epoch, OffsetRanges(ends[::2], numbers[1::2])))
 
 
 def _is_list(start: int, leader_epoch: int, numbers: Int64s) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import Producer
 
-from broker.committed_offsets import commit
+from broker.committed_offsets import admin_for, commit
 from broker.crafted_logs import create_topics
 from broker.installation import until
 from consumer.consumer_host import Delivered, Reader
@@ -50,12 +50,22 @@ class Crossing:
     topic: str
     logs: Mapping[int, Log]
 
-    def give(self, group: str, *, epoch: int = 1000, start: int | None = None, deflates: bool = False) -> None:
+    def give(
+        self,
+        group: str,
+        *,
+        epoch: int = 1000,
+        start: int | None = None,
+        deflates: bool = False,
+        cluster_id: str | None = None,
+    ) -> None:
         """Commit the lists of *group*, then where it starts: at the lists' start, or at *start* instead."""
-        lists = {
-            (self.topic, number): (log.start, list_text(log.start, epoch, ranges_of(log.read), deflates=deflates))
-            for number, log in self.logs.items()
-        }
+        named = admin_for(self.cluster).cluster_id() if cluster_id is None else cluster_id
+
+        def text(log: Log) -> str:
+            return list_text(log.start, epoch, ranges_of(log.read), deflates=deflates, cluster_id=named)
+
+        lists = {(self.topic, number): (log.start, text(log)) for number, log in self.logs.items()}
         commit(self.cluster, {READ + group: lists})
         own = {(self.topic, number): log.start if start is None else start for number, log in self.logs.items()}
         commit(self.cluster, {group: own})

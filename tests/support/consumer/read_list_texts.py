@@ -16,6 +16,7 @@ from typing import Any
 from offset_sync.translate.read_list import decode_read_list
 
 CORPUS = Path(__file__).resolve().parents[2] / "golden" / "read_lists.json"
+CLUSTER = "kFjq2Lr7TwOeZq9c8v1DJA"
 Ranges = Sequence[tuple[int, int]]
 
 
@@ -26,6 +27,7 @@ class Reading:
     start: int
     epoch: int
     ranges: tuple[tuple[int, int], ...]
+    cluster_id: str = CLUSTER
 
 
 def corpus() -> dict[str, tuple[str, Reading | None]]:
@@ -37,17 +39,18 @@ def corpus() -> dict[str, tuple[str, Reading | None]]:
 def _reading(told: dict[str, Any]) -> Reading | None:
     if told["ranges"] is None:
         return None
-    return Reading(told["start"], told["leader_epoch"], tuple((first, end) for first, end in told["ranges"]))
+    ranges = tuple((first, end) for first, end in told["ranges"])
+    return Reading(told["start"], told["leader_epoch"], ranges, told["cluster_id"])
 
 
-def list_text(start: int, epoch: int, ranges: Ranges, *, deflates: bool = False) -> str:
+def list_text(start: int, epoch: int, ranges: Ranges, *, deflates: bool = False, cluster_id: str = CLUSTER) -> str:
     """Return the text of a list, with the NUL at its end."""
     lengths = []
     at = start
     for first, end in ranges:
         lengths += [first - at, end - first]
         at = end
-    return f"offset-sync/1 {start} {epoch} {body(leb128(lengths), deflates=deflates)}\0"
+    return f"offset-sync/1 {cluster_id} {start} {epoch} {body(leb128(lengths), deflates=deflates)}\0"
 
 
 def body(content: bytes, *, deflates: bool = False) -> str:
@@ -82,8 +85,10 @@ def ranges_of(offsets: Iterable[int]) -> list[tuple[int, int]]:
 
 def read_text(text: str) -> Reading | None:
     """Return what *text* says to Offset Sync, None where it is no list."""
-    found = decode_read_list(text)
-    if found is None:
+    decoded = decode_read_list(text)
+    if decoded is None:
         return None
-    ends = found.ranges.start + found.ranges.length
-    return Reading(found.start, found.leader_epoch, tuple(zip(found.ranges.start.tolist(), ends.tolist(), strict=True)))
+    start, epoch, found = decoded.told
+    ends = found.start + found.length
+    ranges = tuple(zip(found.start.tolist(), ends.tolist(), strict=True))
+    return Reading(start, epoch, ranges, decoded.cluster_id)

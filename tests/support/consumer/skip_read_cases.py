@@ -133,8 +133,8 @@ def skip_read_cases(folder: Path, jar: Path, client: Path) -> Iterator[SkipReadC
 
 
 def _reading(told: str) -> Reading:
-    start, epoch, *ranges = told.split()
-    return Reading(int(start), int(epoch), tuple(_range(each) for each in ranges))
+    cluster_id, start, epoch, *ranges = told.split(" ")
+    return Reading(int(start), int(epoch), tuple(_range(each) for each in ranges if each), cluster_id)
 
 
 def _range(told: str) -> tuple[int, int]:

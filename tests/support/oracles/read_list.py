@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from oracles.translation import Case, LogRecord
 
 Identity = tuple[str, int]
+CLUSTER = "QvTfl6mHQ1y2Z5kYw7nUWg"
 
 
 def on_the_list(case: Case, committed: int, start: int) -> list[int]:
@@ -89,7 +90,7 @@ def framed(head: str, content: bytes, kind: str = "r") -> str:
     """Return the text that has *content* as its numbers, whatever these are."""
     if kind == "z":
         content = deflated(content)
-    return f"offset-sync/1 {head} {kind}{base64.urlsafe_b64encode(content).decode().rstrip('=')}\0"
+    return f"offset-sync/1 {CLUSTER} {head} {kind}{base64.urlsafe_b64encode(content).decode().rstrip('=')}\0"
 
 
 def deflated(content: bytes) -> bytes:

@@ -24,7 +24,7 @@ from offset_sync.translate.read_list import (
     encode_read_list,
 )
 from offset_sync.translate.replication_gap import OffsetRanges
-from oracles.read_list import framed, leb128, ranges_of, text_of
+from oracles.read_list import CLUSTER, framed, leb128, ranges_of, text_of
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "read_lists.json"
 LARGEST = 2**63 - 1
@@ -44,8 +44,9 @@ def told(text: str) -> tuple[int, int, list[Range]] | None:
     decoded = decode_read_list(text)
     if decoded is None:
         return None
-    pairs = zip(decoded.ranges.start.tolist(), decoded.ranges.length.tolist(), strict=True)
-    return decoded.start, decoded.leader_epoch, [(start, start + length) for start, length in pairs]
+    begin, leader_epoch, ranges = decoded.told
+    pairs = zip(ranges.start.tolist(), ranges.length.tolist(), strict=True)
+    return begin, leader_epoch, [(start, start + length) for start, length in pairs]
 
 
 def ranges_from(start: int, numbers: list[int]) -> list[Range]:
@@ -70,7 +71,7 @@ starts = st.one_of(st.integers(0, 300), st.integers(0, 2**60))
 @given(starts, st.integers(0, 2**31 - 1), st.lists(numbers, max_size=60), st.booleans())
 def test_what_is_written_is_read_again(start: int, epoch: int, gaps: list[int], begins_at_once: bool) -> None:
     ranges = ranges_from(start, [0, *gaps[1:]] if gaps and begins_at_once else gaps)
-    written = encode_read_list(found(start, epoch, ranges))
+    written = encode_read_list(found(start, epoch, ranges), CLUSTER)
     assert told(written.text) == told(written.text.removesuffix("\0")) == (start, epoch, ranges)
     assert (written.records, written.left_out) == (sum(b - a for a, b in ranges), 0)
     plain = text_of(start, epoch, ranges)
@@ -83,7 +84,7 @@ def test_what_is_written_is_read_again(start: int, epoch: int, gaps: list[int], 
 def test_what_does_not_fit_is_left_out_from_the_end_and_counted(seed: int, most: int, count: int) -> None:
     ranges = random_ranges(count, most, seed)
     records = [1 + number % 3 for number in range(count)]
-    written = encode_read_list(found(0, 50, ranges, records, left_out=11))
+    written = encode_read_list(found(0, 50, ranges, records, left_out=11), CLUSTER)
     assert len(written.text) <= MOST_CHARACTERS
     decoded = told(written.text)
     assert decoded is not None
@@ -99,19 +100,20 @@ def test_4500_ranges_by_the_toss_of_a_coin_fit_and_a_regular_pattern_up_to_the_b
     rng = random.Random(1)
     by_coin = ranges_of([offset for offset in range(18_000) if rng.random() < 0.5], range(18_000))
     assert len(by_coin) > 4_400
-    assert encode_read_list(found(0, 0, by_coin)).left_out == 0
+    assert encode_read_list(found(0, 0, by_coin), CLUSTER).left_out == 0
     regular = ranges_from(0, [1] * (MOST_BYTES + 10))
-    written = encode_read_list(found(0, 0, regular))
+    written = encode_read_list(found(0, 0, regular), CLUSTER)
     assert (written.records, written.left_out) == (MOST_BYTES // 2, 5)
     assert len(told(written.text)[2]) == MOST_BYTES // 2  # type: ignore[index]
 
 
 def test_the_text_is_the_one_of_the_design() -> None:
-    assert encode_read_list(found(100, 7, [(102, 105), (107, 108)])).text == "offset-sync/1 100 7 rAgMCAQ\0"
-    assert encode_read_list(found(100, 7, [(100, 300)])).text == "offset-sync/1 100 7 rAMgB\0"
-    assert encode_read_list(found(0, 0, [])).text == "offset-sync/1 0 0 r\0"
-    written = encode_read_list(found(0, 0, ranges_from(0, [1] * 100)))
-    assert re.fullmatch("offset-sync/1 0 0 z[A-Za-z0-9_-]{3,9}\0", written.text)
+    head = f"offset-sync/1 {CLUSTER}"
+    assert encode_read_list(found(100, 7, [(102, 105), (107, 108)]), CLUSTER).text == f"{head} 100 7 rAgMCAQ\0"
+    assert encode_read_list(found(100, 7, [(100, 300)]), CLUSTER).text == f"{head} 100 7 rAMgB\0"
+    assert encode_read_list(found(0, 0, []), CLUSTER).text == f"{head} 0 0 r\0"
+    written = encode_read_list(found(0, 0, ranges_from(0, [1] * 100)), CLUSTER)
+    assert re.fullmatch(f"{head} 0 0 z[A-Za-z0-9_-]{{3,9}}\0", written.text)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,25 @@ def test_the_text_is_the_one_of_the_design() -> None:
 )
 def test_what_could_not_be_read_is_not_written(start: int, epoch: int, ranges: list[Range]) -> None:
     with pytest.raises(ValueError, match="not a read list"):
-        encode_read_list(found(start, epoch, ranges))
+        encode_read_list(found(start, epoch, ranges), CLUSTER)
+
+
+@law(100)
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=128), max_size=210))
+def test_a_cluster_id_is_read_again_or_refused(cluster_id: str) -> None:
+    if 1 <= len(cluster_id) <= 200 and cluster_id.isascii() and cluster_id.isprintable() and " " not in cluster_id:
+        decoded = decode_read_list(encode_read_list(found(7, 3, [(9, 12)]), cluster_id).text)
+        assert decoded is not None
+        assert decoded.cluster_id == cluster_id
+    else:
+        with pytest.raises(ValueError, match="not a cluster id"):
+            encode_read_list(found(7, 3, [(9, 12)]), cluster_id)
+
+
+def test_a_list_fits_beside_the_longest_cluster_id() -> None:
+    written = encode_read_list(found(0, 50, random_ranges(5_000, 10**4)), "x" * 200)
+    assert written.left_out > 0
+    assert MOST_CHARACTERS - 8 < len(written.text) <= MOST_CHARACTERS
 
 
 def entries() -> list[dict[str, Any]]:
@@ -140,6 +160,8 @@ def entries() -> list[dict[str, Any]]:
 def test_each_text_of_the_corpus_is_read_as_it_says(entry: dict[str, Any]) -> None:
     wanted = entry["start"], entry["leader_epoch"], [tuple(each) for each in entry["ranges"] or ()]
     assert told(entry["text"]) == (None if entry["ranges"] is None else wanted)
+    decoded = decode_read_list(entry["text"])
+    assert (decoded and decoded.cluster_id) == entry["cluster_id"]
 
 
 def test_the_corpus_has_texts_of_every_kind() -> None:
@@ -169,7 +191,7 @@ def test_a_text_of_which_something_was_lost_or_changed_is_none_or_another_list_a
 @given(st.text(max_size=80) | st.binary(max_size=60).map(lambda each: framed("0 0", each, "r")))
 def test_no_text_at_all_is_an_error(text: str) -> None:
     told(text)
-    told(f"offset-sync/1 0 0 z{text}")
+    told(f"offset-sync/1 {CLUSTER} 0 0 z{text}")
 
 
 @law(200)

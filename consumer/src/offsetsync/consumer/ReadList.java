@@ -10,9 +10,9 @@ import java.util.zip.Inflater;
 /**
  * The offsets of one partition, from {@link #start} on, that the group has already read at another cluster.
  *
- * <p>Its text is the metadata of a commit: {@code offset-sync/1 S E BODY}, optionally followed by one NUL. S is the
- * start, which is the committed offset too, E the largest leader epoch that a listed record may have. BODY is
- * {@code r} or {@code z} (raw DEFLATE) and base64url without padding of unsigned LEB128 numbers: alternately the
+ * <p>Its text is the metadata of a commit: {@code offset-sync/1 CLUSTER S E BODY}, optionally followed by one NUL.
+ * CLUSTER is the id of the cluster whose offsets these are, 1 to 200 visible ASCII characters. S is the start, which is
+ * the committed offset too, E the largest leader epoch that a listed record may have. BODY is {@code r} or {@code z} (raw DEFLATE) and base64url without padding of unsigned LEB128 numbers: alternately the
  * distance to the next listed range and its length. {@code r} alone lists nothing.
  *
  * <p>After BODY may follow hints, words that begin with {@code late=}. They announce records that may be listed later
@@ -25,18 +25,21 @@ import java.util.zip.Inflater;
 final class ReadList {
     private static final String VERSION = "offset-sync/1";
     private static final Pattern NUMBER = Pattern.compile("0|[1-9][0-9]{0,18}");
+    private static final Pattern CLUSTER_ID = Pattern.compile("[!-~]{1,200}");
     private static final Pattern HINT = Pattern.compile("late=[!-~]+");
     /** Offset Sync writes no longer ones: of a text, and of the bytes that its numbers take. */
     private static final int LONGEST_TEXT = 4096;
     private static final int LARGEST_BODY = 1 << 16;
     private static final int BITS_OF_AN_OFFSET = 63;
 
+    final String cluster;
     final long start;
     final int epoch;
     private final long[] firsts;
     private final long[] ends;
 
-    private ReadList(long start, int epoch, long[] firsts, long[] ends) {
+    private ReadList(String cluster, long start, int epoch, long[] firsts, long[] ends) {
+        this.cluster = cluster;
         this.start = start;
         this.epoch = epoch;
         this.firsts = firsts;
@@ -87,14 +90,14 @@ final class ReadList {
 
     private static ReadList parsed(String text) throws DataFormatException {
         String[] words = text.split(" ", -1);
-        require(words.length >= 4 && words[0].equals(VERSION));
-        for (int i = 4; i < words.length; i++) {
+        require(words.length >= 5 && words[0].equals(VERSION) && CLUSTER_ID.matcher(words[1]).matches());
+        for (int i = 5; i < words.length; i++) {
             require(HINT.matcher(words[i]).matches());
         }
-        long start = number(words[1]);
-        long epoch = number(words[2]);
+        long start = number(words[2]);
+        long epoch = number(words[3]);
         require(epoch <= Integer.MAX_VALUE);
-        long[] lengths = numbers(body(words[3]));
+        long[] lengths = numbers(body(words[4]));
         require(lengths.length % 2 == 0);
         long[] firsts = new long[lengths.length / 2];
         long[] ends = new long[lengths.length / 2];
@@ -107,7 +110,7 @@ final class ReadList {
             ends[i] = Math.addExact(firsts[i], length);
             offset = ends[i];
         }
-        return new ReadList(start, (int) epoch, firsts, ends);
+        return new ReadList(words[1], start, (int) epoch, firsts, ends);
     }
 
     private static long number(String digits) {
