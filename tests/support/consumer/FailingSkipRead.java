@@ -8,7 +8,7 @@ public class FailingSkipRead<K, V> extends SkipRead<K, V> {
     GroupCommits open(String groupId, Map<String, ?> settings) {
         return new GroupCommits(groupId, settings) {
             @Override
-            Answer read(int waitMs) {
+            Answer read(String cluster, int waitMs) {
                 throw new NoClassDefFoundError("made up");
             }
         };

@@ -4,6 +4,9 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.lang.management.ManagementFactory;
 import java.lang.reflect.Constructor;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -15,12 +18,17 @@ import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeoutException;
 
+import javax.management.MBeanServer;
+import javax.management.MBeanServerBuilder;
+import javax.management.MBeanServerDelegate;
+import javax.management.NotCompliantMBeanException;
 import javax.management.ObjectName;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.common.ClusterResource;
 import org.apache.kafka.common.KafkaFuture;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.GroupAuthorizationException;
@@ -56,16 +64,19 @@ public class SkipReadCases {
             answer.put("readings", readings);
             return;
         }
+        if (question.containsKey("close") && subject != null) {
+            subject.close();
+        }
         if (question.containsKey("open")) {
-            if (subject != null) {
-                subject.close();
-            }
-            commits = new FakeCommits();
+            commits = question.containsKey("keeps") ? new FakeCommits(commits) : new FakeCommits();
             subject = new Case<>(commits);
             subject.configure(map(question.get("open")));
         }
         if (question.containsKey("set")) {
             map(question.get("set")).forEach(commits::set);
+        }
+        if (question.containsKey("cluster")) {
+            subject.onUpdate(new ClusterResource((String) question.get("cluster")));
         }
         if (question.containsKey("poll")) {
             poll(map(question.get("poll")), question.get("next"), question.containsKey("breaks"), answer);
@@ -73,13 +84,17 @@ public class SkipReadCases {
         if (question.containsKey("committed")) {
             subject.onCommit(offsets(question.get("committed")));
         }
-        if (question.containsKey("close")) {
-            subject.close();
+        answer.put("metrics", metrics());
+        answer.put("admin threads", Thread.getAllStackTraces().keySet().stream()
+            .filter(each -> each.getName().contains("-skip-read")).count());
+        if (commits == null) {
+            return;
         }
         answer.put("reads", commits.reads);
         answer.put("marks", commits.marks);
+        answer.put("uses", commits.uses);
+        answer.put("asked cluster", commits.cluster);
         answer.put("open", commits.isOpen);
-        answer.put("metrics", metrics());
     }
 
     private void poll(Map<String, Object> polled, Object next, boolean breaks, Map<String, Object> answer)
@@ -180,12 +195,32 @@ public class SkipReadCases {
 
         @Override
         GroupCommits open(String groupId, Map<String, ?> settings) {
-            return fake;
+            return settings.containsKey("offset.sync.real") ? super.open(groupId, settings) : fake;
         }
 
         @Override
         long now() {
             return fake.now;
+        }
+    }
+
+    /** A server of beans that refuses one client id. */
+    public static final class Beans extends MBeanServerBuilder {
+        @Override
+        public MBeanServer newMBeanServer(String domain, MBeanServer outer, MBeanServerDelegate delegate) {
+            MBeanServer server = super.newMBeanServer(domain, outer, delegate);
+            InvocationHandler refusing = (proxy, method, words) -> {
+                if (method.getName().equals("registerMBean") && String.valueOf(words[1]).contains("no beans")) {
+                    throw new NotCompliantMBeanException("made up");
+                }
+                try {
+                    return method.invoke(server, words);
+                } catch (InvocationTargetException failure) {
+                    throw failure.getCause();
+                }
+            };
+            return (MBeanServer) Proxy.newProxyInstance(
+                Beans.class.getClassLoader(), new Class<?>[] {MBeanServer.class}, refusing);
         }
     }
 
@@ -203,13 +238,24 @@ public class SkipReadCases {
         private final List<Integer> reads = new ArrayList<>();
         private final List<Map<String, Object>> marks = new ArrayList<>();
         private final Map<TopicPartition, OffsetAndMetadata> lists = new HashMap<>();
+        private final List<Map<String, Object>> uses = new ArrayList<>();
         private final Map<TopicPartition, OffsetAndMetadata> own = new HashMap<>();
+        private final Map<TopicPartition, OffsetAndMetadata> used = new HashMap<>();
         private long now = 1_000_000;
         private String failure = "";
         private boolean isOpen;
+        private String cluster;
 
         FakeCommits() {
             super("billing", new HashMap<>());
+        }
+
+        /** What is committed outlives a consumer. */
+        FakeCommits(FakeCommits before) {
+            this();
+            lists.putAll(before.lists);
+            own.putAll(before.own);
+            used.putAll(before.used);
         }
 
         void set(String what, Object value) {
@@ -218,13 +264,15 @@ public class SkipReadCases {
                 case "failure": failure = (String) value; break;
                 case "lists": lists.putAll(offsets(value)); break;
                 case "own": own.putAll(offsets(value)); break;
+                case "used": used.putAll(offsets(value)); break;
                 default: throw new IllegalArgumentException(what);
             }
         }
 
         @Override
-        Answer read(int waitMs) throws InterruptedException, ExecutionException, TimeoutException {
+        Answer read(String asked, int waitMs) throws InterruptedException, ExecutionException, TimeoutException {
             reads.add(waitMs);
+            cluster = asked;
             isOpen = true;
             switch (failure) {
                 case "timeout": throw new TimeoutException();
@@ -232,35 +280,53 @@ public class SkipReadCases {
                 case "interrupted": throw new InterruptedException();
                 case "error": throw new NoClassDefFoundError("made up");
                 case "exception": throw new IllegalStateException("made up");
-                default: return new Answer(lists, own);
+                default: return new Answer(lists, own, new HashMap<>(used));
+            }
+        }
+
+        @Override
+        void use(Map<TopicPartition, OffsetAndMetadata> written, int waitMs)
+                throws InterruptedException, ExecutionException, TimeoutException {
+            uses.add(told(written));
+            switch (failure) {
+                case "use timeout": throw new TimeoutException();
+                case "use refused": throw new ExecutionException(new GroupAuthorizationException("g"));
+                case "use error": throw new NoClassDefFoundError("made up");
+                default: used.putAll(written);
             }
         }
 
         @Override
         KafkaFuture<Void> mark(Map<TopicPartition, OffsetAndMetadata> written, int waitMs) {
             isOpen = true;
-            if (failure.equals("no marks")) {
-                throw new NoSuchMethodError("made up");
+            if (failure.equals("marks throw")) {
+                throw new IllegalStateException("made up");
             }
-            Map<String, Object> told = new TreeMap<>();
-            written.forEach((place, mark) -> {
-                List<Object> both = new ArrayList<>();
-                both.add(mark.offset());
-                both.add(mark.metadata());
-                told.put(place.toString(), both);
-            });
-            marks.add(told);
+            marks.add(told(written));
             KafkaFutureImpl<Void> future = new KafkaFutureImpl<>();
             if (failure.equals("marks refused")) {
                 future.completeExceptionally(new GroupAuthorizationException("g"));
+            } else if (failure.equals("marks fail")) {
+                future.completeExceptionally(new IllegalStateException("made up"));
             } else if (!failure.equals("marks pend")) {
                 future.complete(null);
             }
             return future;
         }
 
+        private static Map<String, Object> told(Map<TopicPartition, OffsetAndMetadata> written) {
+            Map<String, Object> told = new TreeMap<>();
+            written.forEach((place, commit) -> {
+                List<Object> both = new ArrayList<>();
+                both.add(commit.offset());
+                both.add(commit.metadata());
+                told.put(place.toString(), both);
+            });
+            return told;
+        }
+
         @Override
-        void close(int waitMs) {
+        void close() {
             isOpen = false;
         }
     }

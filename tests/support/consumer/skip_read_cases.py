@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from consumer.read_list_texts import Ranges, Reading, list_text
+from consumer.read_list_texts import CLUSTER, Ranges, Reading, list_text
 from consumer.skip_read_jar import class_path, compiled
 from offset_sync_demo.kafka.broker_files import find_java, write_log_configuration
 from tools.asked_process import ask
 
 _JAVA = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 PLACE = "orders-0"
+NO_BEANS = "no beans"
+"""A client id that cannot be shown by JMX."""
 _SETTINGS = {"group.id": "billing", "client.id": "app-1", "bootstrap.servers": "nowhere:1"}
 
 
@@ -44,20 +46,44 @@ class SkipReadCases:
         """Return what the interceptor reads in these texts."""
         return [None if each is None else _reading(each) for each in self._ask({"texts": texts})["readings"]]
 
-    def open(self, **settings: str) -> None:
-        """Make a new interceptor; an underscore in the name of a setting stands for a dot."""
+    def open(self, *, is_told: bool = True, **settings: str) -> None:
+        """Make a new interceptor that is told its cluster; an underscore in the name of a setting stands for a dot."""
+        self._open({}, settings, is_told=is_told)
+
+    def restart(self, **settings: str) -> None:
+        """Close the interceptor and make a new one, which finds what is committed."""
+        self._open({"keeps": True}, settings)
+
+    def _open(self, how: Mapping[str, Any], settings: Mapping[str, str], *, is_told: bool = True) -> None:
+        self.close()
+        self._log.write_text("")
         self._said = {}
-        self._ask({"open": _SETTINGS | {name.replace("_", "."): value for name, value in settings.items()}})
-        self._log.write_text("")  # what the one before has said at its end
+        self._ask({"open": _SETTINGS | {name.replace("_", "."): value for name, value in settings.items()}} | how)
         self.set(now=self._now)
+        if is_told:
+            self.tell(CLUSTER)
+
+    def tell(self, cluster: str | None) -> None:
+        """Tell the interceptor the id of the cluster that its consumer reads from."""
+        self._ask({"cluster": cluster})
 
     def set(self, **what: Any) -> None:
-        """Set ``lists``, ``own``, ``failure`` or ``now``."""
+        """Set ``lists``, ``own``, ``used``, ``failure`` or ``now``."""
         self._ask({"set": what})
 
-    def give(self, start: int, ranges: Ranges, own: int | None, *, epoch: int = 3, place: str = PLACE) -> None:
+    def give(
+        self,
+        start: int,
+        ranges: Ranges,
+        own: int | None,
+        *,
+        epoch: int = 3,
+        place: str = PLACE,
+        cluster_id: str = CLUSTER,
+    ) -> None:
         """Commit a list for a partition, and the group's own offset."""
-        self.set(lists={place: [start, list_text(start, epoch, ranges)]}, own={place: own})
+        text = list_text(start, epoch, ranges, cluster_id=cluster_id)
+        self.set(lists={place: [start, text]}, own={place: own})
 
     def later(self, milliseconds: int) -> None:
         """Let time pass."""
@@ -96,6 +122,23 @@ class SkipReadCases:
         return [{place: tuple(mark) for place, mark in each.items()} for each in self._said["marks"]]
 
     @property
+    def uses(self) -> list[dict[str, tuple[int, str]]]:
+        """Return each write of how the group uses lists: offset and metadata by partition."""
+        return [{place: tuple(use) for place, use in each.items()} for each in self._said["uses"]]
+
+    @property
+    def admin_threads(self) -> int:
+        """Return how many Admin clients of interceptors run now."""
+        self._ask({})
+        return int(self._said["admin threads"])
+
+    @property
+    def asked_cluster(self) -> str | None:
+        """Return the id of the cluster that was asked last."""
+        cluster: str | None = self._said["asked cluster"]
+        return cluster
+
+    @property
     def is_open(self) -> bool:
         """Return whether an Admin client would be open."""
         return bool(self._said["open"])
@@ -123,7 +166,8 @@ def skip_read_cases(folder: Path, jar: Path, client: Path) -> Iterator[SkipReadC
     write_log_configuration(folder, "skip-read.log", "offsetsync")
     log = folder / "skip-read.log"
     log.touch()
-    words = [*_JAVA, f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}"]
+    beans = "-Djavax.management.builder.initial=offsetsync.consumer.SkipReadCases$Beans"
+    words = [*_JAVA, beans, f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}"]
     command = [find_java(), *words, "-cp", class_path(client, classes, jar), "offsetsync.consumer.SkipReadCases"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:

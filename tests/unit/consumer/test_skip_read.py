@@ -1,4 +1,4 @@
-"""The interceptor's rules, poll by poll: what it takes out, when it asks, and that whatever fails delivers."""
+"""The interceptor's rules, poll by poll: what it takes out, and when it asks."""
 
 from __future__ import annotations
 
@@ -45,23 +45,8 @@ def test_where_nothing_is_skipped_the_very_object_is_returned(listed: SkipReadCa
 
 
 def test_a_record_with_a_greater_epoch_or_none_is_delivered(listed: SkipReadCases) -> None:
-    assert listed.poll_all({PLACE: [[102, 3], [103, 4], [106, None], [107, 2]]}).delivered == {PLACE: [103, 106]}
-
-
-@pytest.mark.parametrize(
-    ("own", "offsets"),
-    [(None, ALL), (99, ALL), (100, [99, *ALL]), (111, [5, *ALL])],
-    ids=["no own commit", "own commit below", "record just below", "record far below"],
-)
-def test_a_list_of_a_group_that_was_set_back_below_it_is_void_and_stays_so(
-    listed: SkipReadCases, own: int | None, offsets: list[int]
-) -> None:
-    listed.give(START, RANGES, own=own)
-    assert listed.poll(*offsets) == offsets
-    listed.give(START, [*RANGES, (115, 120)], own=130)
-    assert listed.poll(*ALL) == ALL, "sought back, and the list from 100 stays void"
-    listed.give(101, RANGES, own=130)
-    assert listed.poll(*ALL[1:]) == UNREAD[1:], "this is another list"
+    records = [[102, 2], [103, None], [106, 3], [107, 4], [108, 4], [109, 5]]
+    assert listed.poll_all({PLACE: records}).delivered == {PLACE: [103, 107, 108, 109]}
 
 
 def test_a_group_whose_own_commit_is_not_known_to_the_broker_gets_everything(cases: SkipReadCases) -> None:
@@ -139,75 +124,18 @@ def test_a_list_of_a_partition_that_is_read_no_more_is_forgotten(listed: SkipRea
     assert listed.metrics["lists"] == 0
 
 
+def test_a_partition_of_a_poll_may_be_without_records(listed: SkipReadCases) -> None:
+    poll = listed.poll_all({PLACE: [], "orders-1": [[7, 3]]}, {"orders-1": 8})
+    assert poll.delivered.get("orders-1") == [7]
+    assert listed.poll_all({PLACE: [[102, 3], [104, 3]], "orders-1": []}).delivered == {PLACE: [104]}
+    assert listed.metrics["failed-total"] == 0
+
+
 def test_partitions_are_asked_for_together_and_judged_each_by_its_own_list(listed: SkipReadCases) -> None:
     listed.give(7, [(8, 9)], own=7, place="orders-1")
     records = {PLACE: [[101, 3], [102, 3]], "orders-1": [[7, 3], [8, 3], [102, 3]]}
     assert listed.poll_all(records).delivered == {PLACE: [101], "orders-1": [7, 102]}
     assert len(listed.waits) == 1
-
-
-@pytest.mark.parametrize("failure", ["timeout", "exception", "error", "refused", "interrupted"])
-def test_without_an_answer_all_records_are_delivered_and_a_later_poll_asks_again(
-    listed: SkipReadCases, failure: str
-) -> None:
-    listed.set(failure=failure)
-    poll = listed.poll_all({PLACE: [[102, 3], [103, 3]]}, {PLACE: 104})
-    assert poll.delivered == {PLACE: [102, 103]}
-    assert poll.is_same
-    assert poll.is_interrupted == (failure == "interrupted")
-    listed.later(10_000)
-    assert listed.poll(104, 106) == [104, 106]
-    assert len(listed.logged()) == 1, "one line for a series of failures"
-    assert listed.waits == [10_000, 1_000]
-    assert listed.metrics == {"skipped-total": 0, "lists": 0, "asked-total": 2, "failed-total": 2}
-    listed.set(failure="")
-    listed.later(10_000)
-    assert listed.poll(107, 110) == [110]
-    assert listed.poll(111) == [111]
-    assert listed.waits == [10_000, 1_000, 1_000]
-
-
-@pytest.mark.parametrize(("failure", "asked"), [("timeout", 3), ("interrupted", 3), ("refused", 1), ("error", 1)])
-def test_what_may_pass_is_asked_with_each_poll_and_what_does_not_every_ten_seconds(
-    listed: SkipReadCases, failure: str, asked: int
-) -> None:
-    listed.set(failure=failure)
-    for offset in (100, 101, 102):
-        assert listed.poll(offset) == [offset]
-    assert len(listed.waits) == asked
-
-
-def test_a_list_that_cannot_be_asked_for_again_is_not_used(listed: SkipReadCases) -> None:
-    assert listed.poll(100, 102) == [100]
-    listed.set(failure="timeout")
-    listed.later(10_001)
-    assert listed.poll(103) == [103]
-    assert listed.metrics["lists"] == 0
-
-
-def test_an_error_while_records_are_judged_delivers_them(listed: SkipReadCases) -> None:
-    assert listed.poll(*ALL, breaks=True) == ALL
-    assert listed.metrics["failed-total"] == 1
-
-
-@pytest.mark.parametrize(
-    ("settings", "wait"),
-    [
-        ({"offset_sync_wait_ms": "1"}, 1),
-        ({"offset_sync_wait_ms": "250"}, 250),
-        ({"max_poll_interval_ms": "5000"}, 2500),
-        ({"offset_sync_wait_ms": "soon"}, 10_000),
-        ({"offset_sync_wait_ms": "-4"}, 10_000),
-    ],
-)
-def test_the_wait_is_an_option_and_at_most_half_of_what_polls_may_take(
-    cases: SkipReadCases, settings: dict[str, str], wait: int
-) -> None:
-    cases.open(**settings)
-    cases.set(failure="timeout")
-    cases.poll(100)
-    cases.poll(101)
-    assert cases.waits == [wait, min(wait, 1_000)]
 
 
 def test_without_a_group_it_does_nothing(cases: SkipReadCases) -> None:

@@ -26,7 +26,6 @@ import org.slf4j.LoggerFactory;
 final class Marks {
     private static final Logger LOG = LoggerFactory.getLogger(Marks.class);
     private static final long EVERY_MS = 60_000;
-    private static final int LONGEST_CLIENT_ID = 200;
 
     private final GroupCommits commits;
     private final String version;
@@ -41,7 +40,7 @@ final class Marks {
     Marks(GroupCommits commits, boolean areWanted, String clientId) {
         this.commits = commits;
         this.areWanted = areWanted;
-        this.clientId = clientId.substring(0, Math.min(clientId.length(), LONGEST_CLIENT_ID));
+        this.clientId = clientId;
         String found = Marks.class.getPackage() == null ? null : Marks.class.getPackage().getImplementationVersion();
         this.version = found == null ? "unknown" : found;
     }
@@ -58,71 +57,85 @@ final class Marks {
         }
     }
 
-    /** Starts to write marks if a minute has passed or a partition has none; waits for nothing. */
-    void write(Map<TopicPartition, Progress> partitions, int waitMs, long now) {
-        if (!areWanted || pending != null && !pending.isDone()) {
+    /** Starts to write marks if a minute has passed or a partition has none. Waits for nothing and throws nothing. */
+    void write(ReadLists lists, int waitMs, long now) {
+        boolean isDue = now - writtenAt >= EVERY_MS;
+        if (!areWanted || pending != null && !pending.isDone() && !isDue) {
             return;
         }
-        settle(0);
-        if (areWanted && (now - writtenAt >= EVERY_MS || !marked.containsAll(touched.keySet()))) {
-            start(partitions, waitMs, now);
+        try {
+            settle(0);
+            if (areWanted && (isDue || !marked.containsAll(touched.keySet()))) {
+                start(lists, waitMs, now);
+            }
+        } catch (Throwable failure) {
+            failed(failure);
         }
     }
 
     /** Writes the marks of what was read since the last ones and waits for them, {@code waitMs} at most. */
-    void writeLast(Map<TopicPartition, Progress> partitions, int waitMs, long now) {
-        if (areWanted && !touched.isEmpty()) {
-            start(partitions, waitMs, now);
-            settle(waitMs);
+    void writeLast(ReadLists lists, int waitMs, long now) {
+        try {
+            if (areWanted && !touched.isEmpty()) {
+                start(lists, waitMs, now);
+                settle(waitMs);
+            }
+        } catch (Throwable failure) {
+            failed(failure);
         }
     }
 
-    private void start(Map<TopicPartition, Progress> partitions, int waitMs, long now) {
+    private void start(ReadLists lists, int waitMs, long now) {
         Map<TopicPartition, OffsetAndMetadata> marks = new HashMap<>();
         for (TopicPartition place : new HashSet<>(touched.keySet())) {
             long[] nextAndTime = touched.remove(place);
             if (now - nextAndTime[1] < EVERY_MS) {
-                marks.put(place, new OffsetAndMetadata(nextAndTime[0], text(partitions.get(place))));
+                marks.put(place, new OffsetAndMetadata(nextAndTime[0], text(lists.of(place))));
             }
         }
         writtenAt = now;
         marked.addAll(marks.keySet());
-        if (marks.isEmpty()) {
-            return;
-        }
-        try {
-            pending = commits.mark(marks, waitMs);
-        } catch (LinkageError before25) {
-            refused("kafka-clients before 2.5 cannot write them", before25);
-        }
+        pending = marks.isEmpty() ? null : commits.mark(marks, waitMs);
     }
 
+    /** Takes the outcome of the last marks. What is not done after {@code waitMs} has failed. */
     private void settle(int waitMs) {
-        if (pending == null) {
+        KafkaFuture<Void> written = pending;
+        pending = null;
+        if (written == null) {
             return;
         }
         try {
-            pending.get(waitMs, TimeUnit.MILLISECONDS);
+            written.get(waitMs, TimeUnit.MILLISECONDS);
             hasFailed = false;
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
-        } catch (ExecutionException | TimeoutException failure) {
-            Throwable cause = failure.getCause() == null ? failure : failure.getCause();
-            if (cause instanceof AuthorizationException) {
-                refused("its principal needs Read on group " + GroupCommits.SEEN + commits.group, cause);
-            } else if (!hasFailed) {
-                hasFailed = true;
-                LOG.warn("Marks of group {} cannot be written, the next try is in a minute: {}", commits.group,
-                    String.valueOf(cause));
+        } catch (ExecutionException failure) {
+            if (failure.getCause() instanceof AuthorizationException) {
+                refused(failure.getCause());
+            } else {
+                failed(failure.getCause());
             }
+        } catch (TimeoutException failure) {
+            failed(failure);
         }
-        pending = null;
     }
 
-    private void refused(String why, Throwable failure) {
+    /** Logs the first failure of a series. The next marks are due in a minute, and get another client. */
+    private void failed(Throwable failure) {
+        commits.close();
+        if (!hasFailed) {
+            hasFailed = true;
+            LOG.warn("Marks of group {} cannot be written, the next try is in a minute: {}", commits.group,
+                String.valueOf(failure));
+        }
+    }
+
+    private void refused(Throwable failure) {
         areWanted = false;
         touched.clear();
-        LOG.warn("Group {} skips without marks: {} ({})", commits.group, why, String.valueOf(failure));
+        LOG.warn("Group {} skips without marks: its principal needs Read on group {}{} ({})", commits.group,
+            GroupCommits.SEEN, commits.group, String.valueOf(failure));
     }
 
     private String text(Progress progress) {

@@ -1,26 +1,47 @@
 package offsetsync.consumer;
 
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 
 /**
  * What one consumer knows of one partition: its list, if there is one, and how far it has read.
  *
- * <p><b>Which way this errs.</b> A list is used only after an answer from the broker confirmed it, for 10 s, and only by
- * a consumer whose group has committed its start and whose records are not below it. A start that was below once
- * stays void for this consumer: the group was set back. Without a list every record is delivered.
+ * <p><b>From where on a list is used.</b> The group may be set back, to read records again that are on its list. A list
+ * therefore never takes out a record below the group's own commit as of this consumer's first question about the list.
+ * And it is void, which is the same from the largest offset on, as soon as
+ * <ul>
+ * <li>the group has committed less than the list's start, or nothing,
+ * <li>or the consumer reads below the list's start,
+ * <li>or the leader epoch of the records falls: this is another topic of the same name.
+ * </ul>
+ * The group remembers this: a commit of {@code __offset-sync.used.GROUP} with the list's start and
+ * {@code offset-sync/1 from=OFFSET by CLIENT_ID}. It is written before a list is used for the first time, and before
+ * records are judged that the group reads again. The next consumer of the partition reads it with the list.
+ *
+ * <p><b>Which way this errs.</b> Only an answer that is at most 10 s old is used. Without a list every record is
+ * delivered.
  */
 final class Progress {
     static final long FORGOTTEN_MS = 60_000;
     static final long STALE_MS = 10_000;
     private static final long NONE = -1;
+    private static final long VOID = Long.MAX_VALUE;
+    private static final Pattern USE = Pattern.compile(
+        "(?s)offset-sync/1 from=(0|[1-9][0-9]{0,17}|" + VOID + ") by .*");
 
     private ReadList list;
     private boolean isKnown;
     private long askedAt;
     private long seenAt;
     private long last = NONE;
-    private long voidStart = NONE;
+    private long newestEpoch = NONE;
+    /** Of the newest list, whether it is used or not. */
+    private long start = NONE;
+    private long from;
+    /** Of the newest list that was used. */
     private long listStart = NONE;
     private long skipped;
 
@@ -35,36 +56,57 @@ final class Progress {
         isKnown = false;
     }
 
-    /** Takes the answer; the next record is {@code first}. */
-    void answered(OffsetAndMetadata listed, OffsetAndMetadata own, long first, long now) {
+    /**
+     * Takes the answer; the next record is {@code first}. Returns what has to be committed before records are judged,
+     * or null.
+     */
+    OffsetAndMetadata answered(
+            ReadList found, OffsetAndMetadata own, OffsetAndMetadata used, long first, long now, String clientId) {
         list = null;
         isKnown = true;
         askedAt = now;
-        ReadList found = listed == null ? null : ReadList.of(listed.offset(), listed.metadata());
+        newestEpoch = NONE;
         if (found == null) {
-            return;
+            return null;
         }
-        if (own == null || own.offset() < found.start || first < found.start) {
-            voidStart = found.start;
+        if (found.start != start) {
+            start = found.start;
+            from = own == null ? VOID : own.offset();
         }
-        if (found.start == voidStart || first >= found.end()) {
-            return;
+        boolean isSetBack = own == null || own.offset() < start || first < start;
+        long remembered = remembered(used);
+        from = isSetBack ? VOID : Math.max(from, remembered);
+        if (first >= found.end()) {
+            return null;
         }
-        if (found.start != listStart) {
-            listStart = found.start;
-            skipped = 0;
+        if (from < found.end()) {
+            list = found;
+            skipped = start == listStart ? skipped : 0;
+            listStart = start;
         }
-        list = found;
+        // What is read again, the consumers after this one have to deliver too.
+        long wanted = first < from ? from : start;
+        return wanted > remembered ? new OffsetAndMetadata(start, "offset-sync/1 from=" + wanted + " by " + clientId)
+            : null;
     }
 
     boolean hasList() {
         return list != null;
     }
 
-    /** Returns whether the record was read elsewhere; the answer depends on its offset, its epoch and the list alone. */
+    /** Returns whether the record was read elsewhere. A falling leader epoch makes the list void at once. */
     boolean isRead(ConsumerRecord<?, ?> record) {
-        return list != null && list.contains(record.offset())
-            && record.leaderEpoch().isPresent() && record.leaderEpoch().get() <= list.epoch;
+        if (list == null || !record.leaderEpoch().isPresent()) {
+            return false;
+        }
+        int epoch = record.leaderEpoch().get();
+        if (epoch < newestEpoch) {
+            from = VOID;
+            forget();
+            return false;
+        }
+        newestEpoch = epoch;
+        return epoch <= list.epoch && record.offset() >= from && list.contains(record.offset());
     }
 
     /** Counts a poll that ends with offset {@code newLast}; returns whether it has passed the list, which is dropped. */
@@ -86,13 +128,22 @@ final class Progress {
         }
     }
 
-    /** Returns how many records of the newest list were taken out. */
+    /** Returns how many records of the newest list that was used were taken out. */
     long skipped() {
         return skipped;
     }
 
-    /** Returns the start of the newest list; a dash if there was none. */
+    /** Returns the start of the newest list that was used; a dash if there was none. */
     String listStart() {
         return listStart == NONE ? "-" : Long.toString(listStart);
+    }
+
+    /** Returns from where on the group uses the newest list; {@link #NONE} if nothing says so. */
+    private long remembered(OffsetAndMetadata used) {
+        if (used == null || used.offset() != start) {
+            return NONE;
+        }
+        Matcher use = USE.matcher(used.metadata());
+        return use.matches() ? Long.parseLong(use.group(1)) : VOID;
     }
 }

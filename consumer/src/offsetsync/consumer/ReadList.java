@@ -7,6 +7,8 @@ import java.util.regex.Pattern;
 import java.util.zip.DataFormatException;
 import java.util.zip.Inflater;
 
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+
 /**
  * The offsets of one partition, from {@link #start} on, that the group has already read at another cluster.
  *
@@ -46,10 +48,10 @@ final class ReadList {
         this.ends = ends;
     }
 
-    /** Returns the list that a commit holds, or null if its metadata is not a list for its offset. */
-    static ReadList of(long committedOffset, String metadata) {
-        ReadList list = parse(metadata);
-        return list == null || list.start != committedOffset ? null : list;
+    /** Returns the list that a commit holds, or null if it is not a list for its offset and for this cluster. */
+    static ReadList of(OffsetAndMetadata commit, String cluster) {
+        ReadList list = commit == null ? null : parse(commit.metadata());
+        return list == null || list.start != commit.offset() || !list.cluster.equals(cluster) ? null : list;
     }
 
     /** Returns the list of this text, or null if it is not one. */

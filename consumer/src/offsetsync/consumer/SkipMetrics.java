@@ -48,11 +48,16 @@ final class SkipMetrics implements DynamicMBean {
         }
     }
 
-    void unregister() throws JMException {
-        if (name != null) {
-            ManagementFactory.getPlatformMBeanServer().unregisterMBean(name);
-            name = null;
+    /** Unregisters; throws nothing. */
+    void unregister() {
+        try {
+            if (name != null) {
+                ManagementFactory.getPlatformMBeanServer().unregisterMBean(name);
+            }
+        } catch (JMException | RuntimeException gone) {
+            // Somebody else has unregistered it.
         }
+        name = null;
     }
 
     @Override

@@ -6,16 +6,15 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 
 import org.apache.kafka.clients.consumer.ConsumerInterceptor;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.common.ClusterResource;
+import org.apache.kafka.common.ClusterResourceListener;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.errors.AuthorizationException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -26,41 +25,52 @@ import org.slf4j.LoggerFactory;
  * <p><b>Use.</b> Put the jar on the class path and set
  * {@code interceptor.classes=offsetsync.consumer.SkipRead}; with Kafka Streams
  * {@code main.consumer.interceptor.classes}, with a Connect sink {@code consumer.override.interceptor.classes}. It runs
- * with kafka-clients 2.1 and newer on Java 8 and newer and needs no other library. The group's principal needs Describe
- * on the group {@code __offset-sync.read.GROUP}, and Read on {@code __offset-sync.seen.GROUP} for marks. Options:
+ * with kafka-clients 2.5 and newer on Java 8 and newer and needs no other library. With kafka-clients 2.1 to 2.4, whose
+ * Admin client cannot write commits, it delivers everything. The group's principal needs
  * <ul>
- * <li>{@code offset.sync.wait.ms}, 10000: how long a poll waits for a list, at most half of
+ * <li>Describe on the group {@code __offset-sync.read.GROUP},
+ * <li>Read on the group {@code __offset-sync.used.GROUP},
+ * <li>Read on the group {@code __offset-sync.seen.GROUP} for marks.
+ * </ul>
+ * Options:
+ * <ul>
+ * <li>{@code offset.sync.wait.ms}, 10000: how long a poll waits for lists, at most half of
  * {@code max.poll.interval.ms}. After a failure polls wait 1 s at most until an answer comes.
  * <li>{@code offset.sync.marks}, true: whether marks are written.
  * </ul>
  *
  * <p><b>What it does.</b> A poll with records of a partition that it does not know, that starts at or below its last
- * offset, or that was without records for 60 s, asks for the commits of {@code __offset-sync.read.GROUP} and of the
- * group; a list in use is asked for every 10 s. A record is taken out if its offset is listed and it has a leader epoch
+ * offset, or that was without records for 60 s, asks for the commits of the group, of its lists and of how it uses
+ * them; a list in use is asked for every 10 s. A record is taken out if its offset is listed and it has a leader epoch
  * not above the list's. After the last range the list is dropped, with one line of log. A decision depends on offset,
  * epoch and list alone, so an application that seeks back to retry gets the same records again.
  *
- * <p>A list is void, and everything is delivered, if its text deviates ({@link ReadList}), if the group has committed
- * less than its start or nothing, or if the consumer reads below its start: then the group was set back
- * ({@link Progress}).
+ * <p><b>A list is ignored</b>, and everything is delivered,
+ * <ul>
+ * <li>if its text deviates in one character ({@link ReadList}),
+ * <li>if it is of another cluster than the one that the consumer reads from, or the consumer was not told which one that
+ * is. The consumer tells it before the first records. A consumer that was told two clusters in its life, or that a
+ * broker has no cluster id, gets no lists any more: what it has buffered may be of either.
+ * <li>if the group was set back below it, also by a consumer before this one ({@link Progress}). A group that was set
+ * back within its list gets everything up to where it was.
+ * </ul>
  *
  * <p><b>Which way this errs: to delivering.</b> A record delivered twice is a nuisance, one never delivered a loss.
  * <ul>
  * <li><i>No throwable leaves {@link #onConsume}.</i> Kafka catches an Exception, but an Error would leave {@code poll}
  * after the position has moved, and the records would be lost. On any Throwable the records are returned as given.
- * <li><i>Waiting is bounded.</i> What cannot be asked in time, or may not be asked, is delivered, and the next poll
- * asks again; after a refusal by rights, or an error that nothing expects, the first poll after 10 s. An interrupted
- * thread keeps its interrupt flag.
+ * <li><i>Waiting is bounded.</i> What cannot be asked in time, or may not be asked, is delivered, and a later poll
+ * asks again ({@link ReadLists}). An interrupted thread keeps its interrupt flag.
  * <li><i>{@code nextOffsets} are kept</i> (clients 4.0 and newer). Kafka Streams commits from them, and without them a
  * poll that is skipped as a whole would never be committed. If they cannot be kept, the records are returned as given.
  * <li><i>Positions are the consumer's.</i> Nothing here seeks or commits for the group.
  * <li><i>No record's key, value or headers are read or logged.</i>
  * </ul>
  *
- * <p><b>Not for production yet.</b> A list does not say which cluster it is of. The Admin client connects by itself:
- * where {@code bootstrap.servers} leads it to another cluster than the consumer reads, as a DNS name that is switched
- * does, it finds that cluster's list, and <i>records that the group has not read are skipped</i>. And if a group is set
- * back while a list stands, the consumer that notices delivers everything, but after a restart the list holds again.
+ * <p><b>What it does not see.</b> Offset Sync does not write lists yet, so there is no use for this in production.
+ * A topic that is deleted and made anew while a list is in use is noticed by offsets or leader epochs that fall, and
+ * at the latest after 10 s. An application that seeks back within its list after the first answer is taken to retry, so
+ * what is on the list stays out.
  *
  * <p><b>Marks.</b> The first records of a partition, then one poll a minute, and {@link #close} commit for
  * {@code __offset-sync.seen.GROUP} the next offset with {@code offset-sync/1 VERSION skipped=N list=S by CLIENT_ID}.
@@ -71,57 +81,78 @@ import org.slf4j.LoggerFactory;
  * <p><b>JMX.</b> {@code offsetsync.consumer:type=skip-read,client-id=…}: {@code skipped-total}, {@code lists},
  * {@code asked-total}, {@code failed-total}.
  *
- * <p>Methods are called by the thread that polls; {@link #onCommit} also by the one that sends heartbeats.
+ * <p>Methods are called by the thread that polls; {@link #onCommit} and {@link #onUpdate} also by others.
  */
-public class SkipRead<K, V> implements ConsumerInterceptor<K, V> {
+public class SkipRead<K, V> implements ConsumerInterceptor<K, V>, ClusterResourceListener {
     static final String PREFIX = "offset.sync.";
 
     private static final Logger LOG = LoggerFactory.getLogger(SkipRead.class);
-    private static final int REPEATED_WAIT_MS = 1_000;
-    private static final long PAUSE_MS = 10_000;
+    private static final int CLOSE_MS = 2_000;
+    private static final int LONGEST_CLIENT_ID = 200;
     private static final Constructor<?> WITH_NEXT_OFFSETS = constructorWithNextOffsets();
+    /** In place of a cluster's id: there is none, or there were two. */
+    private static final String UNKNOWN = "";
 
-    private final Map<TopicPartition, Progress> partitions = new HashMap<>();
     private final SkipMetrics metrics = new SkipMetrics();
-    private String group;
+    private volatile String cluster;
     private GroupCommits commits;
+    private ReadLists lists;
     private Marks marks;
     private int waitMs;
-    private boolean isFailing;
-    private long pausedUntil = Long.MIN_VALUE;
+    private boolean isActive;
+    private boolean hasFailed;
 
     /** Takes the consumer's settings; without a {@code group.id}, or if this fails, nothing will be skipped. */
     @Override
     public void configure(Map<String, ?> settings) {
         try {
-            Object groupId = settings.get("group.id");
-            if (groupId == null || groupId.toString().isEmpty()) {
+            Object group = settings.get("group.id");
+            if (group == null || group.toString().isEmpty()) {
+                return;
+            }
+            if (!canCommit()) {
+                LOG.warn("SkipRead of group {} delivers everything: it needs kafka-clients 2.5 or newer", group);
                 return;
             }
             String clientId = String.valueOf(settings.get("client.id"));
+            String shortId = clientId.substring(0, Math.min(clientId.length(), LONGEST_CLIENT_ID));
             waitMs = (int) Math.min(number(settings, PREFIX + "wait.ms", 10_000),
                 number(settings, "max.poll.interval.ms", 300_000) / 2);
-            commits = open(groupId.toString(), settings);
+            commits = open(group.toString(), settings);
+            lists = new ReadLists(commits, metrics, shortId, waitMs);
             boolean hasMarks = !"false".equalsIgnoreCase(String.valueOf(settings.get(PREFIX + "marks")));
-            marks = new Marks(commits, hasMarks, clientId);
-            group = groupId.toString();
+            marks = new Marks(commits, hasMarks, shortId);
+            isActive = true;
             metrics.register(clientId);
         } catch (Throwable failure) {
-            failed("cannot be set up as wanted", failure);
+            LOG.warn("SkipRead cannot be set up as wanted", failure);
         }
+    }
+
+    /** Takes the id of the cluster that the consumer reads from; called before any record can come. */
+    @Override
+    public void onUpdate(ClusterResource told) {
+        String id = told == null || told.clusterId() == null ? UNKNOWN : told.clusterId();
+        String before = cluster;
+        cluster = before == null || before.equals(id) ? id : UNKNOWN;
     }
 
     /** Returns the records without those that the group has read at another cluster; on any failure as given. */
     @Override
     public ConsumerRecords<K, V> onConsume(ConsumerRecords<K, V> records) {
-        if (group == null || records.isEmpty()) {
+        if (!isActive || records.isEmpty()) {
             return records;
         }
         try {
-            return unread(records, now());
+            String read = cluster;
+            if (read == null || read.equals(UNKNOWN)) {
+                lists.clear();
+                failed("delivers everything: its consumer's cluster has no id, or has become another one", null);
+                return records;
+            }
+            return unread(records, read, now());
         } catch (Throwable failure) {
             failed("failed, so all records of this poll are delivered", failure);
-            pausedUntil = now() + PAUSE_MS;
             return records;
         }
     }
@@ -129,43 +160,35 @@ public class SkipRead<K, V> implements ConsumerInterceptor<K, V> {
     /** Notes that the partitions are this consumer's; partitions without new records get marks by it. */
     @Override
     public void onCommit(Map<TopicPartition, OffsetAndMetadata> offsets) {
-        if (group != null) {
+        if (isActive) {
             offsets.forEach((place, committed) -> marks.touch(place, committed.offset(), now()));
         }
     }
 
-    /** Writes the last marks and closes the Admin client; waits 2 s for each at most. */
+    /** Writes the last marks, which it waits for 2 s at most, and closes the Admin client. */
     @Override
     public void close() {
-        if (group == null) {
-            return;
-        }
-        int limit = Math.min(waitMs, 2 * REPEATED_WAIT_MS);
-        try {
-            marks.writeLast(partitions, limit, now());
-        } catch (Throwable failure) {
-            failed("cannot write its last marks", failure);
-        }
-        try {
-            commits.close(limit);
+        if (isActive) {
+            marks.writeLast(lists, Math.min(waitMs, CLOSE_MS), now());
+            commits.close();
             metrics.unregister();
-        } catch (Throwable failure) {
-            failed("cannot be closed", failure);
         }
     }
 
     /** Returns what reads and writes commits. */
-    GroupCommits open(String groupId, Map<String, ?> settings) {
-        return new GroupCommits(groupId, settings);
+    GroupCommits open(String group, Map<String, ?> settings) {
+        return new GroupCommits(group, settings);
     }
 
-    private ConsumerRecords<K, V> unread(ConsumerRecords<K, V> records, long now) throws ReflectiveOperationException {
-        ask(records, now);
+    private ConsumerRecords<K, V> unread(ConsumerRecords<K, V> records, String read, long now)
+            throws ReflectiveOperationException {
+        lists.ask(records, read, now);
         Map<TopicPartition, List<ConsumerRecord<K, V>>> kept = new HashMap<>();
         int skipped = 0;
         for (TopicPartition place : records.partitions()) {
-            List<ConsumerRecord<K, V>> left = unread(records.records(place), partitions.get(place));
-            skipped += records.records(place).size() - left.size();
+            List<ConsumerRecord<K, V>> all = records.records(place);
+            List<ConsumerRecord<K, V>> left = unread(all, lists.of(place));
+            skipped += all.size() - left.size();
             if (!left.isEmpty()) {
                 kept.put(place, left);
             }
@@ -188,69 +211,26 @@ public class SkipRead<K, V> implements ConsumerInterceptor<K, V> {
         return left;
     }
 
-    /** Asks for all partitions of this poll that are due; those for which no answer comes are delivered. */
-    private void ask(ConsumerRecords<K, V> records, long now) {
-        Map<TopicPartition, Long> due = new HashMap<>();
-        for (TopicPartition place : records.partitions()) {
-            long first = records.records(place).get(0).offset();
-            Progress progress = partitions.computeIfAbsent(place, unknown -> new Progress());
-            if (progress.isDue(first, now)) {
-                progress.forget();
-                due.put(place, first);
-            }
-        }
-        if (due.isEmpty() || now < pausedUntil) {
-            return;
-        }
-        GroupCommits.Answer answer = answer(now);
-        if (answer != null) {
-            due.forEach((place, first) ->
-                partitions.get(place).answered(answer.lists.get(place), answer.own.get(place), first, now));
-        }
-    }
-
-    private GroupCommits.Answer answer(long now) {
-        metrics.asked.incrementAndGet();
-        try {
-            GroupCommits.Answer answer = commits.read(isFailing ? Math.min(waitMs, REPEATED_WAIT_MS) : waitMs);
-            isFailing = false;
-            return answer;
-        } catch (InterruptedException interrupted) {
-            Thread.currentThread().interrupt();
-            failed("was interrupted, so records are delivered without their lists", null);
-        } catch (ExecutionException | TimeoutException failure) {
-            Throwable cause = failure.getCause() == null ? failure : failure.getCause();
-            if (cause instanceof AuthorizationException) {
-                pausedUntil = now + PAUSE_MS;
-            }
-            failed("cannot read its lists, so records are delivered without them: " + cause, null);
-        }
-        return null;
-    }
-
-    private void count(ConsumerRecords<K, V> records, Map<TopicPartition, ?> kept, long now) {
-        long lists = 0;
+    private void count(ConsumerRecords<K, V> records, Map<TopicPartition, List<ConsumerRecord<K, V>>> kept, long now) {
         for (TopicPartition place : records.partitions()) {
             List<ConsumerRecord<K, V>> all = records.records(place);
-            List<?> left = (List<?>) kept.get(place);
-            int taken = all.size() - (left == null ? 0 : left.size());
+            if (all.isEmpty()) {
+                continue;
+            }
+            int taken = all.size() - (kept.containsKey(place) ? kept.get(place).size() : 0);
             long last = all.get(all.size() - 1).offset();
-            Progress progress = partitions.get(place);
+            Progress progress = lists.of(place);
             metrics.skipped.addAndGet(taken);
             if (progress.passed(last, taken, now)) {
-                LOG.info("{} of group {} has passed its read list from {}: {} records skipped", place, group,
+                LOG.info("{} of group {} has passed its read list from {}: {} records skipped", place, commits.group,
                     progress.listStart(), progress.skipped());
             }
             marks.touch(place, last + 1, now);
         }
-        for (Progress each : partitions.values()) {
-            each.forgetUnused(now);
-            lists += each.hasList() ? 1 : 0;
-        }
-        metrics.lists.set(lists);
-        marks.write(partitions, waitMs, now);
-        if (lists == 0 && !marks.areWanted()) {
-            commits.close(REPEATED_WAIT_MS);
+        boolean hasLists = lists.inUse(now) > 0;
+        marks.write(lists, waitMs, now);
+        if (!hasLists && !marks.areWanted()) {
+            commits.close();
         }
     }
 
@@ -274,16 +254,25 @@ public class SkipRead<K, V> implements ConsumerInterceptor<K, V> {
         }
     }
 
-    /** Counts a failure and logs the first of a series; never throws, whatever failed. */
+    /** Counts a failure and logs the first one; never throws, whatever failed. */
     private void failed(String what, Throwable failure) {
         try {
             metrics.failed.incrementAndGet();
-            if (!isFailing) {
-                LOG.warn("SkipRead of group {} {}", group, what, failure);
+            if (!hasFailed) {
+                hasFailed = true;
+                LOG.warn("SkipRead of group {} {}", commits.group, what, failure);
             }
-            isFailing = true;
         } catch (Throwable another) {
             // Delivering goes before logging.
+        }
+    }
+
+    private static boolean canCommit() {
+        try {
+            Class.forName("org.apache.kafka.clients.admin.AlterConsumerGroupOffsetsOptions");
+            return true;
+        } catch (ClassNotFoundException before25) {
+            return false;
         }
     }
 

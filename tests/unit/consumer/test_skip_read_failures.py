@@ -1,0 +1,150 @@
+"""Whatever fails in the interceptor delivers, and it asks again after a pause."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from broker.installation import until
+from consumer.skip_read_cases import NO_BEANS, PLACE, SkipReadCases
+
+pytestmark = pytest.mark.xdist_group("consumer")
+START, RANGES = 100, [(102, 104), (106, 110)]
+ALL = list(range(100, 112))
+
+
+@pytest.fixture
+def listed(cases: SkipReadCases) -> SkipReadCases:
+    """An interceptor whose group starts at 100 with a list that ends at 110."""
+    cases.open()
+    cases.give(START, RANGES, own=START)
+    return cases
+
+
+FAILURES = ["timeout", "exception", "error", "refused", "interrupted", "use timeout", "use refused", "use error"]
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_without_an_answer_all_records_are_delivered_and_a_later_poll_asks_again(
+    listed: SkipReadCases, failure: str
+) -> None:
+    listed.set(failure=failure)
+    poll = listed.poll_all({PLACE: [[102, 3], [103, 3]]}, {PLACE: 104})
+    assert poll.delivered == {PLACE: [102, 103]}
+    assert poll.is_same
+    assert poll.is_interrupted == (failure == "interrupted")
+    listed.later(10_000)
+    assert listed.poll(104, 106) == [104, 106]
+    (line,) = [each for each in listed.logged() if "cannot read its lists" in each]
+    assert "SkipRead of group billing cannot read its lists, so records are delivered without them: " in line
+    assert listed.waits == [10_000, 1_000], "one line for a series of failures"
+    assert listed.metrics == {"skipped-total": 0, "lists": 0, "asked-total": 2, "failed-total": 2}
+    listed.set(failure="")
+    listed.later(10_000)
+    assert listed.poll(107, 110) == [110]
+    assert listed.poll(111) == [111]
+    assert listed.waits == [10_000, 1_000, 1_000]
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_pauses_double_from_a_tenth_of_a_second_to_ten_seconds_until_an_answer_comes(
+    listed: SkipReadCases, failure: str
+) -> None:
+    listed.set(failure=failure)
+    asked = []
+    for passed in range(0, 45_000, 50):
+        before = len(listed.waits)
+        assert listed.poll(100) == [100]
+        if len(listed.waits) > before:
+            asked.append(passed)
+        listed.later(50)
+    pauses = [after - before for before, after in itertools.pairwise(asked)]
+    assert pauses == [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000]
+
+
+def test_after_an_answer_the_first_pause_is_short_and_the_first_wait_long_again(listed: SkipReadCases) -> None:
+    for failure in ("timeout", "timeout", "", "timeout"):
+        listed.set(failure=failure)
+        listed.poll(100)
+        listed.later(10_000)
+    assert listed.waits == [10_000, 1_000, 1_000, 10_000]
+    listed.set(failure="")
+    listed.poll(100)
+    assert len(listed.logged()) == 2, "one line for each series of failures"
+
+
+def test_a_list_that_cannot_be_asked_for_again_is_not_used(listed: SkipReadCases) -> None:
+    assert listed.poll(100, 102) == [100]
+    listed.set(failure="timeout")
+    listed.later(10_001)
+    assert listed.poll(103) == [103]
+    assert listed.metrics["lists"] == 0
+
+
+def test_a_list_in_use_stays_in_use_while_another_partition_cannot_be_asked_for(listed: SkipReadCases) -> None:
+    assert listed.poll(100, 102) == [100]
+    listed.set(failure="error")
+    records = {PLACE: [[103, 3], [104, 3]], "orders-1": [[7, 3]]}
+    assert listed.poll_all(records).delivered == {PLACE: [104], "orders-1": [7]}
+
+
+def test_an_error_while_records_are_judged_delivers_them(listed: SkipReadCases) -> None:
+    assert listed.poll(*ALL, breaks=True) == ALL
+    assert listed.metrics["failed-total"] == 1
+
+
+@pytest.mark.parametrize("failure", ["marks throw", "marks fail"])
+def test_marks_that_fail_undo_no_skipping(listed: SkipReadCases, failure: str) -> None:
+    listed.set(failure=failure)
+    assert listed.poll(100, 102) == [100]
+    assert listed.poll(103, 104) == [104]
+    assert listed.metrics["skipped-total"] == 2
+    assert listed.metrics["failed-total"] == 0
+
+
+def test_what_cannot_be_shown_by_jmx_is_skipped_all_the_same_and_the_first_question_waits_as_long(
+    cases: SkipReadCases,
+) -> None:
+    cases.open(client_id=NO_BEANS)
+    (line,) = cases.logged()
+    assert "SkipRead cannot be set up as wanted" in line
+    cases.give(START, RANGES, own=START)
+    assert cases.poll(100, 102) == [100]
+    assert cases.waits == [10_000]
+    assert cases.metrics == {}
+
+
+def test_an_admin_client_that_gave_no_answer_is_closed_before_another_is_opened(cases: SkipReadCases) -> None:
+    cases.open(
+        offset_sync_real="true",
+        bootstrap_servers="127.0.0.1:9",
+        offset_sync_wait_ms="200",
+        offset_sync_marks="false",
+    )
+    for offset in (100, 101, 102):
+        cases.poll(offset)
+        until(lambda: cases.admin_threads == 0, 5)
+        cases.later(10_000)
+    assert cases.metrics["asked-total"] == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "wait"),
+    [
+        ({"offset_sync_wait_ms": "1"}, 1),
+        ({"offset_sync_wait_ms": "250"}, 250),
+        ({"max_poll_interval_ms": "5000"}, 2500),
+        ({"offset_sync_wait_ms": "soon"}, 10_000),
+        ({"offset_sync_wait_ms": "-4"}, 10_000),
+    ],
+)
+def test_the_wait_is_an_option_and_at_most_half_of_what_polls_may_take(
+    cases: SkipReadCases, settings: dict[str, str], wait: int
+) -> None:
+    cases.open(**settings)
+    cases.set(failure="timeout")
+    cases.poll(100)
+    cases.later(10_000)
+    cases.poll(101)
+    assert cases.waits == [wait, min(wait, 1_000)]

@@ -1,0 +1,197 @@
+"""Lists that the interceptor ignores: of another cluster, of a group that was set back, of another topic."""
+
+from __future__ import annotations
+
+import pytest
+
+from consumer.read_list_texts import CLUSTER
+from consumer.skip_read_cases import PLACE, SkipReadCases
+
+pytestmark = pytest.mark.xdist_group("consumer")
+START, RANGES = 100, [(102, 104), (106, 110)]
+UNREAD = [100, 101, 104, 105, 110, 111]
+ALL = list(range(100, 112))
+VOID = 2**63 - 1
+
+
+def use(start: int, first: int) -> tuple[int, str]:
+    return start, f"offset-sync/1 from={first} by app-1"
+
+
+@pytest.fixture
+def listed(cases: SkipReadCases) -> SkipReadCases:
+    """An interceptor whose group starts at 100 with a list that ends at 110."""
+    cases.open()
+    cases.give(START, RANGES, own=START)
+    return cases
+
+
+def test_the_cluster_is_asked_that_the_consumer_was_told(listed: SkipReadCases) -> None:
+    assert listed.poll(*ALL) == UNREAD
+    assert listed.asked_cluster == CLUSTER
+
+
+def test_a_list_of_another_cluster_is_ignored(listed: SkipReadCases) -> None:
+    listed.give(START, RANGES, own=START, cluster_id="another")
+    assert listed.poll(*ALL) == ALL
+    assert listed.uses == []
+
+
+@pytest.mark.parametrize("ids", [[], [None], [None, CLUSTER], [CLUSTER, "another"], [CLUSTER, None, CLUSTER]])
+def test_a_consumer_that_does_not_know_its_cluster_or_knows_two_gets_everything(
+    cases: SkipReadCases, ids: list[str | None]
+) -> None:
+    cases.open(is_told=False)
+    cases.give(START, RANGES, own=START)
+    for each in ids:
+        cases.tell(each)
+    assert cases.poll_all({PLACE: [[102, 3]]}).is_same
+    assert cases.poll(*ALL) == ALL
+    assert cases.waits == []
+    assert len(cases.logged()) == 1
+
+
+def test_a_consumer_whose_cluster_becomes_another_one_gets_everything_from_then_on(listed: SkipReadCases) -> None:
+    listed.tell(CLUSTER)
+    assert listed.poll(100, 101, 102) == [100, 101]
+    listed.tell("another")
+    assert listed.poll(103) == [103]
+    assert listed.metrics["lists"] == 0
+    listed.tell(CLUSTER)
+    assert listed.poll(106) == [106], "what is buffered may still be of the other one"
+
+
+SET_BACK = pytest.mark.parametrize(
+    ("own", "offsets"),
+    [(None, ALL), (99, ALL), (100, [99, *ALL]), (111, [5, *ALL])],
+    ids=["no own commit", "own commit below", "record just below", "record far below"],
+)
+
+
+@SET_BACK
+def test_a_list_of_a_group_that_was_set_back_below_it_is_void_and_stays_so(
+    listed: SkipReadCases, own: int | None, offsets: list[int]
+) -> None:
+    listed.give(START, RANGES, own=own)
+    assert listed.poll(*offsets) == offsets
+    assert listed.uses == [{PLACE: use(START, VOID)}]
+    listed.give(START, [*RANGES, (115, 120)], own=130)
+    assert listed.poll(*ALL) == ALL, "sought back, and the list from 100 stays void"
+    listed.give(101, RANGES, own=101)
+    assert listed.poll(*ALL[1:]) == UNREAD[1:], "this is another list"
+    assert listed.uses[1:] == [{PLACE: use(101, 101)}]
+
+
+@SET_BACK
+def test_a_void_list_stays_void_after_a_restart(listed: SkipReadCases, own: int | None, offsets: list[int]) -> None:
+    listed.give(START, RANGES, own=own)
+    assert listed.poll(*offsets[:2]) == offsets[:2]
+    listed.set(own={PLACE: 101})
+    for client in ("app-1", "a\nname", "n" * 300):
+        listed.restart(client_id=client)
+        assert listed.poll(*ALL[1:]) == ALL[1:]
+        assert listed.uses == []
+
+
+@pytest.mark.parametrize("failure", ["use timeout", "use refused", "use error"])
+def test_what_cannot_be_written_down_is_written_with_a_later_question(listed: SkipReadCases, failure: str) -> None:
+    listed.set(failure=failure, own={PLACE: 50})
+    assert listed.poll(100, 101, 102) == [100, 101, 102]
+    listed.set(failure="", own={PLACE: 103})
+    listed.later(10_000)
+    assert listed.poll(103) == [103], "it is void for this consumer, whatever was written"
+    assert listed.uses == [{PLACE: use(START, VOID)}] * 2
+    listed.restart()
+    assert listed.poll(103, 106) == [103, 106]
+
+
+def test_a_list_is_used_only_after_that_was_written_down_which_is_done_once(listed: SkipReadCases) -> None:
+    listed.set(failure="use refused")
+    assert listed.poll(100, 101, 102) == [100, 101, 102]
+    listed.set(failure="")
+    listed.later(10_000)
+    assert listed.poll(103, 104) == [104]
+    assert listed.uses == [{PLACE: use(START, START)}] * 2
+    listed.later(10_001)
+    assert listed.poll(105, 106) == [105]
+    assert len(listed.uses) == 2
+    listed.restart()
+    assert listed.poll(107, 110) == [110]
+    assert listed.uses == []
+
+
+@pytest.mark.parametrize(
+    ("used", "delivered"),
+    [
+        (use(START, START), UNREAD),
+        (use(START, 103), [100, 101, 102, 104, 105, 110, 111]),
+        (use(START, VOID), ALL),
+        (use(99, VOID), UNREAD),
+        ((START, ""), ALL),
+        ((START, "offset-sync/2 from=100 by app-1"), ALL),
+        ((START, "offset-sync/1 from=-1 by app-1"), ALL),
+    ],
+)
+def test_what_is_written_down_of_this_list_holds_and_what_cannot_be_read_makes_it_void(
+    listed: SkipReadCases, used: tuple[int, str], delivered: list[int]
+) -> None:
+    listed.set(used={PLACE: used})
+    assert listed.poll(*ALL) == delivered
+
+
+def test_who_starts_below_the_own_commit_gets_everything_up_to_it(listed: SkipReadCases) -> None:
+    listed.set(own={PLACE: 107})
+    assert listed.poll(*ALL) == [*range(100, 107), 110, 111], "sought to the list's start, as to the log's beginning"
+    assert listed.uses == [{PLACE: use(START, 107)}]
+
+
+def test_so_do_the_consumers_after_it(listed: SkipReadCases) -> None:
+    listed.set(own={PLACE: 107})
+    assert listed.poll(100, 101) == [100, 101]
+    listed.set(own={PLACE: 102})
+    listed.restart()
+    assert listed.poll(*ALL[2:]) == [*range(102, 107), 110, 111]
+
+
+def test_who_seeks_below_where_it_started_gets_everything_up_to_there(listed: SkipReadCases) -> None:
+    listed.set(own={PLACE: 107})
+    assert listed.poll(107, 108) == []
+    assert listed.uses == [{PLACE: use(START, START)}]
+    assert listed.poll(*ALL) == [*range(100, 107), 110, 111]
+    assert listed.uses[1:] == [{PLACE: use(START, 107)}]
+    assert listed.poll(*ALL) == [*range(100, 107), 110, 111]
+    assert len(listed.uses) == 2
+
+
+def test_who_seeks_back_to_retry_gets_the_same_records_again_whatever_it_has_committed_since(
+    listed: SkipReadCases,
+) -> None:
+    assert listed.poll(*ALL) == UNREAD
+    listed.set(own={PLACE: 112})
+    assert listed.poll(*ALL) == UNREAD
+
+
+def test_a_leader_epoch_that_falls_makes_the_list_void_and_asks_again(listed: SkipReadCases) -> None:
+    assert listed.poll(100, 102) == [100]
+    poll = listed.poll_all({PLACE: [[103, 3], [106, 2], [107, 3]]})
+    assert poll.delivered == {PLACE: [106, 107]}
+    assert listed.metrics["lists"] == 0
+    assert len(listed.waits) == 1
+    assert listed.poll(108) == [108], "the group's offsets may be dropped a little later than the topic"
+    assert len(listed.waits) == 2
+    listed.give(109, [(110, 112)], own=109)
+    assert listed.poll(109) == [109]
+    assert len(listed.waits) == 2
+    listed.later(60_001)
+    assert listed.poll(110, 111, 112) == [112], "the new topic's own list"
+
+
+def test_the_first_record_of_a_poll_may_have_the_epoch_that_falls(listed: SkipReadCases) -> None:
+    assert listed.poll(100, 102) == [100]
+    assert listed.poll(106, 107, epoch=0) == [106, 107]
+
+
+def test_records_before_an_election_may_be_sought(listed: SkipReadCases) -> None:
+    assert listed.poll(106, 107) == []
+    assert listed.poll(101, 102, epoch=2) == [101]
+    assert listed.poll(103, 104, epoch=3) == [104]
