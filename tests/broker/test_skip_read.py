@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import offset_sync
-from broker.committed_offsets import commit, committed
+from broker.committed_offsets import admin_for, commit, committed
+from broker.crafted_logs import create_topics
 from broker.installation import until
-from consumer.consumer_host import FAILING, NEWEST, Hosts, consumer_hosts
-from consumer.crossing import READ, SEEN, Crossing, values, write_crossing
+from consumer.consumer_host import FAILING, MISLED, NEWEST, Hosts, consumer_hosts
+from consumer.crossing import READ, SEEN, USED, Crossing, values, write_crossing
 from consumer.scenarios import SCENARIOS, Group, reads_through
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
@@ -83,7 +84,6 @@ def test_so_it_is_where_the_application_commits(
         ("4.0.1", CONSUMER, "is rebalanced"),
         ("3.6.2", QUICK_CLASSIC, "is rebalanced"),
         ("2.8.2", QUICK_CLASSIC, "reads through"),
-        (OLDEST, QUICK_CLASSIC, "is restarted"),
     ],
     ids=named,
 )
@@ -126,12 +126,40 @@ def test_without_marks_the_client_ends_with_the_last_list(group: Callable[..., G
     assert committed(crossed.crossing.cluster, [SEEN + crossed.name])[SEEN + crossed.name] == {}
 
 
-def test_clients_that_cannot_write_marks_skip_without_them(group: Callable[..., Group]) -> None:
+def test_clients_that_cannot_write_commits_deliver_everything(group: Callable[..., Group]) -> None:
     crossed = group(OLDEST, {})
     (reader,) = reads_through(crossed)
-    assert values(reader) == crossed.crossing.due()
-    assert committed(crossed.crossing.cluster, [SEEN + crossed.name])[SEEN + crossed.name] == {}
-    assert len(crossed.host.logged(f"Group {crossed.name} skips without marks: kafka-clients before 2.5")) == 1
+    assert values(reader) == crossed.crossing.due(skips=False)
+    (line,) = crossed.host.logged(f"SkipRead of group {crossed.name} ")
+    assert line.endswith(" delivers everything: it needs kafka-clients 2.5 or newer")
+
+
+@pytest.mark.parametrize(("version", "settings"), [*BOTH, ("2.8.2", QUICK_CLASSIC)], ids=named)
+@pytest.mark.parametrize("copied", [False, True], ids=["a list of its own", "a copy of the right list"])
+def test_lists_of_another_cluster_that_the_admin_client_reaches_take_nothing_out(
+    hosts: Hosts,
+    clusters: dict[str, EmbeddedCluster],
+    crossing: Crossing,
+    group_name: str,
+    version: str,
+    settings: dict[str, str],
+    copied: bool,
+) -> None:
+    elsewhere = clusters["dc2"]
+    if admin_for(elsewhere).partition_count(crossing.topic) is None:
+        create_topics(elsewhere, {crossing.topic: len(crossing.logs)})
+    there = Crossing(elsewhere, crossing.topic, crossing.logs)
+    there.give(group_name, cluster_id=crossing.cluster_id if copied else None)
+    crossing.give(group_name)
+    misled = settings | {"misled.to": elsewhere.bootstrap_servers}
+    crossed = Group(hosts(version), crossing, group_name, misled, interceptor=MISLED)
+    (reader,) = reads_through(crossed)
+    assert values(reader) == crossing.due(skips=False)
+    assert reader.metrics["skipped-total"] == 0
+    (line,) = crossed.host.logged(f"SkipRead of group {group_name} cannot read its lists")
+    assert "leads its Admin client to cluster " in line
+    assert line.endswith(f", and the consumer reads from cluster {crossing.cluster_id}")
+    assert committed(elsewhere, [USED + group_name])[USED + group_name] == {}
 
 
 @pytest.mark.parametrize(("version", "settings"), BOTH, ids=named)
@@ -165,11 +193,15 @@ def test_a_group_set_back_below_its_list_gets_everything(
     crossed.stop("a")
     back = {(crossed.crossing.topic, number): log.start - 20 for number, log in crossed.crossing.logs.items()}
     commit(crossed.crossing.cluster, {crossed.name: back})
-    again = crossed.start("b")
-    crossed.crossing.wait_until_read(again)
+    again = crossed.start("b", slowly=True)
+    starts = {number: log.start for number, log in crossed.crossing.logs.items()}
+    until(lambda: all(again.positions.get(number, 0) > start + 10 for number, start in starts.items()), 120)
     crossed.stop("b")
+    rest = crossed.start("c")
+    crossed.crossing.wait_until_read(rest)
+    crossed.stop("c")
     due = [value for log in crossed.crossing.logs.values() for value in log.due(log.start - 20, skips=False)]
-    assert sorted(each.value for each in again.records) == sorted(due)
+    assert sorted(each.value for each in [*again.records, *rest.records]) == sorted(due), "after a restart, too"
 
 
 def test_a_list_that_is_taken_away_meanwhile_is_used_for_ten_seconds_at_most(group: Callable[..., Group]) -> None:

@@ -12,12 +12,14 @@ from broker.committed_offsets import committed
 from broker.rights import right, rights, set_rights
 from broker.secured_clusters import PASSWORD, USER, SecuredClusters
 from consumer.consumer_host import NEWEST, ConsumerHost, Reader, consumer_hosts
-from consumer.crossing import READ, SEEN, Crossing, values, write_crossing
+from consumer.crossing import READ, SEEN, USED, Crossing, values, write_crossing
 from consumer.scenarios import Group, reads_through
 
 pytestmark = [pytest.mark.broker, pytest.mark.long]
 TOPIC = "skip-read-secured"
 LISTS = right(ResourceType.GROUP, READ, AclOperation.DESCRIBE, ResourcePatternType.PREFIXED)
+USES = right(ResourceType.GROUP, USED, AclOperation.READ, ResourcePatternType.PREFIXED)
+ASKED_USES = right(ResourceType.GROUP, USED, AclOperation.DESCRIBE, ResourcePatternType.PREFIXED)
 MARKS = right(ResourceType.GROUP, SEEN, AclOperation.READ, ResourcePatternType.PREFIXED)
 
 
@@ -74,22 +76,27 @@ def warnings(host: ConsumerHost, group: str) -> list[str]:
     return host.logged(" WARN ", group)
 
 
+@pytest.mark.parametrize("given", [(), (LISTS,), (USES,), (LISTS, ASKED_USES)], ids=["", "lists", "uses", "no write"])
 def test_without_rights_of_its_own_everything_is_delivered_and_one_line_says_why(
-    read_with: Callable[..., Reader], crossing: Crossing, host: ConsumerHost, group_name: str
+    read_with: Callable[..., Reader],
+    crossing: Crossing,
+    host: ConsumerHost,
+    group_name: str,
+    given: tuple[AclBinding, ...],
 ) -> None:
-    reader = read_with()
+    reader = read_with(*given)
     assert values(reader) == crossing.due(skips=False)
     line, _ = sorted(warnings(host, group_name), key=lambda line: "without marks" in line)
     assert f"SkipRead of group {group_name} cannot read its lists, so records are delivered without them" in line
     assert "GroupAuthorizationException" in line
     assert reader.metrics["skipped-total"] == 0
-    assert reader.metrics["asked-total"] <= 4, "a refusal is not asked for with each poll"
+    assert reader.metrics["asked-total"] <= 7, "a refusal is not asked for with each poll"
 
 
-def test_with_the_right_to_see_lists_it_skips_without_marks(
+def test_with_the_rights_to_see_and_use_lists_it_skips_without_marks(
     read_with: Callable[..., Reader], crossing: Crossing, host: ConsumerHost, group_name: str
 ) -> None:
-    reader = read_with(LISTS)
+    reader = read_with(LISTS, USES)
     assert values(reader) == crossing.due()
     assert reader.metrics["failed-total"] == 0
     (line,) = warnings(host, group_name)
@@ -100,7 +107,7 @@ def test_with_the_right_to_see_lists_it_skips_without_marks(
 def test_with_the_right_to_write_marks_they_are_there(
     read_with: Callable[..., Reader], crossing: Crossing, host: ConsumerHost, group_name: str
 ) -> None:
-    reader = read_with(LISTS, MARKS)
+    reader = read_with(LISTS, USES, MARKS)
     assert values(reader) == crossing.due()
     marks = committed(crossing.cluster, [SEEN + group_name])[SEEN + group_name]
     assert {place[1]: mark.offset for place, mark in marks.items()} == {

@@ -22,6 +22,7 @@ _JAVA = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:aut
 SKIP_READ = "offsetsync.consumer.SkipRead"
 NEWEST = "newest"
 FAILING = "offsetsync.consumer.FailingSkipRead"
+MISLED = "offsetsync.consumer.MisledSkipRead"
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,9 @@ class ConsumerHost:
 @contextmanager
 def consumer_host(folder: Path, jar: Path, client: Path) -> Iterator[ConsumerHost]:
     """Start the JVM with this jar of the interceptor and of kafka-clients; classes and log go to *folder*."""
-    sources = [Path(__file__).with_name(f"{name}.java") for name in ("ConsumerHost", "FailingSkipRead")]
+    sources = [
+        Path(__file__).with_name(f"{name}.java") for name in ("ConsumerHost", "FailingSkipRead", "MisledSkipRead")
+    ]
     classes = compiled(sources, [jar], folder / "classes")
     write_log_configuration(folder, "consumers.log", "offsetsync")
     log = folder / "consumers.log"

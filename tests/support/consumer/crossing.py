@@ -21,7 +21,7 @@ from consumer.read_list_texts import list_text, ranges_of
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options, stable_ends
 
-READ, SEEN = "__offset-sync.read.", "__offset-sync.seen."
+READ, USED, SEEN = "__offset-sync.read.", "__offset-sync.used.", "__offset-sync.seen."
 _numbers = itertools.count(1)
 
 
@@ -60,7 +60,7 @@ class Crossing:
         cluster_id: str | None = None,
     ) -> None:
         """Commit the lists of *group*, then where it starts: at the lists' start, or at *start* instead."""
-        named = admin_for(self.cluster).cluster_id() if cluster_id is None else cluster_id
+        named = cluster_id or self.cluster_id
 
         def text(log: Log) -> str:
             return list_text(log.start, epoch, ranges_of(log.read), deflates=deflates, cluster_id=named)
@@ -69,6 +69,11 @@ class Crossing:
         commit(self.cluster, {READ + group: lists})
         own = {(self.topic, number): log.start if start is None else start for number, log in self.logs.items()}
         commit(self.cluster, {group: own})
+
+    @property
+    def cluster_id(self) -> str:
+        """Return the id of the cluster."""
+        return admin_for(self.cluster).cluster_id()
 
     def due(self, start: int | None = None, *, skips: bool = True) -> Counter[str]:
         """Return what is due, of all partitions."""
