@@ -58,8 +58,8 @@ public class SkipReadCases {
             List<String> readings = new ArrayList<>();
             for (Object text : (List<?>) question.get("texts")) {
                 ReadList list = ReadList.parse((String) text);
-                readings.add(list == null ? null
-                    : String.join(" ", list.cluster, Long.toString(list.start), Integer.toString(list.epoch), list.ranges()));
+                readings.add(
+                    list == null ? null : list.cluster + " " + list.start + " " + list.epoch + " " + list.ranges());
             }
             answer.put("readings", readings);
             return;

@@ -91,7 +91,12 @@ def test_a_list_in_use_stays_in_use_while_another_partition_cannot_be_asked_for(
 
 def test_an_error_while_records_are_judged_delivers_them(listed: SkipReadCases) -> None:
     assert listed.poll(*ALL, breaks=True) == ALL
-    assert listed.metrics["failed-total"] == 1
+    assert listed.poll(*ALL, breaks=True) == ALL
+    assert listed.metrics["failed-total"] == 2
+    assert len(listed.logged()) == 1, "one line for a series of failures"
+    assert listed.poll(100, 102) == [100]
+    assert listed.poll(*ALL, breaks=True) == ALL
+    assert len([each for each in listed.logged() if " WARN " in each]) == 2
 
 
 @pytest.mark.parametrize("failure", ["marks throw", "marks fail"])

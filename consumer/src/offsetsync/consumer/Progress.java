@@ -9,17 +9,19 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 /**
  * What one consumer knows of one partition: its list, if there is one, and how far it has read.
  *
- * <p><b>From where on a list is used.</b> The group may be set back, to read records again that are on its list. A list
- * therefore never takes out a record below the group's own commit as of this consumer's first question about the list.
- * And it is void, which is the same from the largest offset on, as soon as
+ * <p><b>From where on a list is used.</b> A group may be set back to read listed records again. So a list never takes
+ * out a record below the group's own commit at this consumer's first answer with the list. A list is void, which is
+ * the same from the largest offset on, in three cases:
  * <ul>
- * <li>the group has committed less than the list's start, or nothing,
- * <li>or the consumer reads below the list's start,
- * <li>or the leader epoch of the records falls: this is another topic of the same name.
+ * <li>The group has committed less than the list's start, or nothing.
+ * <li>The consumer reads below the list's start.
+ * <li>The leader epoch of the records falls: this is another topic of the same name.
  * </ul>
- * The group remembers this: a commit of {@code __offset-sync.used.GROUP} with the list's start and
- * {@code offset-sync/1 from=OFFSET by CLIENT_ID}. It is written before a list is used for the first time, and before
- * records are judged that the group reads again. The next consumer of the partition reads it with the list.
+ *
+ * <p>The group remembers it. A commit of {@code __offset-sync.used.GROUP} has the list's start and
+ * {@code offset-sync/1 from=OFFSET by CLIENT_ID}. It is acknowledged before a list is used for the first time, and
+ * again before records below {@code from} are judged. The partition's next consumer reads it together with the list. If
+ * it is there but cannot be read, the list is void.
  *
  * <p><b>Which way this errs.</b> Only an answer that is at most 10 s old is used. Without a list every record is
  * delivered.
@@ -109,7 +111,7 @@ final class Progress {
         return epoch <= list.epoch && record.offset() >= from && list.contains(record.offset());
     }
 
-    /** Counts a poll that ends with offset {@code newLast}; returns whether it has passed the list, which is dropped. */
+    /** Counts a poll that ends with offset {@code newLast}. Drops the list and returns true if it has passed it. */
     boolean passed(long newLast, long taken, long now) {
         last = newLast;
         seenAt = now;

@@ -14,8 +14,9 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
  *
  * <p>Its text is the metadata of a commit: {@code offset-sync/1 CLUSTER S E BODY}, optionally followed by one NUL.
  * CLUSTER is the id of the cluster whose offsets these are, 1 to 200 visible ASCII characters. S is the start, which is
- * the committed offset too, E the largest leader epoch that a listed record may have. BODY is {@code r} or {@code z} (raw DEFLATE) and base64url without padding of unsigned LEB128 numbers: alternately the
- * distance to the next listed range and its length. {@code r} alone lists nothing.
+ * the committed offset too, E the largest leader epoch that a listed record may have. BODY is {@code r} or {@code z}
+ * (raw DEFLATE) and base64url without padding of unsigned LEB128 numbers: alternately the distance to the next listed
+ * range and its length. {@code r} alone lists nothing.
  *
  * <p>After BODY may follow hints, words that begin with {@code late=}. They announce records that may be listed later
  * and never restrict the ranges, so this version ignores them.

@@ -55,7 +55,7 @@ final class SkipMetrics implements DynamicMBean {
                 ManagementFactory.getPlatformMBeanServer().unregisterMBean(name);
             }
         } catch (JMException | RuntimeException gone) {
-            // Somebody else has unregistered it.
+            // Another caller has unregistered it.
         }
         name = null;
     }

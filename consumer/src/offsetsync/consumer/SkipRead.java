@@ -39,20 +39,20 @@ import org.slf4j.LoggerFactory;
  * <li>{@code offset.sync.marks}, true: whether marks are written.
  * </ul>
  *
- * <p><b>What it does.</b> A poll with records of a partition that it does not know, that starts at or below its last
- * offset, or that was without records for 60 s, asks for the commits of the group, of its lists and of how it uses
- * them; a list in use is asked for every 10 s. A record is taken out if its offset is listed and it has a leader epoch
+ * <p><b>What it does.</b> A poll asks for the commits of the group, of its lists and of its uses of lists if it has
+ * records of a partition that is not known, that starts at or below its last offset, or that was without records for
+ * 60 s. A list in use is asked for every 10 s. A record is taken out if its offset is listed and its leader epoch is
  * not above the list's. After the last range the list is dropped, with one line of log. A decision depends on offset,
  * epoch and list alone, so an application that seeks back to retry gets the same records again.
  *
- * <p><b>A list is ignored</b>, and everything is delivered,
+ * <p><b>When it delivers what is listed.</b>
  * <ul>
- * <li>if its text deviates in one character ({@link ReadList}),
- * <li>if it is of another cluster than the one that the consumer reads from, or the consumer was not told which one that
- * is. The consumer tells it before the first records. A consumer that was told two clusters in its life, or that a
- * broker has no cluster id, gets no lists any more: what it has buffered may be of either.
- * <li>if the group was set back below it, also by a consumer before this one ({@link Progress}). A group that was set
- * back within its list gets everything up to where it was.
+ * <li>The text of the list deviates in one character ({@link ReadList}).
+ * <li>The list is of another cluster than the consumer reads from, or the Admin client reaches another cluster. The
+ * consumer tells its cluster before the first records. If it tells two clusters in its life, or one without an id, it
+ * gets no lists any more, because buffered records may be of either.
+ * <li>The group was set back below the list, now or before a restart. A group that was set back within its list gets
+ * everything up to where it was ({@link Progress}).
  * </ul>
  *
  * <p><b>Which way this errs: to delivering.</b> A record delivered twice is a nuisance, one never delivered a loss.
@@ -67,10 +67,19 @@ import org.slf4j.LoggerFactory;
  * <li><i>No record's key, value or headers are read or logged.</i>
  * </ul>
  *
- * <p><b>What it does not see.</b> Offset Sync does not write lists yet, so there is no use for this in production.
- * A topic that is deleted and made anew while a list is in use is noticed by offsets or leader epochs that fall, and
- * at the latest after 10 s. An application that seeks back within its list after the first answer is taken to retry, so
- * what is on the list stays out.
+ * <p><b>Not in use yet.</b> Offset Sync does not write lists yet, so it delivers everything.
+ *
+ * <p><b>Limits.</b>
+ * <ul>
+ * <li>If a topic is deleted and created again while a list is in use, a falling offset or leader epoch shows it. If
+ * neither falls, the list is used for 10 s at most.
+ * <li>If an application seeks back after the first answer, but not below the group's commit of that time, this counts
+ * as a retry: what is listed stays out.
+ * <li>If a group is set back within its list while it has no consumer, what is listed stays out, unless the list is
+ * taken away before it starts again.
+ * <li>If the addresses of a cluster lead to another one while a consumer runs, brokers and clients before 3.1, which
+ * fetch without topic ids, notice it with the next metadata only.
+ * </ul>
  *
  * <p><b>Marks.</b> The first records of a partition, then one poll a minute, and {@link #close} commit for
  * {@code __offset-sync.seen.GROUP} the next offset with {@code offset-sync/1 VERSION skipped=N list=S by CLIENT_ID}.
@@ -150,7 +159,9 @@ public class SkipRead<K, V> implements ConsumerInterceptor<K, V>, ClusterResourc
                 failed("delivers everything: its consumer's cluster has no id, or has become another one", null);
                 return records;
             }
-            return unread(records, read, now());
+            ConsumerRecords<K, V> unread = unread(records, read, now());
+            hasFailed = false;
+            return unread;
         } catch (Throwable failure) {
             failed("failed, so all records of this poll are delivered", failure);
             return records;
@@ -254,7 +265,7 @@ public class SkipRead<K, V> implements ConsumerInterceptor<K, V>, ClusterResourc
         }
     }
 
-    /** Counts a failure and logs the first one; never throws, whatever failed. */
+    /** Counts a failure and logs the first of a series; never throws, whatever failed. */
     private void failed(String what, Throwable failure) {
         try {
             metrics.failed.incrementAndGet();
