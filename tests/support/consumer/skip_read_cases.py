@@ -106,6 +106,10 @@ class SkipReadCases:
         """Tell the interceptor that these offsets were committed."""
         self._ask({"committed": {name.replace("_", "-"): offset for name, offset in places.items()}})
 
+    def read_with_an_admin_client(self, **settings: str) -> str:
+        """Ask a real cluster for 0.2 s; return the failure."""
+        return str(self._ask({"read": {name.replace("_", "."): value for name, value in settings.items()}})["failure"])
+
     def close(self) -> None:
         """Close the interceptor."""
         self._ask({"close": True})
@@ -127,10 +131,10 @@ class SkipReadCases:
         return [{place: tuple(use) for place, use in each.items()} for each in self._said["uses"]]
 
     @property
-    def admin_threads(self) -> int:
-        """Return how many Admin clients of interceptors run now."""
+    def admin_threads(self) -> set[int]:
+        """Return the ids of the threads of Admin clients that run now."""
         self._ask({})
-        return int(self._said["admin threads"])
+        return {*self._said["admin threads"]}
 
     @property
     def asked_cluster(self) -> str | None:
