@@ -49,6 +49,9 @@ def test_a_consumer_that_does_not_know_its_cluster_or_knows_two_gets_everything(
     assert cases.poll(*ALL) == ALL
     assert cases.waits == []
     assert len(cases.logged()) == 1
+    cases.commit(orders_2=7)
+    cases.close()
+    assert cases.marks == [], "a mark says that records are skipped"
 
 
 def test_a_consumer_whose_cluster_becomes_another_one_gets_everything_from_then_on(listed: SkipReadCases) -> None:

@@ -154,7 +154,7 @@ public class SkipRead<K, V> implements ConsumerInterceptor<K, V>, ClusterResourc
         }
         try {
             String read = cluster;
-            if (read == null || read.equals(UNKNOWN)) {
+            if (!isKnown(read)) {
                 lists.clear();
                 failed("delivers everything: its consumer's cluster has no id, or has become another one", null);
                 return records;
@@ -180,7 +180,9 @@ public class SkipRead<K, V> implements ConsumerInterceptor<K, V>, ClusterResourc
     @Override
     public void close() {
         if (isActive) {
-            marks.writeLast(lists, Math.min(waitMs, CLOSE_MS), now());
+            if (isKnown(cluster)) {
+                marks.writeLast(lists, Math.min(waitMs, CLOSE_MS), now());
+            }
             commits.close();
             metrics.unregister();
         }
@@ -276,6 +278,10 @@ public class SkipRead<K, V> implements ConsumerInterceptor<K, V>, ClusterResourc
         } catch (Throwable another) {
             // Delivering goes before logging.
         }
+    }
+
+    private static boolean isKnown(String id) {
+        return id != null && !id.equals(UNKNOWN);
     }
 
     private static boolean canCommit() {
