@@ -42,6 +42,7 @@ from offset_sync.config.sections import (
 )
 from offset_sync.config.stream_names import SAME_NAMES, MirroredNames, Names
 from offset_sync.model.errors import ConfigError
+from offset_sync.model.values import OWN_GROUPS
 
 _TIMED = frozenset({"timestamp", "identity"})
 _DIRECTIONS = "not a list of directions; write all, or [[source, target], …]"
@@ -213,9 +214,16 @@ class Config(Section):
         return self.topics.java_pattern(without, affixes)
 
     def is_group_included(self, group_id: str) -> bool:
-        """Whether the offsets of *group_id* are synced; never those of the empty id, which has no coordinator."""
+        """Whether the offsets of *group_id* are synced; never those of the empty id, which has no coordinator.
+
+        Nor those of groups that hold read lists, whatever the file says.
+        """
         is_included = is_match(self.groups.include, group_id) and not is_match(self.groups.exclude, group_id)
-        return is_included and group_id != ""
+        return is_included and group_id != "" and not group_id.startswith(OWN_GROUPS)
+
+    def has_read_list(self, group_id: str) -> bool:
+        """Whether *group_id* is handed over with what it has read above its offset."""
+        return is_match(self.sync.read_lists.groups, group_id)
 
     def redacted(self) -> Any:
         """Return the effective configuration as plain values; ``***`` for secrets and whatever came from ``${…}``."""

@@ -204,6 +204,12 @@ class Groups(Section):
     exclude: tuple[Pattern, ...] = ("console-consumer-.*",)
 
 
+class ReadLists(Section):
+    """Of which groups it is handed over what they have read above an answer, so that their consumers can skip it."""
+
+    groups: tuple[Pattern, ...] = ()
+
+
 class Sync(Section):
     """How offsets are translated and written."""
 
@@ -217,6 +223,7 @@ class Sync(Section):
     requests_in_flight: Count = 500
     index_memory: Size = ByteSize(512 << 20)
     commit_timeout: PositiveDuration = timedelta(seconds=15)
+    read_lists: ReadLists = ReadLists()
 
 
 class Index(Section):

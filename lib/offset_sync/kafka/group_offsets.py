@@ -118,9 +118,9 @@ class GroupOffsets:
         return self._run(_LIST, dict.fromkeys(groups), limits)
 
     def write(self, writes: Mapping[str, Sequence[OffsetWrite]], limits: Limits) -> dict[str, GroupAnswer]:
-        """Commit without a member, with the leader epoch of each write, and with empty metadata."""
+        """Commit without a member, with leader epoch and metadata of each write."""
         rows = {
-            group: [(each.topic, each.partition, each.offset, each.leader_epoch) for each in wanted]
+            group: [(each.topic, each.partition, each.offset, each.leader_epoch, each.metadata) for each in wanted]
             for group, wanted in writes.items()
         }
         return self._run(_ALTER, rows, limits)
@@ -305,7 +305,7 @@ class Coordinators:
     ) -> dict[str, Errors | ClusterError]:
         """Commit each group's offsets with a single attempt; the caller has to read back whether to repeat one.
 
-        What is stored has empty metadata and the write's leader epoch. An error of the request as a whole is given to
+        What is stored has the write's metadata and leader epoch. An error of the request as a whole is given to
         each of its partitions; after an UNREACHABLE one they may have been written. ClusterError: no request can be
         made for the group id. *may_send* is asked before each request: REQUEST_NOT_SENT where it says no.
         """

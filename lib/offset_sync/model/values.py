@@ -29,6 +29,10 @@ class Word(IntEnum):
         return format(str(self), spec)
 
 
+OWN_GROUPS = "__offset-sync."
+"""What groups of our own begin with: they hold read lists and what consumers say of them, and are never synced."""
+
+
 class State(Word):
     """How good an answer is, or why there is none (column ``state`` of offset_translations)."""
 
@@ -216,7 +220,8 @@ class OffsetWrite:
     source's. *expected_offset* is the value last seen at the target (None: there was none). If the target holds another
     one, it was written by others since and is left alone: overwriting it could move a group past records it never read.
     *refresh*: write even the same value again, before it expires. *moves_forward*: replace an unexpected value too
-    where the write does not go back; only for a command that acts for a person.
+    where the write does not go back; only for a command that acts for a person. With *metadata* it is always written:
+    the group is one of ours, which holds a read list.
     """
 
     group_id: str
@@ -228,6 +233,7 @@ class OffsetWrite:
     expected_offset: int | None
     refresh: bool = False
     moves_forward: bool = False
+    metadata: str = ""
 
 
 @dataclass(frozen=True)

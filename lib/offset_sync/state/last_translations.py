@@ -159,7 +159,8 @@ class Outlook(NamedTuple):
 class LastTranslations:
     """Last answers from one *source* to one target; *outlooks* are what they rested on in the last regular pass.
 
-    The column *restored_ms* says when a driver before gave an answer that this one has not given again, in ms.
+    The column *restored_ms* says when a driver before gave an answer that this one has not given again, in ms;
+    *is_crossing* that copies of what the group has read have yet to come to the target.
     """
 
     def __init__(self, source: SourceMemory | None = None) -> None:
@@ -181,6 +182,7 @@ class LastTranslations:
                 "known_offset": 0,
                 "known_revision": ABSENT,
                 "restored_ms": OF_OURS,
+                "is_crossing": False,
             }
         )
         self.source.pairs.append(self.columns)
@@ -242,8 +244,9 @@ class LastTranslations:
         self.columns["may_move"][key] = True
 
     def is_waiting(self, key: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return which keys may have another answer as soon as the index knows more of their partition."""
-        is_waiting: NDArray[np.bool_] = _WAITS_FOR_INDEX[self.columns["state"][key]]
+        """Return which keys may have another answer, or more to list, as soon as the index knows more."""
+        column = self.columns
+        is_waiting: NDArray[np.bool_] = _WAITS_FOR_INDEX[column["state"][key]] | column["is_crossing"][key]
         return is_waiting
 
     def note(
@@ -277,6 +280,10 @@ class LastTranslations:
         column["restored_ms"][key] = OF_OURS
         column["repeats"][key] = np.where(is_same, column["repeats"][key] + 1, 0)
         return ~is_same
+
+    def note_crossing(self, key: NDArray[np.intp], is_crossing: NDArray[np.bool_]) -> None:
+        """Remember of which keys there is more to list as soon as the target's index has it."""
+        self.columns["is_crossing"][key] = is_crossing
 
     def note_window(self, key: NDArray[np.intp], committed: Int64s, offset: Int64s, revision: int) -> None:
         """Remember unclamped answers as bounds for later windows."""

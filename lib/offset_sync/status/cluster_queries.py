@@ -90,6 +90,10 @@ class ClusterQueries:
         self._silent: dict[str, tuple[ClusterError, float]] = {}
         self._fetcher = checked_metadata(config, self._admins, index)
 
+    def admins(self) -> Mapping[str, ClusterAdmin]:
+        """Return what asks each cluster that is not given up."""
+        return {alias: each for alias, each in self._admins.items() if alias not in self._given_up}
+
     def fetch(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> MetadataByCluster:
         """Return what each cluster says of *partitions*, or why it says nothing."""
         asked = [alias for alias in aliases if alias not in self._given_up]

@@ -33,6 +33,7 @@ _WRITES = pa.schema(
         ("expected_offset", pa.int64()),
         ("refresh", pa.bool_()),
         ("moves_forward", pa.bool_()),
+        ("metadata", pa.string()),
     ]
 )
 _OUTCOMES = pa.schema(

@@ -136,7 +136,7 @@ def decide(write: OffsetWrite, actual: Committed | None) -> Outcome | None:
     Errs to leaving alone: a value that is not the expected one was written by others since, or by another driver, which
     may have known more. The cluster's log will tell. A command that acts for a person replaces it, but never goes back.
     """
-    if actual is None:
+    if actual is None or write.metadata:
         return None
     if actual.offset == write.offset:
         return None if write.refresh else Outcome.UNCHANGED

@@ -18,6 +18,7 @@ from offset_sync.model.errors import TakenOverError
 from offset_sync.state.cluster_metadata import Fetcher
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
+from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciliation import (
     OffsetWriter,
     ReconcilePass,
@@ -49,9 +50,10 @@ class Reconciler:
         fetcher: Fetcher,
         writers: Mapping[str, OffsetWriter],
         history: ReconciliationLog,
+        lists: ReadLists | None = None,
     ) -> None:
         self._state = state
-        do, pairs = ReconcilePass(config, state, fetcher, writers, history).reconcile, config.pairs()
+        do, pairs = ReconcilePass(config, state, fetcher, writers, history, lists).reconcile, config.pairs()
         self._sources = tuple(dict.fromkeys(source for source, _ in pairs))
         self._queues = {pair: DirectionQueue(f"{pair[0]} to {pair[1]}", partial(do, *pair)) for pair in pairs}
 

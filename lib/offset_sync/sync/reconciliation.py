@@ -23,8 +23,10 @@ from offset_sync.model.values import ABSENT, GroupPartition, OffsetWrite, Outcom
 from offset_sync.state import failpoints
 from offset_sync.state.cluster_metadata import Fetcher, Snapshot
 from offset_sync.state.key_index import KeyRows
+from offset_sync.state.question import Crossing, Pair
 from offset_sync.state.sync_state import Commits, SyncState, frontiers
-from offset_sync.state.translator import Pair, Translator
+from offset_sync.state.translator import Translator
+from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes, refresh_due
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations, withhold_some
@@ -106,7 +108,8 @@ class ReconcilePass:
 
     Directions may do so side by side. The lock of a target is held from where it is made sure that the source still
     owns what is answered until it is written: so no answer overtakes a newer one of another source. Neither that lock
-    nor the state's is held while clusters are asked for metadata. *history* is told what became of it.
+    nor the state's is held while clusters are asked for metadata. *history* is told what became of it. *lists* are
+    written beside the answers; None where no group gets any.
     """
 
     def __init__(
@@ -116,8 +119,9 @@ class ReconcilePass:
         fetcher: Fetcher,
         writers: Mapping[str, OffsetWriter],
         history: ReconciliationLog,
+        lists: ReadLists | None = None,
     ) -> None:
-        self._state = state
+        self._state, self._lists = state, lists
         self._translator = Translator(config, state)
         self._fetcher = fetcher
         self._writers = writers
@@ -139,15 +143,20 @@ class ReconcilePass:
             known_to, commits = frontiers(state.index, [target, source], partitions), state.commits(source, rows)
         asked_at_ms = state.now_ms()
         snapshot = Snapshot(self._fetcher.fetch([target, source], partitions), known_to, asked_at_ms)
+        if self._lists is not None:
+            self._lists.learn((source, target), commits.key)
         with self._target_locks[target]:
             commits = self._still_due(source, target, commits, snapshot, request)
             if len(commits.key) == 0:
                 return []
-            translated, plan = self._plan(source, target, commits, snapshot, request)
+            translated, plan, crossings = self._plan(source, target, commits, snapshot, request)
             failpoints.failpoint(failpoints.AFTER_TRANSLATING)
+            waiting = self._write_lists(translated, plan, crossings)
+            plan = plan.without(waiting)
             outcomes = self._write(translated, plan)
-            reconciliation = self._apply(translated, plan, outcomes, snapshot, request)
+            reconciliation = self._apply(translated, plan, outcomes, snapshot, request, waiting)
             self._history.append(reconciliation)  # in the order in which targets were written
+        self._take_lists_away(source, commits)
         return reconciliation.failures(state.offsets.keys)
 
     def _still_due(
@@ -201,11 +210,13 @@ class ReconcilePass:
         is_settled = last.is_settled(commits.key, commits.offset, commits.at_ms)
         is_settled &= there.columns["actual_offset"][commits.key] == last.columns["wanted"][commits.key]
         is_settled &= ~self._state.homes_of(commits.key).is_contested & ~there.has_moved(commits.key)
+        if self._lists is not None:  # what is to stand follows from more than the answer
+            is_settled &= ~self._lists.has_named(commits.key)
         return is_settled & ~refresh_due(there.columns, commits.key, self._refresh_before_ms())
 
     def _plan(
         self, source: str, target: str, commits: Commits, snapshot: Snapshot, request: ReconcileRequest
-    ) -> tuple[Translated, WritePlan]:
+    ) -> tuple[Translated, WritePlan, Mapping[int, Crossing]]:
         now_ms, last = self._state.now_ms(), self._state.last(source, target)
         asked = self._translator.ask(Pair(last, source, target, snapshot, now_ms), commits)
         self._translator.compute(asked)
@@ -214,7 +225,7 @@ class ReconcilePass:
             answers = self._translator.answers(asked)
             answers = withhold_some(answers, self._reasons(source, target, commits, answers))
             translated = Translated(source, target, commits, answers, answered_offset, now_ms)
-            return translated, plan_writes(
+            plan = plan_writes(
                 self._state.offsets,
                 translated,
                 epoch=self._epochs(target, commits, answers, snapshot),
@@ -222,6 +233,41 @@ class ReconcilePass:
                 asks_everything=request.selection in (Selection.EVERY, Selection.DECIDED),
                 is_decided=request.selection is Selection.DECIDED,
             )
+            return translated, plan, self._translator.crossings(asked)
+
+    def _write_lists(
+        self, translated: Translated, plan: WritePlan, crossings: Mapping[int, Crossing]
+    ) -> Mapping[int, str]:
+        """Write the lists of the answers, before these; return the rows whose answer may not be written, and why.
+
+        What has yet to come to the target, or could not be written, is looked at again when the index has grown.
+        """
+        lists, key, target = self._lists, translated.commits.key, translated.target
+        if lists is None:
+            return {}
+        with self._state.lock:
+            writes = lists.writes(translated, crossings, self._refresh_before_ms())
+        done = self._writers[target].write([*writes.values()]) if writes else ()
+        lists.note(target, {int(key[row]): write for row, write in writes.items()}, done)
+        failpoints.failpoint(failpoints.AFTER_LISTS)
+        failed = [row for row, each in zip(writes, done, strict=True) if each.outcome is not Outcome.COMMITTED]
+        is_crossing = np.zeros(len(key), np.bool_)
+        is_crossing[[row for row, each in crossings.items() if each.pending] + failed] = True
+        with self._state.lock:
+            self._state.last(translated.source, target).note_crossing(key, is_crossing)
+        return lists.in_the_way(translated, plan)
+
+    def _take_lists_away(self, source: str, commits: Commits) -> None:
+        """Take lists away at the home of groups that have passed them, or have gone back there."""
+        if self._lists is None or source not in self._target_locks or source not in self._writers:
+            return
+        with self._target_locks[source]:
+            with self._state.lock:
+                still = commits.take(self._state.counts(source, commits.key))
+                writes = self._lists.passed(source, still.key, still.offset.tolist())
+            if writes:
+                done = self._writers[source].write([*writes.values()])
+                self._lists.note(source, writes, done)
 
     def _reasons(self, source: str, target: str, commits: Commits, answers: Translations) -> NDArray[np.intp]:
         """Return the codes of the reasons why *commits* do not count as those of their home, ABSENT for none."""
@@ -283,11 +329,12 @@ class ReconcilePass:
         outcomes: Sequence[WriteOutcome],
         snapshot: Snapshot,
         request: ReconcileRequest,
+        waiting: Mapping[int, str],
     ) -> Reconciliation:
-        """Take in what became of the writes; return what the history has to say."""
+        """Take in what became of the writes; return what the history has to say. Of *waiting* rows nothing was sent."""
         state, key, commits = self._state, translated.commits.key, translated.commits
         topics = [state.offsets.keys[row].topic for row in key.tolist()]
-        error = dict(snapshot.refusals(translated.source, translated.target, topics))
+        error = {**waiting, **snapshot.refusals(translated.source, translated.target, topics)}
         previous, outcome = plan.previous.copy(), plan.outcome.copy()
         written = np.full(len(key), ABSENT, np.int64)
         outcome[list(error)] = Outcome.FAILED

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,12 @@ class WritePlan:
     state: NDArray[np.intp]
     previous: Int64s
     outcome: NDArray[np.intp]
+
+    def without(self, rows: Collection[int]) -> WritePlan:
+        """Return the same without the writes of *rows*."""
+        is_kept = ~np.isin(self.rows, list(rows))
+        writes = [write for write, kept in zip(self.writes, is_kept.tolist(), strict=True) if kept]
+        return replace(self, writes=writes, rows=self.rows[is_kept]) if rows else self
 
 
 def plan_writes(

@@ -112,6 +112,12 @@ class MemoryCluster:
         refused = {name: ClusterError(self.alias, f"{name} may not be described") for name in self.forbidden}
         return ClusterMetadata(topics, ends, refused)
 
+    def cluster_id(self, deadline: float) -> str:
+        """Return the cluster's own id."""
+        if self.is_down:
+            raise self._silence()
+        return f"id-of-{self.alias}"
+
     def epoch_ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
         """Return where the records end of each epoch or, if there are none, of the last one before, as Kafka does."""
         self.questions += 1
@@ -145,8 +151,8 @@ class MemoryCluster:
         self.written.append(write)
         if error := self.refused.get(write.group_id):
             return error
-        epoch = -1 if write.leader_epoch is None else write.leader_epoch
-        self._store(CommitRecord(write.group_id, place_of(write), write.offset, self.clock_ms[0], leader_epoch=epoch))
+        epoch, place = -1 if write.leader_epoch is None else write.leader_epoch, place_of(write)
+        self._store(CommitRecord(write.group_id, place, write.offset, self.clock_ms[0], write.metadata, None, epoch))
         self.is_down |= self.loses_answers
         return "_TIMED_OUT" if self.loses_answers else None
 

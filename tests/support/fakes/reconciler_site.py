@@ -27,6 +27,7 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.lease import OpenFence
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.offset_writer import write_offsets
+from offset_sync.sync.read_lists import open_lists
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
 from oracles.translation import Log
@@ -84,7 +85,8 @@ class Site:
         self.offsets, self.lock = self.state.offsets, self.state.lock
         self.position = dict.fromkeys(self.config.clusters, 0)
         self.writers = {alias: SiteWriter(self, alias) for alias in self.clusters}
-        self.reconciler = Reconciler(self.config, self.state, self, self.writers, self.reconciliations)
+        lists = open_lists(self.config, self.state, self.clusters)
+        self.reconciler = Reconciler(self.config, self.state, self, self.writers, self.reconciliations, lists)
 
     def put(
         self, where: Log, place: TopicPartition = ORDERS, *, topic_id: str | None = None, partitions: int = 1
@@ -124,9 +126,10 @@ class Site:
         """Record the commits of *alias* not read before; return the keys of those that are not our own."""
         first, log = self.position[alias], self.clusters[alias].log
         records = log[first:] if at_most is None else log[first : first + at_most]
+        records = [each for each in records if self.config.is_group_included(each.group_id)]
         keys = [GroupPartition(each.group_id, *each.place) for each in records]
         recorded = self.state.record(alias, keys, to_records(records, [], first))
-        self.position[alias] = first + len(records)
+        self.position[alias] = len(log) if at_most is None else min(first + at_most, len(log))
         return recorded.genuine
 
     def read_all(self) -> None:
@@ -183,6 +186,10 @@ class Site:
     def epoch_ends(self, alias: str, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
         """Ask the leaders of a cluster."""
         return self.clusters[alias].epoch_ends(epochs)
+
+    def admins(self) -> dict[str, MemoryCluster]:
+        """Return what asks each cluster."""
+        return self.clusters
 
     def write(self, target: str, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
         """Commit through the real sink, which never waits here."""

@@ -1,0 +1,220 @@
+"""Read lists: what a group has read above its answer, handed over beside it for consumers that skip it.
+
+They are the metadata of commits of a group of our own at the target, ``__offset-sync.read.GROUP``, which never has
+members. A list of a commit that stands is right for ever; what makes one wrong is that the group goes back. So a list
+is written before the answer that it belongs to::
+
+    list of the new answer ─▶ acknowledged ─▶ the answer, up or down
+          │
+          └─ not acknowledged: an answer below the list that stands has to wait
+
+Between the two a consumer finds a list that does not begin at its offset, and reads all. Errs to reading again: what
+is not known to stand is asked for first, and where nobody can tell, none counts as standing that would be in the way.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offset_sync.config import Config
+from offset_sync.kafka.requests import Committed
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import ABSENT, OWN_GROUPS, OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
+from offset_sync.state.key_index import KeyRows
+from offset_sync.state.question import Crossing
+from offset_sync.state.sync_state import SyncState
+from offset_sync.sync.write_plan import Translated, WritePlan, refresh_due
+from offset_sync.translate.partition import IS_WITHHELD
+from offset_sync.translate.read_list import FoundList, ReadList, decode_read_list, encode_read_list
+from offset_sync.translate.replication_gap import OffsetRanges
+
+logger = logging.getLogger(__name__)
+_DEADLINE_S = 10.0
+_TOO_LARGE = "OFFSET_METADATA_TOO_LARGE"
+_NONE = np.empty(0, np.int64)
+_NOTHING_READ = FoundList(ReadList(0, 0, OffsetRanges(_NONE, _NONE)), _NONE, 0)
+_NO_LIST = "its read list could not be replaced, which would be wrong for a lower offset"
+
+Held: TypeAlias = "Mapping[str, Mapping[TopicPartition, Committed] | ClusterError]"
+"""What each group has committed, or why nobody knows."""
+
+
+class ListHolder(Protocol):
+    """A cluster where lists stand, see :class:`offset_sync.kafka.cluster_admin.ClusterAdmin`."""
+
+    def cluster_id(self, deadline: float) -> str:
+        """Return Kafka's own id of the cluster; raises ClusterError where nobody says it."""
+
+    def committed_offsets(self, groups: Sequence[str], deadline: float) -> Held:
+        """Return what each group has committed; raises ClusterError where the cluster does not answer."""
+
+
+class Standing(NamedTuple):
+    """A list that stands at a cluster, None for none, its *text*, and when we wrote it; *at_ms* 0: before our time."""
+
+    told: ReadList | None
+    text: str
+    at_ms: int
+
+    @property
+    def end(self) -> int:
+        """The first offset above all that is listed; 0 where nothing is."""
+        ranges = self.told.ranges if self.told is not None else None
+        return int(ranges.start[-1] + ranges.length[-1]) if ranges is not None and len(ranges.start) else 0
+
+
+class ReadLists:
+    """What stands at each of the clusters *holders*, for the groups that *config* names.
+
+    Threads may share it: of a key at a cluster one direction at a time takes care, which holds the target's lock.
+    """
+
+    def __init__(self, config: Config, state: SyncState, holders: Mapping[str, ListHolder]) -> None:
+        self._state, self._holders = state, holders
+        self._is_named = cache(config.has_read_list)
+        self._standing: dict[str, dict[int, Standing]] = {alias: {} for alias in holders}
+        self._too_large: dict[str, set[int]] = {alias: set() for alias in holders}
+        self._ids: dict[str, str] = {}
+
+    def has_named(self, rows: KeyRows) -> NDArray[np.bool_]:
+        """Return which keys are of groups that get lists."""
+        keys = self._state.offsets.keys
+        return np.array([self._is_named(keys[row].group_id) for row in rows.tolist()], np.bool_)
+
+    def learn(self, aliases: Collection[str], rows: KeyRows) -> None:
+        """Ask what stands at clusters of keys of which that is not known; to be called without locks."""
+        keys = self._state.offsets.keys
+        for alias in self._holders.keys() & aliases:
+            unknown = [row for row in rows[self.has_named(rows)].tolist() if row not in self._standing[alias]]
+            groups = {row: own_group(keys[row].group_id) for row in unknown}
+            found = self._held(alias, [*dict.fromkeys(groups.values())]) if groups else {}
+            for row, group in groups.items():
+                answer = found.get(group)
+                if answer is not None and not isinstance(answer, ClusterError):
+                    held = answer.get(keys[row].topic_partition)
+                    self._standing[alias].setdefault(row, self._seen(alias, held.metadata if held else "", 0))
+
+    def _held(
+        self, alias: str, groups: Sequence[str]
+    ) -> Mapping[str, Mapping[TopicPartition, Committed] | ClusterError]:
+        holder = self._holders[alias]
+        try:
+            if alias not in self._ids:
+                self._ids[alias] = holder.cluster_id(_DEADLINE_S)
+            return holder.committed_offsets(groups, _DEADLINE_S)
+        except ClusterError as problem:
+            logger.info("%s: which read lists stand there is not known", problem)
+            return {}
+
+    def writes(
+        self, translated: Translated, crossings: Mapping[int, Crossing], refresh_before_ms: int
+    ) -> dict[int, OffsetWrite]:
+        """Return the lists that are to be written at the target, by row of *translated*; the state's lock is held.
+
+        None while members of a group read at both clusters. While they read at the target alone, what stands there
+        stays: it is what they go by.
+        """
+        source, target, key = translated.source, translated.target, translated.commits.key
+        here, there = (self._state.homes.with_members(alias) for alias in (source, target))
+        is_due = refresh_due(self._state.offsets.clusters[target].columns, key, refresh_before_ms)
+        found = dict[int, OffsetWrite]()
+        for row in np.flatnonzero(self.has_named(key)).tolist():
+            one = int(key[row])
+            group_id = self._state.offsets.keys[one].group_id
+            if group_id in there and group_id not in here:
+                continue
+            text = "" if group_id in there else self._text(translated, row, crossings.get(row))
+            if (write := self._write(target, one, text, is_refreshed=bool(is_due[row]))) is not None:
+                found[row] = write
+        return found
+
+    def passed(self, alias: str, rows: KeyRows, offset: Sequence[int]) -> dict[int, OffsetWrite]:
+        """Return, by key, what takes the lists away at the home of groups, *alias*, that are of no use there any more.
+
+        The group has passed the end of what is listed, or has gone back since. *offset* is where it is.
+        """
+        rewound_ms = self._state.offsets.clusters[alias].columns["rewound_ms"]
+        found = dict[int, OffsetWrite]()
+        for row, position in zip(rows.tolist(), offset, strict=True):
+            standing = self._standing[alias].get(row)
+            if standing is None or standing.told is None:
+                continue
+            is_back = rewound_ms[row] != ABSENT and rewound_ms[row] >= standing.at_ms
+            write = self._write(alias, row, "", is_refreshed=False)
+            if write is not None and (position >= standing.end or is_back):
+                found[row] = write
+        return found
+
+    def note(self, alias: str, writes: Mapping[int, OffsetWrite], done: Sequence[WriteOutcome]) -> None:
+        """Take in what became of *writes*, by key; of what may have been written or not nobody knows what stands."""
+        now_ms = self._state.now_ms()
+        for (row, write), outcome in zip(writes.items(), done, strict=True):
+            if outcome.outcome is Outcome.COMMITTED:
+                self._standing[alias][row] = self._seen(alias, write.metadata, now_ms)
+            elif outcome.is_in_doubt:
+                self._standing[alias].pop(row, None)
+            if outcome.error:
+                logger.warning("clusters.%s: %s: %s", alias, write.group_id, outcome.error)
+            if (outcome.error or "").startswith(_TOO_LARGE):
+                self._too_large[alias].add(row)
+
+    def in_the_way(self, translated: Translated, plan: WritePlan) -> dict[int, str]:
+        """Return the rows of *translated* whose answer has to wait for a list that could not be written, and why.
+
+        A list that stands and begins above the answer would be taken for right once the group has come up to it. Where
+        it is not known what stands, no answer goes down.
+        """
+        found, key = dict[int, str](), translated.commits.key
+        for row in np.flatnonzero(self.has_named(key)).tolist():
+            standing = self._standing[translated.target].get(int(key[row]))
+            wanted = int(translated.answers.wanted[row])
+            is_above = standing is not None and standing.told is not None and standing.told.start > wanted
+            if is_above or (standing is None and wanted < plan.previous[row]):
+                found[row] = _NO_LIST
+        return found
+
+    def _seen(self, alias: str, text: str, at_ms: int) -> Standing:
+        found = decode_read_list(text) if text else None
+        is_list = found is not None and found.cluster_id == self._ids[alias] and len(found.told.ranges.start) > 0
+        return Standing(found.told, text, at_ms) if found is not None and is_list else Standing(None, "", at_ms)
+
+    def _text(self, translated: Translated, row: int, crossing: Crossing | None) -> str:
+        """Return the list of the answer in *row*, "" for none: it is withheld, or nothing is read above it."""
+        target, answers = translated.target, translated.answers
+        if crossing is None or IS_WITHHELD[answers.state[row]] or target not in self._ids:
+            return ""
+        told, is_too_large = crossing.told, int(translated.commits.key[row]) in self._too_large[target]
+        if told.told.start != answers.wanted[row] or not len(told.records) or is_too_large:
+            return ""
+        return encode_read_list(told, self._ids[target]).text
+
+    def _write(self, alias: str, row: int, text: str, *, is_refreshed: bool) -> OffsetWrite | None:
+        """Return the write after which *text* stands, an empty list for ""; None where it stands, and is young."""
+        key, standing = self._state.offsets.keys[row], self._standing[alias].get(row)
+        if standing is not None:
+            is_there = (standing.text == text) if text else standing.told is None
+            if is_there and not (is_refreshed and text):
+                return None
+        if alias not in self._ids:  # nobody has said what stands there, nor what the cluster's id is
+            return None
+        text = text or encode_read_list(_NOTHING_READ, self._ids[alias]).text
+        found = decode_read_list(text)
+        start = found.told.start if found is not None else 0
+        place = own_group(key.group_id), key.topic, key.partition
+        return OffsetWrite(*place, start, None, Rule.SET, None, metadata=text)
+
+
+def open_lists(config: Config, state: SyncState, holders: Mapping[str, ListHolder]) -> ReadLists | None:
+    """Return the lists at the clusters *holders*; None where the configuration names no groups."""
+    return ReadLists(config, state, holders) if config.sync.read_lists.groups else None
+
+
+def own_group(group_id: str) -> str:
+    """Return the group whose commits hold the lists of *group_id*."""
+    return f"{OWN_GROUPS}read.{group_id}"

@@ -1,0 +1,224 @@
+"""Read lists beside the answers: written first, kept up, taken away, and never in a group's way without need."""
+
+from __future__ import annotations
+
+import pytest
+
+from builders.logs import log
+from fakes.next_driver import begin_anew_by_the_tables
+from fakes.reconciler_site import ORDERS, Site, config_of
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import ClusterPartition
+from offset_sync.translate.read_list import decode_read_list
+
+HOLDS = "__offset-sync.read.readers"
+AT_X = "X0 X1 Y0 X2 X3 X4"
+AT_Y = "Y0 X0 Y1 X1 X2"
+EPOCH = 7
+
+
+@pytest.fixture
+def site() -> Site:
+    """X and Y, which copy each other; ``readers`` get lists. Of what X has X3 and X4 have yet to come to Y."""
+    found = Site(config_of(["X", "Y"], sync={"read_lists": {"groups": ["readers"]}, "refresh_interval": "1h"}))
+    found.put(log("X", AT_X))
+    found.put(log("Y", AT_Y))
+    for alias in "XY":
+        found.index.epochs[ClusterPartition(alias, *ORDERS)] = (f"orders at {alias}", EPOCH)
+    return found
+
+
+def told(site: Site, alias: str = "Y") -> tuple[int, list[tuple[int, int]]] | None:
+    """Return start and ranges of the list that stands; None where there is no commit of the group that holds it."""
+    stands = site.clusters[alias].group_offsets.get((HOLDS, ORDERS))
+    if stands is None:
+        return None
+    found = decode_read_list(stands.metadata)
+    assert found is not None
+    assert found.cluster_id == f"id-of-{alias}"
+    start, epoch, ranges = found.told
+    assert (start, epoch) == (stands.offset, EPOCH if len(ranges.start) else 0)
+    return start, list(zip(ranges.start.tolist(), (ranges.start + ranges.length).tolist(), strict=True))
+
+
+def writes(site: Site) -> list[tuple[str, str, int]]:
+    """Return what was asked since the last call, in order: target, group, offset."""
+    found = [(target, write.group_id, write.offset) for target, write in site.asked]
+    site.asked.clear()
+    return found
+
+
+def test_a_list_is_there_before_the_answer(site: Site) -> None:
+    site.commit("X", "readers", 4)
+    site.commit("X", "others", 4)
+    assert site.reconcile() == []
+    assert told(site) == (2, [(3, 5)])
+    assert sorted(writes(site)[1:]) == [("Y", "others", 2), ("Y", "readers", 2)]
+    assert {group for group, _ in site.clusters["Y"].group_offsets} == {"readers", "others", HOLDS}
+    site.reconcile()
+    assert [each for each in writes(site) if each[1] == HOLDS] == []
+
+
+def test_where_nothing_crosses_nothing_is_written(site: Site) -> None:
+    site.commit("X", "readers", 2)
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 0
+    assert told(site) == (0, [(1, 2), (3, 4)])
+    plain = Site(site.config)
+    for alias in "XY":
+        plain.put(log(alias, "X0:9"))
+        plain.index.epochs[ClusterPartition(alias, *ORDERS)] = ("id", EPOCH)
+    plain.commit("X", "readers", 5)
+    plain.reconcile()
+    assert (plain.target_offset("Y", "readers"), told(plain)) == (5, None)
+
+
+def grow(site: Site) -> None:
+    site.index.grown.add(ORDERS)
+    assert site.reconciler.reconcile_waiting_for_index() == []
+
+
+def test_a_list_grows_with_the_targets_index_though_nobody_commits(site: Site) -> None:
+    site.commit("X", "readers", 6)
+    site.reconcile()
+    assert told(site) == (2, [(3, 5)])
+    site.put(log("Y", AT_Y + " Y2 X3"))
+    grow(site)
+    assert told(site) == (2, [(3, 5), (6, 7)])
+    site.put(log("Y", AT_Y + " Y2 X3 X4"))
+    grow(site)
+    assert told(site) == (2, [(3, 5), (6, 8)])
+    assert site.target_offset("Y", "readers") == 2
+    site.asked.clear()
+    site.put(log("Y", AT_Y + " Y2 X3 X4 Y3"))
+    grow(site)
+    assert site.asked == []  # all that it has read is there
+
+
+@pytest.mark.parametrize("again", [2, 1, 0])
+def test_of_a_group_that_goes_back_the_list_comes_first_and_else_the_answer_waits(site: Site, again: int) -> None:
+    site.commit("X", "readers", 4)
+    site.reconciled()
+    site.commit("X", "readers", again)
+    site.clusters["Y"].refused[HOLDS] = "GROUP_AUTHORIZATION_FAILED"
+    (failure,) = site.reconcile()
+    assert "its read list could not be replaced" in failure
+    assert (site.target_offset("Y", "readers"), told(site)) == (2, (2, [(3, 5)]))
+    site.clusters["Y"].refused.clear()
+    site.asked.clear()
+    assert site.reconcile() == []
+    (start, ranges) = told(site) or (0, [])
+    assert site.target_offset("Y", "readers") == start < 2
+    assert [group for _, group, _ in writes(site)] == [HOLDS, "readers"]
+    assert ranges == {2: [(1, 2), (3, 4)], 1: [(1, 2)], 0: []}[again]
+
+
+def test_a_list_that_cannot_be_written_does_not_stop_a_group_that_goes_on(site: Site) -> None:
+    site.commit("X", "readers", 2)
+    site.reconciled()
+    site.clusters["Y"].refused[HOLDS] = "GROUP_AUTHORIZATION_FAILED"
+    site.commit("X", "readers", 4)
+    assert site.reconcile() == []
+    assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, [(1, 2), (3, 4)]))
+    site.clusters["Y"].refused.clear()
+    site.reconcile()
+    assert told(site) == (2, [(3, 5)])
+
+
+def test_a_text_that_is_too_large_for_the_broker_is_taken_back_for_an_empty_list(site: Site) -> None:
+    site.commit("X", "readers", 2)
+    site.reconciled()
+    refuse = site.clusters["Y"].refused
+    refuse[HOLDS] = "OFFSET_METADATA_TOO_LARGE: of 4096 characters"
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    refuse.clear()
+    site.reconcile()
+    assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, []))
+
+
+def test_a_list_goes_with_an_answer_that_is_withheld(site: Site) -> None:
+    site.commit("X", "readers", 4)
+    site.reconciled()
+    site.put(log("X", AT_X), topic_id="made anew")
+    site.reconcile()
+    assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, []))
+
+
+def note_members(site: Site, **groups: bool) -> None:
+    for alias in "XY":
+        site.state.homes.note_members(alias, ["readers"] if groups.get(alias) else [], site.clock_ms[0])
+
+
+def test_a_group_with_members_at_both_clusters_gets_none(site: Site) -> None:
+    site.commit("X", "readers", 4)
+    site.reconciled()
+    note_members(site, X=True, Y=True)
+    site.reconcile()
+    assert told(site) == (0, [])
+
+
+def test_what_members_at_the_target_go_by_stays_as_it_is(site: Site) -> None:
+    site.commit("X", "readers", 6)
+    site.reconciled()
+    note_members(site, Y=True)
+    site.put(log("Y", AT_Y + " X3"))
+    site.reconcile()
+    assert told(site) == (2, [(3, 5)])
+
+
+@pytest.mark.parametrize(("offsets", "stands"), [((3,), (2, [(3, 5)])), ((5,), (0, [])), ((4, 3), (0, []))])
+def test_a_list_is_taken_away_where_the_group_has_moved_once_it_is_past_it_or_goes_back(
+    site: Site, offsets: tuple[int, ...], stands: object
+) -> None:
+    site.commit("X", "readers", 4)
+    site.reconciled()
+    for offset in offsets:
+        site.commit("Y", "readers", offset)
+        site.reconcile()
+    assert told(site) == stands
+    assert site.target_offset("Y", "readers") == offsets[-1]
+
+
+def test_the_next_driver_knows_what_stands(site: Site) -> None:
+    site.commit("X", "readers", 4)
+    site.reconciled()
+    begin_anew_by_the_tables(site)
+    site.reconcile(is_first=True)
+    assert [each for each in writes(site) if each[1] == HOLDS] == []
+    site.commit("X", "readers", 1)
+    begin_anew_by_the_tables(site)
+    site.reconcile(is_first=True)
+    assert told(site) == (0, [(1, 2)])
+
+
+def test_while_nobody_says_what_stands_no_answer_goes_down(site: Site) -> None:
+    site.commit("X", "readers", 4)
+    site.reconciled()
+    begin_anew_by_the_tables(site)
+    site.commit("X", "readers", 1)
+
+    def silent(_deadline: float) -> str:
+        raise ClusterError("Y", "does not answer")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site.clusters["Y"], "cluster_id", silent)
+        (failure,) = site.reconcile(is_first=True)
+    assert "its read list could not be replaced" in failure
+    assert site.target_offset("Y", "readers") == 2
+    site.reconcile()
+    assert (site.target_offset("Y", "readers"), told(site)) == (0, (0, [(1, 2)]))
+
+
+def test_lists_are_written_again_before_they_expire(site: Site) -> None:
+    site.commit("X", "readers", 4)
+    site.reconciled()
+    site.pass_time(3_600_001)
+    site.reconcile()
+    assert sorted(writes(site)) == [("Y", HOLDS, 2), ("Y", "readers", 2)]
+
+
+def test_groups_of_ours_are_never_synced() -> None:
+    config = config_of(["X", "Y"], groups={"include": [".*", "__offset-sync.read.readers"], "exclude": []})
+    assert not config.is_group_included(HOLDS)
+    assert config.is_group_included("readers")
