@@ -9,6 +9,7 @@ SIGKILL, which every job survives.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import signal
@@ -17,7 +18,7 @@ import sys
 import threading
 import time
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from offset_sync.jobs.log_format import tell
 from offset_sync.model.errors import JvmEndedError
@@ -32,6 +33,19 @@ _SAME_SIGNAL_S = 1.5
 """A signal that the JVM died of as well is heard by then."""
 _CLEANED_UP_S = 1.0
 """A process that was killed closes its connections this long before it is known to have ended."""
+
+
+def end_process(code: int) -> NoReturn:
+    """End the process as a job does: with what was registered for the end, and without taking the interpreter down.
+
+    A daemon thread that comes back from Arrow or delta-rs into an interpreter that is being taken down ends the process
+    by SIGSEGV, now and then, and the exit code is lost.
+    """
+    atexit._run_exitfuncs()
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 class StopFlag(threading.Event):

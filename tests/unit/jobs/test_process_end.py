@@ -172,3 +172,31 @@ def test_a_jvm_that_dies_of_the_same_signal_while_it_starts_makes_no_failure_of_
     os.killpg(job.pid, signal.SIGTERM)
     code, (line,) = ended(job, within=5.0)
     assert (code, line.startswith("stopped by SIGTERM")) == (0, True)
+
+
+READERS = """
+import atexit, sys, threading, time
+import pyarrow as pa, pyarrow.fs as pafs, pyarrow.parquet as pq
+from deltalake.fs import DeltaStorageHandler
+from offset_sync.jobs.process_end import end_process
+path = sys.argv[1]
+pq.write_table(pa.table({name: ["x" * 50] * 20_000 for name in "abcdef"}), path)
+system = pafs.PyFileSystem(DeltaStorageHandler("file:///"))
+def read():
+    while True: pq.read_table(path[1:], filesystem=system)
+for _ in range(3):
+    threading.Thread(target=read, daemon=True).start()
+atexit.register(print, "registered")
+time.sleep(0.3)
+print("said")
+end_process(3)
+"""
+
+
+def test_a_job_ends_with_its_code_whatever_its_threads_are_doing(tmp_path: Path) -> None:
+    """Ended by ``sys.exit`` every other one of these is killed by SIGSEGV."""
+    for _ in range(5):
+        words = [sys.executable, "-c", READERS, str(tmp_path / "rows.parquet")]
+        environment = {**os.environ, "PYTHONPATH": str(LIB)}
+        ended = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        assert (ended.returncode, ended.stdout) == (3, "said\nregistered\n"), ended.stderr[-2000:]
