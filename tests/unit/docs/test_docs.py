@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from offset_sync.jobs import runner
+from offset_sync.jobs import process_end, runner
 from offset_sync.jobs.translation.offsets import ANSWER_COLUMNS, OPTIONAL, REQUIRED
 from offset_sync.tables.catalog import ALL_TABLES
 from offset_sync.tables.views import QUESTIONS, VIEWS
@@ -96,6 +96,7 @@ def arguments_of(job: str, words: Sequence[str]) -> Namespace:
     """Return what the script of *job* makes of *words*; AssertionError where it refuses them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "run_job", lambda _, parser, words=None: parser.parse_args(words))
+        patch.setattr(process_end, "end_process", sys.exit)
         patch.setattr(sys, "argv", [job, *words])
         with pytest.raises(SystemExit) as ended:
             runpy.run_path(str(REPO / "jobs" / f"{job}.py"), run_name="__main__")
