@@ -57,11 +57,14 @@ BY_FAULT = {
     "coordinators": ("coordinate", 0.2),
     "moves": ("cutover", 0.6),
     "gone_topic": ("delete_topic", 0.05),
+    "lists": ("trouble_lists", 0.5),
 }
 STARTING = {"crash": 2.0, "start": 6, "sync": 6.0, "full": 3.0, "reset": 2.0}
 """What is unreadable or forgotten matters to a driver that starts, and to groups that go to and fro or are set back."""
 OF_HOMES_OFTEN = {"sync": 9.0, "full": 3.0, "flush": 1.0, "index": 4.0, "start": 3}
 """Where a group is at home matters only to what is synced."""
+WITH_LISTS = {"sync": 6.0, "full": 3.0, "grown": 2.0, "index": 4.0, "start": 5}
+"""Lists matter to groups that move, and where what they have read has not come yet."""
 MIRROR_FAULTS = ("resend", "reorder", "drop", "late")
 WAITS_MS = (1, 5, 50, 1_000, 3_000, 20_000, 70_000, 50_000_000)
 WAIT_WEIGHTS = (20, 10, 10, 10, 4, 2, 2, 0.05)
@@ -80,6 +83,8 @@ def draw_actions(rng: random.Random, shape: Shape, count: int) -> list[Action]:
         weights |= STARTING
     if "second" in shape.faults:
         weights["crash"] = 0.1  # a driver that follows another one has to wait, so there would be few that write
+    if shape.listed:
+        weights |= WITH_LISTS
     if shape.faults & set(OF_HOMES):
         weights |= OF_HOMES_OFTEN | ({"silence": 1.5} if shape.silence_ms else {})
     if shape.twins:

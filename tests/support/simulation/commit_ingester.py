@@ -12,7 +12,7 @@ import numpy as np
 
 from fakes.clusters import to_records
 from offset_sync.ingest.commit_batch import Looked
-from offset_sync.model.values import GroupPartition
+from offset_sync.model.values import OWN_GROUPS, GroupPartition
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
@@ -113,6 +113,7 @@ class Ingester:
             (record, offset)
             for number, (first, end) in ranges.items()
             for offset, record in enumerate(parts[number][first:end], first)
+            if not record.group_id.startswith(OWN_GROUPS)
         ]
 
     def restore_lost(self, state: SyncState, batch: Read) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from offset_sync.model.values import ABSENT, TopicPartition
 from simulation.logs import Log
+from simulation.skipping import Skipper
 from simulation.world import Position, World
 
 
@@ -23,11 +24,14 @@ class Group:
     epoch: dict[TopicPartition, int] = field(default_factory=dict)  # of the record it has read last
     said: dict[Position, tuple[int, int]] = field(default_factory=dict)  # offset and epoch of its last commits
     life: dict[TopicPartition, int] = field(default_factory=dict)  # of the log that it has read last
+    skipper: Skipper | None = None  # of the consumer that runs, where the group has read lists
 
     def start(self, alias: str) -> None:
         """Run at *alias* from what is committed there, from the log's start where nothing is."""
         self.stop()
         self.at = self.world.active[self.name] = alias
+        if self.name in self.world.shape.listed:
+            self.skipper = Skipper(self.world, self.name)
         for place in self.world.shape.places:
             self.world.note_home(alias, self.name, place.topic)  # by its members alone, maybe
             log = self.world.logs[alias, place]
@@ -67,9 +71,12 @@ class Group:
             first, self.fresh[place] = log.start, self.fresh[place] | log.below[log.start]
         self._pass_what_a_topic_made_anew_has_below(place, log)
         last = min(first + count, log.end)
-        for record in log.entries[first:last]:
-            if record is not None:
-                self.fresh[place] |= 1 << record.number
+        polled = {at: record.number for at, record in enumerate(log.entries[first:last], first) if record is not None}
+        delivered = [*polled]
+        if self.skipper is not None:
+            delivered = self.skipper.unread(self.at, place, delivered, self.fresh[place])
+        for offset in delivered:
+            self.fresh[place] |= 1 << polled[offset]
         self.position[place] = last
         if self.names_epochs and first < last:
             self.epoch[place] = log.epoch_of(last - 1)

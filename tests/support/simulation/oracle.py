@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from offset_sync.model.values import TopicPartition
-from simulation.knowledge import Knowledge
+from simulation.knowledge import Home, Knowledge
 from simulation.logs import Log
 from simulation.mirrors import Mirror
 from simulation.readers import Twin
@@ -33,6 +33,13 @@ class Planner(Protocol):
 
     def has_read(self, alias: str, log_partition: int, log_offset: int) -> bool:
         """Return whether it has read a record of a cluster's log of commits."""
+
+
+class Known(NamedTuple):
+    """What a driver knows of a place: where its group may be at home, and which readers are at work there."""
+
+    homes: set[Home]
+    active: list[Twin]
 
 
 class Oracle:
@@ -124,14 +131,18 @@ class Oracle:
                     f"{self._words(where, number)} is unread below it",
                 )
 
-    def note_plan(self, driver: Planner, places: Iterable[Position]) -> None:
-        """Raise Violation where one of *places* may not be written to, by what the driver knows that plans it."""
-        for where in places:
-            homes = driver.knowledge.homes(where.group, where.place.topic, driver.now_ms())
+    def known(self, driver: Planner, where: Position) -> Known:
+        """Return what a driver knows when it plans to write."""
+        homes = driver.knowledge.homes(where.group, where.place.topic, driver.now_ms())
+        return Known(homes, [twin for twin in self.twins if self._is_active(driver, twin, where)])
+
+    def note_plan(self, places: Mapping[Position, Known]) -> None:
+        """Raise Violation where one of *places* may not be written to, by what the driver knew that has planned it."""
+        for where, (homes, active) in places.items():
             is_refused = all(home.is_contested or home.cluster in (None, where.cluster) for home in homes)
             if is_refused and (where.group, where.place.topic) not in self.world.disputed:
                 raise Violation("not its home", f"{_name(where)} is to be written to, and the homes are {homes}")
-            self._active[where] = [twin for twin in self.twins if self._is_active(driver, twin, where)]
+            self._active[where] = active
 
     def _is_active(self, driver: Planner, twin: Twin, where: Position) -> bool:
         """Return whether a reader is there whose group is at that place, and the driver has read that it is."""
@@ -185,14 +196,18 @@ class Oracle:
                 return max(offset, log.start)
         return max(log.end, log.start)
 
+    def stands_at(self, source: Position, number: int) -> int:
+        """Return where the index has the record at the source, NEVER where it has not."""
+        birth = self.world.births[source.place][number]
+        known_at = self.world.logs[source.cluster, source.place].known_at
+        return birth.offset if birth.cluster == source.cluster else known_at.get(number, NEVER)
+
     def _needs(self, here: Log, source: Position, number: int) -> int:
         """Return where the record stands at the source, as far as anybody can know."""
+        if (at := self.stands_at(source, number)) < NEVER:
+            return at
         births = self.world.births[source.place]
         birth = births[number]
-        if birth.cluster == source.cluster:
-            return birth.offset
-        if number in here.known_at:
-            return here.known_at[number]
         later = [
             at
             for other, at in here.known_at.items()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from offset_sync.model.values import GroupPartition, State, TopicPartition
 from simulation.knowledge import Home
+from simulation.list_checks import check_lists
 from simulation.oracle import Violation
 from simulation.world import GRACE_MS, Position, Value, World
 
@@ -23,6 +24,7 @@ def come_to_rest(simulation: Simulation) -> None:
         group.stop()
     for cluster in world.clusters.values():
         cluster.is_down = cluster.is_closed = False
+        cluster.list_fault = ""
     for mirror in simulation.mirrors.values():
         mirror.copy_some(_ENOUGH, "", 0)
         mirror.bring_held(world.clock_ms[0] + GRACE_MS)
@@ -60,6 +62,8 @@ def check_quiet(simulation: Simulation) -> None:
                     found.append(problem)
             if len(found) == len(homes):
                 raise found[0]
+            if group in world.shape.listed:
+                check_lists(simulation, group, place, homes)
 
 
 def _check_home(simulation: Simulation, home: Home, group: str, place: TopicPartition) -> None:

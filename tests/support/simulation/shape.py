@@ -48,6 +48,8 @@ ON_REQUEST = (
 )
 """Faults that need a world of their own; backlog: indexes that read little, and long waits; elected: the new leader of
 a log lacks its end, is written to before anybody reads, and groups commit before they ask it for anything."""
+LISTS = "lists"
+"""As a fault, which may be wanted beside any other: some groups get read lists, and their consumers skip."""
 KNOWN_HOLES = ("leak", "huge", "silent_origin", "late_echo")
 """Faults that are not withstood yet, or not played; see tests/simulation."""
 _APART = {"anew", "third_anew", "cut_frozen", "shrink", "expire"}
@@ -56,7 +58,10 @@ _APART = {"anew", "third_anew", "cut_frozen", "shrink", "expire"}
 
 @dataclass(frozen=True)
 class Shape:
-    """*routes* lead from an origin to where the mirror copies it; *twins* are readers without membership."""
+    """*routes* lead from an origin to where the mirror copies it; *twins* are readers without membership.
+
+    The groups *listed* get read lists.
+    """
 
     clusters: tuple[str, ...]
     routes: tuple[tuple[str, str], ...]
@@ -66,6 +71,7 @@ class Shape:
     faults: frozenset[str]
     silence_ms: int = 0
     twins: tuple[tuple[str, str], ...] = ()
+    listed: tuple[str, ...] = ()
 
 
 def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[str] = frozenset()) -> Shape:
@@ -97,8 +103,9 @@ def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[
     silence_ms = rng.choice((0, 4_000, 300_000)) if faults & set(OF_HOMES) else 0
     has_twins = bool(faults & {"twins", "tools"})
     twins = [(group, alias) for group in groups[:2] for alias in aliases if has_twins and rng.random() < 0.7]
+    listed = groups[:2] if LISTS in faults else ()
     return Shape(
-        tuple(aliases), tuple(routes), tuple(places), groups, skew, frozenset(faults), silence_ms, tuple(twins)
+        tuple(aliases), tuple(routes), tuple(places), groups, skew, frozenset(faults), silence_ms, tuple(twins), listed
     )
 
 

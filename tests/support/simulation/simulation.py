@@ -24,6 +24,7 @@ from simulation.persisted import Persisted
 from simulation.quiet import check_quiet, come_to_rest
 from simulation.readers import Twin
 from simulation.shape import Shape, random_shape
+from simulation.skipping import Memory, list_group
 from simulation.sync_driver import SyncDriver
 from simulation.world import GRACE_MS, Position, World
 
@@ -34,6 +35,7 @@ class Simulation(OddRecords, HomeActions):
     def __init__(self, shape: Shape, actions: Sequence[Action]) -> None:
         self.shape, self.actions, self.next = shape, actions, 0
         self.world = world = World(shape)
+        world.memory = Memory(world)
         routes = [(*route, place) for route in shape.routes for place in shape.places]
         self.mirrors = {route: Mirror(world, *route) for route in routes}
         self.groups = {
@@ -165,6 +167,7 @@ class Simulation(OddRecords, HomeActions):
             log = self.world.logs[alias, each]
             log.begin_anew()
             self._trouble(alias, each)
+            cluster.remove_lists(place=each)
             for where in [w for w in self.world.values if w.cluster == alias and w.place == each]:
                 cluster.remove(where)
 
@@ -181,6 +184,13 @@ class Simulation(OddRecords, HomeActions):
 
     def do_shrink(self, alias: str, place: TopicPartition, chance: float) -> None:
         lose_commits(self.world, self.persisted, alias, chance)
+
+    def do_trouble_lists(self, alias: str, place: TopicPartition, chance: float) -> None:
+        """Have requests for lists fail in some way, or no more; or have a tool delete what stands."""
+        faults = ("GROUP_AUTHORIZATION_FAILED", "REQUEST_TIMED_OUT", "NOT_COORDINATOR", "silent", "", "", "", "")
+        self.world.clusters[alias].list_fault = faults[int(chance * len(faults))]
+        if chance > 0.9:
+            self.world.clusters[alias].remove_lists(place=place)
 
     def do_wait(self, milliseconds: int) -> None:
         until = self.world.clock_ms[0] + milliseconds
@@ -213,9 +223,10 @@ class Simulation(OddRecords, HomeActions):
         if self.groups[group].at != alias:
             self.world.clusters[alias].remove(Position(alias, group, place))
 
-    def do_expire(self, group: str, _alias: str) -> None:
+    def do_expire(self, group: str, alias: str) -> None:
         if group in {name for name, _ in self.twins}:
             return
+        self.world.clusters[alias].remove_lists(group=list_group(group))  # they expire by themselves
         self.groups[group].expire()
 
     def do_index(self, alias: str, most: int, pauses: tuple[int, int] | None) -> None:

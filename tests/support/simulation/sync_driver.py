@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -22,6 +22,7 @@ from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
 from offset_sync.sync.left_writes import LeftWrites
+from offset_sync.sync.read_lists import Held, open_lists
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
 from simulation.commit_checks import CommitChecks, note_forgotten
@@ -37,8 +38,9 @@ from simulation.world import Position, World
 
 
 @lru_cache(maxsize=64)
-def _config(clusters: tuple[str, ...], silence_ms: int) -> Config:
-    return config_of(list(clusters), sync={"home_silence": f"{silence_ms // 1000}s"})
+def _config(clusters: tuple[str, ...], silence_ms: int, listed: tuple[str, ...]) -> Config:
+    lists = {"groups": list(listed)}
+    return config_of(list(clusters), sync={"home_silence": f"{silence_ms // 1000}s", "read_lists": lists})
 
 
 _FEW_BYTES = 8 * 160
@@ -56,6 +58,22 @@ class _AskedAtOnce(CheckedMetadata):
         return found
 
 
+class _ListHolder:
+    """A cluster that is asked for its lists; things happen before it answers."""
+
+    def __init__(self, driver: SyncDriver, alias: str) -> None:
+        self._driver, self._cluster = driver, driver.world.clusters[alias]
+
+    def cluster_id(self, deadline: float) -> str:
+        """Say who it is."""
+        return self._cluster.cluster_id(deadline)
+
+    def committed_offsets(self, groups: Sequence[str], deadline: float) -> Held:
+        """Say what stands there."""
+        self._driver.pause()
+        return self._cluster.committed_offsets(groups, deadline)
+
+
 class SyncDriver:
     """One process of the job; *pause* is called wherever it waits, and may let others act or end it."""
 
@@ -71,7 +89,7 @@ class SyncDriver:
         self._pause = pause
         self.skew_ms = 0
         self._lives: dict[tuple[str, TopicPartition], int] = {}  # of logs when the clusters were asked last
-        self.config = _config(world.shape.clusters, world.shape.silence_ms)
+        self.config = _config(world.shape.clusters, world.shape.silence_ms, world.shape.listed)
         self.strategy_of = cache(self.config.strategy_of)
         self._begin()
 
@@ -101,10 +119,13 @@ class SyncDriver:
         index: Any = RecordIndex(self.tables, now_ms=self.now_ms, memory_bytes=_FEW_BYTES)  # type: ignore[arg-type]
         self.state = SyncState(self.config, index, self.now_ms)
         self.answers: list[Reconciliation] = []
-        writers: dict[str, Any] = {alias: Writer(self, alias) for alias in self.world.clusters}
+        self.writers = {alias: Writer(self, alias) for alias in self.world.clusters}
+        writers: dict[str, Any] = {**self.writers}
         epochs = {alias: Epochs(self.world, alias) for alias in self.world.clusters}
         fetcher = _AskedAtOnce(self, index, epochs, patience_s=0)
-        self.reconciler = Reconciler(self.config, self.state, fetcher, writers, self)
+        self._unlisted = set[Position]()  # where a list could not be written last
+        lists = open_lists(self.config, self.state, {alias: _ListHolder(self, alias) for alias in world.clusters})
+        self.reconciler = Reconciler(self.config, self.state, fetcher, writers, self, lists)
         self.is_ready, self.is_first, self.is_busy = threading.Event(), True, False
         self.waiting: list[tuple[str, Any, int]] = []
         metrics: Any = NoMetrics()
@@ -203,6 +224,8 @@ class SyncDriver:
         self, aliases: Collection[str], partitions: Collection[TopicPartition]
     ) -> dict[str, ClusterMetadata | ClusterError]:
         """Ask the clusters; things happen before and after they answer."""
+        for writer in self.writers.values():
+            writer.planned.clear()
         self.pause()
         said = {alias: self.world.clusters[alias].answer() for alias in aliases}
         self._lives = {where: log.life for where, log in self.world.logs.items()}
@@ -217,14 +240,29 @@ class SyncDriver:
         moved, keys = reconciliation.translated, self.state.offsets.keys
         wanted, commits = moved.answers.wanted.tolist(), moved.commits
         stands = IS_HELD[reconciliation.outcome]
+        is_moved = reconciliation.previous != moved.answers.wanted
         for row in (stands & (moved.answers.wanted >= 0)).nonzero()[0].tolist():
             group, topic, partition = keys[int(commits.key[row])]
             where = Position(moved.source, group, TopicPartition(topic, partition))
             offset, at_ms, there = int(commits.offset[row]), int(commits.at_ms[row]), (moved.target, where.place)
             if self._lives[there] == self.world.logs[there].life:
                 self.oracle.check_answer(where, offset, at_ms, moved.target, wanted[row])
+            self._heed(where, offset, at_ms, moved.target, is_moved=bool(is_moved[row]))
         self.unread_commits.check(reconciliation)
         self.answers.append(reconciliation)
+
+    def _heed(self, source: Position, offset: int, at_ms: int, target: str, *, is_moved: bool) -> None:
+        """Note that a list at the target has to be right by now: not where members go by it, or where it could not be
+        written and the answer stays as it is.
+        """
+        made_ms, is_there = self.world.made.get((source, offset, at_ms)), self.world.active.get(source.group) == target
+        is_listed = source._replace(cluster=target) not in self._unlisted
+        if made_ms is not None and not is_there and (is_listed or is_moved):
+            self.world.memory.heed(source, target, made_ms)
+
+    def note_list(self, where: Position, *, is_written: bool) -> None:
+        """Note what has become of a list."""
+        (self._unlisted.discard if is_written else self._unlisted.add)(where)
 
     def flush(self) -> None:
         """Have the history written."""

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from fakes.clusters import place_of
 from offset_sync.kafka.requests import Clock
-from offset_sync.model.values import OffsetWrite, WriteOutcome
+from offset_sync.model.values import OWN_GROUPS, OffsetWrite, Outcome, WriteOutcome
 from offset_sync.state.lease import FRESH_S
 from offset_sync.sync.offset_writer import write_offsets
+from simulation.oracle import Known
+from simulation.skipping import of_list_group
 from simulation.world import Position
 
 if TYPE_CHECKING:
@@ -33,12 +35,29 @@ class Writer:
 
     def __init__(self, driver: SyncDriver, target: str) -> None:
         self.driver, self.target = driver, target
+        self.planned: dict[Position, Known] = {}  # for what was known when lists were written that come before
 
     def write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
-        world = self.driver.world
+        """Write lists, or offsets."""
         places = [Position(self.target, each.group_id, place_of(each)) for each in writes]
-        self.driver.oracle.note_plan(self.driver, places)
+        if not any(each.group.startswith(OWN_GROUPS) for each in places):
+            return self._write_offsets(writes, places)
+        groups, shape = [of_list_group(each) for each in places], self.driver.world.shape
+        offsets = [Position(self.target, group, place) for group in shape.groups for place in shape.places]
+        self.planned |= {each: self.driver.oracle.known(self.driver, each) for each in offsets}
+        outcomes = self._write(writes)
+        for where, each in zip(groups, outcomes, strict=True):
+            self.driver.note_list(where, is_written=each.outcome is Outcome.COMMITTED)
+        return outcomes
+
+    def _write_offsets(self, writes: Sequence[OffsetWrite], places: Sequence[Position]) -> list[WriteOutcome]:
+        world, driver = self.driver.world, self.driver
+        driver.oracle.note_plan({each: self.planned.get(each) or driver.oracle.known(driver, each) for each in places})
         world.tried.update((where, each.offset) for where, each in zip(places, writes, strict=True))
+        return self._write(writes)
+
+    def _write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
+        world = self.driver.world
         self.driver.pause()
         world.writer = self.driver.process
         clock = Clock(lambda: world.clock_ms[0] / 1000, self._sleep)

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fakes.clusters import CommitRecord, GroupOffset, MemoryCluster, MemoryEnds, MemoryTopic, place_of
 from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, OffsetWrite, TopicPartition
+from offset_sync.model.values import ABSENT, OWN_GROUPS, OffsetWrite, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from simulation.clock import SkewedClock
 from simulation.logs import Birth, Headers, Log, Record
 from simulation.shape import Shape
+
+if TYPE_CHECKING:
+    from simulation.skipping import Memory
 
 STARTED_MS = 1_795_000_000_000
 GRACE_MS = 60_000
@@ -95,6 +98,7 @@ class SimCluster(MemoryCluster):
         self.was_set = False  # its clock
         self.widest_ms, self.most_skew_ms = 0, abs(skew_ms)  # of what its clock was measured by
         self.is_closed = False  # nobody reads its log of commits, say for want of a right
+        self.list_fault = ""  # what becomes of requests for groups that hold lists; "silent": of questions
 
     @property
     def is_unreadable(self) -> bool:
@@ -124,7 +128,32 @@ class SimCluster(MemoryCluster):
             raise said
         return {name: said.topics[name] for name in topics if name in said.topics}  # type: ignore[misc]
 
+    def committed_offsets(self, groups: Sequence[str], deadline: float) -> Mapping[str, Any]:
+        """Say what groups have committed."""
+        found: dict[str, Any] = {**super().committed_offsets(groups, deadline)}
+        if self.list_fault == "silent":
+            found |= {group: self._silence() for group in groups if group.startswith(OWN_GROUPS)}
+        return found
+
+    def _keep_list(self, write: OffsetWrite) -> str | None:
+        error, where = self.list_fault, Position(self.alias, write.group_id, place_of(write))
+        if error in ("", "REQUEST_TIMED_OUT"):
+            metadata, now = write.metadata, self.clock_ms[0]
+            record = SimRecord(where.group, where.place, write.offset, now, metadata, is_ours=True)
+            self._append(where, record, None, None)
+        return error or None
+
+    def remove_lists(self, *, place: TopicPartition | None = None, group: str | None = None) -> None:
+        """Delete the lists that stand, of one *place* or *group* where it is given."""
+        for of_list, at in [each for each in self.group_offsets if each[0].startswith(OWN_GROUPS)]:
+            if place in (None, at) and group in (None, of_list):
+                self._append(
+                    Position(self.alias, of_list, at), SimRecord(of_list, at, None, self.clock_ms[0]), None, None
+                )
+
     def _write(self, write: OffsetWrite) -> str | None:
+        if write.group_id.startswith(OWN_GROUPS):
+            return self._keep_list(write)
         if self.world.active.get(write.group_id) == self.alias:
             return "UNKNOWN_MEMBER_ID"
         where = Position(self.alias, write.group_id, place_of(write))
@@ -180,6 +209,10 @@ class SimCluster(MemoryCluster):
                 self.world.hidden[where] = value
                 del self.world.values[where]
                 del self.group_offsets[where.group, where.place]
+        for group, place in [each for each in self.group_offsets if each[0].startswith(OWN_GROUPS)]:
+            number = int(coordinator_hashes([group])[0])
+            if number % before != number % self.coordinators:
+                del self.group_offsets[group, place]
 
     def holds_older(self, where: Position) -> bool:
         """Return whether the present coordinator of a group has a record of an earlier time: by that one it goes."""
@@ -202,6 +235,9 @@ class SimCluster(MemoryCluster):
                 self.world.logs[self.alias, place].is_frozen = True
         for where in [each for each in self.world.values if (each.cluster, each.place.topic) == (self.alias, topic)]:
             self.remove(where)
+        for place in self.world.shape.places:
+            if place.topic == topic:
+                self.remove_lists(place=place)
 
     def say_nothing(self) -> None:
         """Have a record more in ``__consumer_offsets``, of a group that is nobody's."""
@@ -240,14 +276,21 @@ class SimCluster(MemoryCluster):
     def _load(self, where: Position, value: Value | None) -> None:
         self.group_offsets.pop((where.group, where.place), None)
         self.world.values.pop(where, None)
+        if value is not None or where.group.startswith(OWN_GROUPS):
+            found = [r for r in self.log if (r.group_id, r.place) == (where.group, where.place)]
+            if found and found[-1].offset is not None:
+                self.group_offsets[where.group, where.place] = GroupOffset(found[-1].offset, found[-1].metadata)
         if value is not None:
-            record = next(r for r in reversed(self.log) if (r.group_id, r.place) == (where.group, where.place))
-            self.group_offsets[where.group, where.place] = GroupOffset(value.offset, record.metadata)
             self.world.values[where] = value
 
 
 class World:
-    """All clusters; *on_write* is told of each write of the sync before it happens, *touched* is what to check."""
+    """All clusters; *on_write* is told of each write of the sync before it happens, *touched* is what to check.
+
+    *memory* says what may be skipped.
+    """
+
+    memory: Memory
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
@@ -311,6 +354,7 @@ class World:
             if (where.cluster, where.place) == (alias, place) and offset >= self.logs[alias, place].end:
                 self.claims[where, offset, at_ms] |= 1 << number
                 self.read[where.group, place] |= 1 << number
+                self.memory.note_read(where, 1 << number)
                 self.passed[where] |= 1 << number
                 genuine = self.genuine[where]
                 if (genuine.offset, genuine.at_ms) == (offset, at_ms):
@@ -332,7 +376,7 @@ class World:
             claimed &= log.below[log.lost_from(epoch)] | self.read[key]  # of what stands there now it says nothing
         cluster = self.clusters[where.cluster]
         now, true_ms = cluster.clock_ms[0], self.clock_ms[0]
-        if offset < self.placed.get(where, 0):
+        if is_back := offset < self.placed.get(where, 0):
             self.rewound_ms[where] = true_ms
         self.genuine[where] = Genuine(offset, now, claimed, true_ms)
         self.claims[where, offset, now] = claimed
@@ -342,6 +386,7 @@ class World:
             self.beyond.add((where, offset, now))
         self.deleted.pop(where, None)
         cluster.put(where, offset, metadata, epoch)
+        self.memory.note_commit(where, offset, claimed | read, is_back=is_back)
 
     def note_home(self, alias: str, group: str, topic: str) -> None:
         """Note that a group is at home at a cluster: what retention has deleted there it will not read any more.
@@ -352,3 +397,4 @@ class World:
             if place.topic == topic:
                 log = self.logs[alias, place]
                 self.read[group, place] = self.read.get((group, place), 0) | log.below[log.start]
+                self.memory.note_read(Position(alias, group, place), log.below[log.start])

@@ -1,0 +1,55 @@
+"""After quiet: whatever stands lists nothing that is unread, and a group that moves now reads nothing twice."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import TYPE_CHECKING
+
+from offset_sync.model.values import TopicPartition
+from simulation.knowledge import Home
+from simulation.oracle import Violation
+from simulation.skipping import is_skipped, list_at
+from simulation.world import Position
+
+if TYPE_CHECKING:
+    from simulation.simulation import Simulation
+
+
+def check_lists(simulation: Simulation, group: str, place: TopicPartition, homes: Set[Home]) -> None:
+    """Raise Violation where a list is not right, whether a consumer would take it now or not, or is not whole."""
+    world = simulation.world
+    world.memory.heed_all()
+    for alias in world.clusters:
+        where, log = Position(alias, group, place), world.logs[alias, place]
+        found = list_at(world, where)
+        for offset in sorted(found.listed) if found is not None else ():
+            record = log.entries[offset] if offset < log.end else None
+            if record is not None and is_skipped(world, where, found, offset):
+                world.memory.check_skipped(where, offset, record.number)
+    if len(homes) == 1:
+        (home,) = homes
+        _check_whole(simulation, home, group, place)
+
+
+def _check_whole(simulation: Simulation, home: Home, group: str, place: TopicPartition) -> None:
+    world = simulation.world
+    if home.cluster is None or home.is_contested or (group, place) in world.inexact or world.is_index_lacking:
+        return
+    source = Position(home.cluster, group, place)
+    genuine, stands = world.genuine.get(source), world.values.get(source)
+    if genuine is None or stands is None or stands.is_ours or world.deleted.get(source) or source in world.raced:
+        return
+    for target in world.clusters:
+        where, log = source._replace(cluster=target), world.logs[target, place]
+        value, found = world.values.get(where), list_at(world, where)
+        if target == home.cluster or value is None or not value.is_ours:
+            continue
+        for offset in range(max(value.offset, log.start), log.end):
+            record = log.entries[offset]
+            is_known = record is not None and log.known >> offset & 1 and not record.is_odd
+            if record is None or not is_known or is_skipped(world, where, found, offset):
+                continue
+            if simulation.oracle.stands_at(source, record.number) < stands.offset:
+                raise Violation(
+                    "repeated", f"{source} moves to {target}: record {record.number} at {offset} is read again"
+                )

@@ -1,0 +1,214 @@
+"""Consumers that skip what their group has read elsewhere, and what they may skip: by contents, and since it went back.
+
+What a consumer does with a list is written down here once more, in plain words, from consumer/: nothing of it is asked
+of the code under test.
+"""
+
+from __future__ import annotations
+
+import zlib
+from base64 import urlsafe_b64decode
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from offset_sync.model.values import TopicPartition
+from simulation.oracle import Violation
+from simulation.world import Position, World
+
+if TYPE_CHECKING:
+    from simulation.sync_driver import SyncDriver
+
+STALE_MS, FORGOTTEN_MS = 10_000, 60_000
+
+
+class List(NamedTuple):
+    """A list that stands for a group: read is what is on it and has no greater leader epoch."""
+
+    start: int
+    epoch: int
+    listed: frozenset[int]
+
+    @property
+    def end(self) -> int:
+        """The first offset above all that is listed."""
+        return max(self.listed, default=self.start - 1) + 1
+
+
+def list_at(world: World, where: Position) -> List | None:
+    """Return the list that stands for a group, as its consumers take it; None: there is none."""
+    cluster = world.clusters[where.cluster]
+    stands = cluster.group_offsets.get((list_group(where.group), where.place))
+    words = stands.metadata.rstrip("\0").split(" ") if stands is not None else []
+    if stands is None or len(words) < 5 or words[:2] != ["offset-sync/1", f"id-of-{where.cluster}"]:
+        return None
+    start, epoch, kind, body = int(words[2]), int(words[3]), words[4][0], words[4][1:]
+    content = urlsafe_b64decode(body + "=" * (-len(body) % 4))
+    numbers = _numbers(content if kind == "r" else zlib.decompress(content, wbits=-15))
+    listed, at = set[int](), start
+    for gap, length in zip(numbers[::2], numbers[1::2], strict=True):
+        listed.update(range(at + gap, at + gap + length))
+        at += gap + length
+    return List(start, epoch, frozenset(listed)) if start == stands.offset else None
+
+
+def list_group(group: str) -> str:
+    """Return the group whose commits are the lists of *group*."""
+    return f"__offset-sync.read.{group}"
+
+
+def of_list_group(where: Position) -> Position:
+    """Return the place of the group of whose list this is the place."""
+    return where._replace(group=where.group.removeprefix(list_group("")))
+
+
+def _numbers(content: bytes) -> list[int]:
+    found, value, shift = list[int](), 0, 0
+    for byte in content:
+        value, shift = value | (byte & 127) << shift, shift + 7
+        if byte < 128:
+            found.append(value)
+            value = shift = 0
+    return found
+
+
+@dataclass
+class _Progress:
+    """What one consumer knows of one partition."""
+
+    found: List | None = None
+    is_known: bool = False
+    asked_ms: int = 0
+    seen_ms: int = 0
+    last: int = -1
+    void_start: int = -1
+
+
+@dataclass
+class Skipper:
+    """What takes records out of the polls of a consumer of the group *name*; a new consumer has a new one."""
+
+    world: World
+    name: str
+    progress: dict[TopicPartition, _Progress] = field(default_factory=dict)
+
+    def unread(self, alias: str, place: TopicPartition, polled: Sequence[int], fresh: int) -> list[int]:
+        """Return those offsets that are delivered of what was *polled*; raises Violation for one that is lost.
+
+        *fresh* is what this consumer was given since its last commit.
+        """
+        if not polled:
+            return []
+        where, log = Position(alias, self.name, place), self.world.logs[alias, place]
+        found = self._asked(where, polled[0])
+        skipped = {offset for offset in polled if is_skipped(self.world, where, found, offset)}
+        for offset in sorted(skipped):
+            record = log.entries[offset]
+            if record is not None and not fresh >> record.number & 1:
+                self.world.memory.check_skipped(where, offset, record.number)
+        progress = self.progress[place]
+        progress.last, progress.seen_ms = polled[-1], self.world.clock_ms[0]
+        if progress.found is not None and polled[-1] + 1 >= progress.found.end:
+            progress.found = None
+        return [offset for offset in polled if offset not in skipped]
+
+    def _asked(self, where: Position, first: int) -> List | None:
+        progress, now_ms = self.progress.setdefault(where.place, _Progress()), self.world.clock_ms[0]
+        is_due = not progress.is_known or first <= progress.last or now_ms - progress.seen_ms > FORGOTTEN_MS
+        if is_due or (progress.found is not None and now_ms - progress.asked_ms > STALE_MS):
+            progress.found, progress.is_known = None, False
+            cluster = self.world.clusters[where.cluster]
+            if not cluster.is_down and cluster.list_fault != "silent":
+                self._answered(progress, where, first)
+        return progress.found
+
+    def _answered(self, progress: _Progress, where: Position, first: int) -> None:
+        progress.is_known, progress.asked_ms = True, self.world.clock_ms[0]
+        found, own = list_at(self.world, where), self.world.values.get(where)
+        if found is None:
+            return
+        if own is None or own.offset < found.start or first < found.start:
+            progress.void_start = found.start
+        if found.start != progress.void_start and first < found.end:
+            progress.found = found
+
+
+def is_skipped(world: World, where: Position, found: List | None, offset: int) -> bool:
+    """Return whether a consumer that has *found* this list does not deliver the record at an offset."""
+    epoch = world.logs[where.cluster, where.place].epoch_of(offset)
+    return found is not None and offset in found.listed and epoch <= found.epoch
+
+
+@dataclass
+class Rewind:
+    """A commit that went back, where it is in the log of commits, and which records are *unread* by it.
+
+    *heeded* are the clusters where lists have to be right since, for the sync knew of it.
+    """
+
+    where: Position
+    log_partition: int
+    log_offset: int
+    true_ms: int
+    unread: int
+    heeded: set[str] = field(default_factory=set)
+
+
+class Memory:
+    """What groups have read, by the contents of logs, and by what went back; *reread* counts what nobody could know."""
+
+    def __init__(self, world: World) -> None:
+        self._world, self.reread, self.skipped = world, 0, 0
+        self._ever: dict[tuple[str, TopicPartition], int] = {}
+        self._read: dict[tuple[str, TopicPartition], int] = {}
+        self._rewinds: dict[tuple[str, TopicPartition], list[Rewind]] = {}
+
+    def note_read(self, where: Position, claimed: int) -> None:
+        """Note that a group has read these records."""
+        key = where.group, where.place
+        self._ever[key] = self._ever.get(key, 0) | claimed
+        self._read[key] = self._read.get(key, 0) | claimed
+
+    def note_commit(self, where: Position, offset: int, claimed: int, *, is_back: bool) -> None:
+        """Note a commit that has just been made: all above the position that a group was set back to is unread."""
+        log, key = self._world.logs[where.cluster, where.place], (where.group, where.place)
+        if is_back:
+            above = log.below[-1] & ~log.below[min(offset, log.end)]
+            self._read[key] = self._read.get(key, 0) & ~above
+            claimed &= ~above
+            stood = self._world.clusters[where.cluster].stood[-1]
+            rewind = Rewind(where, stood.log_partition, stood.log_offset, stood.true_ms, above)
+            self._rewinds.setdefault(key, []).append(rewind)
+        self.note_read(where, claimed)
+
+    def has_read(self, where: Position, number: int) -> bool:
+        """Return whether a group has read a record since it went back last."""
+        return bool(self._read.get((where.group, where.place), 0) >> number & 1)
+
+    def check_skipped(self, where: Position, offset: int, number: int) -> None:
+        """Raise Violation where a record is lost that its group has not read, or has to read again."""
+        self.skipped += 1
+        if self.has_read(where, number):
+            return
+        key, words = (where.group, where.place), f"{where}: record {number} at {offset} is skipped"
+        if not self._ever.get(key, 0) >> number & 1:
+            raise Violation("skipped", f"{words}, and was never read")
+        if not any(each.unread >> number & 1 and where.cluster not in each.heeded for each in self._rewinds[key]):
+            raise Violation("skipped again", f"{words}, and its group has gone back")
+        self.reread += 1
+
+    def read_rewinds(self, driver: SyncDriver) -> list[Rewind]:
+        """Return the rewinds of which a driver has read."""
+        rewinds = [each for of_key in self._rewinds.values() for each in of_key]
+        return [each for each in rewinds if driver.has_read(each.where.cluster, each.log_partition, each.log_offset)]
+
+    def heed(self, where: Position, target: str, until_ms: int) -> None:
+        """Note that a *target* holds the answer to a commit that was made at a time, and the list that goes with it."""
+        for each in self._rewinds.get((where.group, where.place), ()):
+            if each.true_ms <= until_ms:
+                each.heeded.add(target)
+
+    def heed_all(self) -> None:
+        """Note that all is quiet, and that nothing is left that the sync cannot know."""
+        for each in (each for of_key in self._rewinds.values() for each in of_key):
+            each.heeded |= self._world.clusters.keys()
