@@ -56,11 +56,15 @@ class ListHolder(Protocol):
 
 
 class Standing(NamedTuple):
-    """A list that stands at a cluster, None for none, its *text*, and when we wrote it; *at_ms* 0: before our time."""
+    """A list that stands at a cluster, None for none, and its *text*.
+
+    *rewinds* are when the group went back last at each cluster, as it was known when the list was planned: one that is
+    noted later may have been made before the list was written. None: the list is from before our time.
+    """
 
     told: ReadList | None
     text: str
-    at_ms: int
+    rewinds: tuple[int, ...] | None
 
     @property
     def end(self) -> int:
@@ -80,6 +84,7 @@ class ReadLists:
         self._is_named = cache(config.has_read_list)
         self._standing: dict[str, dict[int, Standing]] = {alias: {} for alias in holders}
         self._too_large: dict[str, set[int]] = {alias: set() for alias in holders}
+        self._planned: dict[str, dict[int, tuple[int, ...]]] = {alias: {} for alias in holders}
         self._ids: dict[str, str] = {}
 
     def has_named(self, rows: KeyRows) -> NDArray[np.bool_]:
@@ -98,7 +103,7 @@ class ReadLists:
                 answer = found.get(group)
                 if answer is not None and not isinstance(answer, ClusterError):
                     held = answer.get(keys[row].topic_partition)
-                    self._standing[alias].setdefault(row, self._seen(alias, held.metadata if held else "", 0))
+                    self._standing[alias].setdefault(row, self._seen(alias, held.metadata if held else "", None))
 
     def _held(
         self, alias: str, groups: Sequence[str]
@@ -132,20 +137,23 @@ class ReadLists:
             text = "" if group_id in there else self._text(translated, row, crossings.get(row))
             if (write := self._write(target, one, text, is_refreshed=bool(is_due[row]))) is not None:
                 found[row] = write
+            elif (standing := self._standing[target].get(one)) is not None:
+                self._standing[target][one] = standing._replace(rewinds=self._rewinds(one))
         return found
 
     def passed(self, alias: str, rows: KeyRows, offset: Sequence[int]) -> dict[int, OffsetWrite]:
         """Return, by key, what takes the lists away at the home of groups, *alias*, that are of no use there any more.
 
-        The group has passed the end of what is listed, or has gone back since. *offset* is where it is.
+        The group has passed the end of what is listed, or has gone back since, at whatever cluster. *offset* is where
+        it is.
         """
-        rewound_ms = self._state.offsets.clusters[alias].columns["rewound_ms"]
         found = dict[int, OffsetWrite]()
         for row, position in zip(rows.tolist(), offset, strict=True):
             standing = self._standing[alias].get(row)
             if standing is None or standing.told is None:
                 continue
-            is_back = rewound_ms[row] != ABSENT and rewound_ms[row] >= standing.at_ms
+            known = standing.rewinds or (ABSENT,) * len(self._state.offsets.clusters)
+            is_back = self._rewinds(row) != known
             write = self._write(alias, row, "", is_refreshed=False)
             if write is not None and (position >= standing.end or is_back):
                 found[row] = write
@@ -153,10 +161,9 @@ class ReadLists:
 
     def note(self, alias: str, writes: Mapping[int, OffsetWrite], done: Sequence[WriteOutcome]) -> None:
         """Take in what became of *writes*, by key; of what may have been written or not nobody knows what stands."""
-        now_ms = self._state.now_ms()
         for (row, write), outcome in zip(writes.items(), done, strict=True):
             if outcome.outcome is Outcome.COMMITTED:
-                self._standing[alias][row] = self._seen(alias, write.metadata, now_ms)
+                self._standing[alias][row] = self._seen(alias, write.metadata, self._planned[alias].pop(row))
             elif outcome.is_in_doubt:
                 self._standing[alias].pop(row, None)
             if outcome.error:
@@ -179,10 +186,14 @@ class ReadLists:
                 found[row] = _NO_LIST
         return found
 
-    def _seen(self, alias: str, text: str, at_ms: int) -> Standing:
+    def _rewinds(self, row: int) -> tuple[int, ...]:
+        """Return when the group of a key went back last at each cluster, ABSENT for never."""
+        return tuple(int(each.columns["rewound_ms"][row]) for each in self._state.offsets.clusters.values())
+
+    def _seen(self, alias: str, text: str, rewinds: tuple[int, ...] | None) -> Standing:
         found = decode_read_list(text) if text else None
         is_list = found is not None and found.cluster_id == self._ids[alias] and len(found.told.ranges.start) > 0
-        return Standing(found.told, text, at_ms) if found is not None and is_list else Standing(None, "", at_ms)
+        return Standing(found.told, text, rewinds) if found is not None and is_list else Standing(None, "", rewinds)
 
     def _text(self, translated: Translated, row: int, crossing: Crossing | None) -> str:
         """Return the list of the answer in *row*, "" for none: it is withheld, or nothing is read above it."""
@@ -203,6 +214,7 @@ class ReadLists:
                 return None
         if alias not in self._ids:  # nobody has said what stands there, nor what the cluster's id is
             return None
+        self._planned[alias][row] = self._rewinds(row)
         text = text or encode_read_list(_NOTHING_READ, self._ids[alias]).text
         found = decode_read_list(text)
         start = found.told.start if found is not None else 0

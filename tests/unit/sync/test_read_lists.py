@@ -180,6 +180,41 @@ def test_a_list_is_taken_away_where_the_group_has_moved_once_it_is_past_it_or_go
     assert site.target_offset("Y", "readers") == offsets[-1]
 
 
+def test_a_group_that_went_back_before_its_list_was_written_has_none_once_that_is_known(site: Site) -> None:
+    site.commit("Y", "readers", 5)
+    site.reconcile()
+    site.commit("X", "readers", 4)
+    site.read_all()
+    site.commit("Y", "readers", 3)
+    site.pass_time(1)
+    site.reconciler.reconcile_all()
+    assert told(site) == (2, [(3, 5)])
+    site.reconcile()
+    assert (site.target_offset("Y", "readers"), told(site)) == (3, (0, []))
+
+
+def test_a_group_that_was_set_back_where_it_was_before_it_moved_reads_all(site: Site) -> None:
+    site.commit("X", "readers", 4)
+    site.reconciled()
+    site.commit("X", "readers", 1)
+    site.commit("Y", "readers", 3)
+    site.reconcile()
+    assert told(site) == (0, [])
+
+
+def test_a_list_that_is_as_it_was_after_the_group_went_back_is_kept(site: Site) -> None:
+    site.commit("Y", "readers", 5)
+    site.reconcile()
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    site.commit("Y", "readers", 3)
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    site.commit("Y", "readers", 4)
+    site.reconcile()
+    assert told(site) == (2, [(3, 5)])
+
+
 def test_the_next_driver_knows_what_stands(site: Site) -> None:
     site.commit("X", "readers", 4)
     site.reconciled()
