@@ -10,14 +10,11 @@ import zlib
 from base64 import urlsafe_b64decode
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from offset_sync.model.values import TopicPartition
 from simulation.oracle import Violation
 from simulation.world import Position, World
-
-if TYPE_CHECKING:
-    from simulation.sync_driver import SyncDriver
 
 STALE_MS, FORGOTTEN_MS = 10_000, 60_000
 
@@ -193,18 +190,25 @@ class Memory:
         key, words = (where.group, where.place), f"{where}: record {number} at {offset} is skipped"
         if not self._ever.get(key, 0) >> number & 1:
             raise Violation("skipped", f"{words}, and was never read")
-        if not any(each.unread >> number & 1 and where.cluster not in each.heeded for each in self._rewinds[key]):
+        if not any(each.unread >> number & 1 and where.cluster not in each.heeded for each in self.rewinds(where)):
             raise Violation("skipped again", f"{words}, and its group has gone back")
         self.reread += 1
 
-    def read_rewinds(self, driver: SyncDriver) -> list[Rewind]:
-        """Return the rewinds of which a driver has read."""
-        rewinds = [each for of_key in self._rewinds.values() for each in of_key]
-        return [each for each in rewinds if driver.has_read(each.where.cluster, each.log_partition, each.log_offset)]
+    def lose_commits(self, alias: str, kept: int) -> None:
+        """Note that a cluster has lost all but so many records of commits: what was set back there stands no more."""
+        for (group, place), rewinds in self._rewinds.items():
+            lost = [each for each in rewinds if each.where.cluster == alias and each.log_offset >= kept]
+            self._rewinds[group, place] = [each for each in rewinds if each not in lost]
+            for each in lost:
+                self._read[group, place] |= each.unread & self._ever[group, place]
+
+    def rewinds(self, where: Position) -> list[Rewind]:
+        """Return when a group has gone back, at whatever cluster."""
+        return self._rewinds.get((where.group, where.place), [])
 
     def heed(self, where: Position, target: str, until_ms: int) -> None:
         """Note that a *target* holds the answer to a commit that was made at a time, and the list that goes with it."""
-        for each in self._rewinds.get((where.group, where.place), ()):
+        for each in self.rewinds(where):
             if each.true_ms <= until_ms:
                 each.heeded.add(target)
 

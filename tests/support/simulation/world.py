@@ -99,6 +99,7 @@ class SimCluster(MemoryCluster):
         self.widest_ms, self.most_skew_ms = 0, abs(skew_ms)  # of what its clock was measured by
         self.is_closed = False  # nobody reads its log of commits, say for want of a right
         self.list_fault = ""  # what becomes of requests for groups that hold lists; "silent": of questions
+        self.lists: dict[tuple[str, TopicPartition], str] = {}  # as we have written them last
 
     @property
     def is_unreadable(self) -> bool:
@@ -139,6 +140,7 @@ class SimCluster(MemoryCluster):
         error, where = self.list_fault, Position(self.alias, write.group_id, place_of(write))
         if error in ("", "REQUEST_TIMED_OUT"):
             metadata, now = write.metadata, self.clock_ms[0]
+            self.lists[where.group, where.place] = metadata
             record = SimRecord(where.group, where.place, write.offset, now, metadata, is_ours=True)
             self._append(where, record, None, None)
         return error or None
@@ -257,6 +259,7 @@ class SimCluster(MemoryCluster):
             self.commit_topic, kept, self.commit_cuts = self.commit_topic + 1, 0, []
         else:
             self.commit_cuts.append(kept)
+        self.world.memory.lose_commits(self.alias, kept)
         lost = dict.fromkeys(each.where for each in self.stood[kept:])
         del self.log[kept:], self.stood[kept:]
         last = {each.where: each.value for each in self.stood if each.where in lost}
