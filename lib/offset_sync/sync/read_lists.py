@@ -6,7 +6,7 @@ is written before the answer that it belongs to::
 
     list of the new answer ─▶ acknowledged ─▶ the answer, up or down
           │
-          └─ not acknowledged: an answer below the list that stands has to wait
+          └─ not acknowledged: the answer has to wait where the list that stands has more than is read
 
 Between the two a consumer finds a list that does not begin at its offset, and reads all. Errs to reading again: what
 is not known to stand is asked for first, and where nobody can tell, none counts as standing that would be in the way.
@@ -26,6 +26,7 @@ from offset_sync.config import Config
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, OWN_GROUPS, OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
+from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.question import Crossing
 from offset_sync.state.sync_state import SyncState
@@ -69,8 +70,13 @@ class Standing(NamedTuple):
     @property
     def end(self) -> int:
         """The first offset above all that is listed; 0 where nothing is."""
-        ranges = self.told.ranges if self.told is not None else None
-        return int(ranges.start[-1] + ranges.length[-1]) if ranges is not None and len(ranges.start) else 0
+        ranges = self.ranges
+        return int(ranges.start[-1] + ranges.length[-1]) if len(ranges.start) else 0
+
+    @property
+    def ranges(self) -> OffsetRanges:
+        """What is listed."""
+        return self.told.ranges if self.told is not None else _NOTHING_READ.told.ranges
 
 
 class ReadLists:
@@ -122,23 +128,39 @@ class ReadLists:
     ) -> dict[int, OffsetWrite]:
         """Return the lists that are to be written at the target, by row of *translated*; the state's lock is held.
 
-        None while members of a group read at both clusters. While they read at the target alone, what stands there
-        stays: it is what they go by.
+        None while members of a group read at both clusters, and where it went back elsewhere after what it said last at
+        its home. While they read at the target alone, what stands there stays: it is what they go by.
         """
         source, target, key = translated.source, translated.target, translated.commits.key
         here, there = (self._state.homes.with_members(alias) for alias in (source, target))
         is_due = refresh_due(self._state.offsets.clusters[target].columns, key, refresh_before_ms)
+        is_back = self._is_back_elsewhere(source, key)
         found = dict[int, OffsetWrite]()
         for row in np.flatnonzero(self.has_named(key)).tolist():
             one = int(key[row])
             group_id = self._state.offsets.keys[one].group_id
             if group_id in there and group_id not in here:
                 continue
-            text = "" if group_id in there else self._text(translated, row, crossings.get(row))
+            text = "" if group_id in there or is_back[row] else self._text(translated, row, crossings.get(row))
             if (write := self._write(target, one, text, is_refreshed=bool(is_due[row]))) is not None:
                 found[row] = write
             elif (standing := self._standing[target].get(one)) is not None:
                 self._standing[target][one] = standing._replace(rewinds=self._rewinds(one))
+        return found
+
+    def _is_back_elsewhere(self, source: str, key: KeyRows) -> NDArray[np.bool_]:
+        """Return which groups may have gone back at another cluster than *source* since their last word there.
+
+        What they are to read again there is on the list of what they had read before. A group is at home with all
+        partitions of a topic, so of one of them another cluster may have the newer word.
+        """
+        clusters = self._state.offsets.clusters
+        said_ms, clock = clusters[source].columns["genuine_made_ms"][key], clusters[source].clock
+        found = np.zeros(len(key), np.bool_)
+        for alias, each in clusters.items():
+            rewound_ms = each.columns["rewound_ms"][key]
+            near_ms = max(UNCERTAIN_MS, clock.uncertain_ms + each.clock.uncertain_ms)
+            found |= (rewound_ms != ABSENT) & (rewound_ms + near_ms >= said_ms) & (alias != source)
         return found
 
     def passed(self, alias: str, rows: KeyRows, offset: Sequence[int]) -> dict[int, OffsetWrite]:
@@ -171,18 +193,34 @@ class ReadLists:
             if (outcome.error or "").startswith(_TOO_LARGE):
                 self._too_large[alias].add(row)
 
-    def in_the_way(self, translated: Translated, plan: WritePlan) -> dict[int, str]:
+    def in_the_way(
+        self,
+        translated: Translated,
+        plan: WritePlan,
+        crossings: Mapping[int, Crossing],
+        writes: Mapping[int, OffsetWrite],
+        done: Sequence[WriteOutcome],
+    ) -> dict[int, str]:
         """Return the rows of *translated* whose answer has to wait for a list that could not be written, and why.
 
-        A list that stands and begins above the answer would be taken for right once the group has come up to it. Where
-        it is not known what stands, no answer goes down.
+        A list that stands and has more than what is read would be taken for right once the group is at the answer, or
+        has come up to the list. Where it is not known what stands, no answer goes down. To be called before
+        :meth:`note`: of a write that may have been applied or not, what stood before counts.
         """
-        found, key = dict[int, str](), translated.commits.key
-        for row in np.flatnonzero(self.has_named(key)).tolist():
+        found, (key, answers) = dict[int, str](), (translated.commits.key, translated.answers)
+        is_done = {row: each.outcome is Outcome.COMMITTED for row, each in zip(writes, done, strict=True)}
+        for row in np.flatnonzero(self.has_named(key) & ~IS_WITHHELD[answers.state]).tolist():
             standing = self._standing[translated.target].get(int(key[row]))
-            wanted = int(translated.answers.wanted[row])
-            is_above = standing is not None and standing.told is not None and standing.told.start > wanted
-            if is_above or (standing is None and wanted < plan.previous[row]):
+            wanted = int(answers.wanted[row])
+            if is_done.get(row):
+                continue
+            if standing is None:
+                is_in_the_way = wanted < plan.previous[row]
+            else:
+                read = _ranges(writes.get(row), crossings.get(row))
+                rest = standing.ranges.from_offset(wanted)
+                is_in_the_way = int(read.count_between(rest.start, rest.start + rest.length).sum()) < rest.total
+            if is_in_the_way:
                 found[row] = _NO_LIST
         return found
 
@@ -220,6 +258,14 @@ class ReadLists:
         start = found.told.start if found is not None else 0
         place = own_group(key.group_id), key.topic, key.partition
         return OffsetWrite(*place, start, None, Rule.SET, None, metadata=text)
+
+
+def _ranges(write: OffsetWrite | None, crossing: Crossing | None) -> OffsetRanges:
+    """Return what was to be listed: by the *write* that has failed, or without one what is read by the *crossing*."""
+    if write is not None:
+        found = decode_read_list(write.metadata)
+        return found.told.ranges if found is not None else _NOTHING_READ.told.ranges
+    return crossing.told.told.ranges if crossing is not None else _NOTHING_READ.told.ranges
 
 
 def open_lists(config: Config, state: SyncState, holders: Mapping[str, ListHolder]) -> ReadLists | None:

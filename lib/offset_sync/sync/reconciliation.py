@@ -248,6 +248,7 @@ class ReconcilePass:
         with self._state.lock:
             writes = lists.writes(translated, crossings, self._refresh_before_ms())
         done = self._writers[target].write([*writes.values()]) if writes else ()
+        waiting = lists.in_the_way(translated, plan, crossings, writes, done)
         lists.note(target, {int(key[row]): write for row, write in writes.items()}, done)
         failpoints.failpoint(failpoints.AFTER_LISTS)
         failed = [row for row, each in zip(writes, done, strict=True) if each.outcome is not Outcome.COMMITTED]
@@ -255,7 +256,7 @@ class ReconcilePass:
         is_crossing[[row for row, each in crossings.items() if each.pending] + failed] = True
         with self._state.lock:
             self._state.last(translated.source, target).note_crossing(key, is_crossing)
-        return lists.in_the_way(translated, plan)
+        return waiting
 
     def _take_lists_away(self, source: str, commits: Commits) -> None:
         """Take lists away at the home of groups that have passed them, or have gone back there."""

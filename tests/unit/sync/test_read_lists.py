@@ -8,7 +8,7 @@ from builders.logs import log
 from fakes.next_driver import begin_anew_by_the_tables
 from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition
+from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.translate.read_list import decode_read_list
 
 HOLDS = "__offset-sync.read.readers"
@@ -125,6 +125,25 @@ def test_a_list_that_cannot_be_written_does_not_stop_a_group_that_goes_on(site: 
     assert told(site) == (2, [(3, 5)])
 
 
+def test_an_answer_that_goes_up_waits_for_a_list_that_is_of_another_cluster_and_not_right_any_more() -> None:
+    site = Site(config_of(["X", "Y", "Z"], sync={"read_lists": {"groups": ["readers"]}, "refresh_interval": "1h"}))
+    for alias, records in {"X": "X0 X1 X2 Y0", "Y": "Y0 X0 X1 X2", "Z": "Y0 X0 X1 X2"}.items():
+        site.put(log(alias, records))
+        site.index.epochs[ClusterPartition(alias, *ORDERS)] = (f"orders at {alias}", EPOCH)
+    site.commit("X", "readers", 3)
+    site.reconciled()
+    assert (site.target_offset("Y", "readers"), told(site)) == (0, (0, [(1, 4)]))
+    site.clusters["Y"].refused[HOLDS] = "GROUP_AUTHORIZATION_FAILED"
+    site.commit("Z", "readers", 4)
+    site.commit("Z", "readers", 2)
+    (failure,) = site.reconcile()
+    assert "its read list could not be replaced" in failure
+    assert (site.target_offset("Y", "readers"), told(site)) == (0, (0, [(1, 4)]))
+    site.clusters["Y"].refused.clear()
+    site.reconcile()
+    assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, []))
+
+
 def test_a_text_that_is_too_large_for_the_broker_is_taken_back_for_an_empty_list(site: Site) -> None:
     site.commit("X", "readers", 2)
     site.reconciled()
@@ -202,12 +221,31 @@ def test_a_group_that_was_set_back_where_it_was_before_it_moved_reads_all(site: 
     assert told(site) == (0, [])
 
 
+def test_what_a_group_was_set_back_to_elsewhere_after_its_last_word_at_home_is_not_listed_there(site: Site) -> None:
+    other = TopicPartition("orders", 1)
+    site.put(log("X", "X0"), other)
+    site.put(log("Y", "Y0 X0"), other)
+    site.commit("Y", "readers", 5)
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    assert told(site) == (2, [(3, 5)])
+    site.commit("Y", "readers", 2)
+    site.commit("X", "readers", 1, other)
+    site.reconcile()
+    assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, []))
+    site.pass_time(2_001)
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    assert told(site) == (2, [(3, 5)])
+
+
 def test_a_list_that_is_as_it_was_after_the_group_went_back_is_kept(site: Site) -> None:
     site.commit("Y", "readers", 5)
     site.reconcile()
     site.commit("X", "readers", 4)
     site.reconcile()
     site.commit("Y", "readers", 3)
+    site.pass_time(2_001)
     site.commit("X", "readers", 4)
     site.reconcile()
     site.commit("Y", "readers", 4)
