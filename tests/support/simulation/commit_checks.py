@@ -12,6 +12,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochChange, ToldEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from simulation.persisted import Persisted
+from simulation.skipping import list_group
 from simulation.world import Position, World
 
 
@@ -69,6 +70,8 @@ def note_forgotten(world: World, persisted: Persisted) -> None:
             world.forgotten[where] = said
             world.rewound_ms.pop(where, None)
             world.placed.pop(where, None)
+            for cluster in world.clusters.values():  # they have expired by then, for nobody has written them since
+                cluster.remove_lists(place=where.place, group=list_group(where.group))
 
 
 def _stands_anywhere(world: World, persisted: Persisted, where: Position) -> bool:

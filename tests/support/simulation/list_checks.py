@@ -1,4 +1,7 @@
-"""After quiet: whatever stands lists nothing that is unread, and a group that moves now reads nothing twice."""
+"""After quiet: whatever stands lists nothing that is unread, and a group that moves now reads nothing twice.
+
+But where a group has no offset: its consumers take no list there, and nobody looks after it before they commit.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ def check_lists(simulation: Simulation, group: str, place: TopicPartition, homes
     world.memory.heed_all()
     for alias in world.clusters:
         where, log = Position(alias, group, place), world.logs[alias, place]
-        found = list_at(world, where)
+        found = list_at(world, where) if where in world.values else None
         for offset in sorted(found.listed) if found is not None else ():
             record = log.entries[offset] if offset < log.end else None
             if record is not None and is_skipped(world, where, found, offset):
