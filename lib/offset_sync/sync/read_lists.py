@@ -128,20 +128,22 @@ class ReadLists:
     ) -> dict[int, OffsetWrite]:
         """Return the lists that are to be written at the target, by row of *translated*; the state's lock is held.
 
-        None while members of a group read at both clusters, and where it went back elsewhere after what it said last at
-        its home. While they read at the target alone, what stands there stays: it is what they go by.
+        None while members of a group read at both clusters, and where its position is not its own last word: what we
+        brought to its home may be above what is unread, at the log's start or past a hole, and it may have gone back
+        elsewhere since. While they read at the target alone, what stands there stays: it is what they go by.
         """
         source, target, key = translated.source, translated.target, translated.commits.key
         here, there = (self._state.homes.with_members(alias) for alias in (source, target))
         is_due = refresh_due(self._state.offsets.clusters[target].columns, key, refresh_before_ms)
-        is_back = self._is_back_elsewhere(source, key)
+        mine = self._state.offsets.clusters[source].columns
+        has_none = mine["actual_is_own"][key] | self._is_back_elsewhere(source, key)
         found = dict[int, OffsetWrite]()
         for row in np.flatnonzero(self.has_named(key)).tolist():
             one = int(key[row])
             group_id = self._state.offsets.keys[one].group_id
             if group_id in there and group_id not in here:
                 continue
-            text = "" if group_id in there or is_back[row] else self._text(translated, row, crossings.get(row))
+            text = "" if group_id in there or has_none[row] else self._text(translated, row, crossings.get(row))
             if (write := self._write(target, one, text, is_refreshed=bool(is_due[row]))) is not None:
                 found[row] = write
             elif (standing := self._standing[target].get(one)) is not None:

@@ -28,9 +28,9 @@ def site() -> Site:
     return found
 
 
-def told(site: Site, alias: str = "Y") -> tuple[int, list[tuple[int, int]]] | None:
+def told(site: Site, alias: str = "Y", place: TopicPartition = ORDERS) -> tuple[int, list[tuple[int, int]]] | None:
     """Return start and ranges of the list that stands; None where there is no commit of the group that holds it."""
-    stands = site.clusters[alias].group_offsets.get((HOLDS, ORDERS))
+    stands = site.clusters[alias].group_offsets.get((HOLDS, place))
     if stands is None:
         return None
     found = decode_read_list(stands.metadata)
@@ -223,8 +223,8 @@ def test_a_group_that_was_set_back_where_it_was_before_it_moved_reads_all(site: 
 
 def test_what_a_group_was_set_back_to_elsewhere_after_its_last_word_at_home_is_not_listed_there(site: Site) -> None:
     other = TopicPartition("orders", 1)
-    site.put(log("X", "X0"), other)
-    site.put(log("Y", "Y0 X0"), other)
+    site.put(log("X", "X0"), other, partitions=2)
+    site.put(log("Y", "Y0 X0"), other, partitions=2)
     site.commit("Y", "readers", 5)
     site.commit("X", "readers", 4)
     site.reconcile()
@@ -237,6 +237,24 @@ def test_what_a_group_was_set_back_to_elsewhere_after_its_last_word_at_home_is_n
     site.commit("X", "readers", 4)
     site.reconcile()
     assert told(site) == (2, [(3, 5)])
+
+
+def test_what_we_have_brought_to_the_home_of_a_group_is_not_what_it_has_read(site: Site) -> None:
+    other = TopicPartition("orders", 1)
+    site.put(log("X", "X0 Y0 Y1"), other, partitions=2)
+    site.put(log("Y", "Y0 Y1 X0", log_start=1), other, partitions=2)
+    for alias in "XY":
+        site.index.epochs[ClusterPartition(alias, *other)] = (f"orders at {alias}", EPOCH)
+    site.commit("X", "readers", 1, other)
+    site.commit("X", "readers", 4)
+    site.reconciled()
+    assert site.target_offset("Y", "readers", other) == 1  # Y0 is unread, and no longer there
+    site.commit("Y", "readers", 5)
+    site.reconciled()
+    assert told(site, "X", other) is None
+    site.commit("Y", "readers", 1, other)
+    site.reconcile()
+    assert told(site, "X", other) == (0, [(1, 2)])
 
 
 def test_a_list_that_is_as_it_was_after_the_group_went_back_is_kept(site: Site) -> None:
