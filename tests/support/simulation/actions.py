@@ -84,7 +84,7 @@ def draw_actions(rng: random.Random, shape: Shape, count: int) -> list[Action]:
     if "second" in shape.faults:
         weights["crash"] = 0.1  # a driver that follows another one has to wait, so there would be few that write
     if shape.listed:
-        weights |= WITH_LISTS
+        weights |= WITH_LISTS | ({"cut": 1.5} if "cut_grows" in shape.faults else {})
     if shape.faults & set(OF_HOMES):
         weights |= OF_HOMES_OFTEN | ({"silence": 1.5} if shape.silence_ms else {})
     if shape.twins:

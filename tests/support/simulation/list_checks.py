@@ -23,12 +23,7 @@ def check_lists(simulation: Simulation, group: str, place: TopicPartition, homes
     world = simulation.world
     world.memory.heed_all()
     for alias in world.clusters:
-        where, log = Position(alias, group, place), world.logs[alias, place]
-        found = list_at(world, where) if where in world.values else None
-        for offset in sorted(found.listed) if found is not None else ():
-            record = log.entries[offset] if offset < log.end else None
-            if record is not None and is_skipped(world, where, found, offset):
-                world.memory.check_skipped(where, offset, record.number)
+        world.memory.check_list(Position(alias, group, place))
     if len(homes) == 1:
         (home,) = homes
         _check_whole(simulation, home, group, place)

@@ -194,6 +194,14 @@ class Memory:
             raise Violation("skipped again", f"{words}, and its group has gone back")
         self.reread += 1
 
+    def check_list(self, where: Position) -> None:
+        """Raise Violation where the list that stands for a group would have its consumers lose a record."""
+        log, found = self._world.logs[where.cluster, where.place], list_at(self._world, where)
+        for offset in sorted(found.listed) if found is not None and where in self._world.values else ():
+            record = log.entries[offset] if offset < log.end else None
+            if record is not None and is_skipped(self._world, where, found, offset):
+                self.check_skipped(where, offset, record.number)
+
     def lose_commits(self, alias: str, kept: int) -> None:
         """Note that a cluster has lost all but so many records of commits: what was set back there stands no more."""
         for (group, place), rewinds in self._rewinds.items():

@@ -259,6 +259,7 @@ class SyncDriver:
         is_listed = source._replace(cluster=target) not in self._unlisted
         if made_ms is not None and not is_there and (is_listed or is_moved):
             self.world.memory.heed(source, target, made_ms)
+            self.world.memory.check_list(source._replace(cluster=target))
 
     def note_list(self, where: Position, *, is_written: bool) -> None:
         """Note what has become of a list."""
