@@ -14,7 +14,7 @@ import pytest
 
 from simulation.finding import Remedy, first_failure
 from simulation.remedies import CLOSED, OPEN
-from simulation.shape import ON_REQUEST
+from simulation.shape import LISTS, ON_REQUEST
 from simulation.soak import tried
 from tools.thorough import examples
 
@@ -62,7 +62,7 @@ def test_a_group_that_comes_back_after_its_deletion_was_forgotten_does_not_go_ba
     assert len(lines_of(digests(0, "700607:expire"), 100)) == 1
 
 
-@pytest.mark.parametrize("fault", ON_REQUEST)
+@pytest.mark.parametrize("fault", [*ON_REQUEST, LISTS])
 def test_nothing_is_lost_where_logs_begin_another_life_or_clocks_differ(fault: str) -> None:
     assert first_failure(Remedy(frozenset({fault})), seeds=examples(30)) is None
 

@@ -29,6 +29,16 @@ def check_lists(simulation: Simulation, group: str, place: TopicPartition, homes
         _check_whole(simulation, home, group, place)
 
 
+def _is_taken_for_ours(simulation: Simulation, source: Position) -> bool:
+    """Return whether a commit of a group was taken for ours: then it does not count as its last word."""
+    world = simulation.world
+    for alias, cluster in world.clusters.items():
+        stood = [each for each in cluster.stood if each.where == source._replace(cluster=alias)]
+        if any((alias, each.log_partition, each.log_offset) in world.taken_for_ours for each in stood):
+            return True
+    return False
+
+
 def _is_lost(simulation: Simulation, where: Position) -> bool:
     """Return whether a list that we have written is no longer there: nobody looks at what stands but at a start."""
     cluster, key = simulation.world.clusters[where.cluster], (list_group(where.group), where.place)
@@ -62,7 +72,7 @@ def _check_whole(simulation: Simulation, home: Home, group: str, place: TopicPar
         or source in world.raced | world.gone
     ):
         return
-    if _may_be_back_elsewhere(simulation, source, genuine.true_ms):
+    if _is_taken_for_ours(simulation, source) or _may_be_back_elsewhere(simulation, source, genuine.true_ms):
         return
     for target in world.clusters:
         where, log = source._replace(cluster=target), world.logs[target, place]
