@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from offset_sync.model.values import GroupPartition, State, TopicPartition
 from simulation.knowledge import Home
-from simulation.list_checks import check_lists
+from simulation.list_checks import check_lists, check_whole
 from simulation.oracle import Violation
 from simulation.world import GRACE_MS, Position, Value, World
 
@@ -63,7 +63,7 @@ def check_quiet(simulation: Simulation) -> None:
             if len(found) == len(homes):
                 raise found[0]
             if group in world.shape.listed:
-                check_lists(simulation, group, place, homes)
+                check_lists(simulation, group, place)
 
 
 def _check_home(simulation: Simulation, home: Home, group: str, place: TopicPartition) -> None:
@@ -105,6 +105,8 @@ def _check_target(simulation: Simulation, source: Position, offset: int, target:
         whose = "ours" if value and value.is_ours else "the group's"
         stands = f"{value.offset}, {whose}" if value else "nothing"
         raise Violation("not exact", f"{source} at {offset}: {target} holds {stands}, exact is {exact} ({state})")
+    if source.group in world.shape.listed:
+        check_whole(simulation, source, target)
 
 
 def _is_right(simulation: Simulation, source: Position, where: Position, value: Value | None, exact: int) -> bool:
