@@ -44,7 +44,8 @@ def check_whole(simulation: Simulation, source: Position, target: str) -> None:
 def _is_unclear(simulation: Simulation, source: Position, where: Position) -> bool:
     """Return whether the sync may know less of what a group has said, or of the list that stands, than is so."""
     world, genuine = simulation.world, simulation.world.genuine.get(source)
-    if genuine is None or world.is_index_lacking or source in world.gone or _is_lost(simulation, where):
+    is_gone = any(source._replace(cluster=alias) in world.gone for alias in world.clusters)
+    if genuine is None or world.is_index_lacking or is_gone or _is_lost(simulation, where):
         return True
     return _is_taken_for_ours(simulation, source) or _may_be_back_elsewhere(simulation, source, genuine.true_ms)
 
