@@ -197,8 +197,11 @@ class Memory:
     def check_list(self, where: Position) -> None:
         """Raise Violation where the list that stands for a group would have its consumers lose a record."""
         log, found = self._world.logs[where.cluster, where.place], list_at(self._world, where)
-        for offset in sorted(found.listed) if found is not None and where in self._world.values else ():
-            record = log.entries[offset] if offset < log.end else None
+        stands = self._world.values.get(where)
+        if found is None or stands is None:
+            return
+        for offset in range(max(log.start, stands.offset), log.end):
+            record = log.entries[offset]
             if record is not None and is_skipped(self._world, where, found, offset):
                 self.check_skipped(where, offset, record.number)
 
@@ -217,10 +220,15 @@ class Memory:
     def heed(self, where: Position, target: str, until_ms: int) -> None:
         """Note that a *target* holds the answer to a commit that was made at a time, and the list that goes with it."""
         for each in self.rewinds(where):
-            if each.true_ms <= until_ms:
+            if each.true_ms <= until_ms and not self._is_taken_for_ours(each):
                 each.heeded.add(target)
 
     def heed_all(self) -> None:
         """Note that all is quiet, and that nothing is left that the sync cannot know."""
         for each in (each for of_key in self._rewinds.values() for each in of_key):
-            each.heeded |= self._world.clusters.keys()
+            if not self._is_taken_for_ours(each):
+                each.heeded |= self._world.clusters.keys()
+
+    def _is_taken_for_ours(self, rewind: Rewind) -> bool:
+        """Return whether a rewind is to a value that we were about to write: nobody can tell."""
+        return (rewind.where.cluster, rewind.log_partition, rewind.log_offset) in self._world.taken_for_ours
