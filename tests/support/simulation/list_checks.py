@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import GroupPartition, TopicPartition
 from simulation.knowledge import UNCERTAIN_MS
 from simulation.oracle import Violation
 from simulation.skipping import is_skipped, list_at, list_group
@@ -47,7 +47,7 @@ def _is_unclear(simulation: Simulation, source: Position, where: Position) -> bo
     is_gone = any(source._replace(cluster=alias) in world.gone for alias in world.clusters)
     if genuine is None or world.is_index_lacking or is_gone or _is_lost(simulation, where):
         return True
-    return _is_taken_for_ours(simulation, source) or _may_be_back_elsewhere(simulation, source, genuine.true_ms)
+    return _is_taken_for_ours(simulation, source) or _is_back_elsewhere(simulation, source)
 
 
 def _is_taken_for_ours(simulation: Simulation, source: Position) -> bool:
@@ -67,12 +67,14 @@ def _is_lost(simulation: Simulation, where: Position) -> bool:
     return key in cluster.lists and (stands is None or stands.metadata != cluster.lists[key])
 
 
-def _may_be_back_elsewhere(simulation: Simulation, source: Position, said_ms: int) -> bool:
-    """Return whether a group may have gone back at another cluster since it said its last word, for all that is known.
+def _is_back_elsewhere(simulation: Simulation, source: Position) -> bool:
+    """Return whether the driver believes that a group has gone back at another cluster since its last word at home.
 
-    Of times that were missed, or are uncertain, nothing is known.
+    What a driver before has written may count as such, and times may be missed: then a list is missing.
     """
-    uncertain_ms, errors = simulation.driver.knowledge.uncertain_ms, simulation.world.made_error.values()
-    near_ms = max(UNCERTAIN_MS, 2 * max(map(uncertain_ms, simulation.world.clusters))) + 2 * max(errors, default=0)
-    rewinds = simulation.world.memory.rewinds(source)
-    return any(each.true_ms + near_ms >= said_ms for each in rewinds if each.where != source)
+    offsets = simulation.driver.state.offsets
+    (row,) = offsets.ids([GroupPartition(source.group, *source.place)]).tolist()
+    said_ms = int(offsets.clusters[source.cluster].columns["genuine_made_ms"][row])
+    near_ms = max(UNCERTAIN_MS, 2 * max(map(simulation.driver.knowledge.uncertain_ms, offsets.clusters)))
+    others = [each for alias, each in offsets.clusters.items() if alias != source.cluster]
+    return any(0 <= each.columns["rewound_ms"][row] >= said_ms - near_ms for each in others)

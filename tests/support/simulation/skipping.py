@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from offset_sync.model.values import TopicPartition
+from simulation.knowledge import UNCERTAIN_MS
 from simulation.oracle import Violation
 from simulation.world import Position, World
 
@@ -220,15 +221,16 @@ class Memory:
     def heed(self, where: Position, target: str, until_ms: int) -> None:
         """Note that a *target* holds the answer to a commit that was made at a time, and the list that goes with it."""
         for each in self.rewinds(where):
-            if each.true_ms <= until_ms and not self._is_taken_for_ours(each):
+            if each.true_ms <= until_ms and not self._is_mistaken(each):
                 each.heeded.add(target)
 
     def heed_all(self) -> None:
         """Note that all is quiet, and that nothing is left that the sync cannot know."""
         for each in (each for of_key in self._rewinds.values() for each in of_key):
-            if not self._is_taken_for_ours(each):
+            if not self._is_mistaken(each):
                 each.heeded |= self._world.clusters.keys()
 
-    def _is_taken_for_ours(self, rewind: Rewind) -> bool:
-        """Return whether a rewind is to a value that we were about to write: nobody can tell."""
-        return (rewind.where.cluster, rewind.log_partition, rewind.log_offset) in self._world.taken_for_ours
+    def _is_mistaken(self, rewind: Rewind) -> bool:
+        """Return whether a rewind is to a value that we were about to write, or was dated by a clock that was set."""
+        at = rewind.where.cluster, rewind.log_partition, rewind.log_offset
+        return at in self._world.taken_for_ours or self._world.made_error.get(at, 0) > UNCERTAIN_MS
