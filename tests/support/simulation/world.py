@@ -149,9 +149,8 @@ class SimCluster(MemoryCluster):
         """Delete the lists that stand, of one *place* or *group* where it is given."""
         for of_list, at in [each for each in self.group_offsets if each[0].startswith(OWN_GROUPS)]:
             if place in (None, at) and group in (None, of_list):
-                self._append(
-                    Position(self.alias, of_list, at), SimRecord(of_list, at, None, self.clock_ms[0]), None, None
-                )
+                record = SimRecord(of_list, at, None, self.clock_ms[0])
+                self._append(Position(self.alias, of_list, at), record, None, None)
 
     def _write(self, write: OffsetWrite) -> str | None:
         if write.group_id.startswith(OWN_GROUPS):
@@ -288,10 +287,7 @@ class SimCluster(MemoryCluster):
 
 
 class World:
-    """All clusters; *on_write* is told of each write of the sync before it happens, *touched* is what to check.
-
-    *memory* says what may be skipped.
-    """
+    """All clusters. *on_write* hears of a write before it happens, *touched* is to check, *memory* may be skipped."""
 
     memory: Memory
 
