@@ -42,7 +42,6 @@ def end_process(code: int) -> NoReturn:
     by SIGSEGV, now and then, and the exit code is lost.
     """
     atexit._run_exitfuncs()
-    logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

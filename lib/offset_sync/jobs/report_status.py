@@ -51,7 +51,7 @@ class StatusJob:
         notes = share_group_notes(self._config, self._state.clusters.share_groups())
         notes += clock_notes(self._state.state.clocks_ahead_ms())
         report = Report(status, self._series, now, notes)
-        with ThreadPoolExecutor() as pool:  # who waits for the report does not wait for its tables
+        with ThreadPoolExecutor(2) as pool:  # who waits for the report does not wait for its tables
             written = [
                 pool.submit(self._state.tables.replace, SYNC_STATUS, status),
                 pool.submit(self._state.tables.append, SYNC_DRIFT, drift),

@@ -111,16 +111,16 @@ class ReadLists:
                     held = answer.get(keys[row].topic_partition)
                     self._standing[alias].setdefault(row, self._seen(alias, held.metadata if held else "", None))
 
-    def _held(
-        self, alias: str, groups: Sequence[str]
-    ) -> Mapping[str, Mapping[TopicPartition, Committed] | ClusterError]:
+    def _held(self, alias: str, groups: Sequence[str]) -> Held:
         holder = self._holders[alias]
         try:
             if alias not in self._ids:
-                self._ids[alias] = holder.cluster_id(_DEADLINE_S)
+                cluster_id = holder.cluster_id(_DEADLINE_S)
+                encode_read_list(_NOTHING_READ, cluster_id)  # raises where no list can carry it
+                self._ids[alias] = cluster_id
             return holder.committed_offsets(groups, _DEADLINE_S)
-        except ClusterError as problem:
-            logger.info("%s: which read lists stand there is not known", problem)
+        except (ClusterError, ValueError) as problem:
+            logger.warning("clusters.%s: which read lists stand there is not known: %s", alias, problem)
             return {}
 
     def writes(
@@ -177,23 +177,25 @@ class ReadLists:
             if standing is None or standing.told is None:
                 continue
             known = standing.rewinds or (ABSENT,) * len(self._state.offsets.clusters)
-            is_back = self._rewinds(row) != known
-            write = self._write(alias, row, "", is_refreshed=False)
-            if write is not None and (position >= standing.end or is_back):
-                found[row] = write
+            if position >= standing.end or self._rewinds(row) != known:
+                write = self._write(alias, row, "", is_refreshed=False)
+                found |= {row: write} if write is not None else {}
         return found
 
     def note(self, alias: str, writes: Mapping[int, OffsetWrite], done: Sequence[WriteOutcome]) -> None:
         """Take in what became of *writes*, by key; of what may have been written or not nobody knows what stands."""
+        failed = dict[str, list[str]]()
         for (row, write), outcome in zip(writes.items(), done, strict=True):
             if outcome.outcome is Outcome.COMMITTED:
                 self._standing[alias][row] = self._seen(alias, write.metadata, self._planned[alias].pop(row))
             elif outcome.is_in_doubt:
                 self._standing[alias].pop(row, None)
             if outcome.error:
-                logger.warning("clusters.%s: %s: %s", alias, write.group_id, outcome.error)
+                failed.setdefault(outcome.error, []).append(write.group_id)
             if (outcome.error or "").startswith(_TOO_LARGE):
                 self._too_large[alias].add(row)
+        for reason, groups in failed.items():
+            logger.warning("clusters.%s: %d lists not written, first of %s: %s", alias, len(groups), groups[0], reason)
 
     def in_the_way(
         self,

@@ -19,6 +19,9 @@ from tools.asked_process import ask
 
 _JAVA = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 PLACE = "orders-0"
+START, RANGES = 100, [(102, 104), (106, 110)]
+ALL, UNREAD = list(range(100, 112)), [100, 101, 104, 105, 110, 111]
+"""Records that are polled, and those of them that are not on the list."""
 NO_BEANS = "no beans"
 """A client id that cannot be shown by JMX."""
 _SETTINGS = {"group.id": "billing", "client.id": "app-1", "bootstrap.servers": "nowhere:1"}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from consumer.skip_read_cases import SkipReadCases, skip_read_cases
+from consumer.skip_read_cases import RANGES, START, SkipReadCases, skip_read_cases
 from consumer.skip_read_jar import jar_or_skip
 from offset_sync_demo.kafka.broker_files import find_jars
 
@@ -44,3 +44,11 @@ def cases_by_client(
 def cases(request: pytest.FixtureRequest, cases_by_client: Callable[[str], SkipReadCases]) -> SkipReadCases:
     """Polls without a broker: with kafka-clients from 4.0 on, and before."""
     return cases_by_client(CLIENTS[request.param])
+
+
+@pytest.fixture
+def listed(cases: SkipReadCases) -> SkipReadCases:
+    """An interceptor whose group starts at 100 with a list that ends at 110."""
+    cases.open()
+    cases.give(START, RANGES, own=START)
+    return cases

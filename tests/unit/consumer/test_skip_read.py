@@ -5,20 +5,9 @@ from __future__ import annotations
 import pytest
 
 from consumer.read_list_texts import list_text
-from consumer.skip_read_cases import PLACE, SkipReadCases
+from consumer.skip_read_cases import ALL, PLACE, RANGES, START, UNREAD, SkipReadCases
 
 pytestmark = pytest.mark.xdist_group("consumer")
-START, RANGES = 100, [(102, 104), (106, 110)]
-UNREAD = [100, 101, 104, 105, 110, 111]
-ALL = list(range(100, 112))
-
-
-@pytest.fixture
-def listed(cases: SkipReadCases) -> SkipReadCases:
-    """An interceptor whose group starts at 100 with a list that ends at 110."""
-    cases.open()
-    cases.give(START, RANGES, own=START)
-    return cases
 
 
 def test_records_on_the_list_are_taken_out_and_counted(listed: SkipReadCases) -> None:

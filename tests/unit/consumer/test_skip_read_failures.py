@@ -7,19 +7,9 @@ import itertools
 import pytest
 
 from broker.installation import until
-from consumer.skip_read_cases import NO_BEANS, PLACE, SkipReadCases
+from consumer.skip_read_cases import ALL, NO_BEANS, PLACE, RANGES, START, SkipReadCases
 
 pytestmark = pytest.mark.xdist_group("consumer")
-START, RANGES = 100, [(102, 104), (106, 110)]
-ALL = list(range(100, 112))
-
-
-@pytest.fixture
-def listed(cases: SkipReadCases) -> SkipReadCases:
-    """An interceptor whose group starts at 100 with a list that ends at 110."""
-    cases.open()
-    cases.give(START, RANGES, own=START)
-    return cases
 
 
 FAILURES = ["timeout", "exception", "error", "refused", "interrupted", "use timeout", "use refused", "use error"]

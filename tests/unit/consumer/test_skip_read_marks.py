@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from consumer.skip_read_cases import PLACE, SkipReadCases
+from consumer.skip_read_cases import PLACE, START, SkipReadCases
 
 pytestmark = pytest.mark.xdist_group("consumer")
-START, RANGES = 100, [(102, 104), (106, 110)]
 
 
 def text(skipped: int = 0, start: object = "-", client: str = "app-1") -> str:
     # The driver's classes are of the same package, and of no jar that would say its version.
     return f"offset-sync/1 unknown skipped={skipped} list={start} by {client}"
-
-
-@pytest.fixture
-def listed(cases: SkipReadCases) -> SkipReadCases:
-    """An interceptor whose group starts at 100 with a list that ends at 110."""
-    cases.open()
-    cases.give(START, RANGES, own=START)
-    return cases
 
 
 def test_the_first_records_of_a_partition_one_poll_a_minute_and_the_end_are_marked(listed: SkipReadCases) -> None:

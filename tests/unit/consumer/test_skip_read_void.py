@@ -5,25 +5,14 @@ from __future__ import annotations
 import pytest
 
 from consumer.read_list_texts import CLUSTER
-from consumer.skip_read_cases import PLACE, SkipReadCases
+from consumer.skip_read_cases import ALL, PLACE, RANGES, START, UNREAD, SkipReadCases
 
 pytestmark = pytest.mark.xdist_group("consumer")
-START, RANGES = 100, [(102, 104), (106, 110)]
-UNREAD = [100, 101, 104, 105, 110, 111]
-ALL = list(range(100, 112))
 VOID = 2**63 - 1
 
 
 def use(start: int, first: int) -> tuple[int, str]:
     return start, f"offset-sync/1 from={first} by app-1"
-
-
-@pytest.fixture
-def listed(cases: SkipReadCases) -> SkipReadCases:
-    """An interceptor whose group starts at 100 with a list that ends at 110."""
-    cases.open()
-    cases.give(START, RANGES, own=START)
-    return cases
 
 
 def test_the_cluster_is_asked_that_the_consumer_was_told(listed: SkipReadCases) -> None:

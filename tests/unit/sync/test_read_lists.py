@@ -283,14 +283,17 @@ def test_the_next_driver_knows_what_stands(site: Site) -> None:
     assert told(site) == (0, [(1, 2)])
 
 
-def test_while_nobody_says_what_stands_no_answer_goes_down(site: Site) -> None:
+@pytest.mark.parametrize("said", [ClusterError("Y", "does not answer"), "no id that a list can carry"])
+def test_while_nobody_says_what_stands_no_answer_goes_down(site: Site, said: str | ClusterError) -> None:
     site.commit("X", "readers", 4)
     site.reconciled()
     begin_anew_by_the_tables(site)
     site.commit("X", "readers", 1)
 
     def silent(_deadline: float) -> str:
-        raise ClusterError("Y", "does not answer")
+        if isinstance(said, str):
+            return said
+        raise said
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(site.clusters["Y"], "cluster_id", silent)
