@@ -130,6 +130,19 @@ def test_each_of_three_tables_is_taken_in_where_nothing_was_added_to_the_others(
         assert (*known, len(index.incarnations(log))) == expected
 
 
+def test_of_a_table_that_was_set_back_all_is_read_anew() -> None:
+    tables = MemoryTables()
+    add(tables, RECORD_RUNS, run(0, 3))
+    add(tables, RECORD_RUNS, run(3, 3))
+    cache = cache_of(tables)
+    cache.refresh()
+    tables.versions[RECORD_RUNS.name].pop()
+    cache.refresh()
+    log = cache.log("Y", "orders", 0)
+    assert log is not None
+    assert log.frontier == 3
+
+
 def test_what_has_grown_is_told_once_and_of_any_cluster() -> None:
     tables = MemoryTables()
     add(tables, RECORD_RUNS, run(0, 3), run(0, 3, place=("X", "pay", 1)))
