@@ -9,7 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Set
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +21,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, ClusterPartition, State, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.last_translations import Outlook
-from offset_sync.state.question import NO_BASIS, Crossing, ListedRows, Pair, Question, Translation
+from offset_sync.state.last_translations import LastTranslations, Outlook
 from offset_sync.state.sync_state import Commits, SyncState
 from offset_sync.translate.exact import EXACT, Bounds, Strategy
 from offset_sync.translate.index.log_index import LogIndex
@@ -28,6 +29,8 @@ from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.partition import (
     Translations,
     concatenate,
+    translate_partition,
+    withhold_all,
     withhold_some,
 )
 from offset_sync.translate.partition_log import (
@@ -41,8 +44,69 @@ from offset_sync.translate.partition_log import (
 )
 
 logger = logging.getLogger(__name__)
+NO_BASIS = (-1, None)
+"""Of what could not even be asked; it never holds."""
 _TRIES = 3
 """How often answers are computed without the lock before they are computed with it."""
+
+
+class Pair(NamedTuple):
+    """What all partitions of one translation share."""
+
+    last: LastTranslations
+    source: str
+    target: str
+    snapshot: Snapshot
+    now_ms: int
+
+
+@dataclass
+class Question:
+    """Offsets of one partition with views of both logs, which do not change; and what became of it.
+
+    *key* are the rows of those who have committed them; none where nobody has. *withheld*: why nothing is answered.
+    *basis* says whether the answers still hold: the revision of the source's log, and others. What the source has
+    *said* of its log is not to be forgotten, whatever a partition is withheld for; None where it cannot be asked.
+    """
+
+    partition: TopicPartition
+    key: KeyRows
+    given: GivenOffsets
+    basis: tuple[int, object]
+    withheld: State | None = None
+    logs: tuple[PartitionLog, PartitionLog] | None = None
+    bounds: Bounds | None = None
+    strategy: Strategy = EXACT
+    said: PartitionMetadata | None = None
+    answers: Translations | None = None
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether what was known of the source's log before has to serve."""
+        return self.said is None
+
+    def compute(self) -> None:
+        """Find the answers; takes as long as the logs are deep."""
+        if self.withheld is not None:
+            self.answers = withhold_all(self.withheld, self.given.offset, self.said)
+            return
+        assert self.logs is not None
+        assert self.bounds is not None
+        here, there, given = *self.logs, self.given
+        self.answers = translate_partition(given.offset, given.topic_ids, here, there, self.bounds, self.strategy)
+
+    def fail(self) -> None:
+        """Answer nothing, whatever was found so far: something is wrong with this partition."""
+        self.withheld = State.TRANSLATION_FAILED
+        self.compute()
+
+
+@dataclass
+class Translation:
+    """Offsets of one direction that are being translated: asked, computed, and then told."""
+
+    pair: Pair
+    questions: list[Question]
 
 
 class Translator:
@@ -56,7 +120,6 @@ class Translator:
         self._origins = frozenset(self._index.code(alias) for alias in config.clusters)
         self._grace_ms, self._idle_ms = to_ms(config.sync.hole_grace), to_ms(config.sync.idle_after)
         self._strategy_of, self._original_of = cache(config.strategy_of), cache(config.original_of)
-        self._has_read_list = cache(config.has_read_list)
         self.names = config.names
 
     def ask(self, pair: Pair, commits: Commits) -> Translation:
@@ -100,14 +163,6 @@ class Translator:
                 self._compute(asked.pair, each)
             return concatenate([self._told(asked.pair, each) for each in asked.questions])
 
-    def crossings(self, asked: Translation) -> dict[int, Crossing]:
-        """Return what has been read above the answers, by row in the order asked; right as long as these are."""
-        found, first = dict[int, Crossing](), 0
-        for each in asked.questions:
-            found |= {first + row: crossing for row, crossing in each.crossings.items()}
-            first += len(each.given.offset)
-        return found
-
     def basis(self, pair: Pair, partition: TopicPartition) -> tuple[int, object]:
         """Return the revision of the source's log, and what else makes answers void that were right before."""
         logs = [self._index.log(alias, *partition) for alias in (pair.source, pair.target)]
@@ -145,11 +200,7 @@ class Translator:
             question.compute()
         except Exception as problem:
             self.log_once(pair, question.partition, problem)
-            return question.fail()
-        try:
-            question.cross()
-        except Exception as problem:  # the answers hold all the same; without a list all is read
-            self.log_once(pair, question.partition, problem)
+            question.fail()
 
     def _question(self, pair: Pair, partition: TopicPartition, key: KeyRows, given: GivenOffsets) -> Question:
         there = self.view(pair.target, partition, pair.snapshot)
@@ -167,25 +218,9 @@ class Translator:
         # Nobody has watched since the clusters were asked, however long ago that is by now.
         asked_at_ms = min(pair.now_ms, pair.snapshot.asked_at_ms)
         unread_since_ms = self.unread_since_ms(pair.source, partition, said, asked_at_ms)
-        listed = self._listed(pair, partition, key)
         logs = self._view(pair.source, partition, here), self._view(pair.target, partition, there)
         bounds = Bounds(unread_since_ms, window_start, self._origins, known, self._begun(pair.target, partition))
-        return Question(
-            partition, key, given, basis, logs=logs, bounds=bounds, strategy=strategy, said=said, listed=listed
-        )
-
-    def _listed(self, pair: Pair, partition: TopicPartition, key: KeyRows) -> ListedRows | None:
-        """Return which rows of *key* are to have a read list; the lock is held.
-
-        The leader epoch is as old as the rows of the index or older: of what was cut since nothing is left in them.
-        """
-        keys = self._state.offsets.keys
-        rows = [row for row, one in enumerate(key.tolist()) if self._has_read_list(keys[one].group_id)]
-        if not rows:
-            return None
-        known = self._index.leader_epoch(ClusterPartition(pair.target, *partition))
-        epoch = known[1] if known is not None else ABSENT
-        return ListedRows(np.array(rows, np.intp), epoch, self.young_since_ms(pair.now_ms))
+        return Question(partition, key, given, basis, logs=logs, bounds=bounds, strategy=strategy, said=said)
 
     def _told(self, pair: Pair, question: Question) -> Translations:
         """Return the answers to a *question* as far as they hold; of one where this fails, none."""
@@ -233,13 +268,15 @@ class Translator:
         log = self._index.log(pair.source, *partition)
         return withhold_some(answers, memory.reasons(partition, keys, (key, question.given.offset), log))
 
-    def log_once(self, pair: Pair, partition: TopicPartition, problem: Exception) -> None:
+    def log_once(
+        self, pair: Pair, partition: TopicPartition, problem: Exception, says: str = "cannot be translated"
+    ) -> None:
         """Log *problem* with its stack trace; not again in each micro-batch while it stays the same."""
         what = f"{pair.source} to {pair.target}: {partition.topic}-{partition.partition}"
         with self._state.lock:
             is_known, self._problems[what] = self._problems.get(what) == repr(problem), repr(problem)
         if not is_known:
-            logger.error("%s cannot be translated", what, exc_info=problem)
+            logger.error("%s %s", what, says, exc_info=problem)
 
     def young_since_ms(self, now_ms: int) -> int:
         """Return from when on a hole that became visible may still be filled, by the clock of whoever indexes."""

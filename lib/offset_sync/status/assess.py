@@ -12,9 +12,8 @@ from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.values import ABSENT, ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
-from offset_sync.state.question import Pair, Translation
 from offset_sync.state.sync_state import Commits, SyncState
-from offset_sync.state.translator import Translator
+from offset_sync.state.translator import Pair, Translation, Translator
 from offset_sync.status.assessment import Assessment
 from offset_sync.status.cluster_queries import HeldOffsets
 from offset_sync.status.measure import (

@@ -15,9 +15,8 @@ from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
-from offset_sync.state.question import Pair
 from offset_sync.state.sync_state import SyncState, frontiers, known_end
-from offset_sync.state.translator import Translator
+from offset_sync.state.translator import Pair, Translator
 from offset_sync.status.cluster_queries import ClusterQueries
 from offset_sync.status.job_progress import IndexCatchUp
 from offset_sync.status.withheld_reasons import ReadEpochs, WithheldReasons

@@ -41,9 +41,8 @@ from offset_sync.state.committed_offsets import LAST_MOMENTS_MS, CommitRecords
 from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import IS_HELD, OF_OURS
-from offset_sync.state.question import Pair
 from offset_sync.state.sync_state import SyncState
-from offset_sync.state.translator import Translator
+from offset_sync.state.translator import Pair, Translator
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import GivenOffsets

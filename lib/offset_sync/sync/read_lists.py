@@ -28,8 +28,9 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, OWN_GROUPS, OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
 from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.question import Crossing
 from offset_sync.state.sync_state import SyncState
+from offset_sync.state.translator import Pair, Translator
+from offset_sync.sync.crossings import Crossing, Crossings
 from offset_sync.sync.write_plan import Translated, WritePlan, refresh_due
 from offset_sync.translate.partition import IS_WITHHELD
 from offset_sync.translate.read_list import FoundList, ReadList, decode_read_list, encode_read_list
@@ -97,6 +98,10 @@ class ReadLists:
         """Return which keys are of groups that get lists."""
         keys = self._state.offsets.keys
         return np.array([self._is_named(keys[row].group_id) for row in rows.tolist()], np.bool_)
+
+    def crossings(self, translator: Translator, pair: Pair, key: KeyRows) -> Crossings:
+        """Return what finds out what is to be listed; to be called before the translation is asked."""
+        return Crossings(self._state, translator, pair, key[self.has_named(key)], self._is_named)
 
     def learn(self, aliases: Collection[str], rows: KeyRows) -> None:
         """Ask what stands at clusters of keys of which that is not known; to be called without locks."""

@@ -23,9 +23,9 @@ from offset_sync.model.values import ABSENT, GroupPartition, OffsetWrite, Outcom
 from offset_sync.state import failpoints
 from offset_sync.state.cluster_metadata import Fetcher, Snapshot
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.question import Crossing, Pair
 from offset_sync.state.sync_state import Commits, SyncState, frontiers
-from offset_sync.state.translator import Translator
+from offset_sync.state.translator import Pair, Translator
+from offset_sync.sync.crossings import Crossing
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes, refresh_due
 from offset_sync.translate.index.runs import Int64s
@@ -218,8 +218,12 @@ class ReconcilePass:
         self, source: str, target: str, commits: Commits, snapshot: Snapshot, request: ReconcileRequest
     ) -> tuple[Translated, WritePlan, Mapping[int, Crossing]]:
         now_ms, last = self._state.now_ms(), self._state.last(source, target)
-        asked = self._translator.ask(Pair(last, source, target, snapshot, now_ms), commits)
+        pair = Pair(last, source, target, snapshot, now_ms)
+        crossings = None if self._lists is None else self._lists.crossings(self._translator, pair, commits.key)
+        asked = self._translator.ask(pair, commits)
         self._translator.compute(asked)
+        if crossings is not None:
+            crossings.find(asked)
         with self._state.lock:
             answered_offset = last.columns["source_offset"][commits.key]
             answers = self._translator.answers(asked)
@@ -233,7 +237,7 @@ class ReconcilePass:
                 asks_everything=request.selection in (Selection.EVERY, Selection.DECIDED),
                 is_decided=request.selection is Selection.DECIDED,
             )
-            return translated, plan, self._translator.crossings(asked)
+            return translated, plan, {} if crossings is None else crossings.by_row(asked)
 
     def _write_lists(
         self, translated: Translated, plan: WritePlan, crossings: Mapping[int, Crossing]

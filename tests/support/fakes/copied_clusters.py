@@ -35,10 +35,9 @@ from offset_sync.state.checked_metadata import CheckedMetadata
 from offset_sync.state.cluster_metadata import ClusterMetadata, Snapshot
 from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.state.last_translations import LastTranslations
-from offset_sync.state.question import Pair
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState, frontiers
-from offset_sync.state.translator import Translator
+from offset_sync.state.translator import Pair, Translator
 from offset_sync.translate.partition import Translations
 from offset_sync.translate.partition_log import GivenOffsets
 

@@ -14,7 +14,7 @@ from builders.logs import HOUR_MS, indexed_at, log
 from fakes.clusters import CommitRecord
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site, config_of
 from offset_sync.model.values import ClusterPartition, EpochEnd, TopicPartition
-from offset_sync.state import question, translator
+from offset_sync.state import translator
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
@@ -36,14 +36,14 @@ def test_an_error_of_one_partition_is_that_partitions_own(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = site_of_two_partitions()
-    whole = question.translate_partition
+    whole = translator.translate_partition
 
     def fails_once(committed: Int64s, *others: Any) -> Translations:
         if committed.tolist() == [3]:
             raise ValueError("repeats may not contain negative values")
         return whole(committed, *others)
 
-    monkeypatch.setattr(question, "translate_partition", fails_once)
+    monkeypatch.setattr(translator, "translate_partition", fails_once)
     site.commit("X", "readers", 3)
     site.commit("X", "readers", 4, SECOND)
     site.reconcile()
@@ -102,9 +102,9 @@ class Meanwhile:
 
     def __init__(self, site: Site, monkeypatch: pytest.MonkeyPatch, times: int, happens: Callable[[], None]) -> None:
         self._site, self._left, self._happens = site, times, happens
-        self._whole = question.translate_partition
+        self._whole = translator.translate_partition
         self.had_the_lock: list[bool] = []
-        monkeypatch.setattr(question, "translate_partition", self.translate)
+        monkeypatch.setattr(translator, "translate_partition", self.translate)
 
     def translate(self, *asked: Any) -> Translations:
         """Answer by what was known before."""

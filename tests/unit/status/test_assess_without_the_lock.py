@@ -11,7 +11,7 @@ import pytest
 from builders.logs import log
 from fakes.reconciler_site import ORDERS
 from fakes.status_site import StatusSite, status_site
-from offset_sync.state import question
+from offset_sync.state import translator
 from offset_sync.status import assess
 from offset_sync.status.assessment import Assessment
 from offset_sync.status.measure import LogPair
@@ -45,7 +45,7 @@ class Meanwhile:
             self._site.lock.release()
 
 
-WORK = [(question, "translate_partition"), (assess, "compare_logs"), (assess, "measure")]
+WORK = [(translator, "translate_partition"), (assess, "compare_logs"), (assess, "measure")]
 
 
 @pytest.mark.parametrize(("module", "name"), WORK)

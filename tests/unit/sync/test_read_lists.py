@@ -9,6 +9,7 @@ from fakes.next_driver import begin_anew_by_the_tables
 from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.sync import crossings
 from offset_sync.translate.read_list import decode_read_list
 
 HOLDS = "__offset-sync.read.readers"
@@ -154,6 +155,18 @@ def test_a_text_that_is_too_large_for_the_broker_is_taken_back_for_an_empty_list
     refuse.clear()
     site.reconcile()
     assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, []))
+
+
+def test_an_answer_does_not_wait_for_a_list_that_cannot_be_made(
+    site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    site.commit("X", "readers", 4)
+    site.reconciled()
+    monkeypatch.setattr(crossings, "read_list", lambda *_, **__: 1 // 0)
+    site.commit("X", "readers", 5)
+    assert site.reconcile() == []
+    assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, []))
+    assert "X to Y: orders-0 is answered without read lists" in caplog.text
 
 
 def test_a_list_goes_with_an_answer_that_is_withheld(site: Site) -> None:

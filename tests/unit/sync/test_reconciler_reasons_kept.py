@@ -11,7 +11,7 @@ from fakes.clusters import MemoryEnds
 from fakes.next_driver import begin_anew_by_the_history
 from fakes.reconciler_site import ORDERS, Site, site_of
 from offset_sync.model.values import CLOCKS_APART_MS, ClusterPartition
-from offset_sync.state import question, translator
+from offset_sync.state import translator
 from offset_sync.state.translator import Translator
 
 Change = Callable[[Site], None]
@@ -77,8 +77,7 @@ def test_a_commit_beyond_the_end_stays_withheld_though_its_translation_failed_me
         if where == "asking":
             broken.setattr(site.state.index, "rebuilt", fails)
         else:
-            place = (question, "translate_partition") if where == "computing" else (translator, "of_lost_records")
-            broken.setattr(*place, fails)
+            broken.setattr(translator, {"computing": "translate_partition", "telling": "of_lost_records"}[where], fails)
         site.reconciliations.clear()
         site.reconcile()
         assert {*states(site).values()} <= {"COMMIT_BEYOND_END", "TRANSLATION_FAILED"}

@@ -1,0 +1,79 @@
+"""What groups that get read lists have read of a target above their answers, and what of it is still to come there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from offset_sync.model.values import ABSENT, ClusterPartition
+from offset_sync.state.key_index import KeyRows
+from offset_sync.state.sync_state import SyncState
+from offset_sync.state.translator import Pair, Question, Translation, Translator
+from offset_sync.translate.partition import IS_WITHHELD
+from offset_sync.translate.read_list import FoundList, pending, read_list
+
+
+class Crossing(NamedTuple):
+    """What is *told* to be read above an answer; *pending* such records have yet to come to the target's index."""
+
+    told: FoundList
+    pending: int
+
+
+class Crossings:
+    """Those of the keys *named*, in one translation by *pair*; to be made before this is asked.
+
+    A list is of the leader epoch under which the target's log was looked at last. It has to be older than the view of
+    the index: of what was cut since nothing is left in that.
+    """
+
+    def __init__(
+        self, state: SyncState, translator: Translator, pair: Pair, named: KeyRows, is_named: Callable[[str], bool]
+    ) -> None:
+        self._pair, self._translator, self._is_named = pair, translator, is_named
+        self._keys, self._young_since_ms = state.offsets.keys, translator.young_since_ms(pair.now_ms)
+        with state.lock:
+            known = {
+                each: state.index.leader_epoch(ClusterPartition(pair.target, *each))
+                for each in state.keys.partitions_of(named)
+            }
+        self._epochs = {each: told[1] if told is not None else ABSENT for each, told in known.items()}
+        self._found: dict[int, tuple[Question, dict[int, Crossing]]] = {}
+
+    def find(self, asked: Translation) -> None:
+        """Go through what was computed, as deep as its logs are; what is known already is left out."""
+        for each in asked.questions:
+            if each.answers is not None and id(each) not in self._found:
+                self._found[id(each)] = each, self._of(each)
+
+    def by_row(self, asked: Translation) -> dict[int, Crossing]:
+        """Return them by row, in the order asked, also of what had to be computed anew; as right as the answers are."""
+        self.find(asked)
+        found, first = dict[int, Crossing](), 0
+        for each in asked.questions:
+            _, crossings = self._found.get(id(each), (each, {}))
+            found |= {first + row: crossing for row, crossing in crossings.items()}
+            first += len(each.given.offset)
+        return found
+
+    def _of(self, question: Question) -> dict[int, Crossing]:
+        try:
+            return self._crossings(question)
+        except Exception as problem:  # the answers hold all the same; without a list all is read
+            self._translator.log_once(self._pair, question.partition, problem, "is answered without read lists")
+            return {}
+
+    def _crossings(self, question: Question) -> dict[int, Crossing]:
+        if question.logs is None or question.answers is None or question.partition not in self._epochs:
+            return {}
+        found, (here, there), answers = dict[int, Crossing](), question.logs, question.answers
+        for row in np.flatnonzero(~IS_WITHHELD[answers.state]).tolist():
+            if self._is_named(self._keys[int(question.key[row])].group_id):
+                committed, start = int(question.given.offset[row]), int(answers.wanted[row])
+                epoch, strategy = self._epochs[question.partition], question.strategy
+                told = read_list(committed, start, here, there, leader_epoch=epoch, strategy=strategy)
+                left = pending(committed, here, there, self._young_since_ms)
+                found[row] = Crossing(told, sum(left.values()))
+        return found
