@@ -114,7 +114,7 @@ class ReadLists:
                 answer = found.get(group)
                 if answer is not None and not isinstance(answer, ClusterError):
                     held = answer.get(keys[row].topic_partition)
-                    self._standing[alias].setdefault(row, self._seen(alias, held.metadata if held else "", None))
+                    self._standing[alias].setdefault(row, self._seen(held.metadata if held else "", None))
 
     def _held(self, alias: str, groups: Sequence[str]) -> Held:
         holder = self._holders[alias]
@@ -192,7 +192,7 @@ class ReadLists:
         failed = dict[str, list[str]]()
         for (row, write), outcome in zip(writes.items(), done, strict=True):
             if outcome.outcome is Outcome.COMMITTED:
-                self._standing[alias][row] = self._seen(alias, write.metadata, self._planned[alias].pop(row))
+                self._standing[alias][row] = self._seen(write.metadata, self._planned[alias].pop(row))
             elif outcome.is_in_doubt:
                 self._standing[alias].pop(row, None)
             if outcome.error:
@@ -237,9 +237,10 @@ class ReadLists:
         """Return when the group of a key went back last at each cluster, ABSENT for never."""
         return tuple(int(each.columns["rewound_ms"][row]) for each in self._state.offsets.clusters.values())
 
-    def _seen(self, alias: str, text: str, rewinds: tuple[int, ...] | None) -> Standing:
+    @staticmethod
+    def _seen(text: str, rewinds: tuple[int, ...] | None) -> Standing:
         found = decode_read_list(text) if text else None
-        is_list = found is not None and found.cluster_id == self._ids[alias] and len(found.told.ranges.start) > 0
+        is_list = found is not None and len(found.told.ranges.start) > 0
         return Standing(found.told, text, rewinds) if found is not None and is_list else Standing(None, "", rewinds)
 
     def _text(self, translated: Translated, row: int, crossing: Crossing | None) -> str:
@@ -248,7 +249,7 @@ class ReadLists:
         if crossing is None or IS_WITHHELD[answers.state[row]] or target not in self._ids:
             return ""
         told, is_too_large = crossing.told, int(translated.commits.key[row]) in self._too_large[target]
-        if told.told.start != answers.wanted[row] or not len(told.records) or is_too_large:
+        if not len(told.records) or is_too_large:
             return ""
         return encode_read_list(told, self._ids[target]).text
 

@@ -244,7 +244,7 @@ class ReconcilePass:
     ) -> Mapping[int, str]:
         """Write the lists of the answers, before these; return the rows whose answer may not be written, and why.
 
-        What has yet to come to the target, or could not be written, is looked at again when the index has grown.
+        Where copies of what is read have yet to come to the target it is looked at again when the index has grown.
         """
         lists, key, target = self._lists, translated.commits.key, translated.target
         if lists is None:
@@ -255,9 +255,8 @@ class ReconcilePass:
         waiting = lists.in_the_way(translated, plan, crossings, writes, done)
         lists.note(target, {int(key[row]): write for row, write in writes.items()}, done)
         failpoints.failpoint(failpoints.AFTER_LISTS)
-        failed = [row for row, each in zip(writes, done, strict=True) if each.outcome is not Outcome.COMMITTED]
         is_crossing = np.zeros(len(key), np.bool_)
-        is_crossing[[row for row, each in crossings.items() if each.pending] + failed] = True
+        is_crossing[[row for row, each in crossings.items() if each.pending]] = True
         with self._state.lock:
             self._state.last(translated.source, target).note_crossing(key, is_crossing)
         return waiting

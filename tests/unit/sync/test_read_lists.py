@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from builders.logs import log
 from fakes.next_driver import begin_anew_by_the_tables
 from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition, OffsetWrite, Outcome, TopicPartition, WriteOutcome
+from offset_sync.state.translator import Translation, Translator
 from offset_sync.sync import crossings
-from offset_sync.translate.read_list import decode_read_list
+from offset_sync.translate.partition import Translations
+from offset_sync.translate.read_list import FoundList, decode_read_list
 
 HOLDS = "__offset-sync.read.readers"
 AT_X = "X0 X1 Y0 X2 X3 X4"
@@ -167,6 +173,53 @@ def test_an_answer_does_not_wait_for_a_list_that_cannot_be_made(
     assert site.reconcile() == []
     assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, []))
     assert "X to Y: orders-0 is answered without read lists" in caplog.text
+
+
+def test_what_may_have_been_written_is_asked_for_before_it_is_believed(site: Site) -> None:
+    site.commit("X", "readers", 2)
+    site.reconciled()
+    write = site.write
+
+    def lose_answers(target: str, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
+        done = write(target, writes)
+        lost = {"outcome": Outcome.FAILED, "error": "REQUEST_TIMED_OUT", "is_in_doubt": True}
+        return [replace(each, **lost) if each.group_id == HOLDS else each for each in done]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site, "write", lose_answers)
+        site.commit("X", "readers", 4)
+        site.reconcile()
+    assert told(site) == (2, [(3, 5)])
+    site.commit("X", "readers", 2)
+    site.reconcile()
+    assert told(site) == (0, [(1, 2), (3, 4)])
+
+
+def test_an_answer_that_had_to_be_found_anew_has_its_list(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Translator.answers
+
+    def anew(self: Translator, asked: Translation) -> Translations:
+        asked.questions[:] = [replace(each) for each in asked.questions]
+        return whole(self, asked)
+
+    monkeypatch.setattr(Translator, "answers", anew)
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    assert told(site) == (2, [(3, 5)])
+
+
+def test_a_group_that_is_not_named_costs_nothing(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, made = crossings.read_list, list[int]()
+
+    def count(committed: int, *given: Any, **more: Any) -> FoundList:
+        made.append(committed)
+        return whole(committed, *given, **more)
+
+    monkeypatch.setattr(crossings, "read_list", count)
+    site.commit("X", "others", 5)
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    assert {*made} == {4}
 
 
 def test_a_list_goes_with_an_answer_that_is_withheld(site: Site) -> None:

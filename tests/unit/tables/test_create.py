@@ -15,7 +15,7 @@ import pytest
 from deltalake import DeltaTable
 
 from builders.claims import claims, epochs, start_process
-from offset_sync.model.errors import TableError
+from offset_sync.model.errors import PlatformError, TableError
 from offset_sync.tables.catalog import (
     ALL_TABLES,
     CUTOVERS,
@@ -165,6 +165,24 @@ def test_a_place_where_nothing_can_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "drivers").write_text("a file")
     with pytest.raises((TableError, OSError), match="drivers"):
         TableStore(str(tmp_path)).create([DRIVERS])
+
+
+@pytest.mark.parametrize("is_older", [True, False])
+def test_nothing_is_written_before_it_may_be(tmp_path: Path, *, is_older: bool) -> None:
+    tables = TableStore(str(tmp_path))
+    if is_older:
+        tables.create([before(CUTOVERS)])
+
+    def refuse() -> None:
+        raise PlatformError("the server passes over If-None-Match")
+
+    with pytest.raises(PlatformError):
+        tables.log(CUTOVERS).make(CUTOVERS, refuse)
+    assert tables.is_there(CUTOVERS) is is_older
+    if is_older:
+        assert not {*CUTOVERS.later} & {field.name for field in DeltaTable(tables.path(CUTOVERS)).schema().fields}
+        tables.log(DRIVERS).make(DRIVERS)
+        tables.log(DRIVERS).make(DRIVERS, refuse)  # there is nothing to be written
 
 
 # Of an earlier version
