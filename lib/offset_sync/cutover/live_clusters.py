@@ -32,7 +32,7 @@ from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets
 from offset_sync.status.group_homes import clusters_by_group, groups_of
 from offset_sync.status.job_progress import JobProgress
 from offset_sync.status.live_state import LiveState
-from offset_sync.sync.read_lists import open_lists
+from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import OffsetWriter, Reconciliation, ReconciliationLog
 from offset_sync.tables.catalog import GROUP_EVENTS
@@ -76,7 +76,7 @@ class LiveClusters:
         self._shared: Collection[str] | None = None
         self._wanted: dict[GroupPartition, int | None] = {}
         self._writer = writer
-        lists = open_lists(self._config, self._state, live.clusters.admins())
+        lists = ReadLists(self._config, self._state, live.clusters.admins())
         writers = {self._target: self._writer}
         self._reconciler = Reconciler(self._config, self._state, live.clusters, writers, self, lists)
         live.on_follow = self._decide_homes

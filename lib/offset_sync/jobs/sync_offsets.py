@@ -40,7 +40,7 @@ from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
 from offset_sync.sync.left_writes import LeftWrites
-from offset_sync.sync.read_lists import open_lists
+from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconcile_loop import ReconcileLoop
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.translation_history import TranslationHistory
@@ -93,7 +93,7 @@ class SyncJob:
         fetcher = checked_metadata(config, self._admins, self._state.index, soon.set, is_once=is_once)
         history = CountedHistory(self._history, self._metrics)
         self._writers = TargetWriters(config, spark, run)
-        lists = open_lists(config, self._state, self._admins)
+        lists = ReadLists(config, self._state, self._admins)
         self._reconciler = Reconciler(config, self._state, fetcher, self._writers.by_alias, history, lists)
         self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, self._metrics, soon)
         seen = UnwrittenTables.of(config, names) if run.is_dry else self._tables

@@ -68,6 +68,10 @@ class ClusterAdmin:
         """Return Kafka's own id of the cluster."""
         return self._topics.cluster_id(deadline)
 
+    def groups(self, deadline: float = DEADLINE_S) -> list[str]:
+        """Return the groups that we may describe, but for those of librdkafka's unknown types."""
+        return self._topics.groups(deadline)
+
     def topics(self, deadline: float = DEADLINE_S) -> dict[str, TopicInfo]:
         """Return every topic that is not internal and that we may describe; others do not show in a list."""
         return self._door.streams(self._topics.listed(deadline))
@@ -152,6 +156,10 @@ class TopicMetadata:
     def cluster_id(self, deadline: float) -> str:
         """Return Kafka's own id of the cluster."""
         return self._requests.cluster_id(time.monotonic() + deadline)
+
+    def groups(self, deadline: float) -> list[str]:
+        """Return the classic and consumer groups that we may describe."""
+        return self._requests.groups(time.monotonic() + deadline)
 
     def described(self, topics: Iterable[str], deadline: float) -> dict[str, TopicInfo | NotAuthorizedError]:
         """Return id and partition count of *topics*; those that do not exist are left out.

@@ -100,6 +100,17 @@ class TopicRequests:
             raise self.error("it does not tell its id")
         return str(found[0].cluster_id)
 
+    def groups(self, ends_at: float) -> list[str]:
+        """Return the classic and consumer groups, with members or without, that we may describe."""
+
+        def ask(keys: list[str]) -> Mapping[str, Future[Any]]:
+            return {key: self._client.list_consumer_groups(request_timeout=LONGEST_S) for key in keys}
+
+        found = list(allowed(self._collect(ask, ["the groups"], ends_at)).values())
+        if not found or found[0].errors:  # each broker tells of its own groups
+            raise self.error("it does not tell its groups")
+        return sorted(each.group_id for each in found[0].valid)
+
     def described(
         self, topics: Iterable[str], ends_at: float, *, with_rights: bool = False
     ) -> dict[str, TopicDescription | NotAuthorizedError]:

@@ -50,7 +50,7 @@ class Reconciler:
         fetcher: Fetcher,
         writers: Mapping[str, OffsetWriter],
         history: ReconciliationLog,
-        lists: ReadLists | None = None,
+        lists: ReadLists,
     ) -> None:
         self._state = state
         do, pairs = ReconcilePass(config, state, fetcher, writers, history, lists).reconcile, config.pairs()

@@ -109,7 +109,7 @@ class ReconcilePass:
     Directions may do so side by side. The lock of a target is held from where it is made sure that the source still
     owns what is answered until it is written: so no answer overtakes a newer one of another source. Neither that lock
     nor the state's is held while clusters are asked for metadata. *history* is told what became of it. *lists* are
-    written beside the answers; None where no group gets any.
+    written beside the answers.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class ReconcilePass:
         fetcher: Fetcher,
         writers: Mapping[str, OffsetWriter],
         history: ReconciliationLog,
-        lists: ReadLists | None = None,
+        lists: ReadLists,
     ) -> None:
         self._state, self._lists = state, lists
         self._translator = Translator(config, state)
@@ -143,8 +143,9 @@ class ReconcilePass:
             known_to, commits = frontiers(state.index, [target, source], partitions), state.commits(source, rows)
         asked_at_ms = state.now_ms()
         snapshot = Snapshot(self._fetcher.fetch([target, source], partitions), known_to, asked_at_ms)
-        if self._lists is not None:
-            self._lists.learn((source, target), commits.key)
+        if request.selection not in (Selection.CHANGED, Selection.WAITING):  # a broker may be silent
+            self._lists.take_others_away(target, self._writers[target].write)
+        self._lists.learn((source, target), commits.key)
         with self._target_locks[target]:
             commits = self._still_due(source, target, commits, snapshot, request)
             if len(commits.key) == 0:
@@ -210,8 +211,7 @@ class ReconcilePass:
         is_settled = last.is_settled(commits.key, commits.offset, commits.at_ms)
         is_settled &= there.columns["actual_offset"][commits.key] == last.columns["wanted"][commits.key]
         is_settled &= ~self._state.homes_of(commits.key).is_contested & ~there.has_moved(commits.key)
-        if self._lists is not None:  # what is to stand follows from more than the answer
-            is_settled &= ~self._lists.has_named(commits.key)
+        is_settled &= ~self._lists.has_named(commits.key)  # what is to stand follows from more than the answer
         return is_settled & ~refresh_due(there.columns, commits.key, self._refresh_before_ms())
 
     def _plan(
@@ -219,11 +219,10 @@ class ReconcilePass:
     ) -> tuple[Translated, WritePlan, Mapping[int, Crossing]]:
         now_ms, last = self._state.now_ms(), self._state.last(source, target)
         pair = Pair(last, source, target, snapshot, now_ms)
-        crossings = None if self._lists is None else self._lists.crossings(self._translator, pair, commits.key)
+        crossings = self._lists.crossings(self._translator, pair, commits.key)
         asked = self._translator.ask(pair, commits)
         self._translator.compute(asked)
-        if crossings is not None:
-            crossings.find(asked)
+        crossings.find(asked)
         with self._state.lock:
             answered_offset = last.columns["source_offset"][commits.key]
             answers = self._translator.answers(asked)
@@ -237,7 +236,7 @@ class ReconcilePass:
                 asks_everything=request.selection in (Selection.EVERY, Selection.DECIDED),
                 is_decided=request.selection is Selection.DECIDED,
             )
-            return translated, plan, {} if crossings is None else crossings.by_row(asked)
+            return translated, plan, crossings.by_row(asked)
 
     def _write_lists(
         self, translated: Translated, plan: WritePlan, crossings: Mapping[int, Crossing]
@@ -247,7 +246,7 @@ class ReconcilePass:
         Where copies of what is read have yet to come to the target it is looked at again when the index has grown.
         """
         lists, key, target = self._lists, translated.commits.key, translated.target
-        if lists is None:
+        if not lists.has_named(key).any():
             return {}
         with self._state.lock:
             writes = lists.writes(translated, crossings, self._refresh_before_ms())
@@ -263,7 +262,8 @@ class ReconcilePass:
 
     def _take_lists_away(self, source: str, commits: Commits) -> None:
         """Take lists away at the home of groups that have passed them, or have gone back there."""
-        if self._lists is None or source not in self._target_locks or source not in self._writers:
+        commits = commits.take(self._lists.has_named(commits.key))
+        if len(commits.key) == 0 or source not in self._target_locks or source not in self._writers:
             return
         with self._target_locks[source]:
             with self._state.lock:

@@ -15,6 +15,7 @@ from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.offset_writer import TargetWriter
+from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
 
@@ -49,7 +50,9 @@ class LiveDirections:
         self._returned: list[float] = []
         fetcher = MetadataFetcher(admins, FETCH_S, lambda: self._returned.append(time.monotonic()), RETRY_S)
         writers = {alias: TargetWriter(alias, each, 500, COMMIT_S, False) for alias, each in options.items()}
-        self.reconciler = Reconciler(self.config, self.state, fetcher, writers, self.reconciliations)
+        self.reconciler = Reconciler(
+            self.config, self.state, fetcher, writers, self.reconciliations, ReadLists(self.config, self.state, {})
+        )
         self._log_offsets = dict.fromkeys(servers, 0)
 
     @property

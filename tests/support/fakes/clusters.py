@@ -118,6 +118,12 @@ class MemoryCluster:
             raise self._silence()
         return f"id-of-{self.alias}"
 
+    def groups(self, deadline: float) -> list[str]:
+        """Return the groups that have committed anything."""
+        if self.is_down:
+            raise self._silence()
+        return sorted({group for group, _ in self.group_offsets})
+
     def epoch_ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
         """Return where the records end of each epoch or, if there are none, of the last one before, as Kafka does."""
         self.questions += 1

@@ -42,6 +42,7 @@ from offset_sync.state.lease import OpenFence
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.offset_writer import write_offsets
+from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.translation_history import TranslationHistory
 from offset_sync.tables.catalog import TABLES
@@ -108,7 +109,9 @@ class NamedWorld:
         self.state = SyncState(self.config, index, lambda: self.clock_ms[0])
         self.history = TranslationHistory(store, self.state.offsets.keys, self.config)
         writers: Any = {alias: _Writer(self, alias) for alias in ALIASES}
-        self.reconciler = Reconciler(self.config, self.state, fetcher, writers, self.history)
+        self.reconciler = Reconciler(
+            self.config, self.state, fetcher, writers, self.history, ReadLists(self.config, self.state, {})
+        )
         self.is_ready, metrics = threading.Event(), SyncMetrics(self.config)
         self.sync_batches = {}
         for alias in ALIASES:

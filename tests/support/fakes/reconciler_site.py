@@ -27,7 +27,7 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.lease import OpenFence
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.offset_writer import write_offsets
-from offset_sync.sync.read_lists import open_lists
+from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
 from oracles.translation import Log
@@ -85,8 +85,8 @@ class Site:
         self.offsets, self.lock = self.state.offsets, self.state.lock
         self.position = dict.fromkeys(self.config.clusters, 0)
         self.writers = {alias: SiteWriter(self, alias) for alias in self.clusters}
-        lists = open_lists(self.config, self.state, self.clusters)
-        self.reconciler = Reconciler(self.config, self.state, self, self.writers, self.reconciliations, lists)
+        self.lists = ReadLists(self.config, self.state, self.clusters)
+        self.reconciler = Reconciler(self.config, self.state, self, self.writers, self.reconciliations, self.lists)
 
     def put(
         self, where: Log, place: TopicPartition = ORDERS, *, topic_id: str | None = None, partitions: int = 1

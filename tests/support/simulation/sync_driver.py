@@ -21,8 +21,9 @@ from offset_sync.state.lease import SETTLE_S, Lease, NoLease
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
+from offset_sync.sync.held_lists import Held
 from offset_sync.sync.left_writes import LeftWrites
-from offset_sync.sync.read_lists import Held, open_lists
+from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
 from simulation.commit_checks import CommitChecks, note_forgotten
@@ -72,6 +73,11 @@ class _ListHolder:
         """Say what stands there."""
         self._driver.pause()
         return self._cluster.committed_offsets(groups, deadline)
+
+    def groups(self, deadline: float) -> Sequence[str]:
+        """Say which groups it has."""
+        self._driver.pause()
+        return self._cluster.groups(deadline)
 
 
 class SyncDriver:
@@ -124,7 +130,7 @@ class SyncDriver:
         epochs = {alias: Epochs(self.world, alias) for alias in self.world.clusters}
         fetcher = _AskedAtOnce(self, index, epochs, patience_s=0)
         self._unlisted = set[Position]()  # where a list could not be written last
-        lists = open_lists(self.config, self.state, {alias: _ListHolder(self, alias) for alias in world.clusters})
+        lists = ReadLists(self.config, self.state, {alias: _ListHolder(self, alias) for alias in world.clusters})
         self.reconciler = Reconciler(self.config, self.state, fetcher, writers, self, lists)
         self.is_ready, self.is_first, self.is_busy = threading.Event(), True, False
         self.waiting: list[tuple[str, Any, int]] = []

@@ -10,6 +10,7 @@ from fakes.reconciler_site import Site, mirrored_site
 from offset_sync.jobs.job_output import SyncSummary
 from offset_sync.jobs.metrics.positions import Positions
 from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics
+from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
 
 
@@ -19,7 +20,9 @@ class Job:
     def __init__(self, site: Site) -> None:
         self.site, self.metrics = site, SyncMetrics(site.config)
         history = CountedHistory(site.reconciliations, self.metrics)
-        site.reconciler = Reconciler(site.config, site.state, site, site.writers, history)
+        site.reconciler = Reconciler(
+            site.config, site.state, site, site.writers, history, ReadLists(site.config, site.state, {})
+        )
         self.summary = SyncSummary(site.state, self.metrics, Positions(site.state, self.metrics.waiting, WORST))
 
 

@@ -17,6 +17,7 @@ from offset_sync.model.values import ClusterPartition, EpochChange, EpochEnd, To
 from offset_sync.state import checked_metadata
 from offset_sync.state.checked_metadata import CheckedMetadata
 from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
 
 AT_X, AT_Y = ClusterPartition("X", *ORDERS), ClusterPartition("Y", *ORDERS)
@@ -187,7 +188,9 @@ def test_while_nobody_says_where_the_epoch_ended_the_partition_waits(unsettled: 
     leaders = Leaders(ended=None)
     site.clusters[unsettled.cluster].logs[ORDERS] = MemoryEnds(0, 4, leader_epoch=2)
     fetcher = CheckedMetadata(site, site.index, {"X": leaders, "Y": leaders}, patience_s=0.05)
-    site.reconciler = Reconciler(site.config, site.state, fetcher, site.writers, site.reconciliations)
+    site.reconciler = Reconciler(
+        site.config, site.state, fetcher, site.writers, site.reconciliations, ReadLists(site.config, site.state, {})
+    )
     site.commit("X", "readers", 3)
     site.reconcile()
     assert [(row.state, row.outcome) for row in site.rows()] == [("CLUSTER_UNREACHABLE", "WITHHELD")]
@@ -202,7 +205,9 @@ def elected_site(cut: ClusterPartition, told_epoch: int = 1) -> Site:
         site.index.epochs[ClusterPartition(alias, *ORDERS)] = (topic_id, 1)
     leaders = Leaders(ended=2, told_epoch=told_epoch)
     fetcher = CheckedMetadata(site, site.index, {"X": leaders, "Y": leaders}, patience_s=60)
-    site.reconciler = Reconciler(site.config, site.state, fetcher, site.writers, site.reconciliations)
+    site.reconciler = Reconciler(
+        site.config, site.state, fetcher, site.writers, site.reconciliations, ReadLists(site.config, site.state, {})
+    )
     site.clusters[cut.cluster].logs[ORDERS] = MemoryEnds(0, 4, leader_epoch=2)
     return site
 

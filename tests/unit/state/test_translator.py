@@ -15,6 +15,7 @@ from fakes.clusters import CommitRecord
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site, config_of
 from offset_sync.model.values import ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.state import translator
+from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
@@ -170,7 +171,9 @@ def test_a_hole_does_not_age_while_nobody_looks_after_the_clusters_were_asked() 
             site.pass_time(120_000)
             return said
 
-    paused = Reconciler(site.config, site.state, Paused(), site.writers, site.reconciliations)
+    paused = Reconciler(
+        site.config, site.state, Paused(), site.writers, site.reconciliations, ReadLists(site.config, site.state, {})
+    )
     at_rest, site.reconciler = site.reconciler, paused
     site.reconcile()
     assert site.target_offset("Y", "readers") == 1
@@ -218,7 +221,12 @@ def test_a_commit_to_records_that_an_election_has_lost_is_withheld_though_they_w
             return said | {"X": replace(said["X"], ended={ORDERS: ended})}
 
         site.reconciler = Reconciler(
-            site.config, site.state, SimpleNamespace(fetch=fetch_and_compare), site.writers, site.reconciliations
+            site.config,
+            site.state,
+            SimpleNamespace(fetch=fetch_and_compare),
+            site.writers,
+            site.reconciliations,
+            ReadLists(site.config, site.state, {}),
         )
     for group, offset in (("readers", 7), ("others", 5)):
         site.clusters["X"]._store(CommitRecord(group, ORDERS, offset, STARTED_MS, leader_epoch=epoch))

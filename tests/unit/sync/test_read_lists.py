@@ -10,49 +10,20 @@ import pytest
 
 from builders.logs import log
 from fakes.next_driver import begin_anew_by_the_tables
+from fakes.read_list_site import AT_X, AT_Y, EPOCH, HOLDS, listed_site, told, writes
 from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, OffsetWrite, Outcome, TopicPartition, WriteOutcome
 from offset_sync.state.translator import Translation, Translator
 from offset_sync.sync import crossings
 from offset_sync.translate.partition import Translations
-from offset_sync.translate.read_list import FoundList, decode_read_list
-
-HOLDS = "__offset-sync.read.readers"
-AT_X = "X0 X1 Y0 X2 X3 X4"
-AT_Y = "Y0 X0 Y1 X1 X2"
-EPOCH = 7
+from offset_sync.translate.read_list import FoundList
 
 
 @pytest.fixture
 def site() -> Site:
-    """X and Y, which copy each other; ``readers`` get lists. Of what X has X3 and X4 have yet to come to Y."""
-    found = Site(config_of(["X", "Y"], sync={"read_lists": {"groups": ["readers"]}, "refresh_interval": "1h"}))
-    found.put(log("X", AT_X))
-    found.put(log("Y", AT_Y))
-    for alias in "XY":
-        found.index.epochs[ClusterPartition(alias, *ORDERS)] = (f"orders at {alias}", EPOCH)
-    return found
-
-
-def told(site: Site, alias: str = "Y", place: TopicPartition = ORDERS) -> tuple[int, list[tuple[int, int]]] | None:
-    """Return start and ranges of the list that stands; None where there is no commit of the group that holds it."""
-    stands = site.clusters[alias].group_offsets.get((HOLDS, place))
-    if stands is None:
-        return None
-    found = decode_read_list(stands.metadata)
-    assert found is not None
-    assert found.cluster_id == f"id-of-{alias}"
-    start, epoch, ranges = found.told
-    assert (start, epoch) == (stands.offset, EPOCH if len(ranges.start) else 0)
-    return start, list(zip(ranges.start.tolist(), (ranges.start + ranges.length).tolist(), strict=True))
-
-
-def writes(site: Site) -> list[tuple[str, str, int]]:
-    """Return what was asked since the last call, in order: target, group, offset."""
-    found = [(target, write.group_id, write.offset) for target, write in site.asked]
-    site.asked.clear()
-    return found
+    """X and Y, as in ``fakes.read_list_site``."""
+    return listed_site()
 
 
 def test_a_list_is_there_before_the_answer(site: Site) -> None:

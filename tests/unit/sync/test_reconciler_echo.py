@@ -11,6 +11,7 @@ from builders.commits import commit, take_in
 from fakes.reconciler_site import Site, SiteWriter, mirrored_site
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.committed_offsets import CommittedOffsets
+from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
 
 
@@ -33,7 +34,9 @@ class HastySite(Site):
         super().restart()
         self.reads_at_once = True
         writers = {alias: HastyWriter(self, alias) for alias in self.clusters}
-        self.reconciler = Reconciler(self.config, self.state, self, writers, self.reconciliations)
+        self.reconciler = Reconciler(
+            self.config, self.state, self, writers, self.reconciliations, ReadLists(self.config, self.state, {})
+        )
 
 
 def hasty_site() -> HastySite:

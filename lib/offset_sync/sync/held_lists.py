@@ -1,0 +1,108 @@
+"""What clusters hold as read lists: asked for, and taken away where nobody takes care of them any more."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from offset_sync.kafka.requests import Committed
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import OWN_GROUPS, OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
+from offset_sync.translate.read_list import FoundList, ReadList, decode_read_list, encode_read_list
+from offset_sync.translate.replication_gap import OffsetRanges
+
+logger = logging.getLogger(__name__)
+_DEADLINE_S = 10.0
+_PREFIX = f"{OWN_GROUPS}read."
+_NONE = np.empty(0, np.int64)
+NOTHING_READ = FoundList(ReadList(0, 0, OffsetRanges(_NONE, _NONE)), _NONE, 0)
+
+Held: TypeAlias = "Mapping[str, Mapping[TopicPartition, Committed] | ClusterError]"
+"""What each group has committed, or why nobody knows."""
+Writes: TypeAlias = "Callable[[Sequence[OffsetWrite]], Sequence[WriteOutcome]]"
+"""Commits, and returns one outcome for each, in order."""
+
+
+class ListHolder(Protocol):
+    """A cluster where lists stand, see :class:`offset_sync.kafka.cluster_admin.ClusterAdmin`."""
+
+    def cluster_id(self, deadline: float) -> str:
+        """Return Kafka's own id of the cluster; raises ClusterError where nobody says it."""
+
+    def committed_offsets(self, groups: Sequence[str], deadline: float) -> Held:
+        """Return what each group has committed; raises ClusterError where the cluster does not answer."""
+
+    def groups(self, deadline: float) -> Sequence[str]:
+        """Return its groups; raises ClusterError where a broker does not say its own."""
+
+
+class HeldLists:
+    """The lists at one cluster, *alias*. Threads may share it."""
+
+    def __init__(self, alias: str, holder: ListHolder) -> None:
+        self._alias, self._holder = alias, holder
+        self.cluster_id: str | None = None
+        """None until the cluster has told it, and where no list can carry it."""
+        self._is_swept = False
+
+    def ask(self, groups: Sequence[str]) -> Held:
+        """Return what stands for *groups* of lists; of none where the cluster does not answer."""
+        try:
+            if self.cluster_id is None:
+                cluster_id = self._holder.cluster_id(_DEADLINE_S)
+                encode_read_list(NOTHING_READ, cluster_id)  # raises where no list can carry it
+                self.cluster_id = cluster_id
+            return self._holder.committed_offsets(groups, _DEADLINE_S)
+        except (ClusterError, ValueError) as problem:
+            logger.warning("clusters.%s: which read lists stand there is not known: %s", self._alias, problem)
+            return {}
+
+    def take_others_away(self, is_named: Callable[[str], bool], write: Writes) -> None:
+        """Take away, once, the lists of groups that are not named any more: nobody replaces them before a rewind.
+
+        Tried again by the next call where a broker does not say which groups it has, or a list could not be taken away.
+        """
+        if self._is_swept:
+            return
+        try:
+            groups = [each for each in self._holder.groups(_DEADLINE_S) if each.startswith(_PREFIX)]
+        except ClusterError as problem:
+            logger.warning("clusters.%s: which read lists stand there is not known: %s", self._alias, problem)
+            return
+        others = [each for each in groups if not is_named(each.removeprefix(_PREFIX))]
+        held = self.ask(others) if others else {}
+        writes = [
+            self.write_of(group, place, "")
+            for group, offsets in held.items()
+            if not isinstance(offsets, ClusterError)
+            for place, committed in offsets.items()
+            if listed(committed.metadata) is not None
+        ]
+        done = write(writes) if writes else ()
+        failed = [each.error for each in done if each.outcome is not Outcome.COMMITTED]
+        is_known = len(held) == len(others) and not any(isinstance(each, ClusterError) for each in held.values())
+        self._is_swept = is_known and not failed
+        if writes:
+            gone = len(writes) - len(failed)
+            logger.info("clusters.%s: %d lists taken away, of groups that are not named any more", self._alias, gone)
+
+    def write_of(self, group: str, place: TopicPartition, text: str) -> OffsetWrite:
+        """Return the write after which *text* stands, or for "" a list on which nothing is; the id must be known."""
+        assert self.cluster_id is not None, "nothing is written where nobody has said what stands"
+        text = text or encode_read_list(NOTHING_READ, self.cluster_id).text
+        found = decode_read_list(text)
+        return OffsetWrite(group, *place, found.told.start if found else 0, None, Rule.SET, None, metadata=text)
+
+
+def own_group(group_id: str) -> str:
+    """Return the group whose commits are the read lists of a group."""
+    return f"{_PREFIX}{group_id}"
+
+
+def listed(text: str) -> ReadList | None:
+    """Return the list that the metadata of a commit is, None where nothing is on it."""
+    found = decode_read_list(text) if text else None
+    return found.told if found is not None and len(found.told.ranges.start) > 0 else None
