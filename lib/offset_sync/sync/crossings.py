@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -13,13 +13,14 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Pair, Question, Translation, Translator
 from offset_sync.translate.partition import IS_WITHHELD
 from offset_sync.translate.read_list import FoundList, pending, read_list
+from offset_sync.translate.replication_gap import OffsetRanges
 
 
 class Crossing(NamedTuple):
-    """What is *told* to be read above an answer; *pending* such records have yet to come to the target's index."""
+    """What is *told* to be read above an answer, and where the source has what is *pending*, by origin."""
 
     told: FoundList
-    pending: int
+    pending: Mapping[int, OffsetRanges]
 
 
 class Crossings:
@@ -74,6 +75,5 @@ class Crossings:
                 committed, start = int(question.given.offset[row]), int(answers.wanted[row])
                 epoch, strategy = self._epochs[question.partition], question.strategy
                 told = read_list(committed, start, here, there, leader_epoch=epoch, strategy=strategy)
-                left = pending(committed, here, there, self._young_since_ms)
-                found[row] = Crossing(told, sum(left.values()))
+                found[row] = Crossing(told, pending(committed, here, there, self._young_since_ms))
         return found

@@ -34,11 +34,13 @@ from offset_sync.sync.crossings import Crossing, Crossings
 from offset_sync.sync.held_lists import NOTHING_READ, HeldLists, ListHolder, Writes, listed, own_group
 from offset_sync.sync.write_plan import Translated, WritePlan, refresh_due
 from offset_sync.translate.partition import IS_WITHHELD
-from offset_sync.translate.read_list import ReadList, decode_read_list, encode_read_list
+from offset_sync.translate.read_list import ListText, ReadList, decode_read_list, encode_read_list
 from offset_sync.translate.replication_gap import OffsetRanges
 
 logger = logging.getLogger(__name__)
 _TOO_LARGE = "OFFSET_METADATA_TOO_LARGE"
+NO_TEXT = ListText("", 0, 0)
+"""There is no list."""
 _NO_LIST = "its read list could not be replaced, which would be wrong for a lower offset"
 
 Rewinds: TypeAlias = tuple[int, ...]
@@ -122,31 +124,44 @@ class ReadLists:
             self._held[alias].take_others_away(self._is_named, writer)
 
     def writes(
-        self, translated: Translated, crossings: Mapping[int, Crossing], refresh_before_ms: int
+        self, translated: Translated, texts: Mapping[int, ListText], refresh_before_ms: int
     ) -> dict[int, OffsetWrite]:
-        """Return the lists that are to be written at the target, by row of *translated*; the state's lock is held.
+        """Return which of the lists *texts* are to be written at the target, by row; the state's lock is held.
 
-        None while members of a group read at both clusters, and where its position is not its own last word: what we
-        brought to its home may be above what is unread, at the log's start or past a hole, and it may have gone back
-        elsewhere since. While they read at the target alone, what stands there stays: it is what they go by.
+        None while members of a group read at both clusters. While they read at the target alone, what stands there
+        stays: it is what they go by.
         """
         source, target, key = translated.source, translated.target, translated.commits.key
         here, there = (self._state.homes.with_members(alias) for alias in (source, target))
         is_due = refresh_due(self._state.offsets.clusters[target].columns, key, refresh_before_ms)
-        mine = self._state.offsets.clusters[source].columns
-        has_none = mine["actual_is_own"][key] | self._is_back_elsewhere(source, key)
         found = dict[int, OffsetWrite]()
-        for row in np.flatnonzero(self.has_named(key)).tolist():
+        for row, wanted in texts.items():
             one = int(key[row])
             group_id = self._state.offsets.keys[one].group_id
             if group_id in there and group_id not in here:
                 continue
-            text = "" if group_id in there or has_none[row] else self._text(translated, row, crossings.get(row))
+            text = "" if group_id in there else wanted.text
             if (write := self._write(target, one, text, is_refreshed=bool(is_due[row]))) is not None:
                 found[row] = write
             elif (standing := self._known(target, one)) is not None:
                 self._standing[target][one] = standing._replace(rewinds=standing.seen)
         return found
+
+    def texts(self, translated: Translated, crossings: Mapping[int, Crossing]) -> dict[int, ListText]:
+        """Return the lists of the answers, by row of *translated*, of groups that are named; the lock is held.
+
+        :data:`NO_TEXT` where nothing is read above an answer, where this is withheld, and where a group's position is
+        not its own last word: what we brought to its home may be above what is unread, at the log's start or past a
+        hole, and it may have gone back elsewhere since.
+        """
+        source, key, is_withheld = translated.source, translated.commits.key, IS_WITHHELD[translated.answers.state]
+        mine = self._state.offsets.clusters[source].columns
+        has_none = mine["actual_is_own"][key] | self._is_back_elsewhere(source, key) | is_withheld
+        named = np.flatnonzero(self.has_named(key)).tolist()
+        return {
+            row: NO_TEXT if has_none[row] else self._text(translated.target, int(key[row]), crossings.get(row))
+            for row in named
+        }
 
     def _is_back_elsewhere(self, source: str, key: KeyRows) -> NDArray[np.bool_]:
         """Return which groups may have gone back at another cluster than *source* since their last word there.
@@ -231,16 +246,11 @@ class ReadLists:
     def _rewinds(self, row: int) -> Rewinds:
         return tuple(int(each.columns["rewound_ms"][row]) for each in self._state.offsets.clusters.values())
 
-    def _text(self, translated: Translated, row: int, crossing: Crossing | None) -> str:
-        """Return the list of the answer in *row*, "" for none: it is withheld, or nothing is read above it."""
-        target, answers = translated.target, translated.answers
-        if crossing is None or IS_WITHHELD[answers.state[row]]:
-            return ""
-        told, is_too_large = crossing.told, int(translated.commits.key[row]) in self._too_large[target]
-        if not len(told.records) or is_too_large:
-            return ""
-        cluster_id = self._held[target].cluster_id
-        return encode_read_list(told, cluster_id).text if cluster_id is not None else ""
+    def _text(self, alias: str, key: int, crossing: Crossing | None) -> ListText:
+        cluster_id = self._held[alias].cluster_id
+        if crossing is None or cluster_id is None or not len(crossing.told.records) or key in self._too_large[alias]:
+            return NO_TEXT
+        return encode_read_list(crossing.told, cluster_id)
 
     def _write(self, alias: str, row: int, text: str, *, is_refreshed: bool) -> OffsetWrite | None:
         """Return the write after which *text* stands, an empty list for ""; None where it stands, and is young."""

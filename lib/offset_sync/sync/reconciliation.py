@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Protocol
 
@@ -30,6 +30,7 @@ from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes, refresh_due
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations, withhold_some
+from offset_sync.translate.read_list import ListText
 
 _FAILED = int(Outcome.FAILED)
 _OWNER_UNKNOWN, _COMMITTED_AT_BOTH = int(State.OWNER_UNKNOWN), int(State.COMMITTED_AT_BOTH)
@@ -63,7 +64,7 @@ class Reconciliation:
     """Translations from one source to one target and what became of them, a row per key; see offset_translations.
 
     *previous* is what the target held before, ABSENT for nothing, *written* what it has acknowledged, ABSENT where
-    nothing was written; *error* has the rows that could not be done.
+    nothing was written; *error* has the rows that could not be done, *skipped* how many records are on a read list.
     """
 
     translated: Translated
@@ -75,6 +76,7 @@ class Reconciliation:
     outcome: NDArray[np.intp]
     error: Mapping[int, str]
     is_news: NDArray[np.bool_]
+    skipped: Mapping[int, int] = field(default_factory=dict)
 
     def failures(self, keys: Sequence[GroupPartition]) -> list[str]:
         """Return one line per distinct reason why something could not be done; *keys* are those of the state."""
@@ -136,29 +138,48 @@ class ReconcilePass:
             rows = state.rows_of(source, np.unique(request.rows))
             if request.selection is Selection.WAITING:
                 rows = rows[state.last(source, target).is_waiting(rows)]
-            if len(rows) == 0:
-                return []
-            partitions = set(state.keys.partitions_of(rows))
-            # Taken before the clusters are asked, as the commits are.
-            known_to, commits = frontiers(state.index, [target, source], partitions), state.commits(source, rows)
-        asked_at_ms = state.now_ms()
-        snapshot = Snapshot(self._fetcher.fetch([target, source], partitions), known_to, asked_at_ms)
+        if len(rows) == 0:
+            return []
+        commits, snapshot = self._ask(source, target, rows)
         if request.selection not in (Selection.CHANGED, Selection.WAITING):  # a broker may be silent
             self._lists.take_others_away(target, self._writers[target].write)
-        self._lists.learn((source, target), commits.key)
         with self._target_locks[target]:
             commits = self._still_due(source, target, commits, snapshot, request)
             if len(commits.key) == 0:
                 return []
             translated, plan, crossings = self._plan(source, target, commits, snapshot, request)
             failpoints.failpoint(failpoints.AFTER_TRANSLATING)
-            waiting = self._write_lists(translated, plan, crossings)
+            waiting, skipped = self._write_lists(translated, plan, crossings)
             plan = plan.without(waiting)
             outcomes = self._write(translated, plan)
             reconciliation = self._apply(translated, plan, outcomes, snapshot, request, waiting)
+            reconciliation = replace(reconciliation, skipped=skipped)
             self._history.append(reconciliation)  # in the order in which targets were written
         self._take_lists_away(source, commits)
         return reconciliation.failures(state.offsets.keys)
+
+    def _ask(self, source: str, target: str, rows: KeyRows) -> tuple[Commits, Snapshot]:
+        """Return the commits of *rows*, and what the clusters said of their logs after these were taken."""
+        state = self._state
+        with state.lock:
+            partitions = set(state.keys.partitions_of(rows))
+            known_to, commits = frontiers(state.index, [target, source], partitions), state.commits(source, rows)
+        asked_at_ms = state.now_ms()
+        snapshot = Snapshot(self._fetcher.fetch([target, source], partitions), known_to, asked_at_ms)
+        self._lists.learn((source, target), commits.key)
+        return commits, snapshot
+
+    def look(
+        self, source: str, target: str, rows: KeyRows
+    ) -> tuple[Translated, Mapping[int, Crossing], Mapping[int, ListText]]:
+        """Return the answers to *rows* that the source owns, and by row their lists; writes nothing."""
+        with self._state.lock:
+            rows = self._state.rows_of(source, np.unique(rows))
+        commits, snapshot = self._ask(source, target, rows)
+        request = ReconcileRequest(Selection.DECIDED, rows)
+        translated, _, crossings = self._plan(source, target, commits, snapshot, request)
+        with self._state.lock:
+            return translated, crossings, self._lists.texts(translated, crossings)
 
     def _still_due(
         self, source: str, target: str, commits: Commits, snapshot: Snapshot, request: ReconcileRequest
@@ -240,16 +261,18 @@ class ReconcilePass:
 
     def _write_lists(
         self, translated: Translated, plan: WritePlan, crossings: Mapping[int, Crossing]
-    ) -> Mapping[int, str]:
+    ) -> tuple[Mapping[int, str], Mapping[int, int]]:
         """Write the lists of the answers, before these; return the rows whose answer may not be written, and why.
 
-        Where copies of what is read have yet to come to the target it is looked at again when the index has grown.
+        And how many records are on each list. Where copies of what is read have yet to come to the target it is looked
+        at again when the index has grown.
         """
         lists, key, target = self._lists, translated.commits.key, translated.target
         if not lists.has_named(key).any():
-            return {}
+            return {}, {}
         with self._state.lock:
-            writes = lists.writes(translated, crossings, self._refresh_before_ms())
+            texts = lists.texts(translated, crossings)
+            writes = lists.writes(translated, texts, self._refresh_before_ms())
         done = self._writers[target].write([*writes.values()]) if writes else ()
         waiting = lists.in_the_way(translated, plan, crossings, writes, done)
         lists.note(target, {int(key[row]): write for row, write in writes.items()}, done)
@@ -258,7 +281,7 @@ class ReconcilePass:
         is_crossing[[row for row, each in crossings.items() if each.pending]] = True
         with self._state.lock:
             self._state.last(translated.source, target).note_crossing(key, is_crossing)
-        return waiting
+        return waiting, {row: each.records for row, each in texts.items()}
 
     def _take_lists_away(self, source: str, commits: Commits) -> None:
         """Take lists away at the home of groups that have passed them, or have gone back there."""

@@ -127,5 +127,6 @@ def to_rows(
         "committed_at": pa.array(np.full(count, reconciliation.committed_at_ms), _TIME, mask=~is_committed),
         "stream": pa.array(streams, pa.string()),
         "target_topic": pa.array([names.topic(target, each) for each in streams], pa.string()),
+        "skipped": pa.array([reconciliation.skipped.get(row) for row in chosen.tolist()], pa.int64()),
     }
     return fitted(pa.table(columns), OFFSET_TRANSLATIONS.arrow_schema)

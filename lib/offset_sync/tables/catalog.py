@@ -160,8 +160,10 @@ OFFSET_TRANSLATIONS = Table(
         "stream | string | what topic and its copies are called alike, with the same names topic; null in rows of "
         "earlier versions: topic",
         "target_topic | string | what it is called at the target; null: nothing there, or stream is null too: topic",
+        "skipped | bigint | records above the answer on the group's read list, which consumers that go by it skip; "
+        "null: it gets none, or the row is of an earlier version",
     ),
-    later=("stream", "target_topic"),
+    later=("stream", "target_topic", "skipped"),
 )
 QUARANTINE = Table(
     "quarantine",
@@ -352,8 +354,10 @@ CUTOVERS = Table(
         "stream | string | what topic and its copies are called alike, with the same names topic; null without a "
         "topic, and in rows of earlier versions: topic",
         "target_topic | string | what it is called at the target; null: nothing there, or stream is null too: topic",
+        "skipped | bigint | records on its read list, which consumers that go by it skip; null: not moved with "
+        "--skip-read, or the row is of an earlier version",
     ),
-    later=("stream", "target_topic"),
+    later=("stream", "target_topic", "skipped"),
 )
 REPORT_TABLES = (SYNC_STATUS, SYNC_DRIFT, CUTOVERS)
 ALL_TABLES = (*TABLES, *REPORT_TABLES)

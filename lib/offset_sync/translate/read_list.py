@@ -37,7 +37,7 @@ from offset_sync.translate.partition_log import PartitionLog, reason_to_withhold
 from offset_sync.translate.pieces import Pieces, cut_pieces
 from offset_sync.translate.read_heights import ReadHeights, origins_in, read_for_sure
 from offset_sync.translate.read_window import TargetView
-from offset_sync.translate.replication_gap import NEVER_YOUNG, OffsetRanges, replication_gaps
+from offset_sync.translate.replication_gap import NEVER_YOUNG, OffsetRanges, joined, replication_gaps
 
 MOST_CHARACTERS = 4096
 """Of a text, its NUL included: a broker's ``offset.metadata.max.bytes``, which counts UTF-16 characters."""
@@ -186,8 +186,8 @@ class _Ranges:
         self.records = np.concatenate((self.records, records[:room]))
 
 
-def pending(committed: int, source: PartitionLog, target: PartitionLog, young_since_ms: int) -> dict[int, int]:
-    """Return how many records below *committed* at *source* have yet to come to *target*'s index, by origin's code.
+def pending(committed: int, source: PartitionLog, target: PartitionLog, young_since_ms: int) -> dict[int, OffsetRanges]:
+    """Return where *source* has records below *committed* that have yet to come to *target*'s index, by origin's code.
 
     Where there are none every list of the commit is complete. What the mirror has passed since *young_since_ms* (since
     the epoch) may still come; what it has passed before is not waited for, nor what the target itself has deleted.
@@ -195,8 +195,9 @@ def pending(committed: int, source: PartitionLog, target: PartitionLog, young_si
     read, window by window of an origin's offsets. For logs of which nothing is withheld, as in :func:`read_list`. Errs
     to too many, so to waiting.
     """
-    beyond = max(committed - source.index.frontier, 0)
-    found = {UNKNOWN_ORIGIN: beyond} if beyond else {}
+    frontier = source.index.frontier
+    beyond = OffsetRanges(np.array([frontier]), np.array([committed - frontier]))
+    found = {UNKNOWN_ORIGIN: beyond} if committed > frontier else {}
     here, there = source.index.stretches(), target.index.stretches()
     is_young = there.seen_ms > young_since_ms
     first_young = int(is_young.argmax()) if is_young.any() else len(there)
@@ -206,8 +207,8 @@ def pending(committed: int, source: PartitionLog, target: PartitionLog, young_si
         low = target.index.frontier if origin == target.origin else low
         high = int(here.span(origin).high[here.first_record < committed].max(initial=-1)) + 1
         gaps = replication_gaps(origin, source.index, target.index, young_since_ms, low, high)
-        if count := sum(gap.pending.below(committed).total for gap in gaps):
-            found[origin] = count
+        if len(left := joined([gap.pending.below(committed) for gap in gaps])):
+            found[origin] = left
     return found
 
 

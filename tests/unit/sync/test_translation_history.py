@@ -101,6 +101,7 @@ def test_a_row_says_what_was_answered_and_what_became_of_it(site: Site) -> None:
         "batch_id": 17,
         "stream": "orders",
         "target_topic": "orders",
+        "skipped": None,
     }
     assert {name: round(at.timestamp() * 1000) - STARTED_MS for name, at in times.items()} == {
         "source_committed_at": 1,
