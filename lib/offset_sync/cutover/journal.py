@@ -22,7 +22,6 @@ from offset_sync.cutover.plan import (
     Result,
     Step,
 )
-from offset_sync.model.values import Status
 from offset_sync.tables.catalog import CUTOVERS
 from offset_sync.tables.store import TableStore
 
@@ -70,6 +69,7 @@ class TableJournal:
             "target_offset": step.target_offset,
             "duplicates": step.duplicates,
             "lost": step.lost,
+            "skipped": step.skipped,
             "detail": step.detail,
             "stream": stream,
             "target_topic": self._names.topic(target, stream) if stream else None,
@@ -79,12 +79,14 @@ class TableJournal:
 def check_step(plan: GroupPlan, reasons: str | None) -> CutoverStep:
     """Return what was planned for a group: refused where there are *reasons* not to move it."""
     result = Result.REFUSED if reasons else Result.DONE
-    return CutoverStep(plan.group_id, Step.CHECK, result, reasons, duplicates=plan.duplicates, lost=plan.lost)
+    step = CutoverStep(plan.group_id, Step.CHECK, result, reasons, duplicates=plan.duplicates, lost=plan.lost)
+    return step if plan.crossed is None else replace(step, skipped=plan.skipped)
 
 
 def commit_step(committed: Committed) -> CutoverStep:
     """Return what became of a partition's translation."""
-    return _partition_step(Step.COMMIT, committed, committed.is_held, committed.error or committed.outcome.name)
+    step = _partition_step(Step.COMMIT, committed, committed.is_held, committed.error or committed.outcome.name)
+    return replace(step, skipped=committed.skipped)
 
 
 def read_back_step(committed: Committed, found_offset: int | None, problem: str | None) -> CutoverStep:
@@ -93,11 +95,9 @@ def read_back_step(committed: Committed, found_offset: int | None, problem: str 
     return replace(step, target_offset=found_offset, duplicates=None, lost=None)
 
 
-def verify_step(partition: PartitionStatus) -> CutoverStep:
-    """Return whether a partition is in sync, and if not, why."""
-    is_in_sync = partition.status is Status.IN_SYNC
-    detail = None if is_in_sync else f"{partition.status.word}: {partition.reason}"
-    return _partition_step(Step.VERIFY, partition, is_in_sync, detail)
+def verify_step(partition: PartitionStatus, problem: str | None) -> CutoverStep:
+    """Return whether a partition is as it should be: there is no *problem*."""
+    return _partition_step(Step.VERIFY, partition, problem is None, problem)
 
 
 def _partition_step(

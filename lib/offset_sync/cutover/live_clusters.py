@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 import pyarrow as pa
 
 from offset_sync.config import Config
+from offset_sync.cutover.crossed import (
+    MARKS,
+    OF_MOVES,
+    ArrivedPartition,
+    CrossedGroups,
+    CrossedPartition,
+    moved_by_lists,
+    used_lists,
+)
 from offset_sync.cutover.homes import COLUMNS, DecidedHomes, is_of_member, members_until
 from offset_sync.cutover.plan import Committed, Direction, PartitionStatus, Reader
 from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import (
     ABSENT,
+    CLOCKS_APART_MS,
     ClusterPartition,
     GroupPartition,
     OffsetWrite,
@@ -35,7 +46,7 @@ from offset_sync.status.live_state import LiveState
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import OffsetWriter, Reconciliation, ReconciliationLog
-from offset_sync.tables.catalog import GROUP_EVENTS
+from offset_sync.tables.catalog import CUTOVERS, GROUP_EVENTS, OFFSET_COMMITS
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD
@@ -79,6 +90,7 @@ class LiveClusters:
         lists = ReadLists(self._config, self._state, live.clusters.admins())
         writers = {self._target: self._writer}
         self._reconciler = Reconciler(self._config, self._state, live.clusters, writers, self, lists)
+        self._crossed = CrossedGroups(self._state, self._reconciler, live.clusters, *direction)
         live.on_follow = self._decide_homes
 
     def append(self, reconciliation: Reconciliation) -> None:
@@ -146,6 +158,23 @@ class LiveClusters:
             self._wanted[GroupPartition(each.group_id, *place)] = each.wanted_offset
             found.setdefault(each.group_id, []).append(each)
         return found
+
+    def crossed(self, groups: Collection[str]) -> dict[str, list[CrossedPartition]]:
+        """Return, per group that gets read lists, its partitions with these, as of now."""
+        found: dict[str, list[CrossedPartition]] = {}
+        for each in self._crossed.look(self._included_keys(groups)):
+            found.setdefault(each.key.group_id, []).append(each)
+        return found
+
+    def arrived(self, group_id: str) -> list[ArrivedPartition]:
+        """Return the partitions of a group that were moved by their read lists, as its consumers tell of them."""
+        tables = self._live.tables
+        moved = moved_by_lists(tables.batches(CUTOVERS, OF_MOVES), group_id, self._source, self._target)
+        if not moved:
+            return []
+        since = min(each.at for each in moved.values()) - timedelta(milliseconds=CLOCKS_APART_MS)
+        marks = tables.batches(OFFSET_COMMITS, MARKS, at_least=("committed_at", since))
+        return self._crossed.arrived(moved, used_lists(marks, self._target, group_id))
 
     def committed_streams(self, groups: Collection[str]) -> dict[str, dict[str, bool]]:
         """Return, per group, the streams it has itself committed at either cluster, and whether at the target."""
@@ -361,6 +390,7 @@ def _to_committed(reconciliation: Reconciliation, keys: Sequence[GroupPartition]
             lost=int(answers.lost[row]),
             outcome=Outcome(int(reconciliation.outcome[row])),
             error=reconciliation.error.get(row),
+            skipped=reconciliation.skipped.get(row),
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
+from offset_sync.cutover.crossed import CrossedPartition
 from offset_sync.model.text import visible
 from offset_sync.model.values import Outcome, State, Status, TopicPartition
 from offset_sync.status.assessment import Verdict, verdicts
@@ -38,6 +39,25 @@ class Mode(Enum):
 
     PLANNED = "planned"  # both clusters answer; nothing is lost or repeated
     DISASTER = "disaster"  # the source is lost, and is not asked
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a person has decided: *are_readers_confirmed* that what commits without members is stopped.
+
+    *are_uncommitted_left*: partitions that a group has never committed get no offset at the target.
+    *has_read_lists*: the groups' consumers skip what is on their read lists; *is_unproven*: though there are no marks
+    of these, *is_at_cost*: though some of what they have read does not fit on the lists.
+    """
+
+    are_readers_confirmed: bool = False
+    are_uncommitted_left: bool = False
+    has_read_lists: bool = False
+    is_unproven: bool = False
+    is_at_cost: bool = False
+
+
+NO_OPTIONS = Options()
 
 
 class Step(Enum):
@@ -112,6 +132,7 @@ class Committed:
     lost: int
     outcome: Outcome
     error: str | None
+    skipped: int | None = None  # on the read list that was written with it
 
     @property
     def is_held(self) -> bool:
@@ -133,6 +154,7 @@ class CutoverStep:
     duplicates: int | None = None
     lost: int | None = None
     stream: str | None = None  # of a step about a whole topic
+    skipped: int | None = None
 
 
 @dataclass
@@ -140,7 +162,7 @@ class GroupPlan:
     """What a move of one group would come to; with any *blocking* reason it is not made.
 
     *notes* are good to know. *streams* are all that it has committed at either cluster, each with whether it has itself
-    done so at the target.
+    done so at the target. *crossed*: its partitions with their read lists, None where it moves without these.
     """
 
     group_id: str
@@ -150,6 +172,7 @@ class GroupPlan:
     blocking: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     streams: Mapping[str, bool] = field(default_factory=dict)
+    crossed: Sequence[CrossedPartition] | None = None
 
     def subscriptions(self, names: Names, target: str) -> dict[str, bool]:
         """Return what its topics are called at the *target*, and whether it has ever committed each there.
@@ -165,7 +188,24 @@ class GroupPlan:
         if self.blocking or not self.partitions:
             return Verdict.BLOCKED
         is_known = self.at_target is not Activity.UNKNOWN
-        return Verdict(int(verdicts(_rows(self.partitions, is_known)).min()))
+        return Verdict(int(verdicts(_rows(self._after_skipping(), is_known)).min()))
+
+    def _after_skipping(self) -> Sequence[PartitionStatus]:
+        """Return its partitions as they are for consumers that go by read lists; the mirror still brings the rest."""
+        if self.crossed is None:
+            return self.partitions
+        repeated = {each.key.topic_partition: each.repeated for each in self.crossed}
+        return [
+            replace(
+                each,
+                status=Status.IN_SYNC if each.status in (Status.MIRRORING, Status.BEHIND) else each.status,
+                duplicates=repeated.get(each.topic_partition, each.duplicates),
+                duplicates_at_most=repeated.get(each.topic_partition, each.duplicates_at_most),
+                lost=max((each.lost or 0) - each.not_mirrored, 0),
+                not_mirrored=0,
+            )
+            for each in self.partitions
+        ]
 
     @property
     def uncommitted(self) -> dict[str, str]:
@@ -175,7 +215,12 @@ class GroupPlan:
     @property
     def duplicates(self) -> int:
         """Records it would read again at the translated offsets, where that is known."""
-        return sum(each.duplicates or 0 for each in self.partitions)
+        return sum(each.duplicates or 0 for each in self._after_skipping())
+
+    @property
+    def skipped(self) -> int:
+        """Records on its read lists."""
+        return sum(each.skipped for each in self.crossed or ())
 
     @property
     def lost(self) -> int:
@@ -208,7 +253,7 @@ def print_plan(plans: Sequence[GroupPlan], direction: Direction, console: Consol
             Text(visible(plan.group_id), overflow="fold"),
             _members_at(plan, direction),
             f"{len(plan.partitions):,}",
-            f"{plan.duplicates:,}",
+            f"{plan.duplicates:,}" + (f" ({plan.skipped:,} skipped)" if plan.crossed is not None else ""),
             f"{plan.lost:,}",
             _MOVES[plan.verdict],
         )

@@ -8,55 +8,41 @@ costs nothing, one moved wrongly loses records.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
+from offset_sync.cutover.crossed import CrossedPartition
 from offset_sync.cutover.journal import (
     TableJournal,
     check_step,
     commit_step,
     read_back_step,
-    verify_step,
 )
 from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import (
+    NO_OPTIONS,
     Activity,
     Committed,
     CutoverStep,
     Direction,
     GroupPlan,
     Mode,
-    PartitionStatus,
+    Options,
     Reader,
     Result,
     Step,
 )
+from offset_sync.cutover.verification import WITHHELD, Verification
 from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.text import to_duration
-from offset_sync.model.values import GroupPartition, Outcome, Status, TopicPartition
+from offset_sync.model.values import GroupPartition, Outcome, Status
 from offset_sync.status.group_homes import from_ranges
 
 Failures = list[tuple[str, str]]
 """Groups, each with a line on what has failed and what to do about it."""
 _PAUSE_S = 1.0
 _SHARED = "share group: its acknowledgements are not offsets and are not synced"
-_WITHHELD = 'what to do is in docs/operations.md, "Withheld, by reason"'
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a person has decided: *are_readers_confirmed* that what commits without members is stopped.
-
-    *are_uncommitted_left*: partitions that a group has never committed get no offset at the target.
-    """
-
-    are_readers_confirmed: bool = False
-    are_uncommitted_left: bool = False
-
-
-NO_OPTIONS = Options()
 
 
 class CutoverProcedure:
@@ -74,6 +60,8 @@ class CutoverProcedure:
         self._source, self._target = direction
         self._clusters, self._journal, self._clock, self._names = clusters, journal, clock, names
         self._options = options
+        self._verification = Verification(direction, clusters, journal, names, options)
+        self._name = self._verification.name
 
     def plan(self, groups: Sequence[str], mode: Mode) -> list[GroupPlan]:
         """Return what would happen to each group; writes nothing."""
@@ -85,6 +73,7 @@ class CutoverProcedure:
         readers = self._clusters.readers(groups) if mode is Mode.PLANNED else {}
         streams, plans = self._clusters.committed_streams(groups), []
         held = self._clusters.held_back(groups)
+        crossed = self._clusters.crossed(groups) if self._options.has_read_lists else {}
         for group_id in groups:
             activities = _activity(group_id, here), _activity(group_id, there)
             plan = GroupPlan(group_id, *activities, statuses.get(group_id, []), streams=streams.get(group_id, {}))
@@ -97,6 +86,9 @@ class CutoverProcedure:
                 plan.blocking += self._source_reasons(plan, here, readers.get(group_id))
             plan.blocking += self._commit_reasons(plan, elsewhere.get(group_id, []))
             plan.blocking += [held[group_id]] if group_id in held else []
+            if self._options.has_read_lists:
+                plan.crossed = crossed.get(group_id, [])
+                plan.blocking += self._list_reasons(plan.crossed)
             plan.notes += self._notes(plan)
         return plans
 
@@ -120,6 +112,10 @@ class CutoverProcedure:
             return failures
         return failures + self._verified(moving)
 
+    def verify(self, groups: Sequence[str]) -> list[str]:
+        """Return one line per partition that is not as it should be, with what to do; no line: all may be started."""
+        return self._verification.verify(groups)
+
     def _verified(self, groups: Sequence[str]) -> list[str]:
         """Verify what was just moved; once more where sync_offsets brought its idle partitions back meanwhile."""
         found = self.verify(groups)
@@ -128,22 +124,20 @@ class CutoverProcedure:
             found = self.verify(groups)
         return found
 
-    def verify(self, groups: Sequence[str]) -> list[str]:
-        """Return one line per partition that is not in sync, with what to do; no line: all may be started."""
-        failures, steps = list[str](), list[CutoverStep]()
-        statuses = self._clusters.partition_statuses(groups)
-        for group_id in groups:
-            partitions = statuses.get(group_id, [])
-            if not partitions:
-                failures.append(f"{group_id}: nothing to verify: its newest commits are not at {self._source}")
-                steps.append(CutoverStep(group_id, Step.VERIFY, Result.FAILED, "nothing to verify"))
-            for each in partitions:
-                steps.append(verify_step(each))
-                if each.status is not Status.IN_SYNC:
-                    name, problem = self._name(each.topic_partition), f"{each.status.word}: {each.reason}"
-                    failures.append(f"{group_id} {name}: {problem}; {self._remedy(each)}")
-        self._journal.record(steps)
-        return failures
+    def _list_reasons(self, crossed: Sequence[CrossedPartition]) -> list[str]:
+        """Return why a group cannot move by its read lists."""
+        if not crossed:
+            return ["it gets no read lists: sync.read_lists.groups does not name it, or nothing of it is to be moved"]
+        options = self._options
+        reasons = (
+            each.reason_to_stay(self._source, needs_proof=not options.is_unproven, is_at_cost=options.is_at_cost)
+            for each in crossed
+        )
+        return [
+            f"{self._name(each.key.topic_partition)}: {reason}"
+            for each, reason in zip(crossed, reasons, strict=True)
+            if reason is not None
+        ]
 
     def _target_reasons(self, plan: GroupPlan, active_there: Collection[str] | ClusterError) -> list[str]:
         if isinstance(active_there, ClusterError):
@@ -173,7 +167,10 @@ class CutoverProcedure:
         left = [each for each in plan.partitions if each.status not in (Status.IN_SYNC, Status.WITHHELD)]
         if left and not plan.blocking:
             first = min(left, key=lambda each: each.status)
-            name, more = self._name(first.topic_partition), f" ({len(left)} partitions)" if len(left) > 1 else ""
+            name, more = (
+                self._name(first.topic_partition),
+                f" ({len(left)} partitions)" if len(left) > 1 else "",
+            )
             notes.append(f"{name} is {first.status.word}: {first.reason}{more}")
         return notes
 
@@ -190,7 +187,7 @@ class CutoverProcedure:
         if withheld:
             first, count = withheld[0], len(withheld)
             name = self._name(first.topic_partition)
-            reasons.append(f"{name} is withheld: {first.reason} ({count} partitions); {_WITHHELD}")
+            reasons.append(f"{name} is withheld: {first.reason} ({count} partitions); {WITHHELD}")
         return reasons
 
     def _check(self, plans: Sequence[GroupPlan]) -> tuple[list[GroupPlan], dict[str, str]]:
@@ -206,7 +203,7 @@ class CutoverProcedure:
         """
         began, said = self._clock.now(), ""
         self._clusters.forget_ends()
-        while left := _to_text(self._clusters.unread(groups)):
+        while left := _to_text(self._unread(groups)):
             waited = self._clock.now() - began
             if waited >= timeout_s:
                 reason = f"not read within {timeout_s:.0f} s: {left}; are index_records and sync_offsets running?"
@@ -218,6 +215,16 @@ class CutoverProcedure:
             self._clock.pause(_PAUSE_S)
         self._journal.record([CutoverStep(group_id, Step.WAIT, Result.DONE) for group_id in groups])
         return {}
+
+    def _unread(self, groups: Sequence[str]) -> Mapping[str, int]:
+        """Count what the jobs have not read, or else what the groups have read and the mirror has not brought yet."""
+        unread = self._clusters.unread(groups)
+        if any(unread.values()):
+            return unread
+        return {
+            f"records that {key.group_id} has read and {self._target} lacks ({each.pending})": each.missing
+            for key, each in self._verification.lists(groups).items()
+        }
 
     def _commit_and_read_back(self, plans: Sequence[GroupPlan], timeout_s: float) -> list[str]:
         """Commit; and once more where sync_offsets knew a record more and committed further a moment later.
@@ -233,6 +240,9 @@ class CutoverProcedure:
             committed = self._commit(groups)
             failures, _ = self._read_back(committed)
         failures += _left_out(plans, committed)
+        for key, each in self._verification.lists(groups).items():
+            if (problem := each.problem(self._target, is_at_cost=self._options.is_at_cost)) is not None:
+                failures.append((key.group_id, f"{self._name(key.topic_partition)}: {problem}; repeat apply"))
         if not self._options.are_uncommitted_left:
             failures += self._commit_starts([plan for plan in plans if plan.uncommitted])
         failed = {group_id for group_id, _ in failures}
@@ -295,25 +305,6 @@ class CutoverProcedure:
                 self._journal.say(f"{group_id}: never mirrored, so not at {self._target}: {each}")
             detail = "; ".join(ranges) or "nothing unread is known to be lost"
             self._journal.record([CutoverStep(group_id, Step.VERIFY, Result.DONE, detail)])
-
-    def _name(self, partition: TopicPartition) -> str:
-        """Return what a partition is called at the source, and at the target where that is another name."""
-        (stream, number), target = partition, self._target
-        here, there = self._names.outside(self._source, stream), self._names.topic(target, stream)
-        return f"{here}-{number}" + (f" ({there}-{number} at {target})" if there not in (None, here) else "")
-
-    def _remedy(self, partition: PartitionStatus) -> str:
-        """Return what a person can do about a partition that is not in sync."""
-        if partition.status is Status.MIRRORING and (partition.duplicates or 0) > 0:
-            return f"send all producers to {self._target}, let the group read at {self._source} until nothing crosses"
-        remedies = {
-            Status.MIRRORING: "wait until the mirror has brought everything, then verify again",
-            Status.BEHIND: "repeat apply",
-            Status.STALLED: "start what has stopped, then verify again",
-            Status.TARGET_ACTIVE: f"stop the group's members at {self._target}",
-            Status.WITHHELD: _WITHHELD,
-        }
-        return remedies.get(partition.status, "see docs/operations.md")
 
 
 def _left_out(plans: Sequence[GroupPlan], committed: Sequence[Committed]) -> Failures:

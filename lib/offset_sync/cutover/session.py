@@ -9,8 +9,8 @@ from dataclasses import replace
 from offset_sync.config import Config
 from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.live_clusters import LiveClusters
-from offset_sync.cutover.plan import Direction
-from offset_sync.cutover.procedure import NO_OPTIONS, CutoverProcedure, Options
+from offset_sync.cutover.plan import NO_OPTIONS, Direction, Options
+from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.lease import Fence

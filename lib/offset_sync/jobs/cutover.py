@@ -14,8 +14,7 @@ from rich.console import Console
 from offset_sync.config import Config
 from offset_sync.config.duration import parse_duration
 from offset_sync.cutover.journal import TableJournal
-from offset_sync.cutover.plan import Direction, Mode, print_plan
-from offset_sync.cutover.procedure import Options
+from offset_sync.cutover.plan import Direction, Mode, Options, print_plan
 from offset_sync.cutover.session import open_cutover
 from offset_sync.jobs.open_tables import check_direction, open_tables
 from offset_sync.model.errors import ConfigError
@@ -44,6 +43,15 @@ def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParse
     parser.add_argument(
         "--leave-uncommitted", action="store_true", help="commit nothing for partitions that a group never committed"
     )
+    parser.add_argument(
+        "--skip-read", action="store_true", help="planned: by read lists, while producers write at both sides"
+    )
+    parser.add_argument(
+        "--without-proof", action="store_true", help="with --skip-read: though no consumer has told that it skips"
+    )
+    parser.add_argument(
+        "--at-cost", action="store_true", help="with --skip-read: though some records are on no list, and repeated"
+    )
     return parser
 
 
@@ -60,7 +68,13 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
             print(escaped(line), file=sys.stderr, flush=True)
 
         lease = Lease(state.tables, "cutover", stop)
-        options = Options(arguments.confirm_readers, arguments.leave_uncommitted)
+        options = Options(
+            arguments.confirm_readers,
+            arguments.leave_uncommitted,
+            arguments.skip_read,
+            arguments.without_proof,
+            arguments.at_cost,
+        )
         journal = TableJournal(state.tables, direction, mode, say, config.names)
         with open_cutover(config, state, direction, journal, lease, options) as (cutover, clusters):
             groups = chosen_groups(clusters.groups(), arguments.groups, clusters.share_groups())
@@ -103,6 +117,10 @@ def _check(config: Config, arguments: argparse.Namespace) -> None:
     check_direction(config, arguments.source, arguments.target)
     if arguments.action == "apply" and not (arguments.planned or arguments.disaster):
         raise ConfigError(["apply needs --planned (both clusters answer) or --disaster (the source is lost)"])
+    if arguments.skip_read and arguments.disaster:
+        raise ConfigError(["--skip-read is of planned moves: in a disaster the read lists stand at the target already"])
+    if (arguments.without_proof or arguments.at_cost) and not arguments.skip_read:
+        raise ConfigError(["--without-proof and --at-cost go with --skip-read"])
 
 
 def _duration(text: str) -> timedelta:

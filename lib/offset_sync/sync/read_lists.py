@@ -61,12 +61,6 @@ class Standing(NamedTuple):
     seen: Rewinds | None
 
     @property
-    def end(self) -> int:
-        """The first offset above all that is listed; 0 where nothing is."""
-        ranges = self.ranges
-        return int(ranges.start[-1] + ranges.length[-1]) if len(ranges.start) else 0
-
-    @property
     def ranges(self) -> OffsetRanges:
         """What is listed."""
         return self.told.ranges if self.told is not None else NOTHING_READ.told.ranges
@@ -190,7 +184,7 @@ class ReadLists:
             if standing is None or standing.told is None:
                 continue
             known = standing.rewinds or (ABSENT,) * len(self._state.offsets.clusters)
-            if position >= standing.end or self._rewinds(row) != known:
+            if position >= standing.told.end or self._rewinds(row) != known:
                 write = self._write(alias, row, "", is_refreshed=False)
                 found |= {row: write} if write is not None else {}
         return found

@@ -18,6 +18,7 @@ from offset_sync.model.errors import TakenOverError
 from offset_sync.state.cluster_metadata import Fetcher
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
+from offset_sync.sync.crossings import Crossing
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciliation import (
     OffsetWriter,
@@ -26,6 +27,8 @@ from offset_sync.sync.reconciliation import (
     ReconciliationLog,
     Selection,
 )
+from offset_sync.sync.write_plan import Translated
+from offset_sync.translate.read_list import ListText
 
 logger = logging.getLogger(__name__)
 PATIENCE_S = 0.5
@@ -53,7 +56,8 @@ class Reconciler:
         lists: ReadLists,
     ) -> None:
         self._state = state
-        do, pairs = ReconcilePass(config, state, fetcher, writers, history, lists).reconcile, config.pairs()
+        self._pass = ReconcilePass(config, state, fetcher, writers, history, lists)
+        do, pairs = self._pass.reconcile, config.pairs()
         self._sources = tuple(dict.fromkeys(source for source, _ in pairs))
         self._queues = {pair: DirectionQueue(f"{pair[0]} to {pair[1]}", partial(do, *pair)) for pair in pairs}
 
@@ -69,6 +73,12 @@ class Reconciler:
     def reconcile_keys(self, source: str, rows: KeyRows) -> list[str]:
         """Set the target to the answers to *rows* that *source* owns, for a person; return one line per failure."""
         return self._reconcile((source,), ReconcileRequest(Selection.DECIDED, rows))
+
+    def look(
+        self, source: str, target: str, rows: KeyRows
+    ) -> tuple[Translated, Mapping[int, Crossing], Mapping[int, ListText]]:
+        """Return what :meth:`reconcile_keys` would answer and list, for *rows* that the source owns; writes nothing."""
+        return self._pass.look(source, target, rows)
 
     def reconcile_all(self, *, is_first: bool = False) -> list[str]:
         """Reconcile every key that is not settled; return one line per failure.

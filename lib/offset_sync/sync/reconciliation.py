@@ -172,9 +172,7 @@ class ReconcilePass:
     def look(
         self, source: str, target: str, rows: KeyRows
     ) -> tuple[Translated, Mapping[int, Crossing], Mapping[int, ListText]]:
-        """Return the answers to *rows* that the source owns, and by row their lists; writes nothing."""
-        with self._state.lock:
-            rows = self._state.rows_of(source, np.unique(rows))
+        """Return the answers to *rows*, at least one, all the source's, and by row their lists; writes nothing."""
         commits, snapshot = self._ask(source, target, rows)
         request = ReconcileRequest(Selection.DECIDED, rows)
         translated, _, crossings = self._plan(source, target, commits, snapshot, request)

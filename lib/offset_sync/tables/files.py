@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
 from xml.etree import ElementTree
@@ -28,7 +29,7 @@ from offset_sync.tables.native_calls import native
 
 BATCH_ROWS = 1 << 17
 """So many rows of a file are in memory at a time where a table is read in pieces."""
-AtLeast: TypeAlias = tuple[str, int]
+AtLeast: TypeAlias = tuple[str, "int | datetime"]
 """A column, and the least value of it that is wanted."""
 _BUFFER = 1 << 16
 _SMALL = 1 << 17
@@ -285,7 +286,7 @@ def _parquet_in(source: pa.NativeFile, *, encoded: bool) -> pq.ParquetFile:
     return pq.ParquetFile(source, read_dictionary=texts, metadata=file.metadata)
 
 
-def _may_reach(file: pq.ParquetFile, group: int, name: str, least: int) -> bool:
+def _may_reach(file: pq.ParquetFile, group: int, name: str, least: int | datetime) -> bool:
     if name not in file.schema_arrow.names:
         return True
     statistics = file.metadata.row_group(group).column(file.schema_arrow.names.index(name)).statistics

@@ -49,8 +49,10 @@ _HOLES_ARE_UNREAD = -int(NO_LIMIT)
 """As *young_since_ms*: every hole is younger, so it has no place at the source. Then all that has one is linear."""
 _LARGEST, _LARGEST_EPOCH = int(np.iinfo(np.int64).max), int(np.iinfo(np.int32).max)
 _CLUSTER_ID = re.compile("[!-~]{1,200}")
+MARK = "offset-sync/1 "
+"""How texts of read lists begin, and the marks of consumers that go by them."""
 _TEXT = re.compile(
-    f"offset-sync/1 ({_CLUSTER_ID.pattern}) (0|[1-9][0-9]{{0,18}}) (0|[1-9][0-9]{{0,9}}) ([rz])([A-Za-z0-9_-]*)"
+    f"{MARK}({_CLUSTER_ID.pattern}) (0|[1-9][0-9]{{0,18}}) (0|[1-9][0-9]{{0,9}}) ([rz])([A-Za-z0-9_-]*)"
     "(?: late=[!-~]+)*"
 )
 
@@ -66,6 +68,12 @@ class ReadList(NamedTuple):
     start: int
     leader_epoch: int
     ranges: OffsetRanges
+
+    @property
+    def end(self) -> int:
+        """The first offset above all that is listed, *start* where nothing is."""
+        ranges = self.ranges
+        return int(ranges.start[-1] + ranges.length[-1]) if len(ranges.start) else self.start
 
 
 class FoundList(NamedTuple):
@@ -230,7 +238,7 @@ def encode_read_list(found: FoundList, cluster_id: str) -> ListText:
         raise ValueError(f"not a read list from {start} on, of leader epoch {leader_epoch}: {ranges}")
     content, size = _to_leb128(numbers)
     ends = np.concatenate(([0], size.cumsum()[1::2]))
-    head = f"offset-sync/1 {cluster_id} {start} {leader_epoch} "
+    head = f"{MARK}{cluster_id} {start} {leader_epoch} "
     room = (MOST_CHARACTERS - len(head) - len("r\0")) * 3 // 4
     raw, most = (int(ends.searchsorted(limit, "right")) - 1 for limit in (room, MOST_BYTES))
     kept = raw + bisect_right(range(raw + 1, most + 1), room, key=lambda k: len(_deflate(content[: ends[k]])))

@@ -249,6 +249,7 @@ public class SkipReadCases {
         private final List<Map<String, Object>> uses = new ArrayList<>();
         private final Map<TopicPartition, OffsetAndMetadata> own = new HashMap<>();
         private final Map<TopicPartition, OffsetAndMetadata> used = new HashMap<>();
+        private final Map<TopicPartition, OffsetAndMetadata> seen = new HashMap<>();
         private long now = 1_000_000;
         private String failure = "";
         private boolean isOpen;
@@ -273,6 +274,7 @@ public class SkipReadCases {
                 case "lists": lists.putAll(offsets(value)); break;
                 case "own": own.putAll(offsets(value)); break;
                 case "used": used.putAll(offsets(value)); break;
+                case "seen": seen.putAll(offsets(value)); break;
                 default: throw new IllegalArgumentException(what);
             }
         }
@@ -318,8 +320,17 @@ public class SkipReadCases {
                 future.completeExceptionally(new IllegalStateException("made up"));
             } else if (!failure.equals("marks pend")) {
                 future.complete(null);
+                seen.putAll(written);
             }
             return future;
+        }
+
+        @Override
+        Map<TopicPartition, OffsetAndMetadata> marks(int waitMs) throws TimeoutException {
+            if (failure.equals("marks are silent")) {
+                throw new TimeoutException();
+            }
+            return seen;
         }
 
         private static Map<String, Object> told(Map<TopicPartition, OffsetAndMetadata> written) {

@@ -71,7 +71,7 @@ class SkipReadCases:
         self._ask({"cluster": cluster})
 
     def set(self, **what: Any) -> None:
-        """Set ``lists``, ``own``, ``used``, ``failure`` or ``now``."""
+        """Set ``lists``, ``own``, ``used``, ``seen``, ``failure`` or ``now``."""
         self._ask({"set": what})
 
     def give(

@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from offset_sync.cutover.plan import Committed, CutoverStep, Direction, Mode, PartitionStatus, Reader
-from offset_sync.cutover.procedure import NO_OPTIONS, CutoverProcedure, Options
+from offset_sync.cutover.crossed import ArrivedPartition, CrossedPartition
+from offset_sync.cutover.plan import (
+    NO_OPTIONS,
+    Committed,
+    CutoverStep,
+    Direction,
+    Mode,
+    Options,
+    PartitionStatus,
+    Reader,
+)
+from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
@@ -37,6 +47,9 @@ class FakeClusters:
     held_starts: dict[TopicPartition, int] = field(default_factory=dict)
     started: list[GroupPartition] = field(default_factory=list)
     ends_forgotten: int = 0
+    lists: list[list[CrossedPartition]] = field(default_factory=list)
+    """Looked at once per question, the last one for ever; of group g."""
+    moved: list[ArrivedPartition] = field(default_factory=list)
 
     def active_groups(self, alias: str, groups: Collection[str]) -> Collection[str] | ClusterError:
         return self.here if alias == "X" else self.there
@@ -54,6 +67,13 @@ class FakeClusters:
     def partition_statuses(self, groups: Collection[str]) -> dict[str, list[PartitionStatus]]:
         rows = self.rows.pop(0) if len(self.rows) > 1 else self.rows[0]
         return {group: [replace(row, group_id=group) for row in rows] for group in groups if rows}
+
+    def crossed(self, groups: Collection[str]) -> dict[str, list[CrossedPartition]]:
+        rows = self.lists.pop(0) if len(self.lists) > 1 else self.lists[0]
+        return {group: rows for group in groups if rows}
+
+    def arrived(self, group_id: str) -> list[ArrivedPartition]:
+        return self.moved
 
     def owned_elsewhere(self, groups: Collection[str]) -> dict[str, list[str]]:
         return {group: self.elsewhere[group] for group in groups if group in self.elsewhere}

@@ -42,12 +42,34 @@ def test_a_partition_without_new_records_is_marked_by_its_commits(listed: SkipRe
     assert listed.marks == [{"orders-2": (7, text())}]
 
 
-def test_a_partition_that_may_be_another_members_by_now_is_not_marked(listed: SkipReadCases) -> None:
+def test_a_partition_that_may_be_another_members_by_now_is_marked_at_the_end_only(listed: SkipReadCases) -> None:
     listed.poll(100)
     listed.poll(101)
     listed.later(60_000)
+    listed.poll(5, place="orders-1")
+    assert listed.marks[1:] == [{"orders-1": (6, text())}]
+    listed.close()
+    assert listed.marks[2:] == [{PLACE: (102, text(0, START))}]
+
+
+@pytest.mark.parametrize(("stands", "is_marked"), [(101, True), (102, False), (140, False)])
+def test_at_the_end_no_mark_goes_back_behind_that_of_another_member(
+    listed: SkipReadCases, stands: int, is_marked: bool
+) -> None:
+    listed.poll(100)
+    listed.poll(101)
+    listed.set(seen={PLACE: [stands, text(client="app-2")]})
+    listed.close()
+    assert listed.marks[1:] == [{PLACE: (102, text(0, START))}] * is_marked
+
+
+def test_where_nobody_says_which_marks_stand_there_is_no_last_one(listed: SkipReadCases) -> None:
+    listed.poll(100)
+    listed.poll(101)
+    listed.set(failure="marks are silent")
     listed.close()
     assert len(listed.marks) == 1
+    assert [each for each in listed.logged() if "Marks of group billing cannot be written" in each]
 
 
 def test_without_the_right_there_are_none_and_records_are_skipped(listed: SkipReadCases) -> None:

@@ -78,7 +78,9 @@ def test_steps_are_written_down_with_the_names_of_both_sides_and_the_stream() ->
 
     tables: Any = SimpleNamespace(append=append)
     journal = TableJournal(tables, Direction("dc2", "dc1"), Mode.PLANNED, print, mm2())
-    journal.record([verify_step(of("dc1.orders")), replace(verify_step(of("dc1.orders")), topic_partition=None)])
+    journal.record(
+        [verify_step(of("dc1.orders"), None), replace(verify_step(of("dc1.orders"), None), topic_partition=None)]
+    )
     assert [(row["topic"], row["stream"], row["target_topic"]) for row in written] == [
         ("dc1.orders", "dc1.orders", "orders"),
         (None, None, None),

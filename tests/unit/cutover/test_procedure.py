@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fakes.moves import CROSSING, GOOD, MIRRORING, OTHER, FakeClusters, Move
-from offset_sync.cutover.plan import Activity, Committed, Mode, Reader, Step
-from offset_sync.cutover.procedure import Options
+from offset_sync.cutover.plan import Activity, Committed, Mode, Options, Reader, Step
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Outcome, State, Status, TopicPartition
 from offset_sync.status.assessment import Verdict

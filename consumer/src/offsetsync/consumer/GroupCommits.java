@@ -103,6 +103,12 @@ class GroupCommits {
         return write(SEEN + group, marks, waitMs);
     }
 
+    /** Reads the marks that stand. */
+    Map<TopicPartition, OffsetAndMetadata> marks(int waitMs)
+            throws InterruptedException, ExecutionException, TimeoutException {
+        return list(SEEN + group, waitMs).get(waitMs, TimeUnit.MILLISECONDS);
+    }
+
     /** Closes the client if it is open. Throws nothing. */
     void close() {
         AdminClient closed = client;

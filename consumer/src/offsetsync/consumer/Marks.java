@@ -19,9 +19,10 @@ import org.slf4j.LoggerFactory;
 /**
  * Commits that show that the group's consumers skip: what Offset Sync reads before it promises a move without repeats.
  *
- * <p><b>Which way this errs.</b> A mark that is missing withholds that promise. So a mark is written only for a
- * partition of which this consumer has had records or an acknowledged commit within the last minute; one that is older
- * may be another member's, perhaps of one that does not skip. No failure here reaches the records.
+ * <p><b>Which way this errs.</b> A mark below the group's commit, or none, withholds that promise. So while it polls, a
+ * consumer marks a partition only if it has had records or an acknowledged commit of it within the last minute: an older
+ * one may be another member's by now. As it closes it marks all that it has read since its last marks, but not below a
+ * mark that stands: another member, to which the partition went, may have read on. No failure here reaches the records.
  */
 final class Marks {
     private static final Logger LOG = LoggerFactory.getLogger(Marks.class);
@@ -66,18 +67,22 @@ final class Marks {
         try {
             settle(0);
             if (areWanted && (isDue || !marked.containsAll(touched.keySet()))) {
-                start(lists, waitMs, now);
+                writtenAt = now;
+                start(lists, waitMs, now - EVERY_MS);
             }
         } catch (Throwable failure) {
             failed(failure);
         }
     }
 
-    /** Writes the marks of what was read since the last ones and waits for them, {@code waitMs} at most. */
-    void writeLast(ReadLists lists, int waitMs, long now) {
+    /** Writes the marks of what was read since the last ones, above those that stand, and waits for all of it. */
+    void writeLast(ReadLists lists, int waitMs) {
         try {
+            settle(waitMs);
             if (areWanted && !touched.isEmpty()) {
-                start(lists, waitMs, now);
+                Map<TopicPartition, OffsetAndMetadata> standing = commits.marks(waitMs);
+                touched.entrySet().removeIf(each -> stands(standing.get(each.getKey()), each.getValue()[0]));
+                start(lists, waitMs, Long.MIN_VALUE);
                 settle(waitMs);
             }
         } catch (Throwable failure) {
@@ -85,15 +90,18 @@ final class Marks {
         }
     }
 
-    private void start(ReadLists lists, int waitMs, long now) {
+    private static boolean stands(OffsetAndMetadata mark, long next) {
+        return mark != null && mark.offset() >= next;
+    }
+
+    /** Starts to write the marks of what was read after {@code since}. */
+    private void start(ReadLists lists, int waitMs, long since) {
         Map<TopicPartition, OffsetAndMetadata> marks = new HashMap<>();
-        for (TopicPartition place : new HashSet<>(touched.keySet())) {
-            long[] nextAndTime = touched.remove(place);
-            if (now - nextAndTime[1] < EVERY_MS) {
+        touched.forEach((place, nextAndTime) -> {
+            if (nextAndTime[1] > since && touched.remove(place, nextAndTime)) {
                 marks.put(place, new OffsetAndMetadata(nextAndTime[0], text(lists.of(place))));
             }
-        }
-        writtenAt = now;
+        });
         marked.addAll(marks.keySet());
         pending = marks.isEmpty() ? null : commits.mark(marks, waitMs);
     }

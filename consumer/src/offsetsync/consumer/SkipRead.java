@@ -177,12 +177,12 @@ public class SkipRead<K, V> implements ConsumerInterceptor<K, V>, ClusterResourc
         }
     }
 
-    /** Writes the last marks, which it waits for 2 s at most, and closes the Admin client. */
+    /** Writes the last marks, each request of which it waits for 2 s at most, and closes the Admin client. */
     @Override
     public void close() {
         if (isActive) {
             if (isKnown(cluster)) {
-                marks.writeLast(lists, Math.min(waitMs, CLOSE_MS), now());
+                marks.writeLast(lists, Math.min(waitMs, CLOSE_MS));
             }
             commits.close();
             metrics.unregister();

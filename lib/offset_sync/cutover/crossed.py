@@ -1,0 +1,256 @@
+"""Groups that move while records cross: what is on their read lists, and whether their consumers go by these.
+
+A planned move with read lists repeats nothing where four things hold of each partition::
+
+    the list is whole       the target's index has all that the group has read (``pending`` is empty)
+    the list fits           what the group has read and is not on it would be repeated (``repeated``)
+    the group is past       the list by which it has come to the source itself (``until`` is None)
+    its consumers skip      they have left a mark at its position or above (``is_proven``)
+
+A consumer that does not skip repeats records, and loses none: so the last one is for the promise, not for safety. It is
+told by offsets, not by times: the interceptor writes a mark at the next offset as it closes, and what was read behind
+it, by whomever, makes the commit greater. A mark from before the group went back may prove too much.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offset_sync.kafka.requests import Committed
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import OWN_GROUPS, GroupPartition, TopicPartition
+from offset_sync.state.key_index import KeyRows
+from offset_sync.state.sync_state import SyncState
+from offset_sync.status.cluster_queries import ClusterQueries
+from offset_sync.sync.held_lists import listed, own_group
+from offset_sync.sync.reconciler import Reconciler
+from offset_sync.translate.partition import IS_WITHHELD
+from offset_sync.translate.read_list import MARK
+from offset_sync.translate.replication_gap import OffsetRanges
+
+_SEEN = f"{OWN_GROUPS}seen."
+_MARK = re.compile(MARK + r"\S+ skipped=\d+ list=(\d+) ")
+_DEADLINE_S = 10.0
+
+_Held = Mapping[str, "Mapping[TopicPartition, Committed] | ClusterError"]
+
+
+@dataclass(frozen=True)
+class CrossedPartition:
+    """One partition of a group: *skipped* records are on its list, *repeated* ones it has read and they are not.
+
+    *pending* says where what it has read has yet to come to the target, "" for nowhere, and *missing* how many these
+    are. *text* is the list that belongs to its answer, "" for none; *stands* the one at the target, "" for none or one
+    without records, None where nobody says it. *until*: it still skips up to there at the source, None where it does
+    not. *seen* is the next offset of the mark at the source, None without one.
+    """
+
+    key: GroupPartition
+    source_offset: int
+    skipped: int
+    repeated: int
+    pending: str = ""
+    missing: int = 0
+    text: str = ""
+    stands: str | None = ""
+    until: int | None = None
+    seen: int | None = None
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the consumer that read last has left a mark; none is needed where nothing is to be skipped."""
+        return self.skipped == 0 or (self.seen is not None and self.seen >= self.source_offset)
+
+    def reason_to_stay(self, source: str, *, needs_proof: bool, is_at_cost: bool) -> str | None:
+        """Return why it cannot move by its list, None where it can."""
+        if self.until is not None:
+            return f"its consumers still skip up to {self.until} at {source}: let them read on"
+        if self.repeated and not is_at_cost:
+            return f"{self.repeated:,} records would be repeated, which are not on its read list; or --at-cost"
+        if needs_proof and not self.is_proven:
+            seen = "none" if self.seen is None else f"the newest at {self.seen}"
+            told = f"no consumer that skips has left a mark at {self.source_offset} ({seen})"
+            return f"{told}: start all with the interceptor and close them, or --without-proof"
+        return None
+
+    def problem(self, target: str, *, is_at_cost: bool) -> str | None:
+        """Return why it may not be started at the *target*, None where it may."""
+        if self.missing:
+            return f"{self.missing:,} records that it has read are not at {target} yet ({self.pending})"
+        if self.stands != self.text:
+            return f"its read list does not stand at {target}"
+        return f"{self.repeated:,} records would be repeated" if self.repeated and not is_at_cost else None
+
+
+@dataclass(frozen=True)
+class ArrivedPartition:
+    """One partition that was moved with *due* records on its list, as its consumers at the target tell of it.
+
+    *until*: they still skip up to there. *is_used*: one of them has gone by the list. They may have skipped more than
+    they tell: who loses a partition midway leaves no mark of the rest.
+    """
+
+    key: GroupPartition
+    due: int
+    is_used: bool
+    until: int | None
+
+    def problem(self, target: str) -> str | None:
+        """Return what is not as it was promised, None where all is."""
+        if self.until is not None:
+            return f"its consumers still skip up to {self.until} at {target}"
+        if self.due and not self.is_used:
+            return f"none of its consumers at {target} has gone by its list of {self.due:,} records"
+        return None
+
+
+@dataclass(frozen=True)
+class MovedPartition:
+    """What a move has committed for one partition: the *start* at the target, and *due* records on its list."""
+
+    start: int
+    due: int
+    at: datetime
+
+
+OF_MOVES = (
+    *("group_id", "topic", "stream", "partition", "step", "at"),
+    *("source_cluster", "target_cluster", "target_offset", "skipped"),
+)
+"""Columns of cutovers."""
+
+
+def moved_by_lists(
+    batches: Iterable[pa.Table], group_id: str, source: str, target: str
+) -> dict[GroupPartition, MovedPartition]:
+    """Return the partitions of a group whose newest commit by a move had a list.
+
+    *batches* are rows of ``cutovers`` with :data:`OF_MOVES`, in any order.
+    """
+    wanted = {"group_id": group_id, "step": "commit", "source_cluster": source, "target_cluster": target}
+    newest = dict[GroupPartition, Any]()
+    for rows in batches:
+        for row in pa.table(rows).to_pylist():
+            key = GroupPartition(row["group_id"], row["stream"] or row["topic"], row["partition"])
+            if row.items() >= wanted.items() and (key not in newest or row["at"] > newest[key]["at"]):
+                newest[key] = row
+    return {
+        key: MovedPartition(row["target_offset"], row["skipped"], row["at"])
+        for key, row in newest.items()
+        if row["skipped"] is not None
+    }
+
+
+MARKS = ("cluster", "group_id", "topic", "partition", "metadata", "committed_at")
+"""Columns of offset_commits."""
+
+
+def used_lists(batches: Iterable[pa.Table], target: str, group_id: str) -> set[tuple[TopicPartition, int]]:
+    """Return by which lists consumers of a group at *target* have gone: the partition, and where the list begins.
+
+    *batches* are rows of ``offset_commits`` with :data:`MARKS`, in any order.
+    """
+    found = set[tuple[TopicPartition, int]]()
+    is_mark = (pc.field("cluster") == target) & (pc.field("group_id") == f"{_SEEN}{group_id}")
+    for rows in batches:
+        for row in rows.filter(is_mark).to_pylist():
+            if told := _MARK.match(row["metadata"] or ""):
+                found.add((TopicPartition(row["topic"], row["partition"]), int(told[1])))
+    return found
+
+
+class CrossedGroups:
+    """Looks at groups that move from *source* to *target*; what *reconciler* would do, and what *clusters* hold."""
+
+    def __init__(
+        self, state: SyncState, reconciler: Reconciler, clusters: ClusterQueries, source: str, target: str
+    ) -> None:
+        self._state, self._reconciler, self._clusters = state, reconciler, clusters
+        self._source, self._target = source, target
+
+    def look(self, rows: KeyRows) -> list[CrossedPartition]:
+        """Return the partitions among *rows* that the source owns, of groups that get read lists; writes nothing."""
+        self._state.index.refresh()
+        with self._state.lock:
+            rows = self._state.rows_of(self._source, rows)
+        if len(rows) == 0:
+            return []
+        translated, crossings, texts = self._reconciler.look(self._source, self._target, rows)
+        commits, answers = translated.commits, translated.answers
+        keys = {row: self._state.offsets.keys[int(commits.key[row])] for row in texts}
+        groups = sorted({key.group_id for key in keys.values()})
+        lists = [own_group(each) for each in groups]
+        there = self._held(self._target, lists)
+        here = self._held(self._source, lists + [f"{_SEEN}{each}" for each in groups])
+        found = []
+        for row, key in keys.items():
+            offset, text, place = int(commits.offset[row]), texts[row], key.topic_partition
+            crossing = crossings.get(row)
+            duplicates = 0 if IS_WITHHELD[answers.state[row]] else int(answers.duplicates[row])
+            pending = crossing.pending if crossing is not None else {}
+            stands, mark = _at(there, own_group(key.group_id), place), _at(here, f"{_SEEN}{key.group_id}", place)
+            found.append(
+                CrossedPartition(
+                    key,
+                    offset,
+                    text.records,
+                    max(text.left_out, duplicates - text.records),
+                    self._to_text(pending),
+                    sum(each.total for each in pending.values()),
+                    text.text,
+                    None if stands is None else stands.metadata if listed(stands.metadata) is not None else "",
+                    _end_above(_at(here, own_group(key.group_id), place), offset),
+                    mark.offset if mark is not None and mark.metadata.startswith(MARK) else None,
+                )
+            )
+        return found
+
+    def arrived(
+        self, moved: Mapping[GroupPartition, MovedPartition], used: Collection[tuple[TopicPartition, int]]
+    ) -> list[ArrivedPartition]:
+        """Return what consumers at the target make of *moved* partitions; *used* are the lists that they went by."""
+        groups = sorted({key.group_id for key in moved})
+        there, found = self._held(self._target, [*groups, *map(own_group, groups)]), []
+        for key, move in moved.items():
+            place = key.topic_partition
+            own, stands = _at(there, key.group_id, place), _at(there, own_group(key.group_id), place)
+            until = _end_above(stands, own.offset if own is not None else move.start)
+            found.append(ArrivedPartition(key, move.due, (place, move.start) in used, until))
+        return found
+
+    def _held(self, alias: str, groups: Sequence[str]) -> _Held:
+        admin = self._clusters.admins().get(alias)
+        try:
+            return admin.committed_offsets(groups, _DEADLINE_S) if admin is not None and groups else {}
+        except ClusterError:
+            return {}
+
+    def _to_text(self, pending: Mapping[int, OffsetRanges]) -> str:
+        names = {self._state.index.code(alias): alias for alias in self._state.offsets.clusters}
+        return ", ".join(
+            f"{each.total:,} of {names.get(origin, 'an unknown origin')} from {int(each.start[0])} at {self._source} on"
+            for origin, each in pending.items()
+        )
+
+
+_NOTHING = Committed(-1, "")
+"""What a group holds that has committed nothing."""
+
+
+def _at(held: _Held, group: str, place: TopicPartition) -> Committed | None:
+    """Return what a group holds, None where nobody says it."""
+    found = held.get(group)
+    return None if found is None or isinstance(found, ClusterError) else found.get(place, _NOTHING)
+
+
+def _end_above(stands: Committed | None, offset: int) -> int | None:
+    """Return the end of a list that a group has not passed at *offset*, None where it has."""
+    told = listed(stands.metadata) if stands is not None else None
+    return told.end if told is not None and told.end > offset else None

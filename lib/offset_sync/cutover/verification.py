@@ -1,0 +1,90 @@
+"""Whether groups that are to be moved, or were, stand at the target as they should; what is not so, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from offset_sync.config.stream_names import SAME_NAMES, Names
+from offset_sync.cutover.crossed import CrossedPartition
+from offset_sync.cutover.journal import TableJournal, verify_step
+from offset_sync.cutover.live_clusters import LiveClusters
+from offset_sync.cutover.plan import NO_OPTIONS, CutoverStep, Direction, Options, PartitionStatus, Result, Step
+from offset_sync.model.values import GroupPartition, Status, TopicPartition
+
+WITHHELD = 'what to do is in docs/operations.md, "Withheld, by reason"'
+
+
+class Verification:
+    """Looks at groups that move in *direction*, as a person has decided by *options*; all is written to *journal*."""
+
+    def __init__(
+        self,
+        direction: Direction,
+        clusters: LiveClusters,
+        journal: TableJournal,
+        names: Names = SAME_NAMES,
+        options: Options = NO_OPTIONS,
+    ) -> None:
+        self._source, self._target = direction
+        self._clusters, self._journal, self._names, self._options = clusters, journal, names, options
+
+    def verify(self, groups: Sequence[str]) -> list[str]:
+        """Return one line per partition that is not in sync, with what to do; no line: all may be started."""
+        failures, steps = list[str](), list[CutoverStep]()
+        statuses, lists = self._clusters.partition_statuses(groups), self.lists(groups)
+        for group_id in groups:
+            partitions = statuses.get(group_id, [])
+            if not partitions:
+                problems = self._arrival_problems(group_id)
+                failures += [f"{group_id}: {each}" for each in problems]
+                result = Result.FAILED if problems else Result.DONE
+                steps.append(CutoverStep(group_id, Step.VERIFY, result, "; ".join(problems) or None))
+            for each in partitions:
+                problem, remedy = self._problem(each, lists.get(GroupPartition(group_id, *each.topic_partition)))
+                steps.append(verify_step(each, problem))
+                if problem is not None:
+                    failures.append(f"{group_id} {self.name(each.topic_partition)}: {problem}; {remedy}")
+        self._journal.record(steps)
+        return failures
+
+    def _problem(self, partition: PartitionStatus, crossed: CrossedPartition | None) -> tuple[str | None, str]:
+        """Return why a partition is not ready, None if it is, and what to do; with read lists it may be crossing."""
+        if partition.status is Status.IN_SYNC and crossed is None:
+            return None, ""
+        is_held = partition.target_offset == partition.wanted_offset
+        if crossed is not None and is_held and partition.status in (Status.IN_SYNC, Status.MIRRORING):
+            return crossed.problem(self._target, is_at_cost=self._options.is_at_cost), "repeat apply"
+        return f"{partition.status.word}: {partition.reason}", self._remedy(partition)
+
+    def lists(self, groups: Sequence[str]) -> Mapping[GroupPartition, CrossedPartition]:
+        """Return the partitions of groups that move by read lists, as of now; none where they do not."""
+        if not self._options.has_read_lists:
+            return {}
+        return {each.key: each for found in self._clusters.crossed(groups).values() for each in found}
+
+    def _arrival_problems(self, group_id: str) -> list[str]:
+        """Return what is wrong with a group that has nothing at the source any more: it has gone on at the target."""
+        arrived = self._clusters.arrived(group_id) if self._options.has_read_lists else []
+        if not arrived:
+            return [f"nothing to verify: its newest commits are not at {self._source}"]
+        problems = {each.key: each.problem(self._target) for each in arrived}
+        return [f"{self.name(key.topic_partition)}: {text}" for key, text in problems.items() if text is not None]
+
+    def name(self, partition: TopicPartition) -> str:
+        """Return what a partition is called at the source, and at the target where that is another name."""
+        (stream, number), target = partition, self._target
+        here, there = self._names.outside(self._source, stream), self._names.topic(target, stream)
+        return f"{here}-{number}" + (f" ({there}-{number} at {target})" if there not in (None, here) else "")
+
+    def _remedy(self, partition: PartitionStatus) -> str:
+        """Return what a person can do about a partition that is not in sync."""
+        if partition.status is Status.MIRRORING and (partition.duplicates or 0) > 0:
+            return f"send all producers to {self._target}, let the group read at {self._source} until nothing crosses"
+        remedies = {
+            Status.MIRRORING: "wait until the mirror has brought everything, then verify again",
+            Status.BEHIND: "repeat apply",
+            Status.STALLED: "start what has stopped, then verify again",
+            Status.TARGET_ACTIVE: f"stop the group's members at {self._target}",
+            Status.WITHHELD: WITHHELD,
+        }
+        return remedies.get(partition.status, "see docs/operations.md")

@@ -1,0 +1,119 @@
+"""Groups with the interceptor that move to and fro while producers write at both clusters, and what each got."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from broker.committed_offsets import Partition, committed
+from broker.installation import Installation, until
+from consumer.consumer_host import SKIP_READ, ConsumerHost, Reader
+from offset_sync.config import load_config
+from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
+from offset_sync.jobs.runner import job_arguments
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import stable_ends
+from offset_sync_demo.load.records import describe_id, value_id
+from offset_sync_demo.load.workload import Producers
+
+
+class Judged(NamedTuple):
+    """What a group got: *delivered* records in all, those *repeated*, and those *lost*, as ``alias:number``."""
+
+    delivered: int
+    repeated: list[str]
+    lost: list[str]
+
+
+@dataclass
+class MovingGroups:
+    """*members* consumers of each of the *groups*, whose protocols these are; all read one *topic*."""
+
+    clusters: Mapping[str, EmbeddedCluster]
+    host: ConsumerHost
+    topic: str
+    partitions: int
+    groups: Mapping[str, str]
+    members: int = 2
+    without: Sequence[str] = ()
+    """Groups whose consumers have no interceptor."""
+    home: str = ""
+    readers: dict[str, list[Reader]] = field(default_factory=dict)
+    _running: dict[str, list[str]] = field(default_factory=dict)
+    _number: itertools.count[int] = field(default_factory=itertools.count)
+
+    def start(self, alias: str) -> None:
+        """Start all consumers at a cluster."""
+        self.home = alias
+        for group, protocol in self.groups.items():
+            settings = {"bootstrap.servers": self.clusters[alias].bootstrap_servers, "group.id": group}
+            for _ in range(self.members):
+                name, interceptor = f"{group}-{next(self._number)}", None if group in self.without else SKIP_READ
+                told = settings | {"group.protocol": protocol}
+                reader = self.host.start(name, self.topic, told, interceptor=interceptor)
+                self.readers.setdefault(group, []).append(reader)
+                self._running.setdefault(group, []).append(name)
+
+    def stop(self) -> None:
+        """End all consumers as an application would."""
+        self.host.stop(*itertools.chain.from_iterable(self._running.values()))
+        self._running.clear()
+
+    def wait_until_read(self, seconds: float = 120) -> None:
+        """Wait until all that stands at the present cluster now is committed by all groups."""
+        places = [(self.topic, number) for number in range(self.partitions)]
+        ends = stable_ends(self.clusters[self.home], places)
+        until(lambda: all(self._is_read(found, ends) for found in self._committed().values()), seconds)
+
+    def _committed(self) -> Mapping[str, Mapping[Partition, int]]:
+        found = committed(self.clusters[self.home], list(self.groups))
+        return {group: {place: each.offset for place, each in by.items()} for group, by in found.items()}
+
+    @staticmethod
+    def _is_read(held: Mapping[Partition, int], ends: Mapping[Partition, int]) -> bool:
+        return all(held.get(place, 0) >= end for place, end in ends.items())
+
+    def judge(self, producers: Producers) -> dict[str, Judged]:
+        """Return what each group got of all that was produced, each record wherever it was."""
+        due = set[tuple[int, int]]()
+        for alias in self.clusters:
+            for (_, number), records in producers.acknowledged(alias).items():
+                due |= {(number, int(each)) for each in np.unique(records.ids)}
+        found = dict[str, Judged]()
+        for group, readers in self.readers.items():
+            got = Counter((each.partition, value_id(each.value.encode())) for one in readers for each in one.records)
+            repeated = [each for each, count in got.items() for _ in range(count - 1)]
+            found[group] = Judged(got.total(), self._named(repeated), self._named(due - got.keys()))
+        return found
+
+    def _named(self, records: set[tuple[int, int]] | list[tuple[int, int]]) -> list[str]:
+        return sorted(f"{number}/{describe_id(identity, list(self.clusters))}" for number, identity in records)
+
+
+def cutover(installation: Installation, action: str, source: str, target: str, *options: str) -> list[str]:
+    """Run the command here; return its failures."""
+    words = [action, "--conf", "x", "--from", source, "--to", target, *options]
+    arguments = cutover_arguments(job_arguments("cutover")).parse_args(words)
+    return list(cutover_groups(load_config(installation.config_file), arguments, threading.Event()))
+
+
+def move(installation: Installation, groups: MovingGroups, target: str, pattern: str, *options: str) -> float:
+    """Stop the groups, move them by their read lists and start them at *target*; return the command's seconds."""
+    source = groups.home
+    groups.stop()
+    began = time.monotonic()
+    chosen = ("--groups", pattern, "--skip-read", *options)
+    failures = cutover(installation, "apply", source, target, "--planned", "--timeout", "60s", *chosen)
+    assert failures == [], failures
+    took = time.monotonic() - began
+    failures = cutover(installation, "verify", source, target, *chosen)
+    assert failures == [], failures
+    groups.start(target)
+    return took

@@ -1,0 +1,206 @@
+"""Moves by read lists, among clusters that say what the test wants."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from fakes.moves import CROSSING, GOOD, MIRRORING, ORDERS, FakeClusters, Move
+from offset_sync.cutover.crossed import (
+    MARKS,
+    OF_MOVES,
+    ArrivedPartition,
+    CrossedPartition,
+    MovedPartition,
+    moved_by_lists,
+    used_lists,
+)
+from offset_sync.cutover.plan import Mode, Options, Step
+from offset_sync.model.values import GroupPartition, Outcome, Status
+from offset_sync.status.assessment import Verdict
+
+KEY = GroupPartition("g", *ORDERS)
+LISTED = CrossedPartition(KEY, 5, 2, 0, text="the list", stands="the list", seen=5)
+BEFORE = replace(LISTED, stands="")
+READY = [BEFORE], [LISTED]
+SKIPPING = Options(has_read_lists=True)
+
+
+def moving(*lists: list[CrossedPartition], options: Options = SKIPPING, **how: Any) -> Move:
+    return Move(FakeClusters([[CROSSING]], lists=list(lists), **how), options=options)
+
+
+def reasons(crossed: CrossedPartition, options: Options = SKIPPING) -> list[str]:
+    (plan,) = moving([crossed], options=options).cutover.plan(["g"], Mode.PLANNED)
+    return plan.blocking
+
+
+def test_what_crosses_is_no_cost_where_it_is_on_the_list() -> None:
+    move = moving([BEFORE])
+    (plan,) = move.cutover.plan(["g"], Mode.PLANNED)
+    assert (plan.duplicates, plan.skipped, plan.verdict, plan.blocking) == (0, 2, Verdict.NOW, [])
+    (plan,) = moving([replace(BEFORE, repeated=1)]).cutover.plan(["g"], Mode.PLANNED)
+    assert (plan.duplicates, plan.verdict) == (1, Verdict.BLOCKED)
+    (plan,) = moving([BEFORE], options=Options()).cutover.plan(["g"], Mode.PLANNED)
+    assert (plan.duplicates, plan.skipped, plan.verdict) == (2, 0, Verdict.AT_COST)
+
+
+@pytest.mark.parametrize("status", [Status.STALLED, Status.WITHHELD, Status.TARGET_ACTIVE])
+def test_a_list_hides_no_other_trouble(status: Status) -> None:
+    clusters = FakeClusters([[replace(CROSSING, status=status, reason="so")]], lists=[[BEFORE]])
+    (plan,) = Move(clusters, options=SKIPPING).cutover.plan(["g"], Mode.PLANNED)
+    assert plan.verdict is not Verdict.NOW
+    clusters = FakeClusters([[replace(CROSSING, lost=3)]], lists=[[BEFORE]])
+    (plan,) = Move(clusters, options=SKIPPING).cutover.plan(["g"], Mode.PLANNED)
+    assert plan.verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("crossed", "words", "allowed"),
+    [
+        (replace(BEFORE, until=9), "its consumers still skip up to 9 at X", None),
+        (replace(BEFORE, repeated=7), "7 records would be repeated", Options(has_read_lists=True, is_at_cost=True)),
+        (replace(BEFORE, seen=4), "left a mark at 5 (the newest at 4)", Options(has_read_lists=True, is_unproven=True)),
+        (replace(BEFORE, seen=None), "left a mark at 5 (none)", Options(has_read_lists=True, is_unproven=True)),
+    ],
+)
+def test_each_reason_not_to_move_by_lists_is_named(
+    crossed: CrossedPartition, words: str, allowed: Options | None
+) -> None:
+    (reason,) = reasons(crossed)
+    assert reason.startswith("orders-0: ")
+    assert words in reason
+    if allowed is not None:
+        assert reasons(crossed, allowed) == []
+    move = moving([crossed])
+    (failure,) = move.apply()
+    assert (words in failure, move.clusters.committed) == (True, [])
+
+
+def test_where_nothing_is_skipped_nobody_has_to_show_that_he_skips() -> None:
+    assert reasons(replace(BEFORE, skipped=0, text="", seen=None)) == []
+
+
+def test_a_group_that_is_not_named_does_not_move_by_lists() -> None:
+    (failure,) = moving([]).apply()
+    assert "sync.read_lists.groups does not name it" in failure
+
+
+def test_the_list_is_read_back_before_the_group_is_at_home_at_the_target() -> None:
+    move = moving(*[[BEFORE]] * 3, [LISTED])
+    assert move.apply() == []
+    assert [step.step for step in move.steps][-3:] == [Step.READ_BACK, Step.HOME, Step.VERIFY]
+
+
+@pytest.mark.parametrize("stands", ["", "another list", None])
+def test_a_group_whose_list_does_not_stand_is_not_moved(stands: str | None) -> None:
+    move = moving([replace(LISTED, stands=stands)])
+    failures = move.apply()
+    assert failures
+    assert all("orders-0: its read list does not stand at Y; repeat apply" in each for each in failures)
+    assert Step.HOME not in [step.step for step in move.steps]
+
+
+def test_a_list_that_stands_and_belongs_to_nothing_keeps_a_group_from_its_start() -> None:
+    stale = replace(LISTED, skipped=0, text="", stands="another list")
+    move = Move(FakeClusters([[GOOD]], lists=[[stale]]), options=SKIPPING)
+    (line,) = move.cutover.verify(["g"])
+    assert "its read list does not stand at Y" in line
+
+
+def test_it_waits_until_all_that_is_read_is_at_the_target() -> None:
+    lacking = replace(BEFORE, missing=3, pending="3 of X from 1 at X on")
+    move = moving([BEFORE], [lacking], [lacking], [BEFORE], [BEFORE], [LISTED])
+    assert move.apply() == []
+    assert "3 records that g has read and Y lacks (3 of X from 1 at X on)" in move.said[0]
+    never = moving([BEFORE], [lacking])
+    (failure,) = never.apply(timeout=4.0)
+    assert "not read within 4 s: 3 records that g has read and Y lacks" in failure
+    assert never.clusters.committed == []
+
+
+def test_it_is_not_asked_for_lists_while_the_jobs_have_not_read_all() -> None:
+    move = moving([BEFORE], [BEFORE], [LISTED], unread_left=[9, 0])
+    assert move.apply() == []
+    assert [line.split("): ")[-1] for line in move.said[:1]] == ["9 records"]
+
+
+def test_unread_records_that_the_mirror_has_yet_to_bring_hold_nobody_up() -> None:
+    move = Move(FakeClusters([[MIRRORING]], lists=[[LISTED]]), options=SKIPPING)
+    assert move.cutover.verify(["g"]) == []
+    behind = replace(CROSSING, target_offset=6)
+    move = Move(FakeClusters([[behind]], lists=[[LISTED]]), options=SKIPPING)
+    (line,) = move.cutover.verify(["g"])
+    assert "Mirroring: 2 records read already" in line
+
+
+@pytest.mark.parametrize(
+    ("arrived", "words"),
+    [
+        (ArrivedPartition(KEY, 2, True, None), None),
+        (ArrivedPartition(KEY, 0, False, None), None),
+        (ArrivedPartition(KEY, 2, True, 9), "its consumers still skip up to 9 at Y"),
+        (ArrivedPartition(KEY, 2, False, None), "none of its consumers at Y has gone by its list of 2 records"),
+    ],
+)
+def test_after_the_start_its_consumers_tell(arrived: ArrivedPartition, words: str | None) -> None:
+    move = Move(FakeClusters([[]], lists=[[]], moved=[arrived]), options=SKIPPING)
+    assert move.cutover.verify(["g"]) == ([f"g: orders-0: {words}"] if words else [])
+    assert move.written() == [("verify", "failed" if words else "done")]
+
+
+def test_what_was_skipped_is_written_down() -> None:
+    class Skipping(FakeClusters):
+        def translate_and_commit(self, groups: Collection[str]) -> Any:
+            return [replace(each, skipped=2) for each in super().translate_and_commit(groups)]
+
+    move = Move(Skipping([[CROSSING]], lists=[[LISTED]]), options=SKIPPING)
+    assert move.apply() == []
+    assert [(each.step.value, each.skipped) for each in move.steps if each.skipped is not None] == [
+        ("check", 2),
+        ("check", 2),
+        ("commit", 2),
+    ]
+    failing = moving([BEFORE], outcome=Outcome.FAILED)
+    assert failing.apply() != []
+
+
+# What the tables tell
+
+AT = datetime(2026, 11, 27, 12, tzinfo=timezone.utc)
+
+
+def row(**changed: Any) -> dict[str, Any]:
+    told = dict(zip(OF_MOVES, ("g", "orders", "orders", 0, "commit", AT, "X", "Y", 100, 7), strict=True))
+    return told | changed
+
+
+def test_the_newest_commit_of_a_move_by_lists_counts() -> None:
+    later = {"at": AT + timedelta(hours=1)}
+    rows = [row(target_offset=200, skipped=3, **later), row()]
+    others = [row(group_id="h"), row(step="check", **later), row(source_cluster="Y", target_cluster="X", **later)]
+    batches = [pa.Table.from_pylist(part) for part in (rows, others)]
+    assert moved_by_lists(batches, "g", "X", "Y") == {KEY: MovedPartition(200, 3, later["at"])}
+    without = pa.Table.from_pylist([row(), row(skipped=None, **later)])
+    assert moved_by_lists([without], "g", "X", "Y") == {}
+
+
+def test_marks_tell_by_which_lists_consumers_have_gone() -> None:
+    def mark(metadata: str | None, **changed: Any) -> dict[str, Any]:
+        told = dict(zip(MARKS, ("Y", "__offset-sync.seen.g", "orders", 0, metadata, AT), strict=True))
+        return told | changed
+
+    rows = [
+        mark("offset-sync/1 0.1.0 skipped=0 list=100 by app 1"),
+        mark("offset-sync/1 0.1.0 skipped=3 list=- by app"),
+        mark("something else skipped=1 list=5 by app"),
+        mark(None),
+        mark("offset-sync/1 0.1.0 skipped=1 list=6 by app", cluster="X"),
+        mark("offset-sync/1 0.1.0 skipped=1 list=7 by app", group_id="__offset-sync.seen.h"),
+    ]
+    assert used_lists([pa.Table.from_pylist(rows)], "Y", "g") == {(ORDERS, 100)}
