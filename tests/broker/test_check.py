@@ -16,6 +16,8 @@ from broker.rights import minimal_rights, right, set_rights
 from broker.secured_clusters import SecuredClusters
 from offset_sync.config import load_config
 from offset_sync.jobs.check import find_all
+from offset_sync.jobs.checks.facts import METADATA
+from offset_sync.kafka.own_rights import OwnRights
 from offset_sync.model.finding import Finding
 
 pytestmark = [pytest.mark.broker, pytest.mark.in_order, pytest.mark.timeout(600)]
@@ -25,6 +27,8 @@ READ, DESCRIBE = AclOperation.READ, AclOperation.DESCRIBE
 ON_TOPIC = right(ResourceType.TOPIC, TOPIC, READ)
 ON_COMMITS = right(ResourceType.TOPIC, "__consumer_offsets", READ)
 ON_GROUP = right(ResourceType.GROUP, "checked-group", READ)
+ON_LISTS = right(ResourceType.GROUP, "__offset-sync.read.", READ, ResourcePatternType.PREFIXED)
+ON_LISTS_DESCRIBE = right(ResourceType.GROUP, "__offset-sync.read.", DESCRIBE, ResourcePatternType.PREFIXED)
 ON_OWN_GROUPS = right(ResourceType.GROUP, "offset-sync", DESCRIBE, ResourcePatternType.PREFIXED)
 
 
@@ -64,6 +68,10 @@ def test_plain_brokers_pass_and_are_said_to_guard_nothing(
     assert "no authorizer" in texts["no other right"]
     assert "have another time than their originals" in texts["copies"]  # they were written for this test
     assert "Java" not in ended.output()
+    told_by_broker = OwnRights("dc2", {"bootstrap.servers": servers["dc2"]})
+    settings = told_by_broker.settings(told_by_broker.brokers()[0])
+    assert not isinstance(settings, str)
+    assert settings[METADATA] == "4096"
 
 
 def granted() -> set[AclBinding]:
@@ -76,13 +84,14 @@ def installation(secured: SecuredClusters, tmp_path_factory: pytest.TempPathFact
     prepare(secured.brokers)
     for cluster in secured.brokers.values():
         set_rights(cluster, granted())
-    sections = {"clusters": secured.sections(), "groups": {"include": ["checked-.*"]}}
+    lists = {"read_lists": {"groups": ["checked-.*", "other"]}}
+    sections = {"clusters": secured.sections(), "groups": {"include": ["checked-.*"]}, "sync": lists}
     return install(tmp_path_factory.mktemp("check"), secured.addresses, [TOPIC], **sections)
 
 
 def test_the_minimal_rights_pass_over_tls(installation: Installation) -> None:
     findings = find_all(load_config(installation.config_file))
-    names = ["connection", "clock", "topics", "commits", "own groups", "groups", "no other right"]
+    names = ["connection", "clock", "topics", "commits", "own groups", "read lists", "groups", "no other right"]
     expected = dict.fromkeys(names, "OK")
     # Of a topic that may not be described nobody can tell whether it is there.
     expected |= {"MirrorMaker": "SKIP"}
@@ -95,6 +104,8 @@ def test_the_minimal_rights_pass_over_tls(installation: Installation) -> None:
     # What dc1 produces carries no headers, and its copies at dc2 do.
     assert told(findings, "dc1") == {**expected, "mirror headers": "OK", "broker settings": "SKIP"}
     assert [each.text.split(", ")[-1] for each in findings if each.check == "connection"] == ["SASL_SSL", "SSL"]
+    of_lists = [each.text for each in findings if each.check == "read lists"]
+    assert of_lists == ["Read on groups with the prefix __offset-sync.read."] * 2
 
 
 @pytest.mark.parametrize(
@@ -104,6 +115,8 @@ def test_the_minimal_rights_pass_over_tls(installation: Installation) -> None:
         (ON_TOPIC, right(ResourceType.TOPIC, TOPIC, DESCRIBE), "topics", ["checked: the operation Read", "grant Read"]),
         (ON_COMMITS, None, "commits", ["topic __consumer_offsets", "grant Read"]),
         (ON_OWN_GROUPS, None, "own groups", ["prefix offset-sync", "grant Describe"]),
+        (ON_LISTS, None, "read lists", ["prefix __offset-sync.read.", "grant Read"]),
+        (ON_LISTS, ON_LISTS_DESCRIBE, "read lists", ["prefix __offset-sync.read.: the operation Read", "grant Read"]),
         (ON_GROUP, None, "groups", ["checked-group", "grant Read"]),
         (ON_GROUP, right(ResourceType.GROUP, "checked-group", DESCRIBE), "groups", ["checked-group", "grant Read"]),
     ],

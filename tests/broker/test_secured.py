@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AclBinding, AclOperation, ResourcePatternType, ResourceType
@@ -17,6 +18,7 @@ from offset_sync.config import load_config
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
+from offset_sync.translate.read_list import decode_read_list
 from offset_sync_demo.kafka.broker_files import free_ports
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(900)]
@@ -29,6 +31,7 @@ GROUPS, OTHER = (right(ResourceType.GROUP, name, READ) for name in ("billing", "
 OWN_GROUPS = right(ResourceType.GROUP, "offset-sync", DESCRIBE, ResourcePatternType.PREFIXED)
 TOPIC = right(ResourceType.TOPIC, "secured", READ)
 COMMITS = right(ResourceType.TOPIC, "__consumer_offsets", READ)
+LISTS = right(ResourceType.GROUP, "__offset-sync.read.", READ, ResourcePatternType.PREFIXED)
 
 
 def granted() -> set[AclBinding]:
@@ -113,6 +116,37 @@ def test_offsets_that_may_be_seen_and_not_written_are_named(
     said = answer[TopicPartition(*PLACE)]
     assert said is not None
     assert said.startswith("GROUP_AUTHORIZATION_FAILED: clusters.dc2: the operation Read is not allowed; grant Read on")
+
+
+def test_without_the_right_to_write_read_lists_offsets_are_written_and_one_line_names_it(
+    secured: SecuredClusters, spark_environment: None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic, group, brokers = "secured-lists", "crossing", secured.brokers
+    place, list_group = (topic, 0), f"__offset-sync.read.{group}"
+    of_these = {right(ResourceType.TOPIC, topic, READ), right(ResourceType.GROUP, group, READ)}
+    for cluster in brokers.values():
+        create_topics(cluster, {topic: 1})
+        set_rights(cluster, granted() | of_these)
+    write_log(brokers["dc1"], {place: native_log("dc1", 4)})
+    write_log(brokers["dc2"], {place: [*native_log("dc2", 1), *copied_log("dc1", range(4), first=1)]})
+    commit(brokers["dc1"], {group: {place: 4}})
+    lists = {"groups": {"include": [group]}, "sync": {"read_lists": {"groups": [group]}}}
+    installation = install(tmp_path, secured.addresses, [topic], clusters=secured.sections(), **lists)
+    assert installation.index() == []
+    set_rights(brokers["dc2"], (granted() | of_these) - {LISTS})
+    try:
+        assert installation.sync() == []
+    finally:
+        set_rights(brokers["dc2"], granted() | of_these)
+    stands = committed(brokers["dc2"], [group, list_group])
+    assert (stands[group][place].offset, stands[list_group]) == (0, {})
+    (line,) = [each.getMessage() for each in caplog.records if "lists not written" in each.getMessage()]
+    says = ["clusters.dc2: 1 lists", f"'{list_group}': GROUP_AUTHORIZATION_FAILED", "Minimal ACLs"]
+    assert [part for part in says if part not in line] == [], line
+    assert installation.sync() == []
+    found = decode_read_list(committed(brokers["dc2"], [list_group])[list_group][place].metadata)
+    assert found is not None
+    assert (found.told.ranges.start.tolist(), found.told.ranges.length.tolist()) == ([1], [4])
 
 
 @pytest.mark.skipif(not PROC.is_dir(), reason="only Linux tells so what other users see of a process")

@@ -26,7 +26,14 @@ from offset_sync.config.problems import path_text
 from offset_sync.config.rules import cautions
 from offset_sync.jobs.checks.asking import Cluster, answers, ask_cluster, look_at_logs, side_by_side
 from offset_sync.jobs.checks.copies import check_copies
-from offset_sync.jobs.checks.facts import OWN_GROUP, judge_clock, judge_id, judge_rights, judge_settings
+from offset_sync.jobs.checks.facts import (
+    LIST_GROUP,
+    OWN_GROUP,
+    judge_clock,
+    judge_id,
+    judge_rights,
+    judge_settings,
+)
 from offset_sync.jobs.checks.headers import judge_headers
 from offset_sync.jobs.checks.stamps import stamped_records
 from offset_sync.jobs.checks.topics import check_mirror_maker, judge_topics
@@ -72,7 +79,7 @@ def find_all(config: Config) -> list[Finding]:
     )
     # All clusters are asked for the groups of all: what is synced is not there yet at a new target.
     there = {group for each in clusters.values() for group in each.groups if config.is_group_included(group)}
-    groups = [*sorted(there)[:_MOST_GROUPS], OWN_GROUP]
+    groups = [*sorted(there)[:_MOST_GROUPS], OWN_GROUP, *([LIST_GROUP] if config.sync.read_lists.groups else [])]
     of_groups = answers(side_by_side(lambda alias: rights[alias].of_groups(groups), clusters))
     findings = []
     for alias, each in asked.items():

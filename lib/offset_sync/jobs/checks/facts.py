@@ -14,9 +14,14 @@ from offset_sync.model.finding import Finding, Level, Lines, some
 from offset_sync.model.text import to_duration
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.cluster_clock import WRONG_MS
+from offset_sync.sync.held_lists import own_group
+from offset_sync.translate.read_list import MOST_CHARACTERS
 
-OWN_GROUP = "offset-sync-check"
+_CHECK = "-check"
+OWN_GROUP = f"offset-sync{_CHECK}"
 """One of the prefix that Spark's reader makes up its groups with."""
+LIST_GROUP = own_group(_CHECK)
+"""One of the prefix of groups that hold read lists."""
 _MANUAL = "(docs/operations.md, Minimal ACLs)"
 _TOO_MUCH = {"WRITE", "CREATE", "DELETE", "ALTER", "ALTER_CONFIGS"}
 _TOO_MUCH_OF_CLUSTER = {"CREATE", "ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "IDEMPOTENT_WRITE"}
@@ -24,6 +29,7 @@ _NO_COORDINATOR = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_
 """A cluster where nobody has committed yet has no coordinators: that says nothing of rights."""
 RETENTION, UNCLEAN = "offsets.retention.minutes", "unclean.leader.election.enable"
 TIMESTAMPS, COPIES = "log.message.timestamp.type", "offsets.topic.replication.factor"
+METADATA = "offset.metadata.max.bytes"
 _Rights = Mapping[str, Operations | ClusterError | str]
 """By the names of topics or groups; an error, or its name, where they may not be seen."""
 
@@ -35,18 +41,23 @@ def judge_rights(config: Config, cluster: Cluster) -> Iterator[Finding]:
     included = {name: each for name, each in cluster.topics.items() if name in names}
     commits = {name: each for name, each in cluster.topics.items() if name == CONSUMER_OFFSETS}
     groups = {name: each for name, each in cluster.group_rights.items() if each not in _NO_COORDINATOR}
-    own = {"groups with the prefix offset-sync": groups.pop(OWN_GROUP)} if OWN_GROUP in groups else {}
+    own, lists = (
+        {f"groups with the prefix {each.removesuffix(_CHECK)}": groups.pop(each)} if each in groups else {}
+        for each in (OWN_GROUP, LIST_GROUP)
+    )
     of_groups = "Read" if any(target == cluster.alias for _, target in config.pairs()) else "Describe"
     yield from _needed(cluster, "topics", "Read", included, ", or exclude it")
     yield from _needed(cluster, "commits", "Read", commits)
     yield from _needed(cluster, "own groups", "Describe", own)
+    yield from _needed(cluster, "read lists", of_groups, lists)
     yield from _needed(cluster, "groups", of_groups, groups, ", or exclude it")
     if not commits:
         text = f"{CONSUMER_OFFSETS} is not there: nobody has committed at this cluster yet"
         yield Finding(Level.WARN, cluster.place, "commits", text)
-    if not own:
+    asked = {"own groups": own} | ({"read lists": lists} if config.sync.read_lists.groups else {})
+    for check in (check for check, found in asked.items() if not found):
         text = "no coordinator yet; ask again when a group has committed"
-        yield Finding(Level.SKIP, cluster.place, "own groups", text)
+        yield Finding(Level.SKIP, cluster.place, check, text)
     if not groups:
         text = f"no group is known by which to find out about {of_groups}; ask again when one has committed"
         yield Finding(Level.SKIP, cluster.place, "groups", text)
@@ -95,8 +106,9 @@ def judge_settings(config: Config, cluster: Cluster) -> Iterator[Finding]:
     lines, settings = Lines(cluster.place, "broker settings"), cluster.settings
     if isinstance(settings, str):
         text = f"{settings}: it would take DescribeConfigs on the cluster, which no job needs; have {RETENTION} be more"
-        twice = format_duration(2 * config.sync.refresh_interval)
-        yield lines.of(Level.SKIP, f"{text} than {twice}, and {UNCLEAN} false")
+        text = f"{text} than {format_duration(2 * config.sync.refresh_interval)}, and {UNCLEAN} false"
+        more = f", and {METADATA} at least {MOST_CHARACTERS}" if config.sync.read_lists.groups else ""
+        yield lines.of(Level.SKIP, text + more)
         return
     wrong = list(_wrong(config, settings, cluster.brokers))
     yield from (lines.of(level, text) for level, text in wrong)
@@ -116,6 +128,10 @@ def _wrong(config: Config, settings: Mapping[str, str], brokers: int) -> Iterato
     if "timestamp" in config.topics.strategies and settings.get(TIMESTAMPS) == "LogAppendTime":
         says = f"{TIMESTAMPS}=LogAppendTime: a copy has another time than its origin, by which strategy timestamp goes"
         yield Level.WARN, f"{says}; set CreateTime, or choose another strategy"
+    size = settings.get(METADATA, "")
+    if config.sync.read_lists.groups and size.isdigit() and int(size) < MOST_CHARACTERS:
+        says = f"{METADATA}={size}: read lists of more characters are refused, so what is on them is read again"
+        yield Level.WARN, f"{says}; set it to {MOST_CHARACTERS}"
     if settings.get(COPIES) == "1" and brokers > 1:
         yield Level.WARN, f"{COPIES}=1: with one broker all its groups' offsets are lost; set it to 3"
 

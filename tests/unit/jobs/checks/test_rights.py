@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fakes.newest_logs import known_config, silent_cluster, wrong
-from offset_sync.jobs.checks.facts import OWN_GROUP, judge_rights
+from offset_sync.jobs.checks.facts import LIST_GROUP, OWN_GROUP, judge_rights
 from offset_sync.kafka.requests import NotAuthorizedError
 from offset_sync.model.finding import some
 from offset_sync.model.values import CONSUMER_OFFSETS as COMMITS
@@ -21,6 +21,13 @@ MINIMAL: dict[str, Any] = {
     "topics": {"orders": READ, COMMITS: READ},
     "group_rights": {"billing": READ, OWN_GROUP: DESCRIBE},
 }
+
+LISTS: dict[str, Any] = {"sync": {"read_lists": {"groups": ["billing", "ship.*"]}}}
+
+
+def with_lists(of_lists: Any) -> dict[str, Any]:
+    """Return the minimal rights, with what is told of groups that hold read lists."""
+    return {"group_rights": {**MINIMAL["group_rights"], LIST_GROUP: of_lists}}
 
 
 def rights(told: dict[str, Any] | None = None, **sections: Any) -> dict[str, str]:
@@ -76,6 +83,28 @@ def test_a_right_that_is_missing_fails_with_what_to_grant(told: dict[str, Any], 
 def test_a_source_needs_less_of_groups() -> None:
     described = {"group_rights": {"billing": DESCRIBE, OWN_GROUP: DESCRIBE}}
     assert rights(described, directions=[["dc2", "dc1"]]) == {}
+
+
+def test_the_right_to_write_read_lists_is_one_line_for_all_groups_that_are_named() -> None:
+    found = list(judge_rights(known_config(**NAMED, **LISTS), silent_cluster(**{**MINIMAL, **with_lists(READ)})))
+    (line,) = [each for each in found if each.check == "read lists"]
+    assert (line.level.value, line.text) == ("OK", "Read on groups with the prefix __offset-sync.read.")
+    assert [each.text for each in found if each.check == "groups"] == ["Read on billing"]
+    refused = rights(with_lists("GROUP_AUTHORIZATION_FAILED"), **LISTS)
+    prefix, says = "groups with the prefix __offset-sync.read.", "the operation Read is not allowed; grant Read on it"
+    assert refused == {
+        "FAIL read lists": f"{prefix}: GROUP_AUTHORIZATION_FAILED: {says} (docs/operations.md, Minimal ACLs)"
+    }
+    assert list(rights(with_lists(DESCRIBE), **LISTS)) == ["FAIL read lists"]
+
+
+def test_at_a_source_read_lists_are_only_looked_at() -> None:
+    assert rights(with_lists(DESCRIBE), **LISTS, directions=[["dc2", "dc1"]]) == {}
+
+
+def test_where_the_groups_of_read_lists_have_no_coordinator_yet_nothing_is_said_of_the_right() -> None:
+    found = rights(with_lists("COORDINATOR_NOT_AVAILABLE"), **LISTS)
+    assert found == {"SKIP read lists": "no coordinator yet; ask again when a group has committed"}
 
 
 def test_what_is_never_needed_is_a_warning_that_names_it() -> None:

@@ -68,6 +68,19 @@ def test_the_time_of_copies_matters_to_one_strategy_only() -> None:
     assert "set CreateTime" in timed["WARN broker settings"]
 
 
+def test_the_room_for_read_lists_matters_where_groups_get_some() -> None:
+    lists = {"read_lists": {"groups": ["billing"]}}
+    small = {**GOOD, "offset.metadata.max.bytes": "4095"}
+    assert settings(small) == settings(small | {"offset.metadata.max.bytes": "4096"}, sync=lists) == {}
+    found = settings(small, sync=lists)
+    assert list(found) == ["WARN broker settings"]
+    text = found["WARN broker settings"]
+    assert text.startswith("offset.metadata.max.bytes=4095: read lists of more characters are refused")
+    assert text.endswith("; set it to 4096")
+    (untold,), (told,) = settings("NO").values(), settings("NO", sync=lists).values()
+    assert told == f"{untold}, and offset.metadata.max.bytes at least 4096"
+
+
 def test_settings_that_may_not_be_read_are_skipped_and_said_what_they_should_be() -> None:
     found = settings("CLUSTER_AUTHORIZATION_FAILED")
     assert list(found) == ["SKIP broker settings"]
