@@ -187,7 +187,7 @@ def test_a_right_that_is_missing_is_named(guarded: tuple[Clusters, dict[str, str
 
 def test_the_documented_rights_are_enough(guarded: tuple[Clusters, dict[str, str]], installation: Installation) -> None:
     clusters, _ = guarded
-    granted(clusters, "*", "__offset-sync.read.")
+    granted(clusters, "*", "__offset-sync.read.", "__offset-sync.seen.")
     assert installation.sync() == []
     assert committed(clusters["dc2"], ["billing"])["billing"][PLACE].offset == 9
     assert committed(clusters["dc1"], ["other"])["other"][PLACE].offset == 7
@@ -195,6 +195,6 @@ def test_the_documented_rights_are_enough(guarded: tuple[Clusters, dict[str, str
 
 def test_only_reading_and_describing_is_granted() -> None:
     operations = [words[words.index("--operation") + 1] for words in documented()]
-    assert len(operations) == 6
+    assert len(operations) == 7
     assert set(operations) == {"Read", "Describe"}
     assert not [words for words in documented() if "--cluster" in words]

@@ -29,6 +29,7 @@ ON_COMMITS = right(ResourceType.TOPIC, "__consumer_offsets", READ)
 ON_GROUP = right(ResourceType.GROUP, "checked-group", READ)
 ON_LISTS = right(ResourceType.GROUP, "__offset-sync.read.", READ, ResourcePatternType.PREFIXED)
 ON_LISTS_DESCRIBE = right(ResourceType.GROUP, "__offset-sync.read.", DESCRIBE, ResourcePatternType.PREFIXED)
+ON_MARKS = right(ResourceType.GROUP, "__offset-sync.seen.", DESCRIBE, ResourcePatternType.PREFIXED)
 ON_OWN_GROUPS = right(ResourceType.GROUP, "offset-sync", DESCRIBE, ResourcePatternType.PREFIXED)
 
 
@@ -91,8 +92,8 @@ def installation(secured: SecuredClusters, tmp_path_factory: pytest.TempPathFact
 
 def test_the_minimal_rights_pass_over_tls(installation: Installation) -> None:
     findings = find_all(load_config(installation.config_file))
-    names = ["connection", "clock", "topics", "commits", "own groups", "read lists", "groups", "no other right"]
-    expected = dict.fromkeys(names, "OK")
+    names = ["connection", "clock", "topics", "commits", "own groups", "read lists", "marks", "groups"]
+    expected = dict.fromkeys([*names, "no other right"], "OK")
     # Of a topic that may not be described nobody can tell whether it is there.
     expected |= {"MirrorMaker": "SKIP"}
     assert told(findings, "dc2") == {
@@ -117,6 +118,7 @@ def test_the_minimal_rights_pass_over_tls(installation: Installation) -> None:
         (ON_OWN_GROUPS, None, "own groups", ["prefix offset-sync", "grant Describe"]),
         (ON_LISTS, None, "read lists", ["prefix __offset-sync.read.", "grant Read"]),
         (ON_LISTS, ON_LISTS_DESCRIBE, "read lists", ["prefix __offset-sync.read.: the operation Read", "grant Read"]),
+        (ON_MARKS, None, "marks", ["prefix __offset-sync.seen.", "grant Describe"]),
         (ON_GROUP, None, "groups", ["checked-group", "grant Read"]),
         (ON_GROUP, right(ResourceType.GROUP, "checked-group", DESCRIBE), "groups", ["checked-group", "grant Read"]),
     ],

@@ -25,17 +25,16 @@ import pyarrow.compute as pc
 
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OWN_GROUPS, GroupPartition, TopicPartition
+from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.status.cluster_queries import ClusterQueries
-from offset_sync.sync.held_lists import listed, own_group
+from offset_sync.sync.held_lists import listed, own_group, seen_group
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.translate.partition import IS_WITHHELD
 from offset_sync.translate.read_list import MARK
 from offset_sync.translate.replication_gap import OffsetRanges
 
-_SEEN = f"{OWN_GROUPS}seen."
 _MARK = re.compile(MARK + r"\S+ skipped=\d+ list=(\d+) ")
 _DEADLINE_S = 10.0
 
@@ -158,7 +157,7 @@ def used_lists(batches: Iterable[pa.Table], target: str, group_id: str) -> set[t
     *batches* are rows of ``offset_commits`` with :data:`MARKS`, in any order.
     """
     found = set[tuple[TopicPartition, int]]()
-    is_mark = (pc.field("cluster") == target) & (pc.field("group_id") == f"{_SEEN}{group_id}")
+    is_mark = (pc.field("cluster") == target) & (pc.field("group_id") == seen_group(group_id))
     for rows in batches:
         for row in rows.filter(is_mark).to_pylist():
             if told := _MARK.match(row["metadata"] or ""):
@@ -188,14 +187,14 @@ class CrossedGroups:
         groups = sorted({key.group_id for key in keys.values()})
         lists = [own_group(each) for each in groups]
         there = self._held(self._target, lists)
-        here = self._held(self._source, lists + [f"{_SEEN}{each}" for each in groups])
+        here = self._held(self._source, [*lists, *map(seen_group, groups)])
         found = []
         for row, key in keys.items():
             offset, text, place = int(commits.offset[row]), texts[row], key.topic_partition
             crossing = crossings.get(row)
             duplicates = 0 if IS_WITHHELD[answers.state[row]] else int(answers.duplicates[row])
             pending = crossing.pending if crossing is not None else {}
-            stands, mark = _at(there, own_group(key.group_id), place), _at(here, f"{_SEEN}{key.group_id}", place)
+            stands, mark = _at(there, own_group(key.group_id), place), _at(here, seen_group(key.group_id), place)
             found.append(
                 CrossedPartition(
                     key,

@@ -28,6 +28,7 @@ from offset_sync.jobs.checks.asking import Cluster, answers, ask_cluster, look_a
 from offset_sync.jobs.checks.copies import check_copies
 from offset_sync.jobs.checks.facts import (
     LIST_GROUP,
+    MARK_GROUP,
     OWN_GROUP,
     judge_clock,
     judge_id,
@@ -79,7 +80,8 @@ def find_all(config: Config) -> list[Finding]:
     )
     # All clusters are asked for the groups of all: what is synced is not there yet at a new target.
     there = {group for each in clusters.values() for group in each.groups if config.is_group_included(group)}
-    groups = [*sorted(there)[:_MOST_GROUPS], OWN_GROUP, *([LIST_GROUP] if config.sync.read_lists.groups else [])]
+    of_lists = [LIST_GROUP, MARK_GROUP] if config.sync.read_lists.groups else []
+    groups = [*sorted(there)[:_MOST_GROUPS], OWN_GROUP, *of_lists]
     of_groups = answers(side_by_side(lambda alias: rights[alias].of_groups(groups), clusters))
     findings = []
     for alias, each in asked.items():

@@ -102,6 +102,11 @@ def own_group(group_id: str) -> str:
     return f"{_PREFIX}{group_id}"
 
 
+def seen_group(group_id: str) -> str:
+    """Return the group whose commits are the marks of a group's consumers that go by read lists."""
+    return f"{OWN_GROUPS}seen.{group_id}"
+
+
 def listed(text: str) -> ReadList | None:
     """Return the list that the metadata of a commit is, None where nothing is on it."""
     found = decode_read_list(text) if text else None

@@ -39,6 +39,7 @@ from offset_sync.translate.replication_gap import OffsetRanges
 
 logger = logging.getLogger(__name__)
 _TOO_LARGE = "OFFSET_METADATA_TOO_LARGE"
+_DONE = (Outcome.COMMITTED, Outcome.DRY_RUN)
 NO_TEXT = ListText("", 0, 0)
 """There is no list."""
 _NO_LIST = "its read list could not be replaced, which would be wrong for a lower offset"
@@ -77,7 +78,7 @@ class ReadLists:
         self._held = {alias: HeldLists(alias, holder) for alias, holder in holders.items()}
         self._is_named = cache(config.has_read_list)
         self._standing: dict[str, dict[int, Standing]] = {alias: {} for alias in holders}
-        self._too_large: dict[str, set[int]] = {alias: set() for alias in holders}
+        self._too_large: dict[str, dict[int, int]] = {alias: {} for alias in holders}  # characters, by key
         self._planned: dict[str, dict[int, Rewinds]] = {alias: {} for alias in holders}
         self._names_any = bool(config.sync.read_lists.groups)
 
@@ -201,7 +202,7 @@ class ReadLists:
             if outcome.error:
                 failed.setdefault(outcome.error, []).append(write.group_id)
             if (outcome.error or "").startswith(_TOO_LARGE):
-                self._too_large[alias].add(row)
+                self._too_large[alias][row] = len(write.metadata)
         for reason, groups in failed.items():
             logger.warning("clusters.%s: %d lists not written, first of %s: %s", alias, len(groups), groups[0], reason)
 
@@ -221,7 +222,7 @@ class ReadLists:
         before counts.
         """
         found, (key, answers) = dict[int, str](), (translated.commits.key, translated.answers)
-        is_done = {row: each.outcome is Outcome.COMMITTED for row, each in zip(writes, done, strict=True)}
+        is_done = {row: each.outcome in _DONE for row, each in zip(writes, done, strict=True)}
         for row in np.flatnonzero(self.has_named(key) & ~IS_WITHHELD[answers.state]).tolist():
             if is_done.get(row):
                 continue
@@ -242,9 +243,10 @@ class ReadLists:
 
     def _text(self, alias: str, key: int, crossing: Crossing | None) -> ListText:
         cluster_id = self._held[alias].cluster_id
-        if crossing is None or cluster_id is None or not len(crossing.told.records) or key in self._too_large[alias]:
+        if crossing is None or cluster_id is None or not len(crossing.told.records):
             return NO_TEXT
-        return encode_read_list(crossing.told, cluster_id)
+        found, refused = encode_read_list(crossing.told, cluster_id), self._too_large[alias].get(key)
+        return found if refused is None or len(found.text) < refused else NO_TEXT
 
     def _write(self, alias: str, row: int, text: str, *, is_refreshed: bool) -> OffsetWrite | None:
         """Return the write after which *text* stands, an empty list for ""; None where it stands, and is young."""

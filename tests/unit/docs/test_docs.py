@@ -33,7 +33,8 @@ JOBS = sorted(path.stem for path in (REPO / "jobs").glob("*.py"))
 FOLDERS = "benchmarks|conf|connect|docs|jobs|lib|notebooks|scripts|tests"
 ROOMS = sorted(path.name for path in LIB.iterdir() if (path / "__init__.py").exists())
 TEST_FOLDERS = "unit|spark|broker|browser"
-FOR_PEOPLE = "".join((REPO / name).read_text() for name in ("README.md", "docs/operations.md", "docs/tables.md"))
+_OF_COMMANDS = ("README.md", "docs/operations.md", "docs/consumers.md", "docs/tables.md")
+FOR_PEOPLE = "".join((REPO / name).read_text() for name in _OF_COMMANDS)
 MAKEFILE = (REPO / "Makefile").read_text()
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPO)))
 

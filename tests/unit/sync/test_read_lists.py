@@ -134,6 +134,27 @@ def test_a_text_that_is_too_large_for_the_broker_is_taken_back_for_an_empty_list
     assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, []))
 
 
+def test_of_a_text_that_was_too_large_shorter_ones_are_tried_again(site: Site) -> None:
+    site.clusters["Y"].refused[HOLDS] = "OFFSET_METADATA_TOO_LARGE: of 4096 characters"
+    site.commit("X", "readers", 2)
+    site.reconciled()
+    site.clusters["Y"].refused.clear()
+    site.reconcile()
+    assert told(site) is None
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    assert told(site) == (2, [(3, 5)])
+
+
+def test_a_dry_run_waits_for_no_list(site: Site) -> None:
+    site.commit("X", "readers", 4)
+    site.reconciled()
+    site.is_dry_run = True
+    site.commit("X", "readers", 2)
+    assert site.reconcile() == []
+    assert told(site) == (2, [(3, 5)])
+
+
 def test_an_answer_does_not_wait_for_a_list_that_cannot_be_made(
     site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -67,8 +67,8 @@ import org.slf4j.LoggerFactory;
  * <li><i>No record's key, value or headers are read or logged.</i>
  * </ul>
  *
- * <p><b>Not for production yet.</b> Offset Sync writes lists for the groups that {@code sync.read_lists.groups} names,
- * by default none, and has no command yet that proves that a group's consumers go by them.
+ * <p>Offset Sync writes lists for the groups that {@code sync.read_lists.groups} names, by default none, and
+ * {@code cutover --skip-read} moves them.
  *
  * <p><b>Limits.</b>
  * <ul>

@@ -14,7 +14,7 @@ from offset_sync.model.finding import Finding, Level, Lines, some
 from offset_sync.model.text import to_duration
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.cluster_clock import WRONG_MS
-from offset_sync.sync.held_lists import own_group
+from offset_sync.sync.held_lists import own_group, seen_group
 from offset_sync.translate.read_list import MOST_CHARACTERS
 
 _CHECK = "-check"
@@ -22,6 +22,8 @@ OWN_GROUP = f"offset-sync{_CHECK}"
 """One of the prefix that Spark's reader makes up its groups with."""
 LIST_GROUP = own_group(_CHECK)
 """One of the prefix of groups that hold read lists."""
+MARK_GROUP = seen_group(_CHECK)
+"""And of those that hold the marks of consumers that go by them."""
 _MANUAL = "(docs/operations.md, Minimal ACLs)"
 _TOO_MUCH = {"WRITE", "CREATE", "DELETE", "ALTER", "ALTER_CONFIGS"}
 _TOO_MUCH_OF_CLUSTER = {"CREATE", "ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "IDEMPOTENT_WRITE"}
@@ -41,20 +43,22 @@ def judge_rights(config: Config, cluster: Cluster) -> Iterator[Finding]:
     included = {name: each for name, each in cluster.topics.items() if name in names}
     commits = {name: each for name, each in cluster.topics.items() if name == CONSUMER_OFFSETS}
     groups = {name: each for name, each in cluster.group_rights.items() if each not in _NO_COORDINATOR}
-    own, lists = (
+    own, lists, marks = (
         {f"groups with the prefix {each.removesuffix(_CHECK)}": groups.pop(each)} if each in groups else {}
-        for each in (OWN_GROUP, LIST_GROUP)
+        for each in (OWN_GROUP, LIST_GROUP, MARK_GROUP)
     )
     of_groups = "Read" if any(target == cluster.alias for _, target in config.pairs()) else "Describe"
     yield from _needed(cluster, "topics", "Read", included, ", or exclude it")
     yield from _needed(cluster, "commits", "Read", commits)
     yield from _needed(cluster, "own groups", "Describe", own)
     yield from _needed(cluster, "read lists", of_groups, lists)
+    yield from _needed(cluster, "marks", "Describe", marks)
     yield from _needed(cluster, "groups", of_groups, groups, ", or exclude it")
     if not commits:
         text = f"{CONSUMER_OFFSETS} is not there: nobody has committed at this cluster yet"
         yield Finding(Level.WARN, cluster.place, "commits", text)
-    asked = {"own groups": own} | ({"read lists": lists} if config.sync.read_lists.groups else {})
+    asked = {"own groups": own}
+    asked |= {"read lists": lists, "marks": marks} if config.sync.read_lists.groups else {}
     for check in (check for check, found in asked.items() if not found):
         text = "no coordinator yet; ask again when a group has committed"
         yield Finding(Level.SKIP, cluster.place, check, text)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fakes.newest_logs import known_config, silent_cluster, wrong
-from offset_sync.jobs.checks.facts import LIST_GROUP, OWN_GROUP, judge_rights
+from offset_sync.jobs.checks.facts import LIST_GROUP, MARK_GROUP, OWN_GROUP, judge_rights
 from offset_sync.kafka.requests import NotAuthorizedError
 from offset_sync.model.finding import some
 from offset_sync.model.values import CONSUMER_OFFSETS as COMMITS
@@ -25,9 +25,9 @@ MINIMAL: dict[str, Any] = {
 LISTS: dict[str, Any] = {"sync": {"read_lists": {"groups": ["billing", "ship.*"]}}}
 
 
-def with_lists(of_lists: Any) -> dict[str, Any]:
-    """Return the minimal rights, with what is told of groups that hold read lists."""
-    return {"group_rights": {**MINIMAL["group_rights"], LIST_GROUP: of_lists}}
+def with_lists(of_lists: Any, of_marks: Any = DESCRIBE) -> dict[str, Any]:
+    """Return the minimal rights, with what is told of groups that hold read lists, and marks."""
+    return {"group_rights": {**MINIMAL["group_rights"], LIST_GROUP: of_lists, MARK_GROUP: of_marks}}
 
 
 def rights(told: dict[str, Any] | None = None, **sections: Any) -> dict[str, str]:
@@ -102,9 +102,17 @@ def test_at_a_source_read_lists_are_only_looked_at() -> None:
     assert rights(with_lists(DESCRIBE), **LISTS, directions=[["dc2", "dc1"]]) == {}
 
 
+def test_the_right_to_see_marks_is_another_line() -> None:
+    prefix, says = "groups with the prefix __offset-sync.seen.", "the operation Describe is not allowed"
+    (line,) = rights(with_lists(READ, "GROUP_AUTHORIZATION_FAILED"), **LISTS).items()
+    assert line[0] == "FAIL marks"
+    assert line[1].startswith(f"{prefix}: GROUP_AUTHORIZATION_FAILED: {says}")
+
+
 def test_where_the_groups_of_read_lists_have_no_coordinator_yet_nothing_is_said_of_the_right() -> None:
-    found = rights(with_lists("COORDINATOR_NOT_AVAILABLE"), **LISTS)
-    assert found == {"SKIP read lists": "no coordinator yet; ask again when a group has committed"}
+    found = rights(with_lists(*["COORDINATOR_NOT_AVAILABLE"] * 2), **LISTS)
+    says = "no coordinator yet; ask again when a group has committed"
+    assert found == {"SKIP read lists": says, "SKIP marks": says}
 
 
 def test_what_is_never_needed_is_a_warning_that_names_it() -> None:
