@@ -19,7 +19,7 @@ ARGS ?=
 # tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster test-slow soak chaos restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs check format lock zip connect consumer archive clean distclean
+.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster test-slow soak chaos moves restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs check format lock zip connect consumer archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -71,6 +71,9 @@ soak: install ## The simulation by fresh seeds, an hour long (ARGS='--hours 8');
 
 chaos: install ## Both jobs, brokers and MirrorMaker 2 killed, stopped and doubled at random: nothing ahead (ARGS='--minutes 10 --seed N')
 	@PYTHONPATH=lib:tests/support $(BIN)/python benchmarks/live_chaos.py $(ARGS)
+
+moves: install ## Groups move to and fro by their read lists under load, real MirrorMaker 2; 10 minutes (ARGS='--times 20 --rough')
+	@PYTHONPATH=lib:tests/support:scripts $(BIN)/python benchmarks/live_moves.py $(ARGS)
 
 restarts: install ## Both jobs killed at random failpoints and started again, 20 minutes (ARGS='--times 100 --seed N')
 	@PYTHONPATH=lib:tests/support $(BIN)/python benchmarks/live_restarts.py $(ARGS)
