@@ -74,8 +74,8 @@ def running(directory: Path) -> Iterator[Site]:
         producers.start()
         exits.callback(producers.stop, 2.0)
         servers = {alias: cluster.bootstrap_servers for alias, cluster in clusters.items()}
-        sections = {"sync": {"read_lists": {"groups": [PATTERN]}}, "mirror": {"place_header": "Place"}}
-        installation = install(directory / "jobs", servers, [TOPIC], **sections)
+        sync, mirrored = {"read_lists": {"groups": [PATTERN]}}, {"place_header": "Place"}
+        installation = install(directory / "jobs", servers, [TOPIC], sync=sync, mirror=mirrored)
         drivers = {job: Drivers(installation, job, exits, say) for job in JOBS}
         host = exits.enter_context(
             consumer_host(directory / "consumers", jar_or_skip(directory / "dist"), [*client_jars().values()][-1])

@@ -160,7 +160,8 @@ class LastTranslations:
     """Last answers from one *source* to one target; *outlooks* are what they rested on in the last regular pass.
 
     The column *restored_ms* says when a driver before gave an answer that this one has not given again, in ms;
-    *is_crossing* that copies of what the group has read have yet to come to the target.
+    *is_crossing* that copies of what the group has read have yet to come to the target; *listed* are the records on its
+    read list.
     """
 
     def __init__(self, source: SourceMemory | None = None) -> None:
@@ -183,6 +184,7 @@ class LastTranslations:
                 "known_revision": ABSENT,
                 "restored_ms": OF_OURS,
                 "is_crossing": False,
+                "listed": 0,
             }
         )
         self.source.pairs.append(self.columns)
@@ -281,8 +283,9 @@ class LastTranslations:
         column["repeats"][key] = np.where(is_same, column["repeats"][key] + 1, 0)
         return ~is_same
 
-    def note_crossing(self, key: NDArray[np.intp], is_crossing: NDArray[np.bool_]) -> None:
-        """Remember of which keys there is more to list as soon as the target's index has it."""
+    def note_lists(self, key: NDArray[np.intp], listed: Int64s, is_crossing: NDArray[np.bool_]) -> None:
+        """Remember what is listed, and of which keys there is more to list as soon as the target's index has it."""
+        self.columns["listed"][key] = listed
         self.columns["is_crossing"][key] = is_crossing
 
     def note_window(self, key: NDArray[np.intp], committed: Int64s, offset: Int64s, revision: int) -> None:

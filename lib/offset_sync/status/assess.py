@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.values import ABSENT, ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
+from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Commits, SyncState
 from offset_sync.state.translator import Pair, Translation, Translator
 from offset_sync.status.assessment import Assessment
@@ -28,10 +30,14 @@ from offset_sync.status.measure import (
     with_checkpoints,
 )
 from offset_sync.status.mirror_checkpoints import MirrorCheckpoints
+from offset_sync.sync.crossings import Crossings
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
+from offset_sync.translate.read_list import encode_read_list
 from offset_sync.translate.strategies import is_stamped
 
+_ANY_ID = "x" * 22
+"""In place of a cluster's id, which is as long."""
 _TRIES = 3
 """How often a partition is assessed without the lock before that is done with it."""
 
@@ -86,6 +92,7 @@ class _Asked:
     version: Hashable
     translation: Translation
     basis: Hashable
+    crossings: Crossings
 
 
 class Assessor:
@@ -102,6 +109,7 @@ class Assessor:
         self._translator = translator
         self._comparisons: dict[_PairPartition, tuple[Hashable, LogComparison]] = {}
         self._remembered: dict[_PairPartition, tuple[Hashable, Assessment]] = {}
+        self._is_named = cache(config.has_read_list)
 
     def assess(
         self, source: str, target: str, commits: Commits, snapshot: ShownSnapshot, now_ms: int, held: HeldOffsets
@@ -163,17 +171,34 @@ class Assessor:
                 return remembered
             last = self._state.last(pair.source, pair.target)
             snapshot, now_ms = pair.snapshot, pair.now_ms
-            translation = self._translator.ask(Pair(last, pair.source, pair.target, snapshot, now_ms), commits)
+            asked = Pair(last, pair.source, pair.target, snapshot, now_ms)
+            crossings = Crossings(self._state, self._translator, asked, self._named(commits.key), self._is_named)
+            translation = self._translator.ask(asked, commits)
             basis = self._translator.basis(translation.pair, place)
-            readable = readable_from(logs, commits.offset)
-            return _Asked(where, logs, (log_version, readable.tobytes()), version, translation, basis)
+            compared = log_version, readable_from(logs, commits.offset).tobytes()
+            return _Asked(where, logs, compared, version, translation, basis, crossings)
 
     def _measured(self, asked: _Asked, positions: _Positions) -> tuple[LogComparison, Assessment]:
         self._translator.compute(asked.translation)
         answers = self._translator.answers(asked.translation)
         comparison = self._comparison(asked, readable_from(asked.logs, positions.commits.offset))
         measured = measure(asked.logs, comparison, positions.commits, answers, positions.target_offset)
+        measured = replace(measured, listed=self._listed(asked, positions.commits))
         return comparison, with_checkpoints(measured, asked.logs, answers, positions.mirror_maker_offset)
+
+    def _named(self, key: KeyRows) -> KeyRows:
+        keys = self._state.offsets.keys
+        return key[np.fromiter((self._is_named(keys[row].group_id) for row in key.tolist()), np.bool_, len(key))]
+
+    def _listed(self, asked: _Asked, commits: Commits) -> Int64s:
+        """Return how many records are on the list of each answer; none where we brought the group to its home."""
+        found, named = np.full(len(commits.key), ABSENT, np.int64), self._named(commits.key)
+        found[np.isin(commits.key, named)] = 0
+        crossings = asked.crossings.by_row(asked.translation) if len(named) else {}
+        for row, each in crossings.items():
+            found[row] = encode_read_list(each.told, _ANY_ID).records
+        is_own = self._state.offsets.clusters[asked.where.source].columns["actual_is_own"][commits.key]
+        return np.where(is_own & (found > 0), 0, found)
 
     def _keep(self, asked: _Asked, comparison: LogComparison, assessment: Assessment) -> None:
         """Remember what was found, and the positions of records that were made for it."""

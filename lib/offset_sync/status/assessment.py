@@ -89,6 +89,7 @@ class Assessment:
     mirror_maker_behind: Int64s = _LATER  # repeated there beside what the translation costs
     mirror_maker_lost: Int64s = _LATER  # unread below it; ABSENT as before: not known
     mirror_maker_doubt: NDArray[np.object_] = _LATER  # where its group sync writes
+    listed: Int64s = _LATER  # on the read list of the translation; ABSENT: the group gets none
     # Filled in once the partitions of the pair are joined.
     source: str = ""
     target: str = ""
@@ -180,6 +181,7 @@ def to_rows(assessment: Assessment, reported_at_ms: int, names: Names) -> pa.Tab
         "mirror_maker_offset": _where(one.mirror_maker_offset != ABSENT, one.mirror_maker_offset),
         "mirror_maker_behind": _where(one.mirror_maker_behind != ABSENT, one.mirror_maker_behind),
         "mirror_maker_lost": _where(one.mirror_maker_lost != ABSENT, one.mirror_maker_lost),
+        "listed": _where(one.listed != ABSENT, one.listed),
     }
     columns |= {name: getattr(one, name) for name in SYNC_STATUS.names if name not in columns}
     return pa.table(columns, SYNC_STATUS.arrow_schema)

@@ -47,12 +47,12 @@ CURVES_OF_GROUPS = 24
 """This many groups have a curve: those whose offsets drift most."""
 MIRROR_MAKER_GROUPS = 100
 """So many groups have MirrorMaker's offsets beside ours: those that would lose most, then the furthest behind."""
-_COSTS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "source_lag")
+_COSTS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "listed", "source_lag")
 _MIRROR = ("mirror_lag", "mirror_gaps", "staleness_ms", "mirror_lag_ms")
 _ROLLED = ("status", "reason", "move", *STATUS_WORDS, "partitions", "unknown", *_COSTS, *_MIRROR)
 _DRIFT = ("windowed_change", "is_converged")
 _OFFSETS = ("source_offset", "target_offset", "wanted_offset", "source_lag")
-_PARTITION_COSTS = ("duplicates", "duplicates_at_most", "lost", "staleness_ms", "age_ms")
+_PARTITION_COSTS = ("duplicates", "duplicates_at_most", "listed", "lost", "staleness_ms", "age_ms")
 _PARTITION = ("group", "topic", "target_topic", "partition", "status", "reason", "state", *_OFFSETS, *_PARTITION_COSTS)
 _SHAPE = ("origins", "mirror_by_origin", "target_topic")
 _MIRROR_MAKER = (*GROUP, "checkpoints", "partitions", "behind", "lost", "unknown", "stands")

@@ -45,7 +45,7 @@ TOPIC = (*PAIR, "topic")
 NOW, AT_COST, NO = "now", "at_cost", "no"
 """May a group be moved: at no cost; at the cost that is shown; not, or the cost is unknown."""
 _MOVES = {Verdict.BLOCKED: NO, Verdict.UNKNOWN: NO, Verdict.AT_COST: AT_COST, Verdict.NOW: NOW}
-SUMS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "source_lag", "target_lag")
+SUMS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "listed", "source_lag", "target_lag")
 """Added up over partitions; what is null counts as 0 here and in ``unknown``."""
 PER_LOG = ("mirror_lag", "mirror_gaps")
 """The same for all groups of a partition, so they are added up once per partition, not once per group."""

@@ -209,7 +209,8 @@ def _repeats(row: Row) -> Text:
     is_unknown = row.get("unknown", 0) > 0
     if is_unknown and not row["duplicates_at_most"]:
         return Text("?")
-    return Text(to_range(row["duplicates"], row["duplicates_at_most"]) + ("+" if is_unknown else ""))
+    listed = f" ({row['listed']:,} listed)" if row.get("listed") else ""
+    return Text(to_range(row["duplicates"], row["duplicates_at_most"]) + ("+" if is_unknown else "") + listed)
 
 
 def _stale(row: Row) -> Text:

@@ -275,10 +275,11 @@ class ReconcilePass:
         waiting = lists.in_the_way(translated, plan, crossings, writes, done)
         lists.note(target, {int(key[row]): write for row, write in writes.items()}, done)
         failpoints.failpoint(failpoints.AFTER_LISTS)
-        is_crossing = np.zeros(len(key), np.bool_)
+        is_crossing, listed = np.zeros(len(key), np.bool_), np.zeros(len(key), np.int64)
         is_crossing[[row for row, each in crossings.items() if each.pending]] = True
+        listed[list(texts)] = [each.records for each in texts.values()]
         with self._state.lock:
-            self._state.last(translated.source, target).note_crossing(key, is_crossing)
+            self._state.last(translated.source, target).note_lists(key, listed, is_crossing)
         return waiting, {row: each.records for row, each in texts.items()}
 
     def _take_lists_away(self, source: str, commits: Commits) -> None:

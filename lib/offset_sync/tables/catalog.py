@@ -299,6 +299,8 @@ SYNC_STATUS = Table(
         "cannot be moved as a whole; null: none, or the row is of an earlier version",
         "uncommitted | string | partitions of the topic that have no offset of the group at either cluster, as 1, 4-7: "
         "after a move it begins there where its own options say; null: none, or the row is of an earlier version",
+        "listed | bigint | records on the read list of the translation: of duplicates, consumers that go by it skip "
+        "them; null: the group gets none, or the row is of an earlier version",
     ),
     is_replaced=True,
     later=(
@@ -310,6 +312,7 @@ SYNC_STATUS = Table(
         "mirror_maker_doubt",
         "elsewhere",
         "uncommitted",
+        "listed",
     ),
 )
 SYNC_DRIFT = Table(

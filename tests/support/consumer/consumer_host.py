@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,10 @@ class Reader:
     is_closed: bool = False
     sought_at: int | None = None
     failure: str | None = None
+
+
+def _has_ended(reader: Reader) -> bool:
+    return reader.is_closed or reader.failure is not None
 
 
 class ConsumerHost:
@@ -84,9 +88,8 @@ class ConsumerHost:
         """End consumers as an application would, and return when they have left."""
         for name in names:
             self._tell(name, "stop")
-        for name in names:
-            reader = self._readers[name]
-            until(lambda reader=reader: reader.is_closed or reader.failure is not None, 120)
+        for reader in map(self._readers.__getitem__, names):
+            until(partial(_has_ended, reader), 120)
             assert reader.failure is None, reader.failure
 
     def hurry(self, *names: str) -> None:

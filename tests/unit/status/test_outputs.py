@@ -33,7 +33,7 @@ REPORT = Report(status_table(*({"reported_at": NOW, **row} for row in ROWS)), NO
 CHANCE = random.Random(2)
 STATUS = random_status(CHANCE, ["a", "b", *HOSTILE_NAMES], pairs=[("dc1", "dc2"), ("dc2", "dc1")])
 DRIFT = random_drift(CHANCE, ["a"], reports=3)
-COUNTS = {"partitions", "unknown", "lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most"}
+COUNTS = {"partitions", "unknown", "lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "listed"}
 LAGS = {"source_lag", "target_lag", "mirror_lag", "mirror_gaps", "staleness_ms", "mirror_lag_ms"}
 ROLLED = {"source_cluster", "target_cluster", "status", "reason", "move", "statuses", "drift"} | COUNTS | LAGS
 

@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.logs import log
+from fakes.read_list_site import AT_X, AT_Y, EPOCH, listed_site
 from fakes.reconciler_site import ORDERS, config_of
 from fakes.status_site import IN_SYNC, Row, StatusSite, at_target, moved, status_site
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import CLUSTERS, random_cases, random_world
 from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import GroupPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition, GroupPartition, TopicPartition
 from offset_sync.status import assess
 from offset_sync.status.job_progress import StreamLag
 from offset_sync.status.live_state import StatusReporter
@@ -45,6 +46,21 @@ def test_an_old_reporter_says_what_a_new_one_says(seed: int) -> None:
         grow(site, case, rng)
         site.read_all()
         assert reported(site.reporter, site, now_ms) == reported(site.new_reporter(), site, now_ms)
+
+
+def test_the_records_on_read_lists_are_counted_beside_the_duplicates() -> None:
+    site = StatusSite(listed_site().config)
+    for alias, records in {"X": AT_X, "Y": AT_Y}.items():
+        site.put(log(alias, records))
+        site.index.epochs[ClusterPartition(alias, *ORDERS)] = (f"orders at {alias}", EPOCH)
+    for group in ("readers", "others"):
+        site.commit("X", group, 4)
+    site.reconciled()
+    rows = {row["group_id"]: row for row in site.reported(0).to_pylist()}
+    assert {group: (row["duplicates"], row["listed"]) for group, row in rows.items()} == {
+        "readers": (2, 2),
+        "others": (2, None),
+    }
 
 
 def growing_site(case: Case) -> StatusSite:

@@ -42,6 +42,7 @@ class PairPositions:
     duplicates: Int64s
     duplicates_at_most: Int64s
     lost: Int64s
+    listed: Int64s
 
     def states(self) -> dict[State, int]:
         """Return how many answers have each state."""
@@ -51,6 +52,9 @@ class PairPositions:
     def group_id(self, row: int) -> str:
         """Return the group of *row*."""
         return self.keys[int(self.key[row])].group_id
+
+
+_COSTS = ("duplicates", "duplicates_at_most", "lost", "listed")
 
 
 class Positions(Collector):
@@ -90,7 +94,7 @@ class Positions(Collector):
         # No pass of this driver has looked at it yet.
         since_ms = np.where(since_ms < 0, commits.at_ms, since_ms)
         stale_ms = np.where(_LACKS[outcome], np.maximum(self._state.now_ms() - since_ms, 0), 0)
-        costs = (np.where(is_answered, pair[name][key], 0) for name in ("duplicates", "duplicates_at_most", "lost"))
+        costs = (np.where(is_answered, pair[name][key], 0) for name in _COSTS)
         keys = self._state.offsets.keys
         return PairPositions((source, target), key, keys, outcome, stale_ms, is_answered, pair["state"][key], *costs)
 
@@ -144,12 +148,14 @@ def _costs(pairs: Iterable[PairPositions]) -> Iterable[Metric]:
     at_most = gauge("duplicates_at_most", "duplicates, counting what may have been read", *PAIR)
     most = gauge("duplicates_worst", "duplicates of the group partition with the most", *PAIR)
     lost = gauge("lost", "unread records that the target has deleted and the source has not", *PAIR)
+    listed = gauge("listed", "records on read lists: of duplicates, consumers that go by them skip these", *PAIR)
     for each in pairs:
         duplicates.add_metric(each.pair, int(each.duplicates.sum()))
         at_most.add_metric(each.pair, int(each.duplicates_at_most.sum()))
         most.add_metric(each.pair, int(each.duplicates.max(initial=0)))
         lost.add_metric(each.pair, int(each.lost.sum()))
-    return duplicates, at_most, most, lost
+        listed.add_metric(each.pair, int(each.listed.sum()))
+    return duplicates, at_most, most, lost, listed
 
 
 def _group_duplicates(pairs: Iterable[PairPositions], worst: int) -> Metric:

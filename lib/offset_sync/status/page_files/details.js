@@ -53,7 +53,7 @@ function topicNumber(topic, group) {
 const COLUMNS = [
   ["partition", (row) => count(partitions.partition[row])],
   ["status", (row) => badge(partitions.status[row])],
-  ["repeats", (row) => range(partitions.duplicates[row], partitions.duplicates_at_most[row])],
+  ["repeats", (row) => range(partitions.duplicates[row], partitions.duplicates_at_most[row]) + listed(partitions, row)],
   ["loses", (row) => count(partitions.lost[row])],
   ["lag", (row) => count(partitions.source_lag[row])],
   ["stale", (row) => (partitions.staleness_ms[row] ? duration(partitions.staleness_ms[row]) : "")],

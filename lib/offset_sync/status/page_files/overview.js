@@ -71,8 +71,11 @@ function pairCard(n) {
 
 function repeatsText(table, n) {
   if (table.unknown[n] && table.duplicates_at_most[n] === 0) return "not known";
-  return range(table.duplicates[n], table.duplicates_at_most[n]) + (table.unknown[n] ? " or more" : "");
+  return range(table.duplicates[n], table.duplicates_at_most[n]) + (table.unknown[n] ? " or more" : "") + listed(table, n);
 }
+
+// What is on read lists: consumers that go by these skip it.
+const listed = (table, n) => (table.listed[n] ? ` (${count(table.listed[n])} listed)` : "");
 
 function showLegend() {
   const terms = Object.entries(MEANINGS).map(([word, text]) => make(

@@ -74,7 +74,7 @@ function moveText(n) {
   const move = groups.move[n];
   if (move === "now") return "Yes: repeats nothing, loses nothing";
   if (move === "no") return `No: ${refusal(n)}`;
-  const repeats = groups.duplicates_at_most[n] ? `repeats ${range(groups.duplicates[n], groups.duplicates_at_most[n])}` : "";
+  const repeats = groups.duplicates_at_most[n] ? `repeats ${range(groups.duplicates[n], groups.duplicates_at_most[n])}${listed(groups, n)}` : "";
   const loses = groups.lost[n] ? `loses ${count(groups.lost[n])} if ${groups.source_cluster[n]} never comes back` : "";
   const cost = [repeats, loses].filter(Boolean).join(", ");
   return cost ? `At a cost: ${cost}` : "Not yet: nothing to repeat or lose, but not all is InSync";
