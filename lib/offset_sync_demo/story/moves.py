@@ -12,7 +12,7 @@ from pathlib import Path
 
 from offset_sync.config import load_config
 from offset_sync.cutover.journal import TableJournal
-from offset_sync.cutover.plan import Direction, Mode
+from offset_sync.cutover.plan import NO_OPTIONS, Direction, Mode, Options
 from offset_sync.cutover.session import open_cutover
 from offset_sync.jobs.report_status import StatusJob
 from offset_sync.model.errors import ClusterError, OffsetSyncError
@@ -52,6 +52,15 @@ class Moves:
         with open_cutover(self._config, state, direction, journal, OpenFence()) as (cutover, _):
             _expect_nothing(cutover.verify(sorted(groups)))
 
+    def by_lists(self, source: str, target: str, groups: Collection[str], *, is_unproven: bool = False) -> None:
+        """Move groups by their read lists; raises OffsetSyncError where one could not be moved."""
+        more = " --without-proof" if is_unproven else ""
+        self._say(
+            f"cutover apply --planned --skip-read{more} --from {source} --to {target} --groups {' '.join(groups)}"
+        )
+        options = Options(has_read_lists=True, is_unproven=is_unproven)
+        self._apply(self._state, Direction(source, target), groups, Mode.PLANNED, options)
+
     def _wait_for_the_dead(self, state: LiveState, alias: str, groups: Collection[str]) -> None:
         """Wait until *alias* has given up the members that died with it: their sessions go on where it went on."""
         deadline = time.monotonic() + WAIT_SECONDS
@@ -78,9 +87,16 @@ class Moves:
     def _state(self) -> LiveState:
         return LiveState(self._config, self._tables)
 
-    def _apply(self, state: LiveState, direction: Direction, groups: Collection[str], mode: Mode) -> None:
+    def _apply(
+        self,
+        state: LiveState,
+        direction: Direction,
+        groups: Collection[str],
+        mode: Mode,
+        options: Options = NO_OPTIONS,
+    ) -> None:
         journal = TableJournal(state.tables, direction, mode, _silent, self._config.names)
-        with open_cutover(self._config, state, direction, journal, OpenFence()) as (cutover, _):
+        with open_cutover(self._config, state, direction, journal, OpenFence(), options) as (cutover, _):
             _expect_nothing(cutover.apply(sorted(groups), mode, WAIT_SECONDS))
 
 

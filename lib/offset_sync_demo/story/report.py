@@ -11,9 +11,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from offset_sync_demo.story.acts import GroupResult
+from offset_sync_demo.story.results import GroupResult
 
-STEPS = 19
+STEPS = 23
 """How often each whole demo says what it does."""
 
 
@@ -49,23 +49,27 @@ class Narrator:
 def show_results(console: Console, title: str, results: Sequence[GroupResult]) -> bool:
     """Print one table; return whether everything in it is as promised."""
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    columns = [*_COLUMNS] if console.width >= _WIDE else [name for name in _COLUMNS if name not in _SPARED]
+    left_out = set() if console.width >= _WIDE else {*_SPARED}
+    left_out |= set() if any(result.skipped for result in results) else {"skipped"}
+    columns = [name for name in _COLUMNS if name not in left_out]
     for name in columns:
         table.add_column(name, justify="left" if name in ("group", "topic", "shape", "") else "right", no_wrap=True)
     for result in results:
         cells = dict(zip(_COLUMNS, _cells(result), strict=True))
         table.add_row(*(cells[name] for name in columns))
     console.print(table)
-    console.print(_CAPTION, style="dim", highlight=False)
+    lines = [line for line in _CAPTION.splitlines() if not line.startswith(tuple(left_out))]
+    console.print("\n".join(lines), "", sep="\n", style="dim", highlight=False)
     return all(result.is_as_promised for result in results)
 
 
-_COLUMNS = ("group", "topic", "shape", "to read", "stale s", "predicted", "repeated", "+ later", "lost", "")
+_COLUMNS = ("group", "topic", "shape", "to read", "stale s", "skipped", "predicted", "repeated", "+ later", "lost", "")
 _SPARED = ("shape", "to read")
 _WIDE = 110
 _CAPTION = """\
 to read    records at or after the group's translated position
 stale s    for how long, at the end, commits had not been captured
+skipped    records on read lists: read at the other cluster, and skipped
 predicted  records read again, as known beforehand; two numbers are bounds
 repeated   how many of these really were
 + later    the same of records read after the last captured commit
@@ -82,6 +86,7 @@ def _cells(result: GroupResult) -> list[str]:
         result.shape,
         f"{result.behind:,}",
         f"{result.staleness:.1f}",
+        f"{result.skipped:,}",
         " to ".join(f"{bound:,}" for bound in sorted(bounds)),
         f"{measured.duplicates_of_commit:,}",
         f"{measured.past_commit:,}",
