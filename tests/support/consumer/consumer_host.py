@@ -1,9 +1,14 @@
-"""Consumers of any version of kafka-clients with the interceptor, in one JVM: ``ConsumerHost.java``."""
+"""Consumers of any version of kafka-clients with the interceptor, in one JVM: ``ConsumerHost.java``.
+
+Or those of ``consumer/python``, in a process of their own: ``python_consumer_host.py``.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,6 +23,7 @@ from broker.installation import until
 from consumer.skip_read_jar import class_path, client_jars, compiled, jar_or_skip
 from offset_sync_demo.kafka.broker_files import find_java, write_log_configuration
 
+_REPO = Path(__file__).resolve().parents[3]
 _JAVA = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 SKIP_READ = "offsetsync.consumer.SkipRead"
 NEWEST = "newest"
@@ -140,6 +146,29 @@ def consumer_host(folder: Path, jar: Path, client: Path) -> Iterator[ConsumerHos
     command = [find_java(), *words, "-cp", class_path(client, jar, classes), "ConsumerHost"]
     with (folder / "console.log").open("wb") as console:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=console, text=True)
+    try:
+        yield ConsumerHost(process, log)
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def python_consumer_host(folder: Path) -> Iterator[ConsumerHost]:
+    """Start a process whose consumers are those of ``consumer/python``; its log goes to *folder*."""
+    log = folder / "consumers.log"
+    log.touch()
+    command = [sys.executable, "-X", "faulthandler", str(Path(__file__).with_name("python_consumer_host.py")), str(log)]
+    paths = os.pathsep.join([str(_REPO / "consumer" / "python"), os.environ.get("PYTHONPATH", "")])
+    with (folder / "console.log").open("wb") as console:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=console,
+            text=True,
+            env=os.environ | {"PYTHONPATH": paths},
+        )
     try:
         yield ConsumerHost(process, log)
     finally:

@@ -105,6 +105,10 @@ class SkipReadCases:
         said = self._ask({"poll": records, "next": next_offsets or {}} | how)
         return Poll(said["delivered"], said["same"], said["next"], said["interrupted"])
 
+    def seek(self, place: str = PLACE) -> None:
+        """Tell the Python package that the application seeks, before the poll that shows it; Java is not told."""
+        self._ask({"sought": place})
+
     def commit(self, **places: int) -> None:
         """Tell the interceptor that these offsets were committed."""
         self._ask({"committed": {name.replace("_", "-"): offset for name, offset in places.items()}})

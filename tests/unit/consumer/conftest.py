@@ -1,4 +1,7 @@
-"""The jar of the interceptor, and a small JVM with it for each kind of kafka-clients that an installation has."""
+"""The jar of the interceptor, and a small JVM with it for each kind of kafka-clients that an installation has.
+
+The same rules are tested in Python, without a JVM.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from consumer.python_cases import python_cases
 from consumer.skip_read_cases import RANGES, START, SkipReadCases, skip_read_cases
 from consumer.skip_read_jar import jar_or_skip
 from offset_sync_demo.kafka.broker_files import find_jars
 
 CLIENTS = {"with next offsets": "broker", "without": "spark"}
+PYTHON = "in Python"
 
 
 @pytest.fixture(scope="session")
@@ -41,9 +46,19 @@ def cases_by_client(
 
 
 @pytest.fixture(params=CLIENTS)
-def cases(request: pytest.FixtureRequest, cases_by_client: Callable[[str], SkipReadCases]) -> SkipReadCases:
+def java_cases(request: pytest.FixtureRequest, cases_by_client: Callable[[str], SkipReadCases]) -> SkipReadCases:
     """Polls without a broker: with kafka-clients from 4.0 on, and before."""
     return cases_by_client(CLIENTS[request.param])
+
+
+@pytest.fixture(params=[*CLIENTS, PYTHON])
+def cases(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SkipReadCases]:
+    """The same, and with the Python package."""
+    if request.param == PYTHON:
+        with python_cases(tmp_path) as in_python:
+            yield in_python
+    else:
+        yield request.getfixturevalue("cases_by_client")(CLIENTS[request.param])
 
 
 @pytest.fixture

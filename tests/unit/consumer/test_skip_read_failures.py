@@ -99,22 +99,22 @@ def test_marks_that_fail_undo_no_skipping(listed: SkipReadCases, failure: str) -
 
 
 def test_what_cannot_be_shown_by_jmx_is_skipped_all_the_same_and_the_first_question_waits_as_long(
-    cases: SkipReadCases,
+    java_cases: SkipReadCases,
 ) -> None:
-    cases.open(client_id=NO_BEANS)
-    (line,) = cases.logged()
+    java_cases.open(client_id=NO_BEANS)
+    (line,) = java_cases.logged()
     assert "SkipRead cannot be set up as wanted" in line
-    cases.give(START, RANGES, own=START)
-    assert cases.poll(100, 102) == [100]
-    assert cases.waits == [10_000]
-    assert cases.metrics == {}
+    java_cases.give(START, RANGES, own=START)
+    assert java_cases.poll(100, 102) == [100]
+    assert java_cases.waits == [10_000]
+    assert java_cases.metrics == {}
 
 
 def test_an_admin_client_that_gave_no_answer_is_closed_so_that_the_next_question_opens_another(
-    cases: SkipReadCases,
+    java_cases: SkipReadCases,
 ) -> None:
-    assert "TimeoutException" in cases.read_with_an_admin_client(bootstrap_servers="127.0.0.1:9")
-    until(lambda: cases.admin_threads == set(), 5)
+    assert "TimeoutException" in java_cases.read_with_an_admin_client(bootstrap_servers="127.0.0.1:9")
+    until(lambda: java_cases.admin_threads == set(), 5)
 
 
 @pytest.mark.parametrize(

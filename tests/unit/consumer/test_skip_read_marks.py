@@ -36,10 +36,13 @@ def test_at_the_end_what_was_read_since_is_marked(listed: SkipReadCases) -> None
     assert listed.marks == [{PLACE: (101, text(0, START))}, {PLACE: (104, text(2, START))}]
 
 
-def test_a_partition_without_new_records_is_marked_by_its_commits(listed: SkipReadCases) -> None:
-    listed.commit(orders_2=7)
-    listed.close()
-    assert listed.marks == [{"orders-2": (7, text())}]
+def test_a_partition_without_new_records_is_marked_by_its_commits_which_librdkafka_does_not_make(
+    java_cases: SkipReadCases,
+) -> None:
+    java_cases.open()
+    java_cases.commit(orders_2=7)
+    java_cases.close()
+    assert java_cases.marks == [{"orders-2": (7, text())}]
 
 
 def test_a_partition_that_may_be_another_members_by_now_is_marked_at_the_end_only(listed: SkipReadCases) -> None:

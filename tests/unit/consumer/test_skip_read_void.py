@@ -133,12 +133,14 @@ def test_what_is_written_down_of_this_list_holds_and_what_cannot_be_read_makes_i
 
 def test_who_starts_below_the_own_commit_gets_everything_up_to_it(listed: SkipReadCases) -> None:
     listed.set(own={PLACE: 107})
+    listed.seek()
     assert listed.poll(*ALL) == [*range(100, 107), 110, 111], "sought to the list's start, as to the log's beginning"
     assert listed.uses == [{PLACE: use(START, 107)}]
 
 
 def test_so_do_the_consumers_after_it(listed: SkipReadCases) -> None:
     listed.set(own={PLACE: 107})
+    listed.seek()
     assert listed.poll(100, 101) == [100, 101]
     listed.set(own={PLACE: 102})
     listed.restart()
@@ -149,6 +151,7 @@ def test_who_seeks_below_where_it_started_gets_everything_up_to_there(listed: Sk
     listed.set(own={PLACE: 107})
     assert listed.poll(107, 108) == []
     assert listed.uses == [{PLACE: use(START, START)}]
+    listed.seek()
     assert listed.poll(*ALL) == [*range(100, 107), 110, 111]
     assert listed.uses[1:] == [{PLACE: use(START, 107)}]
     assert listed.poll(*ALL) == [*range(100, 107), 110, 111]

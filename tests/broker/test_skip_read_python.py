@@ -1,0 +1,236 @@
+"""The Python consumer of ``consumer/python`` at a real broker: it gets what is due, and never less.
+
+The scenarios are those of the Java interceptor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import offset_sync
+from broker.committed_offsets import admin_for, commit, committed
+from broker.crafted_logs import create_topics
+from broker.installation import until
+from consumer.consumer_host import FAILING, MISLED, ConsumerHost, python_consumer_host
+from consumer.crossing import SEEN, USED, Crossing, values, write_crossing
+from consumer.scenarios import SCENARIOS, Group, reads_through
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+
+pytestmark = [pytest.mark.broker, pytest.mark.long]
+CLASSIC = {"group.protocol": "classic", "heartbeat.interval.ms": "200", "session.timeout.ms": "6000"}
+COOPERATIVE = CLASSIC | {"partition.assignment.strategy": "cooperative-sticky"}
+CONSUMER = {"group.protocol": "consumer"}
+BOTH = pytest.mark.parametrize("settings", [CLASSIC, CONSUMER], ids=["classic", "consumer"])
+Groups = Callable[..., Group]
+
+
+@pytest.fixture(scope="module")
+def host(broker_parts: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsumerHost]:
+    with python_consumer_host(tmp_path_factory.mktemp("host")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def crossing(clusters: dict[str, EmbeddedCluster]) -> Crossing:
+    """A topic that many groups cross, each with lists of its own."""
+    return write_crossing(clusters["dc1"], "skip-read-python")
+
+
+@pytest.fixture
+def group(host: ConsumerHost, crossing: Crossing, group_name: str) -> Groups:
+    """Return a group with its lists and its start."""
+
+    def crossed(settings: dict[str, str], **how: object) -> Group:
+        crossing.give(group_name)
+        return Group(host, crossing, group_name, settings, **how)  # type: ignore[arg-type]
+
+    return crossed
+
+
+def is_committed(crossed: Group) -> bool:
+    own = committed(crossed.crossing.cluster, [crossed.name])[crossed.name]
+    return {place[1]: found.offset for place, found in own.items()} == {
+        number: log.end for number, log in crossed.crossing.logs.items()
+    }
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("settings", [CLASSIC, COOPERATIVE, CONSUMER], ids=["classic", "cooperative", "consumer"])
+def test_what_is_due_is_delivered_once_and_nothing_else(group: Groups, settings: dict[str, str], scenario: str) -> None:
+    crossed = group(settings)
+    assert values(*SCENARIOS[scenario](crossed)) == crossed.crossing.due()
+    assert is_committed(crossed), "skipped tails are committed too"
+
+
+@pytest.mark.parametrize("reads_by", ["poll", "aio"])
+@pytest.mark.parametrize("scenario", ["is restarted", "is rebalanced"])
+@BOTH
+def test_so_it_is_with_poll_and_with_asyncio(
+    group: Groups, settings: dict[str, str], scenario: str, reads_by: str
+) -> None:
+    crossed = group(settings | {"reads.by": reads_by})
+    assert values(*SCENARIOS[scenario](crossed)) == crossed.crossing.due()
+    assert is_committed(crossed)
+
+
+@pytest.mark.parametrize(
+    ("commits", "scenario"),
+    [("batch", "is restarted"), ("record", "is rebalanced"), ("store", "is restarted"), ("store", "is rebalanced")],
+)
+@BOTH
+def test_so_it_is_where_the_application_commits_or_stores(
+    group: Groups, settings: dict[str, str], commits: str, scenario: str
+) -> None:
+    crossed = group(settings, commits=commits)
+    assert values(*SCENARIOS[scenario](crossed)) == crossed.crossing.due()
+    # Of a skipped tail nothing is committed where the application commits records: the list skips it once more.
+    assert is_committed(crossed) == (commits == "batch")
+
+
+@BOTH
+def test_marks_add_up_to_what_was_skipped(group: Groups, settings: dict[str, str]) -> None:
+    crossed = group(settings)
+    (reader,) = reads_through(crossed)
+    logs = crossed.crossing.logs
+    marks = committed(crossed.crossing.cluster, [SEEN + crossed.name])[SEEN + crossed.name]
+    told = {
+        number: f"offset-sync/1 {offset_sync.__version__} skipped={len(log.read)} "
+        f"list={log.start if log.read else '-'} by {crossed.name}-a\0"
+        for number, log in logs.items()
+    }
+    assert {place[1]: mark.metadata for place, mark in marks.items()} == told
+    behind = {number: log.end - marks[crossed.crossing.topic, number].offset for number, log in logs.items()}
+    assert {*behind.values()} <= {0, 1}, "the last record may be followed by the marker of its transaction"
+    found = {name: reader.metrics[name] for name in ("skipped-total", "lists", "failed-total", "admin threads")}
+    assert found == {
+        "skipped-total": crossed.crossing.read, "lists": 0, "failed-total": 0, "admin threads": 1
+    }  # fmt: skip
+    passed = crossed.host.logged(f" of group {crossed.name} has passed its read list from ")
+    assert len(passed) == 2
+
+
+def test_without_marks_its_clients_end_with_the_last_list(group: Groups) -> None:
+    crossed = group(CLASSIC | {"offset.sync.marks": "false"})
+    (reader,) = reads_through(crossed)
+    assert values(reader) == crossed.crossing.due()
+    assert reader.metrics["admin threads"] == 0
+    assert committed(crossed.crossing.cluster, [SEEN + crossed.name])[SEEN + crossed.name] == {}
+
+
+@BOTH
+@pytest.mark.parametrize("copied", [False, True], ids=["a list of its own", "a copy of the right list"])
+def test_lists_of_another_cluster_that_its_other_clients_reach_take_nothing_out(
+    host: ConsumerHost,
+    clusters: dict[str, EmbeddedCluster],
+    crossing: Crossing,
+    group_name: str,
+    settings: dict[str, str],
+    copied: bool,
+) -> None:
+    elsewhere = clusters["dc2"]
+    if admin_for(elsewhere).partition_count(crossing.topic) is None:
+        create_topics(elsewhere, {crossing.topic: len(crossing.logs)})
+    there = Crossing(elsewhere, crossing.topic, crossing.logs)
+    there.give(group_name, cluster_id=crossing.cluster_id if copied else None)
+    crossing.give(group_name)
+    misled = settings | {"misled.to": elsewhere.bootstrap_servers}
+    (reader,) = reads_through(Group(host, crossing, group_name, misled, interceptor=MISLED))
+    assert values(reader) == crossing.due(skips=False)
+    assert reader.metrics["skipped-total"] == 0
+    (line,) = host.logged(f"SkipRead of group {group_name} cannot read its lists")
+    assert "leads its other clients to cluster " in line
+    assert committed(elsewhere, [USED + group_name])[USED + group_name] == {}
+
+
+@BOTH
+def test_a_list_of_another_cluster_takes_nothing_out(
+    host: ConsumerHost, crossing: Crossing, group_name: str, settings: dict[str, str]
+) -> None:
+    crossing.give(group_name, cluster_id="another")
+    (reader,) = reads_through(Group(host, crossing, group_name, settings))
+    assert values(reader) == crossing.due(skips=False)
+    assert reader.metrics["failed-total"] == 0
+
+
+@pytest.mark.parametrize("reads_by", ["consume", "poll", "aio"])
+@BOTH
+def test_who_seeks_back_gets_the_same_records_again(group: Groups, settings: dict[str, str], reads_by: str) -> None:
+    crossed = group(settings | {"reads.by": reads_by})
+    log = crossed.crossing.logs[0]
+    reader = crossed.start("a", slowly=True)
+    until(lambda: len([each for each in reader.records if each.partition == 0]) >= 8, 120)
+    back = sorted(log.read)[3]
+    crossed.host.seek(f"{crossed.name}-a", crossed.crossing.topic, 0, back)
+    crossed.hurry("a")
+    crossed.crossing.wait_until_read(reader)
+    crossed.stop("a")
+    before, after = reader.records[: reader.sought_at], reader.records[reader.sought_at :]
+    assert [each.value for each in after if each.partition == 0] == log.due(back)
+    once = {each.value for each in before if each.partition == 0}
+    assert once == set(log.due()[: len(once)])
+
+
+@BOTH
+def test_a_group_set_back_below_its_list_gets_everything(group: Groups, settings: dict[str, str]) -> None:
+    crossed = group(settings)
+    reader = crossed.start("a", slowly=True)
+    until(lambda: len(reader.records) >= 15, 120)
+    crossed.stop("a")
+    back = {(crossed.crossing.topic, number): log.start - 20 for number, log in crossed.crossing.logs.items()}
+    commit(crossed.crossing.cluster, {crossed.name: back})
+    again = crossed.start("b", slowly=True)
+    starts = {number: log.start for number, log in crossed.crossing.logs.items()}
+    until(lambda: all(again.positions.get(number, 0) > start + 10 for number, start in starts.items()), 120)
+    crossed.stop("b")
+    rest = crossed.start("c")
+    crossed.crossing.wait_until_read(rest)
+    crossed.stop("c")
+    due = [value for log in crossed.crossing.logs.values() for value in log.due(log.start - 20, skips=False)]
+    assert sorted(each.value for each in [*again.records, *rest.records]) == sorted(due), "after a restart, too"
+
+
+@BOTH
+@pytest.mark.parametrize("interceptor", [None, FAILING], ids=["confluent-kafka's own", "an error raised inside"])
+def test_without_working_rules_everything_is_delivered(
+    group: Groups, settings: dict[str, str], interceptor: str | None
+) -> None:
+    crossed = group(settings, interceptor=interceptor)
+    (reader,) = reads_through(crossed)
+    assert values(reader) == crossed.crossing.due(skips=False)
+    assert interceptor is None or reader.metrics["failed-total"] >= 1
+
+
+@BOTH
+def test_a_group_without_lists_gets_everything(
+    host: ConsumerHost, crossing: Crossing, group_name: str, settings: dict[str, str]
+) -> None:
+    start = {(crossing.topic, number): log.start for number, log in crossing.logs.items()}
+    commit(crossing.cluster, {group_name: start})
+    (reader,) = reads_through(Group(host, crossing, group_name, settings))
+    assert values(reader) == crossing.due(skips=False)
+    assert reader.metrics["failed-total"] == 0
+
+
+@BOTH
+def test_lists_that_cannot_be_had_in_time_cost_repeats_and_no_record(group: Groups, settings: dict[str, str]) -> None:
+    crossed = group(settings)
+    (reader,) = reads_through(crossed, offset_sync_wait_ms="1")
+    got = values(reader)
+    assert crossed.crossing.due() - got == {}, "nothing is lost"
+    assert got - crossed.crossing.due(skips=False) == {}, "and nothing delivered twice"
+    assert reader.metrics["failed-total"] >= 1
+
+
+def test_records_of_a_later_leader_epoch_are_delivered(
+    host: ConsumerHost, clusters: dict[str, EmbeddedCluster], topic_name: str, group_name: str
+) -> None:
+    crossing = write_crossing(clusters["dc1"], topic_name, records=120)
+    clusters["dc1"].restart()
+    longer = crossing.with_later_records(60)
+    longer.give(group_name, epoch=0)
+    (reader,) = reads_through(Group(host, longer, group_name, CLASSIC))
+    later = longer.due(skips=False) - crossing.due(skips=False)
+    assert sum(later.values()) == 60 * len(longer.logs)
+    assert values(reader) == crossing.due() + later
