@@ -121,7 +121,8 @@ zip: install ## Build dist/offset_sync.zip for --py-files
 connect: install ## Build the jar that makes MirrorMaker 2 stamp its copies, into dist/; takes a JDK (docs/mirrors.md)
 	@$(BIN)/python scripts/connect_jar.py
 
-consumer: install ## Build the jar by which consumers skip what their group has read elsewhere, into dist/; takes a JDK
+consumer: install ## Build the jar and the wheel by which consumers skip what their group has read elsewhere, into dist/; takes a JDK
+	@$(BIN)/python scripts/consumer_wheel.py
 	@$(BIN)/python scripts/consumer_jar.py
 
 archive: install ## Pack the libraries for YARN into dist/environment.tar.gz
