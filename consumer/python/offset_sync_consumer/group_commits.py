@@ -32,6 +32,12 @@ _NOT_HANDED_ON = frozenset(
         "group.instance.id", "group.protocol", "group.remote.assignor",
     )
 )  # fmt: skip
+REFUSED = (
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+)
+_FIRST_READ_S = 0.25
 Place = tuple[str, int]
 """A topic and a partition."""
 
@@ -97,7 +103,7 @@ class GroupCommits:
             return Answer(lists, own, used)
         finally:
             if not is_answered:
-                self.close()
+                self.close(READ, USED)
 
     def use(self, uses: Mapping[Place, Commit], wait_ms: int) -> None:
         """Commit which lists the group uses, and wait for it."""
@@ -107,16 +113,16 @@ class GroupCommits:
             is_written = True
         finally:
             if not is_written:
-                self.close()
+                self.close(READ, USED)
 
     def mark(self, marks: Mapping[Place, Commit]) -> Written:
         """Start to commit marks."""
         return self._client(SEEN).write(marks)
 
-    def close(self) -> None:
-        """Close the clients that are open, without waiting for it. Raises nothing."""
-        clients, self._clients = list(self._clients.values()), {}
-        for client in clients:
+    def close(self, *prefixes: str) -> None:
+        """Close the clients of these groups that are open, by default all, without waiting for it."""
+        found = [self._clients.pop(prefix, None) for prefix in prefixes or (READ, USED, SEEN)]
+        for client in filter(None, found):
             threading.Thread(target=client.close, name="skip-read-close", daemon=True).start()
 
     def _client(self, prefix: str) -> _Client:
@@ -139,20 +145,41 @@ class _Client:
                 f"bootstrap.servers leads its other clients to cluster {reached}, "
                 f"and the consumer reads from cluster {cluster}"
             )
-        found = _committed(self._consumer, places, deadline)
+        found = self._read(places, deadline)
         return {place: Commit(each.offset, each.metadata or "") for place, each in found.items()}
 
     def write(self, commits: Mapping[Place, Commit]) -> _Write:
         rows = [TopicPartition(*place, commit.offset, commit.metadata) for place, commit in commits.items()]
-        self._write = _Write(self._consumer)
+        self._write = _Write(self)
         self._consumer.commit(offsets=rows, asynchronous=True)
         return self._write
+
+    def poll(self, timeout: float) -> None:
+        """Serve callbacks; raises KafkaException where the principal lacks a right.
+
+        librdkafka goes on to look for a coordinator that it is not allowed to know, and tells why by a poll only.
+        """
+        message = self._consumer.poll(timeout)
+        error = None if message is None else message.error()
+        if error is not None and error.code() in REFUSED:
+            raise KafkaException(error)
 
     def close(self) -> None:
         try:
             self._consumer.close()
         except Exception as failure:
             _LOG.warning("A client for read lists cannot be closed: %r", failure)
+
+    def _read(self, places: Sequence[Place], deadline: float) -> dict[Place, TopicPartition]:
+        wait = _FIRST_READ_S
+        while True:
+            try:
+                return _committed(self._consumer, places, min(deadline, time.monotonic() + wait))
+            except KafkaException as failure:
+                if failure.args[0].code() != KafkaError._TIMED_OUT or time.monotonic() >= deadline:
+                    raise
+            self.poll(0)
+            wait *= 2
 
     def _hear(self, error: KafkaError | None, rows: list[TopicPartition]) -> None:
         if self._write is not None:
@@ -161,10 +188,10 @@ class _Client:
 
 
 class _Write:
-    """A :class:`Written` whose outcome *consumer* tells while it is polled."""
+    """A :class:`Written` whose outcome *client* hears while it is polled."""
 
-    def __init__(self, consumer: Consumer) -> None:
-        self._consumer = consumer
+    def __init__(self, client: _Client) -> None:
+        self._client = client
         self._error: KafkaError | None = None
         self._has_ended = False
 
@@ -172,8 +199,7 @@ class _Write:
         self._error, self._has_ended = error, True
 
     def is_done(self) -> bool:
-        if not self._has_ended:
-            self._consumer.poll(0)
+        self._poll(0)
         return self._has_ended
 
     def wait(self, timeout: float) -> None:
@@ -181,9 +207,16 @@ class _Write:
         while not self.is_done():
             if time.monotonic() >= deadline:
                 raise TimeoutError("not acknowledged in time")
-            self._consumer.poll(min(0.01, _left(deadline)))
+            self._poll(min(0.01, _left(deadline)))
         if self._error is not None:
             raise KafkaException(self._error)
+
+    def _poll(self, timeout: float) -> None:
+        if not self._has_ended:
+            try:
+                self._client.poll(timeout)
+            except KafkaException as refused:
+                self.end(refused.args[0])
 
 
 def _committed(consumer: OwnCommits, places: Sequence[Place], deadline: float) -> dict[Place, TopicPartition]:

@@ -9,20 +9,15 @@ from __future__ import annotations
 
 import logging
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaException
 
-from offset_sync_consumer.group_commits import SEEN, GroupCommits, Place, Written
+from offset_sync_consumer.group_commits import REFUSED, SEEN, GroupCommits, Place, Written
 from offset_sync_consumer.progress import Commit, Progress
 from offset_sync_consumer.read_lists import ReadLists
 from offset_sync_consumer.version import __version__
 
 _LOG = logging.getLogger("offset_sync_consumer")
 _EVERY_MS = 60_000
-_REFUSED = (
-    KafkaError.GROUP_AUTHORIZATION_FAILED,
-    KafkaError.TOPIC_AUTHORIZATION_FAILED,
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-)
 
 
 class Marks:
@@ -91,14 +86,15 @@ class Marks:
             written.wait(wait_ms / 1000)
             self._has_failed = False
         except Exception as failure:
-            if isinstance(failure, KafkaException) and failure.args[0].code() in _REFUSED:
+            if isinstance(failure, KafkaException) and failure.args[0].code() in REFUSED:
                 self._refuse(failure)
             else:
                 self._fail(failure)
 
     def _fail(self, failure: Exception) -> None:
         """Log the first failure of a series. The next marks are due in a minute, and get another client."""
-        self._commits.close()
+        self._pending = None  # to poll a client that is being closed would wait for that
+        self._commits.close(SEEN)
         if not self._has_failed:
             self._has_failed = True
             group = self._commits.group

@@ -145,7 +145,7 @@ class FakeCommits(GroupCommits):
         self.marks.append(_told_commits(marks))
         return FakeWrite(self.failure)
 
-    def close(self) -> None:
+    def close(self, *prefixes: str) -> None:
         self._is_open = False
 
 

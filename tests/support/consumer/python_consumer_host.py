@@ -141,6 +141,7 @@ class Reader(threading.Thread):
 
 
 def main() -> None:
+    logging.addLevelName(logging.WARNING, "WARN")  # as Java calls it
     logging.basicConfig(filename=sys.argv[1], level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     readers: dict[str, Reader] = {}
     for line in sys.stdin:

@@ -1,0 +1,254 @@
+"""What the Python consumer does between librdkafka and an application: timeouts, errors, interrupts, settings."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_STORED,
+    DeserializingConsumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+
+from consumer.python_cases import FakeCommits, python_cases
+from consumer.read_list_texts import CLUSTER, list_text
+from consumer.skip_read_cases import ALL, PLACE, RANGES, START, UNREAD
+from offset_sync_consumer import Consumer
+from offset_sync_consumer.skip_read import SkipRead
+
+NOWHERE = {"bootstrap.servers": "127.0.0.1:9", "group.id": "billing", "log_level": 0}
+PARTITION_EOF = KafkaError(KafkaError._PARTITION_EOF)
+
+
+class Log:
+    """A consumer that has these messages buffered, and then none; *waits* is how long each poll would wait."""
+
+    def __init__(self, messages: Sequence[Message], interrupt_at: int | None = None) -> None:
+        self._messages = list(messages)
+        self._interrupt_at = interrupt_at
+        self.waits: list[float] = []
+        self.paused: list[TopicPartition] = []
+
+    def poll(self, timeout: float = -1) -> Message | None:
+        return next(iter(self.consume(1, timeout)), None)
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
+        self.waits.append(timeout)
+        if len(self.waits) == self._interrupt_at:
+            raise KeyboardInterrupt
+        found, self._messages = self._messages[:num_messages], self._messages[num_messages:]
+        if not found and timeout > 0:
+            time.sleep(timeout)
+        return found
+
+    def cluster_id(self, timeout: float = -1) -> str:
+        return CLUSTER
+
+    def committed(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
+        raise AssertionError("FakeCommits answers")
+
+    def assignment(self) -> list[TopicPartition]:
+        return [TopicPartition("orders", 0)]
+
+    def pause(self, partitions: list[TopicPartition]) -> None:
+        self.paused += partitions
+
+
+def message(offset: int, error: KafkaError | None = None) -> Message:
+    return Message(topic="orders", partition=0, offset=offset, leader_epoch=3, error=error)
+
+
+@pytest.fixture
+def commits() -> FakeCommits:
+    """A group that starts at 100 with a list that ends at 110."""
+    found = FakeCommits("billing")
+    found.set("lists", {PLACE: (START, list_text(START, 3, RANGES))})
+    found.set("own", {PLACE: START})
+    return found
+
+
+def skip(log: Log, commits: FakeCommits) -> SkipRead:
+    return SkipRead(log, {"client.id": "app-1"}, commits, lambda: time.monotonic() * 1000)
+
+
+def offsets(messages: Sequence[Message]) -> list[int | None]:
+    return [each.offset() for each in messages]
+
+
+def test_poll_goes_on_while_all_it_gets_is_skipped_and_returns_none_at_the_end(commits: FakeCommits) -> None:
+    log = Log([message(each) for each in ALL])
+    subject = skip(log, commits)
+    got = []
+    while (found := subject.poll(0.2)) is not None:
+        got.append(found)
+    assert offsets(got) == UNREAD
+    assert len(log.waits) == len(ALL) + 1
+    assert all(0 < wait <= 0.2 for wait in log.waits)
+
+
+def test_a_poll_that_skips_takes_no_longer_than_its_timeout(commits: FakeCommits) -> None:
+    subject = skip(Log([message(each) for each in (102, 103)]), commits)
+    begun = time.monotonic()
+    assert subject.poll(0.3) is None
+    assert 0.25 < time.monotonic() - begun < 2
+
+
+def test_a_poll_that_may_not_wait_goes_through_what_is_buffered(commits: FakeCommits) -> None:
+    log = Log([message(each) for each in (102, 103, 106, 111)])
+    found = skip(log, commits).poll(0)
+    assert found is not None
+    assert found.offset() == 111
+    assert log.waits == [0, 0, 0, 0]
+
+
+def test_a_poll_without_a_timeout_waits_for_what_is_unread(commits: FakeCommits) -> None:
+    log = Log([message(each) for each in (102, 103, 111)])
+    found = skip(log, commits).poll(-1)
+    assert found is not None
+    assert found.offset() == 111
+    assert log.waits == [-1, -1, -1]
+
+
+def test_consume_returns_as_soon_as_there_is_anything_unread(commits: FakeCommits) -> None:
+    log = Log([message(each) for each in ALL])
+    subject = skip(log, commits)
+    assert [offsets(subject.consume(2, 0.05)) for _ in range(4)] == [[100, 101], [104, 105], [110, 111], []]
+
+
+def test_errors_are_returned_in_their_place_and_count_for_nothing(commits: FakeCommits) -> None:
+    log = Log([message(101), message(102), message(103, PARTITION_EOF), message(103), message(104)])
+    subject = skip(log, commits)
+    found = subject.consume(5, 0)
+    assert [(each.offset(), each.error() is None) for each in found] == [(101, True), (103, False), (104, True)]
+    assert subject.counters()["skipped-total"] == 2
+    first = skip(Log([message(50, PARTITION_EOF)]), commits).poll(0)
+    assert first is not None
+    assert first.error() == PARTITION_EOF
+    assert len(commits.reads) == 1, "an error asks for no list"
+
+
+def test_an_interrupt_while_nothing_is_in_hand_leaves_the_poll(commits: FakeCommits) -> None:
+    subject = skip(Log([message(102), message(111)], interrupt_at=2), commits)
+    with pytest.raises(KeyboardInterrupt):
+        subject.poll(1)
+    found = subject.poll(1)
+    assert found is not None
+    assert found.offset() == 111
+
+
+def test_an_interrupt_while_a_message_is_in_hand_delivers_it_and_is_raised_by_the_next_poll(
+    commits: FakeCommits,
+) -> None:
+    commits.set("failure", "interrupted")
+    subject = skip(Log([message(102), message(103)]), commits)
+    found = subject.poll(1)
+    assert found is not None
+    assert found.offset() == 102
+    with pytest.raises(KeyboardInterrupt):
+        subject.poll(1)
+
+
+@pytest.mark.parametrize("broken", ["_cluster", "_marks", "_counters"])
+def test_an_error_anywhere_delivers(commits: FakeCommits, broken: str) -> None:
+    subject = skip(Log([message(102), message(103)]), commits)
+    setattr(subject, broken, object())
+    assert offsets(subject.consume(2, 0)) == [102, 103]
+
+
+def test_an_interrupt_in_the_middle_of_judging_delivers_all(
+    commits: FakeCommits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject = skip(Log([message(each) for each in ALL]), commits)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subject, "_count", interrupt)
+    assert offsets(subject.consume(12, 0)) == ALL
+    with pytest.raises(KeyboardInterrupt):
+        subject.consume(12, 0)
+
+
+def test_what_librdkafka_commits_meanwhile_is_not_taken_for_what_the_group_had_committed(tmp_path: Path) -> None:
+    with python_cases(tmp_path) as cases:
+        cases.open()
+        cases.give(START, RANGES, own=START + 8)
+        assert cases.poll(*ALL) == UNREAD, "its own commit of these very records"
+        assert cases.uses == [{PLACE: (START, "offset-sync/1 from=100 by app-1")}]
+
+
+@pytest.mark.parametrize(
+    ("offset", "is_sought"), [(START, True), (OFFSET_BEGINNING, True), (OFFSET_STORED, False), (-1001, False)]
+)
+def test_a_position_that_the_application_sets_counts_as_sought(
+    commits: FakeCommits, offset: int, is_sought: bool
+) -> None:
+    commits.set("own", {PLACE: START + 8})
+    subject = skip(Log([message(each) for each in ALL]), commits)
+    subject.note_sought([TopicPartition("orders", 0, offset)])
+    assert offsets(subject.consume(12, 0)) == ([*range(100, 108), 110, 111] if is_sought else UNREAD)
+
+
+def test_closing_drops_what_is_buffered_first(commits: FakeCommits) -> None:
+    log = Log([])
+    skip(log, commits).close()
+    assert [each.partition for each in log.paused] == [0]
+
+
+@pytest.fixture
+def consumer() -> Iterator[Consumer]:
+    with Consumer({**NOWHERE, "offset.sync.wait.ms": 100, "offset.sync.marks": False}) as opened:
+        yield opened
+
+
+def test_its_own_settings_are_not_handed_to_librdkafka(consumer: Consumer) -> None:
+    assert consumer.poll(0) is None
+    assert consumer.consume(5, timeout=0) == []
+    assert consumer.skip_counters() == {"skipped-total": 0, "lists": 0, "asked-total": 0, "failed-total": 0}
+
+
+def test_settings_are_taken_as_confluent_kafka_takes_them() -> None:
+    Consumer(NOWHERE).close()
+    Consumer(NOWHERE, logger=logging.getLogger("app")).close()
+    Consumer(**NOWHERE).close()
+    for wrong, error in (({"bootstrap.servers": "x"}, ValueError), ({**NOWHERE, "no.such": 1}, KafkaException)):
+        with pytest.raises(error):
+            Consumer(wrong)
+
+
+def test_a_closed_consumer_is_as_closed_as_confluent_kafkas(consumer: Consumer) -> None:
+    consumer.close()
+    consumer.close()
+    with pytest.raises(RuntimeError):
+        consumer.poll(0)
+
+
+def test_seek_and_assign_are_noted(consumer: Consumer) -> None:
+    consumer.assign([TopicPartition("orders", 0), TopicPartition("orders", 1, 7)])
+    consumer.incremental_assign([TopicPartition("orders", 2, 7)])
+    with contextlib.suppress(KafkaException):  # there is no broker
+        consumer.seek(TopicPartition("orders", 0, 3))
+    assert consumer._skip_read._lists._sought == {("orders", 0), ("orders", 1), ("orders", 2)}
+
+
+def test_a_deserializing_consumer_skips_if_it_is_one_too() -> None:
+    class Skipping(DeserializingConsumer, Consumer):  # type: ignore[type-arg]
+        pass
+
+    settings: dict[str, Any] = {**NOWHERE, "value.deserializer": lambda value, context: value}
+    subject = Skipping(settings)
+    polled: list[float] = []
+    subject._skip_read.poll = polled.append  # type: ignore[method-assign,assignment]
+    assert subject.poll(0.5) is None
+    assert polled == [0.5]
+    subject.close()
