@@ -199,6 +199,39 @@ def test_a_position_that_the_application_sets_counts_as_sought(
     assert offsets(subject.consume(12, 0)) == ([*range(100, 108), 110, 111] if is_sought else UNREAD)
 
 
+def test_who_seeks_below_the_list_gets_everything_whatever_the_group_has_committed(commits: FakeCommits) -> None:
+    commits.set("own", {PLACE: START + 8})
+    subject = skip(Log([message(each) for each in (99, *ALL)]), commits)
+    subject.note_sought([TopicPartition("orders", 0, 99)])
+    assert offsets(subject.consume(13, 0)) == [99, *ALL]
+
+
+def test_of_each_list_is_told_how_many_were_skipped(commits: FakeCommits, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "offset_sync_consumer")
+    subject = SkipRead(
+        Log([message(each) for each in (*ALL, *range(120, 124))]), {}, commits, lambda: float(commits.now)
+    )
+    assert offsets(subject.consume(12, 0)) == UNREAD
+    commits.set("lists", {PLACE: (120, list_text(120, 3, [(121, 123)]))})
+    commits.set("own", {PLACE: 120})
+    commits.now += 60_001
+    assert offsets(subject.consume(4, 0)) == [120, 123]
+    assert [record.args[-1] for record in caplog.records if record.args] == [6, 2]
+
+
+def test_an_interrupt_outside_of_the_rules_delivers_too(commits: FakeCommits, monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = skip(Log([message(102)]), commits)
+
+    def interrupt(messages: list[Message]) -> list[Message]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subject, "unread", interrupt)
+    found = subject.poll(0)
+    assert found is not None
+    with pytest.raises(KeyboardInterrupt):
+        subject.poll(0)
+
+
 def test_closing_drops_what_is_buffered_first(commits: FakeCommits) -> None:
     log = Log([])
     skip(log, commits).close()
