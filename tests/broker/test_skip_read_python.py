@@ -5,9 +5,11 @@ The scenarios are those of the Java interceptor.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from confluent_kafka import TopicPartition
 
 import offset_sync
 from broker.committed_offsets import admin_for, commit, committed
@@ -16,6 +18,7 @@ from broker.installation import until
 from consumer.consumer_host import FAILING, MISLED, ConsumerHost, python_consumer_host
 from consumer.crossing import SEEN, USED, Crossing, values, write_crossing
 from consumer.scenarios import SCENARIOS, Group, reads_through
+from offset_sync_consumer import Consumer
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.long]
@@ -221,6 +224,47 @@ def test_lists_that_cannot_be_had_in_time_cost_repeats_and_no_record(group: Grou
     assert crossed.crossing.due() - got == {}, "nothing is lost"
     assert got - crossed.crossing.due(skips=False) == {}, "and nothing delivered twice"
     assert reader.metrics["failed-total"] >= 1
+
+
+@BOTH
+def test_callbacks_are_the_applications_and_a_position_that_one_sets_is_read_from(
+    crossing: Crossing, group_name: str, settings: dict[str, str]
+) -> None:
+    own = {number: log.start + 30 for number, log in crossing.logs.items()}
+    crossing.give(group_name)
+    commit(crossing.cluster, {group_name: {(crossing.topic, number): offset for number, offset in own.items()}})
+    told: list[str] = []
+
+    def on_assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        told.append("assigned")
+        assign = consumer.assign if settings == CLASSIC else consumer.incremental_assign
+        assign([TopicPartition(each.topic, each.partition, own[each.partition] - 30) for each in partitions])
+
+    def on_revoke(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        told.append("revoked")
+        consumer.commit(asynchronous=False)
+
+    got: list[str] = []
+    servers = {"bootstrap.servers": crossing.cluster.bootstrap_servers, "group.id": group_name}
+    with Consumer(servers | settings | {"enable.auto.commit": False}) as consumer:  # type: ignore[arg-type]
+        consumer.subscribe([crossing.topic], on_assign=on_assign, on_revoke=on_revoke)
+        due = [
+            value
+            for number, log in crossing.logs.items()
+            for offset, value in log.records.items()
+            if log.start <= offset and not (offset in log.read and offset >= own[number])
+        ]
+        deadline = time.monotonic() + 60
+        while len(got) < len(due) and time.monotonic() < deadline:
+            got += [(each.value() or b"").decode() for each in consumer.consume(25, 0.1)]
+        got += [(each.value() or b"").decode() for each in consumer.consume(25, 1)]
+        assert consumer.skip_counters()["failed-total"] == 0
+    assert sorted(got) == sorted(due)
+    assert told == ["assigned", "revoked"]
+    found = committed(crossing.cluster, [group_name])[group_name]
+    assert {place[1]: each.offset for place, each in found.items()} == {
+        number: log.end for number, log in crossing.logs.items()
+    }
 
 
 def test_records_of_a_later_leader_epoch_are_delivered(
