@@ -119,6 +119,14 @@ class GroupCommits:
         """Start to commit marks."""
         return self._client(SEEN).write(marks)
 
+    def standing(self, places: Sequence[Place], wait_ms: int) -> dict[Place, int]:
+        """Return the next offsets of the marks that stand; of none where the text of one cannot be decoded."""
+        try:
+            found = self._client(SEEN).marks(places, time.monotonic() + wait_ms / 1000)
+        except UnicodeDecodeError:  # librdkafka may read beyond the end of a text
+            return {}
+        return {place: each.offset for place, each in found.items()}
+
     def close(self, *prefixes: str) -> None:
         """Close the clients of these groups that are open, by default all, without waiting for it."""
         found = [self._clients.pop(prefix, None) for prefix in prefixes or (READ, USED, SEEN)]
@@ -147,6 +155,9 @@ class _Client:
             )
         found = self._read(places, deadline)
         return {place: Commit(each.offset, each.metadata or "") for place, each in found.items()}
+
+    def marks(self, places: Sequence[Place], deadline: float) -> dict[Place, TopicPartition]:
+        return self._read(places, deadline)
 
     def write(self, commits: Mapping[Place, Commit]) -> _Write:
         rows = [TopicPartition(*place, commit.offset, commit.metadata) for place, commit in commits.items()]

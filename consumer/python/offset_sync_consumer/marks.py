@@ -1,8 +1,9 @@
 """Commits that show that the group's consumers skip: what Offset Sync reads before it promises a move without repeats.
 
-Errs to no mark, which withholds that promise. So a mark is written only for a partition of which this consumer has had
-records within the last minute; one that is older may be another member's, perhaps of one that does not skip. No failure
-here reaches the records.
+A mark below the group's commit, or none, withholds that promise. So while it polls, a consumer marks a partition only
+if it has had records of it within the last minute: an older one may be another member's by now. As it closes it marks
+all that it has read since its last marks, but not below a mark that stands: another member, to which the partition
+went, may have read on. No failure here reaches the records.
 """
 
 from __future__ import annotations
@@ -52,28 +53,36 @@ class Marks:
                 return
             self._settle(0)
             if is_wanted and self.are_wanted:
-                self._start(lists, now)
+                self._written_at = now
+                self._start(lists, now - _EVERY_MS)
         except Exception as failure:
             self._fail(failure)
 
-    def write_last(self, lists: ReadLists, wait_ms: int, now: float) -> None:
-        """Write the marks of what was read since the last ones and wait for them, *wait_ms* at most."""
+    def write_last(self, lists: ReadLists, wait_ms: int) -> None:
+        """Write the marks of what was read since the last ones, above those that stand; wait *wait_ms* for each."""
         try:
+            self._settle(wait_ms)
             if self.are_wanted and self._touched:
-                self._start(lists, now)
+                standing = self._commits.standing(list(self._touched), wait_ms)
+                self._touched = {
+                    place: (next_offset, at)
+                    for place, (next_offset, at) in self._touched.items()
+                    if standing.get(place, -1) < next_offset
+                }
+                self._start(lists, float("-inf"))
                 self._settle(wait_ms)
         except Exception as failure:
             self._fail(failure)
 
-    def _start(self, lists: ReadLists, now: float) -> None:
-        touched, self._touched = self._touched, {}
+    def _start(self, lists: ReadLists, since: float) -> None:
+        """Start to write the marks of what was read after *since*."""
         self._is_new = False
         marks = {
             place: Commit(next_offset, self._text(lists.of(place)))
-            for place, (next_offset, at) in touched.items()
-            if now - at < _EVERY_MS
+            for place, (next_offset, at) in self._touched.items()
+            if at > since
         }
-        self._written_at = now
+        self._touched = {place: each for place, each in self._touched.items() if place not in marks}
         self._marked.update(marks)
         self._pending = self._commits.mark(marks) if marks else None
 

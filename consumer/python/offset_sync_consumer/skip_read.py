@@ -148,7 +148,7 @@ class SkipRead:
             except (RuntimeError, KafkaException) as failure:
                 _LOG.debug("Buffered messages of group %s cannot be dropped: %r", self._commits.group, failure)
             if self._cluster:
-                self._marks.write_last(self._lists, min(self._wait_ms, _CLOSE_MS), self._now())
+                self._marks.write_last(self._lists, min(self._wait_ms, _CLOSE_MS))
             self._commits.close()
 
     def raise_interrupt(self) -> None:

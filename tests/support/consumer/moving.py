@@ -6,7 +6,7 @@ import itertools
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -25,11 +25,15 @@ from offset_sync_demo.load.workload import Producers
 
 
 class Judged(NamedTuple):
-    """What a group got: *delivered* records in all, those *repeated*, and those *lost*, as ``alias:number``."""
+    """What a group got: *delivered* records in all, those *repeated*, and those *lost*, as ``alias:number``.
+
+    *again* are those that it got twice at one cluster from one offset: that is between the group and that cluster.
+    """
 
     delivered: int
     repeated: list[str]
     lost: list[str]
+    again: list[str]
 
 
 @dataclass
@@ -45,7 +49,8 @@ class MovingGroups:
     without: Sequence[str] = ()
     """Groups whose consumers have no interceptor."""
     home: str = ""
-    readers: dict[str, list[Reader]] = field(default_factory=dict)
+    readers: dict[str, list[tuple[str, Reader]]] = field(default_factory=dict)
+    """By group, each with the cluster where it read."""
     _running: dict[str, list[str]] = field(default_factory=dict)
     _number: itertools.count[int] = field(default_factory=itertools.count)
 
@@ -58,7 +63,7 @@ class MovingGroups:
                 name, interceptor = f"{group}-{next(self._number)}", None if group in self.without else SKIP_READ
                 told = settings | {"group.protocol": protocol}
                 reader = self.host.start(name, self.topic, told, interceptor=interceptor)
-                self.readers.setdefault(group, []).append(reader)
+                self.readers.setdefault(group, []).append((alias, reader))
                 self._running.setdefault(group, []).append(name)
 
     def stop(self) -> None:
@@ -88,12 +93,19 @@ class MovingGroups:
                 due |= {(number, int(each)) for each in np.unique(records.ids)}
         found = dict[str, Judged]()
         for group, readers in self.readers.items():
-            got = Counter((each.partition, value_id(each.value.encode())) for one in readers for each in one.records)
+            places = Counter(
+                (each.partition, value_id(each.value.encode()), alias, each.offset)
+                for alias, one in readers
+                for each in one.records
+            )
+            got = Counter((number, identity) for number, identity, _, _ in places)
             repeated = [each for each, count in got.items() for _ in range(count - 1)]
-            found[group] = Judged(got.total(), self._named(repeated), self._named(due - got.keys()))
+            again = [place[:2] for place, count in places.items() for _ in range(count - 1)]
+            lost = due - got.keys()
+            found[group] = Judged(places.total(), *map(self._named, (repeated, lost, again)))
         return found
 
-    def _named(self, records: set[tuple[int, int]] | list[tuple[int, int]]) -> list[str]:
+    def _named(self, records: Iterable[tuple[int, int]]) -> list[str]:
         return sorted(f"{number}/{describe_id(identity, list(self.clusters))}" for number, identity in records)
 
 

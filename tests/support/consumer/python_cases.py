@@ -103,7 +103,7 @@ class FakeCommits(GroupCommits):
 
     def __init__(self, group: str) -> None:
         super().__init__(group, {}, SimpleNamespace())
-        self.found: tuple[dict[Place, Commit], ...] = ({}, {}, {})
+        self.found: tuple[dict[Place, Commit], ...] = ({}, {}, {}, {})
         self.reads: list[int] = []
         self.uses: list[dict[str, tuple[int, str]]] = []
         self.marks: list[dict[str, tuple[int, str]]] = []
@@ -118,7 +118,7 @@ class FakeCommits(GroupCommits):
         if what in ("now", "failure"):
             setattr(self, what, value)
             return
-        commits = self.found[("lists", "own", "used").index(what)]
+        commits = self.found[("lists", "own", "used", "seen").index(what)]
         for name, commit in value.items():
             commits.pop(_place(name), None)
             if commit is not None:
@@ -129,7 +129,7 @@ class FakeCommits(GroupCommits):
         self.cluster, self._is_open = cluster, True
         if self.failure in _FAILURES and not self.failure.startswith("use "):
             raise _FAILURES[self.failure]
-        lists, own, used = ({place: found[place] for place in places if place in found} for found in self.found)
+        lists, own, used = ({place: found[place] for place in places if place in found} for found in self.found[:3])
         return Answer(lists, {place: commit.offset for place, commit in own.items()}, used)
 
     def use(self, uses: Mapping[Place, Commit], wait_ms: int) -> None:
@@ -143,7 +143,14 @@ class FakeCommits(GroupCommits):
         if self.failure == "marks throw":
             raise ValueError("made up")
         self.marks.append(_told_commits(marks))
+        if not self.failure:
+            self.found[3].update(marks)
         return FakeWrite(self.failure)
+
+    def standing(self, places: Sequence[Place], wait_ms: int) -> dict[Place, int]:
+        if self.failure == "marks are silent":
+            raise TimeoutError
+        return {place: commit.offset for place, commit in self.found[3].items()}
 
     def close(self, *prefixes: str) -> None:
         self._is_open = False
