@@ -6,6 +6,8 @@ produced at a cluster and does not copy on what is a copy: nothing else tells on
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Mapping, Sequence
 from itertools import permutations
@@ -77,6 +79,13 @@ class StampingMirror:
         if self._process is not None:
             self._process.kill()
             self._process = None
+
+    def pause(self, seconds: float) -> None:
+        """Stop it for a while; it goes on where it was."""
+        if self._process is not None:
+            os.kill(self._process.pid, signal.SIGSTOP)
+            time.sleep(seconds)
+            os.kill(self._process.pid, signal.SIGCONT)
 
     def stop(self) -> None:
         """End it as an operator would."""

@@ -24,6 +24,7 @@ CROSSING = tuple(group for group in GROUPS if group.topic == TOPIC)
 """The groups whose topic is written at both clusters."""
 PLAIN = "reports"
 """The one whose consumer has no interceptor."""
+LATE_S = 2.0
 
 
 class CrossingAct:
@@ -45,6 +46,8 @@ class CrossingAct:
         here = self._start(DC1)
         self._wait_until_read(DC1, here)
         time.sleep(seconds)
+        self._say(f"the mirror stops for {LATE_S:.0f} s, so that much crosses; then the consumers end")
+        world.mirror.pause(LATE_S)
         stop_all(list(here.values()))
         ended = {group.group_id: committed(world.clusters[DC1], group.group_id) for group in CROSSING}
         skipping = [group.group_id for group in CROSSING if group.group_id != PLAIN]
@@ -115,7 +118,8 @@ class CrossingAct:
             row
             for batch in self._tables.batches(CUTOVERS)
             for row in batch.to_pylist()
-            if (row["group_id"], row["target_cluster"], row["step"]) == (group_id, DC2, "commit")
+            if (row["group_id"], row["target_cluster"], row["step"], row["mode"])
+            == (group_id, DC2, "commit", "planned")
             and row["skipped"] is not None
         ]
         starts = {(row["topic"], row["partition"]): int(row["target_offset"]) for row in rows}

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from offset_sync_demo.story.results import GroupResult
 
-STEPS = 23
+STEPS = 24
 """How often each whole demo says what it does."""
 
 
