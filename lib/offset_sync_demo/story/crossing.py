@@ -114,13 +114,12 @@ class CrossingAct:
 
     def _moved(self, group_id: str) -> tuple[dict[Partition, int], int]:
         """Return where the group began at dc2, and how many records its lists had."""
+        wanted = {"group_id": group_id, "target_cluster": DC2, "step": "commit", "mode": "planned"}
         rows = [
             row
             for batch in self._tables.batches(CUTOVERS)
             for row in batch.to_pylist()
-            if (row["group_id"], row["target_cluster"], row["step"], row["mode"])
-            == (group_id, DC2, "commit", "planned")
-            and row["skipped"] is not None
+            if row.items() >= wanted.items() and row["skipped"] is not None
         ]
         starts = {(row["topic"], row["partition"]): int(row["target_offset"]) for row in rows}
         return starts, sum(int(row["skipped"]) for row in rows)
