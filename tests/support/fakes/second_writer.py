@@ -1,0 +1,64 @@
+"""A command that moves groups beside sync_offsets, with a memory of its own, among the same clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fakes.live_tables import LiveTables
+from fakes.reconciler_site import Site
+from offset_sync.cutover.crossed import CrossedPartition
+from offset_sync.cutover.live_clusters import LiveClusters
+from offset_sync.cutover.plan import Committed, Direction
+from offset_sync.model.values import OffsetWrite, WriteOutcome
+from offset_sync.state.group_homes import Move
+from offset_sync.state.last_known import to_rows
+from offset_sync.state.restore import fill_commits
+
+
+@dataclass
+class CommandWriter:
+    """Commits as :mod:`offset_sync.cutover.session` does: forward also over what was not expected."""
+
+    site: Site
+    target: str
+
+    def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
+        """Return one outcome per write."""
+        return self.site.write(self.target, [replace(each, moves_forward=True) for each in writes])
+
+
+class Command:
+    """Begins with what the tables know: all that *site*, which is sync_offsets, has read by now."""
+
+    def __init__(self, site: Site, source: str, target: str, group: str = "readers") -> None:
+        site.read_all()
+        own = Site(site.config, clock_ms=site.clock_ms, index=site.index)
+        own.clusters = site.clusters
+        own.restart()
+        fill_commits(own.state, to_rows(site.offsets), own.clusters, is_all=True)
+        live: Any = LiveTables(own)
+        self._site, self._target, self._group = site, target, group
+        direction = Direction(source, target)
+        self.clusters = LiveClusters(own.config, live, direction, CommandWriter(own, target), own.reconciliations)
+
+    def look(self) -> list[CrossedPartition]:
+        """Return the group's partitions with their lists."""
+        return self.clusters.crossed([self._group]).get(self._group, [])
+
+    def commit(self) -> list[Committed]:
+        """Translate and commit."""
+        return self.clusters.translate_and_commit([self._group])
+
+    def move(self) -> None:
+        """Move the group without being asked anything, and have sync_offsets notice it."""
+        self.look()
+        assert all(each.is_held for each in self.commit())
+        self.make_home()
+
+    def make_home(self) -> None:
+        """Have sync_offsets notice that the target is the group's home."""
+        self._site.pass_time(1)
+        with self._site.state.lock:
+            self._site.state.homes.note_moves([Move(self._group, "orders", self._target, self._site.clock_ms[0])])
