@@ -9,7 +9,7 @@ import pytest
 from oracles.moving_group import MovingGroup
 from tools.thorough import examples
 
-HAPPENS = {"mirror": 6, "go_on": 6, "sync": 3, "set_back": 1, "refuse": 1, "restart": 1, "move": 2}
+HAPPENS = {"mirror": 6, "go_on": 6, "sync": 3, "set_back": 2, "refuse": 3, "restart": 1, "move": 2}
 
 
 def lived(seed: int, aliases: str, *, is_calm: bool) -> MovingGroup:
@@ -23,12 +23,12 @@ def lived(seed: int, aliases: str, *, is_calm: bool) -> MovingGroup:
 
 @pytest.mark.parametrize("aliases", ["XY", "XYZ"])
 def test_no_list_that_stands_has_a_record_that_the_group_has_not_read(aliases: str) -> None:
-    groups = [lived(seed, aliases, is_calm=False) for seed in range(examples(75))]
+    groups = [lived(seed, aliases, is_calm=False) for seed in range(examples(60))]
     assert sum(each.moves for each in groups) >= len(groups) // 3
     assert sum(each.skipped for each in groups) > 0
 
 
 def test_a_group_that_was_never_set_back_and_whose_mirrors_lose_nothing_reads_nothing_twice() -> None:
-    groups = [lived(seed, "XY", is_calm=True) for seed in range(examples(75))]
+    groups = [lived(seed, "XY", is_calm=True) for seed in range(examples(60))]
     assert sum(each.moves for each in groups) >= len(groups)
     assert sum(each.skipped for each in groups) > 0

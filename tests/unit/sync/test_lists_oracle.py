@@ -51,6 +51,24 @@ def test_the_list_of_a_group_that_is_excluded_is_taken_away() -> None:
     assert told(then) == (0, [])
 
 
+@pytest.mark.xfail(
+    strict=True, reason="loss: where no direction leads from a group's home, its list stays when it goes back"
+)
+def test_the_list_of_a_group_that_went_back_is_taken_away_also_where_one_direction_is_synced() -> None:
+    lists = {"read_lists": {"groups": ["readers"]}, "refresh_interval": "1h"}
+    site = Site(config_of(["X", "Y"], directions=[["X", "Y"]], sync=lists))
+    site.put(log("X", "X0 X1 Y0 X2 X3 X4"))
+    site.put(log("Y", "Y0 X0 Y1 X1 X2"))
+    site.index.epochs[ClusterPartition("Y", *ORDERS)] = ("orders at Y", EPOCH)
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    assert told(site) == (2, [(3, 5)])
+    for offset in (4, 2):  # moved by hand, and reset at Y to read X1 and X2 again
+        site.commit("Y", "readers", offset)
+        site.reconcile()
+    assert told(site) == (0, [])
+
+
 @pytest.mark.xfail(strict=True, reason="loss: a hole that a move has passed is on lists once the group has committed")
 def test_a_record_that_the_mirror_has_dropped_and_a_group_passed_is_on_no_list_of_a_third_cluster() -> None:
     site = Site(config_of(["X", "Y", "Z"], sync={"read_lists": {"groups": ["readers"]}, "refresh_interval": "1h"}))
