@@ -223,7 +223,7 @@ class Config(Section):
 
     def has_read_list(self, group_id: str) -> bool:
         """Whether *group_id* is handed over with what it has read above its offset."""
-        return is_match(self.sync.read_lists.groups, group_id)
+        return is_match(self.sync.read_lists.groups, group_id) and self.is_group_included(group_id)
 
     def redacted(self) -> Any:
         """Return the effective configuration as plain values; ``***`` for secrets and whatever came from ``${…}``."""

@@ -37,6 +37,8 @@ from offset_sync.translate.replication_gap import OffsetRanges
 
 _MARK = re.compile(MARK + r"\S+ skipped=\d+ list=(\d+) ")
 _DEADLINE_S = 10.0
+UNKNOWN = -1
+"""In place of an end of a list: nobody says it."""
 
 _Held = Mapping[str, "Mapping[TopicPartition, Committed] | ClusterError"]
 
@@ -48,7 +50,7 @@ class CrossedPartition:
     *pending* says where what it has read has yet to come to the target, "" for nowhere, and *missing* how many these
     are. *text* is the list that belongs to its answer, "" for none; *stands* the one at the target, "" for none or one
     without records, None where nobody says it. *until*: it still skips up to there at the source, None where it does
-    not. *seen* is the next offset of the mark at the source, None without one.
+    not, UNKNOWN where nobody says it. *seen* is the next offset of the mark at the source, None without one.
     """
 
     key: GroupPartition
@@ -70,7 +72,10 @@ class CrossedPartition:
     def reason_to_stay(self, source: str, *, needs_proof: bool, is_at_cost: bool) -> str | None:
         """Return why it cannot move by its list, None where it can."""
         if self.until is not None:
-            return f"its consumers still skip up to {self.until} at {source}: let them read on"
+            until = (
+                f"still skip up to {self.until}" if self.until != UNKNOWN else "may still skip: its list is not told"
+            )
+            return f"its consumers {until} at {source}: let them read on"
         if self.repeated and not is_at_cost:
             return f"{self.repeated:,} records would be repeated, which are not on its read list; or --at-cost"
         if needs_proof and not self.is_proven:
@@ -101,11 +106,11 @@ class ArrivedPartition:
     is_used: bool
     until: int | None
 
-    def problem(self, target: str) -> str | None:
+    def problem(self, target: str, *, needs_proof: bool) -> str | None:
         """Return what is not as it was promised, None where all is."""
         if self.until is not None:
             return f"its consumers still skip up to {self.until} at {target}"
-        if self.due and not self.is_used:
+        if needs_proof and self.due and not self.is_used:
             return f"none of its consumers at {target} has gone by its list of {self.due:,} records"
         return None
 
@@ -192,20 +197,24 @@ class CrossedGroups:
         for row, key in keys.items():
             offset, text, place = int(commits.offset[row]), texts[row], key.topic_partition
             crossing = crossings.get(row)
-            duplicates = 0 if IS_WITHHELD[answers.state[row]] else int(answers.duplicates[row])
+            counts = int(answers.duplicates[row]), int(answers.duplicates_at_most[row])
+            duplicates, at_most = (0, 0) if IS_WITHHELD[answers.state[row]] else counts
             pending = crossing.pending if crossing is not None else {}
+            missing = sum(each.total for each in pending.values()) if crossing is not None else 1
+            source_list = _at(here, own_group(key.group_id), place)
             stands, mark = _at(there, own_group(key.group_id), place), _at(here, seen_group(key.group_id), place)
             found.append(
                 CrossedPartition(
                     key,
                     offset,
                     text.records,
-                    max(text.left_out, duplicates - text.records),
-                    self._to_text(pending),
-                    sum(each.total for each in pending.values()),
+                    # What it may have read of copies that cannot be told; dropped records count as read, and were not.
+                    text.left_out + at_most - duplicates if text.text else at_most,
+                    self._to_text(pending) if crossing is not None else "not known",
+                    missing,
                     text.text,
                     None if stands is None else stands.metadata if listed(stands.metadata) is not None else "",
-                    _end_above(_at(here, own_group(key.group_id), place), offset),
+                    _end_above(source_list, offset) if source_list is not None else UNKNOWN,
                     mark.offset if mark is not None and mark.metadata.startswith(MARK) else None,
                 )
             )

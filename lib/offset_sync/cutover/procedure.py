@@ -63,8 +63,11 @@ class CutoverProcedure:
         self._verification = Verification(direction, clusters, journal, names, options)
         self._name = self._verification.name
 
-    def plan(self, groups: Sequence[str], mode: Mode) -> list[GroupPlan]:
-        """Return what would happen to each group; writes nothing."""
+    def plan(self, groups: Sequence[str], mode: Mode, *, judges_lists: bool = True) -> list[GroupPlan]:
+        """Return what would happen to each group; writes nothing.
+
+        Read lists are judged once the last commits are captured, for a group may have passed its list by these.
+        """
         aliases = (self._source, self._target) if mode is Mode.PLANNED else (self._target,)
         asked = {alias: self._clusters.active_groups(alias, groups) for alias in aliases}
         here, there = asked.get(self._source, ClusterError(self._source, "not asked")), asked[self._target]
@@ -88,13 +91,13 @@ class CutoverProcedure:
             plan.blocking += [held[group_id]] if group_id in held else []
             if self._options.has_read_lists:
                 plan.crossed = crossed.get(group_id, [])
-                plan.blocking += self._list_reasons(plan.crossed)
+                plan.blocking += self._list_reasons(plan.crossed) if judges_lists else []
             plan.notes += self._notes(plan)
         return plans
 
     def apply(self, groups: Sequence[str], mode: Mode, timeout_s: float) -> list[str]:
         """Move what can be moved; return one line per group or partition that was not, and what to do about it."""
-        plans, refused = self._check(self.plan(groups, mode))
+        plans, refused = self._check(self.plan(groups, mode, judges_lists=False))
         if plans and mode is Mode.PLANNED:
             not_ready = self._wait([plan.group_id for plan in plans], timeout_s)
             refused |= not_ready

@@ -67,7 +67,8 @@ class Verification:
         arrived = self._clusters.arrived(group_id) if self._options.has_read_lists else []
         if not arrived:
             return [f"nothing to verify: its newest commits are not at {self._source}"]
-        problems = {each.key: each.problem(self._target) for each in arrived}
+        needs_proof = not self._options.is_unproven
+        problems = {each.key: each.problem(self._target, needs_proof=needs_proof) for each in arrived}
         return [f"{self.name(key.topic_partition)}: {text}" for key, text in problems.items() if text is not None]
 
     def name(self, partition: TopicPartition) -> str:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, OffsetWrite, Outcome, WriteOutcome
+from offset_sync.model.values import ABSENT, OffsetWrite, Outcome, TopicPartition, WriteOutcome
 from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
@@ -42,6 +42,7 @@ _TOO_LARGE = "OFFSET_METADATA_TOO_LARGE"
 _DONE = (Outcome.COMMITTED, Outcome.DRY_RUN)
 NO_TEXT = ListText("", 0, 0)
 """There is no list."""
+REPLACED = "another process has written its read list; looked at again by the next pass"
 _NO_LIST = "its read list could not be replaced, which would be wrong for a lower offset"
 
 Rewinds: TypeAlias = tuple[int, ...]
@@ -151,12 +152,20 @@ class ReadLists:
         """
         source, key, is_withheld = translated.source, translated.commits.key, IS_WITHHELD[translated.answers.state]
         mine = self._state.offsets.clusters[source].columns
-        has_none = mine["actual_is_own"][key] | self._is_back_elsewhere(source, key) | is_withheld
+        has_none = mine["actual_is_own"][key] | self._is_of_move(source, key) | is_withheld
+        has_none |= self._is_back_elsewhere(source, key)
         named = np.flatnonzero(self.has_named(key)).tolist()
         return {
             row: NO_TEXT if has_none[row] else self._text(translated.target, int(key[row]), crossings.get(row))
             for row in named
         }
+
+    def _is_of_move(self, source: str, key: KeyRows) -> NDArray[np.bool_]:
+        """Return which groups have said nothing at *source* since they were moved there: the position is the move's."""
+        moved_ms = self._state.homes.moved_ms(key, source)
+        made_ms = self._state.offsets.clusters[source].columns["genuine_made_ms"][key]
+        found: NDArray[np.bool_] = (moved_ms != ABSENT) & (made_ms <= moved_ms + UNCERTAIN_MS)
+        return found
 
     def _is_back_elsewhere(self, source: str, key: KeyRows) -> NDArray[np.bool_]:
         """Return which groups may have gone back at another cluster than *source* since their last word there.
@@ -173,6 +182,26 @@ class ReadLists:
             found |= (rewound_ms != ABSENT) & (rewound_ms + near_ms >= said_ms) & (alias != source)
         return found
 
+    def believed(self, alias: str, writes: Mapping[int, OffsetWrite]) -> tuple[set[int], set[int]]:
+        """Return the keys of *writes* where what we believe stands, and where something else does, of another process.
+
+        To be asked before each write, as for offsets: that process may know of a rewind. Where nobody answers a key is
+        in neither; what stands is asked anew by the next pass.
+        """
+        found = self._held[alias].ask([*dict.fromkeys(each.group_id for each in writes.values())]) if writes else {}
+        same, replaced = set[int](), set[int]()
+        for key, write in writes.items():
+            answer, known = found.get(write.group_id), self._known(alias, key)
+            if known is None or answer is None or isinstance(answer, ClusterError):
+                continue
+            held = answer.get(TopicPartition(write.topic, write.partition))
+            if _standing(held.metadata if held else "", None, ()).text == known.text:
+                same.add(key)
+            else:
+                replaced.add(key)
+                self._standing[alias][key] = Standing(None, "", None, None)
+        return same, replaced
+
     def passed(self, alias: str, rows: KeyRows, offset: Sequence[int]) -> dict[int, OffsetWrite]:
         """Return, by key, what takes the lists away at the home of groups, *alias*, that are of no use there any more.
 
@@ -185,7 +214,11 @@ class ReadLists:
             if standing is None or standing.told is None:
                 continue
             known = standing.rewinds or (ABSENT,) * len(self._state.offsets.clusters)
-            if position >= standing.told.end or self._rewinds(row) != known:
+            moved_ms = int(self._state.homes.moved_ms(np.array([row]), alias)[0])
+            is_back = any(
+                at_ms > max(before, moved_ms) for at_ms, before in zip(self._rewinds(row), known, strict=True)
+            )
+            if position >= standing.told.end or is_back:
                 write = self._write(alias, row, "", is_refreshed=False)
                 found |= {row: write} if write is not None else {}
         return found

