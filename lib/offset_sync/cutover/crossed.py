@@ -97,8 +97,8 @@ class CrossedPartition:
 class ArrivedPartition:
     """One partition that was moved with *due* records on its list, as its consumers at the target tell of it.
 
-    *until*: they still skip up to there. *is_used*: one of them has gone by the list. They may have skipped more than
-    they tell: who loses a partition midway leaves no mark of the rest.
+    *until*: they still skip up to there. *is_used*: consumers of the group have gone by a list of the move. That is told
+    of the group, not of each partition: who loses one midway leaves no mark of it.
     """
 
     key: GroupPartition
@@ -111,7 +111,7 @@ class ArrivedPartition:
         if self.until is not None:
             return f"its consumers still skip up to {self.until} at {target}"
         if needs_proof and self.due and not self.is_used:
-            return f"none of its consumers at {target} has gone by its list of {self.due:,} records"
+            return f"no consumer of the group at {target} has gone by a list; this one had {self.due:,} records"
         return None
 
 
@@ -226,11 +226,12 @@ class CrossedGroups:
         """Return what consumers at the target make of *moved* partitions; *used* are the lists that they went by."""
         groups = sorted({key.group_id for key in moved})
         there, found = self._held(self._target, [*groups, *map(own_group, groups)]), []
+        is_used = any((key.topic_partition, move.start) in used for key, move in moved.items())
         for key, move in moved.items():
             place = key.topic_partition
             own, stands = _at(there, key.group_id, place), _at(there, own_group(key.group_id), place)
             until = _end_above(stands, own.offset if own is not None else move.start)
-            found.append(ArrivedPartition(key, move.due, (place, move.start) in used, until))
+            found.append(ArrivedPartition(key, move.due, is_used, until))
         return found
 
     def _held(self, alias: str, groups: Sequence[str]) -> _Held:

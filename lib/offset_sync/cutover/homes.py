@@ -76,7 +76,7 @@ class DecidedHomes:
                     self.contested.setdefault((group_id, stream), reason_of_both(sides, now_ms))
                     decided.add((group_id, stream))
             decided |= {state.offsets.keys[row][:2] for row in moved.tolist() if row not in contests}
-            state.homes.note_moves(Move(group_id, stream, source, now_ms) for group_id, stream in sorted(decided))
+            state.homes.note_moves(Move(*each, source, now_ms, is_decided=True) for each in sorted(decided))
 
     def _is_moved(self, rows: KeyRows) -> NDArray[np.bool_]:
         """Return which groups are at home at the target by a move from the source alone.

@@ -95,12 +95,16 @@ def homes(activity: Activity, now_ms: int, silence_ms: int, uncertain_ms: Int64s
 
 
 class Move(NamedTuple):
-    """``cutover apply`` has moved a group and stream to a cluster, at most *at_ms* by our clock."""
+    """``cutover apply`` has moved a group and stream to a cluster, at most *at_ms* by our clock.
+
+    *is_decided*: nobody has; a command lets that cluster be the home as long as it runs.
+    """
 
     group_id: str
     stream: str
     cluster: str
     at_ms: int
+    is_decided: bool = False
 
 
 class GroupHomes:
@@ -113,7 +117,7 @@ class GroupHomes:
         self._with_members = dict.fromkeys(clusters, frozenset[str]())
         self._seen_ms: dict[str, dict[str, int]] = {alias: {} for alias in clusters}  # when groups last had members
         self._known = 0  # of so many streams it is in the columns who has members
-        self._moves = ColumnStore({"to": NO_HOME, "at_ms": ABSENT})
+        self._moves = ColumnStore({"to": NO_HOME, "at_ms": ABSENT, "is_decided": False})
 
     def note_commits(self, alias: str, rows: KeyRows, made_ms: Int64s) -> None:
         """Note commits of the groups' own at a cluster, by the row of their key and our clock; shapes (commits,)."""
@@ -138,11 +142,12 @@ class GroupHomes:
 
     def note_moves(self, moves: Iterable[Move]) -> None:
         """Note moves; of several of one group and stream the last counts."""
-        for group_id, stream, cluster, at_ms in moves:
+        for group_id, stream, cluster, at_ms, is_decided in moves:
             number = self._keys.stream(group_id, stream)
             self._fit()
             if cluster in self._clusters:
                 self._moves["to"][number], self._moves["at_ms"][number] = self._clusters.index(cluster), at_ms
+                self._moves["is_decided"][number] = is_decided
 
     def of(self, rows: KeyRows, now_ms: int, uncertain_ms: Int64s | None = None) -> Homes:
         """Return the home of each of *rows*, shape (keys,), as the number of its cluster; see :func:`homes`."""
@@ -162,6 +167,13 @@ class GroupHomes:
         self._fit()
         is_there = self._moves["to"][streams] == self._clusters.index(alias)
         return np.where(is_there, self._moves["at_ms"][streams], ABSENT)
+
+    def is_decided(self, rows: KeyRows) -> NDArray[np.bool_]:
+        """Return of which rows a command has decided where the group is at home."""
+        streams = self._keys.streams_of(rows)
+        self._fit()
+        found: NDArray[np.bool_] = self._moves["is_decided"][streams]
+        return found
 
     def _activity(self, streams: KeyRows) -> Activity:
         self._fit()

@@ -125,16 +125,17 @@ class ReadLists:
         """Return which of the lists *texts* are to be written at the target, by row; the state's lock is held.
 
         None while members of a group read at both clusters. While they read at the target alone, what stands there
-        stays: it is what they go by.
+        stays: it is what they go by. So it does where a command has decided where the group is at home: it was moved
+        already, or read at two clusters.
         """
         source, target, key = translated.source, translated.target, translated.commits.key
         here, there = (self._state.homes.with_members(alias) for alias in (source, target))
         is_due = refresh_due(self._state.offsets.clusters[target].columns, key, refresh_before_ms)
-        found = dict[int, OffsetWrite]()
+        found, is_decided = dict[int, OffsetWrite](), self._state.homes.is_decided(key)
         for row, wanted in texts.items():
             one = int(key[row])
             group_id = self._state.offsets.keys[one].group_id
-            if group_id in there and group_id not in here:
+            if is_decided[row] or (group_id in there and group_id not in here):
                 continue
             text = "" if group_id in there else wanted.text
             if (write := self._write(target, one, text, is_refreshed=bool(is_due[row]))) is not None:
@@ -165,7 +166,7 @@ class ReadLists:
         moved_ms = self._state.homes.moved_ms(key, source)
         made_ms = self._state.offsets.clusters[source].columns["genuine_made_ms"][key]
         found: NDArray[np.bool_] = (moved_ms != ABSENT) & (made_ms <= moved_ms + UNCERTAIN_MS)
-        return found
+        return found & ~self._state.homes.is_decided(key)
 
     def _is_back_elsewhere(self, source: str, key: KeyRows) -> NDArray[np.bool_]:
         """Return which groups may have gone back at another cluster than *source* since their last word there.
@@ -189,9 +190,11 @@ class ReadLists:
         in neither; what stands is asked anew by the next pass.
         """
         found = self._held[alias].ask([*dict.fromkeys(each.group_id for each in writes.values())]) if writes else {}
-        same, replaced = set[int](), set[int]()
+        same, replaced, failed = set[int](), set[int](), dict[str, list[str]]()
         for key, write in writes.items():
             answer, known = found.get(write.group_id), self._known(alias, key)
+            if isinstance(answer, ClusterError):
+                failed.setdefault(str(answer), []).append(write.group_id)
             if known is None or answer is None or isinstance(answer, ClusterError):
                 continue
             held = answer.get(TopicPartition(write.topic, write.partition))
@@ -200,6 +203,7 @@ class ReadLists:
             else:
                 replaced.add(key)
                 self._standing[alias][key] = Standing(None, "", None, None)
+        _tell_failed(alias, failed)
         return same, replaced
 
     def passed(self, alias: str, rows: KeyRows, offset: Sequence[int]) -> dict[int, OffsetWrite]:
@@ -236,8 +240,7 @@ class ReadLists:
                 failed.setdefault(outcome.error, []).append(write.group_id)
             if (outcome.error or "").startswith(_TOO_LARGE):
                 self._too_large[alias][row] = len(write.metadata)
-        for reason, groups in failed.items():
-            logger.warning("clusters.%s: %d lists not written, first of %s: %s", alias, len(groups), groups[0], reason)
+        _tell_failed(alias, failed)
 
     def in_the_way(
         self,
@@ -292,6 +295,11 @@ class ReadLists:
             return None
         self._planned[alias][row] = self._rewinds(row)
         return self._held[alias].write_of(own_group(key.group_id), key.topic_partition, text)
+
+
+def _tell_failed(alias: str, failed: Mapping[str, Sequence[str]]) -> None:
+    for reason, groups in failed.items():
+        logger.warning("clusters.%s: %d lists not written, first of %s: %s", alias, len(groups), groups[0], reason)
 
 
 def _standing(text: str, rewinds: Rewinds | None, seen: Rewinds) -> Standing:
