@@ -142,10 +142,10 @@ def come_to_rest(site: Site, *, is_rough: bool) -> list[str]:
     site.groups.wait_until_read(180)
     site.groups.stop()
     wrong = []
-    for group, found in site.groups.judge(site.producers).items():
+    for group, found in site.groups.judge(site.producers, site.installation).items():
         lost, repeated, again = len(found.lost), len(found.repeated), len(found.again)
         print(f"{group}: {found.delivered:,} records delivered, {repeated:,} repeated, {lost:,} lost", end="; ")
-        print(f"{again:,} twice at one cluster")
+        print(f"{again:,} twice at one cluster, {len(found.uncommitted):,} that it had not committed")
         wrong += [f"{group}: lost {each}" for each in found.lost]
         wrong += [] if is_rough else [f"{group}: repeated {each}" for each in found.repeated]
     skipped = sum(row["skipped"] or 0 for row in site.installation.rows("cutovers", step="commit"))

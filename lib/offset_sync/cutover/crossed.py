@@ -97,8 +97,8 @@ class CrossedPartition:
 class ArrivedPartition:
     """One partition that was moved with *due* records on its list, as its consumers at the target tell of it.
 
-    *until*: they still skip up to there. *is_used*: consumers of the group have gone by a list of the move. That is told
-    of the group, not of each partition: who loses one midway leaves no mark of it.
+    *until*: they still skip up to there. *is_used*: consumers of the group have gone by a list of the move. That is
+    told of the group, not of each partition: who loses one midway leaves no mark of it.
     """
 
     key: GroupPartition

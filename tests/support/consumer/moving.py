@@ -27,13 +27,15 @@ from offset_sync_demo.load.workload import Producers
 class Judged(NamedTuple):
     """What a group got: *delivered* records in all, those *repeated*, and those *lost*, as ``alias:number``.
 
-    *again* are those that it got twice at one cluster from one offset: that is between the group and that cluster.
+    Two kinds are between a group and a cluster, and no move answers for them: what it got *again* from one offset, and
+    what it got and had not committed when it was moved, *uncommitted*: as two members of the consumer protocol close.
     """
 
     delivered: int
     repeated: list[str]
     lost: list[str]
     again: list[str]
+    uncommitted: list[str]
 
 
 @dataclass
@@ -49,13 +51,15 @@ class MovingGroups:
     without: Sequence[str] = ()
     """Groups whose consumers have no interceptor."""
     home: str = ""
-    readers: dict[str, list[tuple[str, Reader]]] = field(default_factory=dict)
-    """By group, each with the cluster where it read."""
+    readers: dict[str, list[tuple[str, int, Reader]]] = field(default_factory=dict)
+    """By group, each with the cluster where it read, and after how many moves."""
+    moves: int = 0
     _running: dict[str, list[str]] = field(default_factory=dict)
     _number: itertools.count[int] = field(default_factory=itertools.count)
 
     def start(self, alias: str) -> None:
         """Start all consumers at a cluster."""
+        self.moves += self.home not in ("", alias)
         self.home = alias
         for group, protocol in self.groups.items():
             settings = {"bootstrap.servers": self.clusters[alias].bootstrap_servers, "group.id": group}
@@ -63,7 +67,7 @@ class MovingGroups:
                 name, interceptor = f"{group}-{next(self._number)}", None if group in self.without else SKIP_READ
                 told = settings | {"group.protocol": protocol}
                 reader = self.host.start(name, self.topic, told, interceptor=interceptor)
-                self.readers.setdefault(group, []).append((alias, reader))
+                self.readers.setdefault(group, []).append((alias, self.moves, reader))
                 self._running.setdefault(group, []).append(name)
 
     def stop(self) -> None:
@@ -85,25 +89,38 @@ class MovingGroups:
     def _is_read(held: Mapping[Partition, int], ends: Mapping[Partition, int]) -> bool:
         return all(held.get(place, 0) >= end for place, end in ends.items())
 
-    def judge(self, producers: Producers) -> dict[str, Judged]:
+    def judge(self, producers: Producers, installation: Installation) -> dict[str, Judged]:
         """Return what each group got of all that was produced, each record wherever it was."""
+        moved = self._committed_when_moved(installation)
         due = set[tuple[int, int]]()
         for alias in self.clusters:
             for (_, number), records in producers.acknowledged(alias).items():
                 due |= {(number, int(each)) for each in np.unique(records.ids)}
         found = dict[str, Judged]()
         for group, readers in self.readers.items():
-            places = Counter(
-                (each.partition, value_id(each.value.encode()), alias, each.offset)
-                for alias, one in readers
-                for each in one.records
-            )
+            places, uncommitted = Counter[tuple[int, int, str, int]](), set[tuple[int, int]]()
+            for alias, moves, one in readers:
+                ends = moved[group][moves] if moves < len(moved[group]) else {}
+                for each in one.records:
+                    record = each.partition, value_id(each.value.encode())
+                    places[*record, alias, each.offset] += 1
+                    uncommitted |= {record} if each.offset >= ends.get(each.partition, each.offset + 1) else set()
             got = Counter((number, identity) for number, identity, _, _ in places)
-            repeated = [each for each, count in got.items() for _ in range(count - 1)]
+            twice = [each for each, count in got.items() for _ in range(count - 1)]
             again = [place[:2] for place, count in places.items() for _ in range(count - 1)]
+            repeated = [each for each in twice if each not in uncommitted]
+            late = [each for each in twice if each in uncommitted]
             lost = due - got.keys()
-            found[group] = Judged(places.total(), *map(self._named, (repeated, lost, again)))
+            found[group] = Judged(places.total(), *map(self._named, (repeated, lost, again, late)))
         return found
+
+    def _committed_when_moved(self, installation: Installation) -> dict[str, list[dict[int, int]]]:
+        """Return what each group had committed at its source at each of its moves, by partition."""
+        found: dict[str, dict[str, dict[int, int]]] = {group: {} for group in self.groups}
+        for row in sorted(installation.rows("cutovers", step="commit"), key=lambda row: row["at"]):
+            ends = found[row["group_id"]].setdefault(row["cutover_id"], {})
+            ends[row["partition"]] = row["source_offset"]
+        return {group: list(by_move.values()) for group, by_move in found.items()}
 
     def _named(self, records: Iterable[tuple[int, int]]) -> list[str]:
         return sorted(f"{number}/{describe_id(identity, list(self.clusters))}" for number, identity in records)
