@@ -38,10 +38,12 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.text import to_duration
 from offset_sync.model.values import GroupPartition, Outcome, Status
 from offset_sync.status.group_homes import from_ranges
+from offset_sync.sync.read_lists import REPLACED
 
 Failures = list[tuple[str, str]]
 """Groups, each with a line on what has failed and what to do about it."""
 _PAUSE_S = 1.0
+_TRIES = 3
 _SHARED = "share group: its acknowledgements are not offsets and are not synced"
 
 
@@ -230,18 +232,20 @@ class CutoverProcedure:
         }
 
     def _commit_and_read_back(self, plans: Sequence[GroupPlan], timeout_s: float) -> list[str]:
-        """Commit; and once more where sync_offsets knew a record more and committed further a moment later.
+        """Commit; and again where sync_offsets knew a record more, and committed or listed further a moment later.
 
         Groups of which everything is held at the target are at home there from now on, in every stream of theirs.
         """
         groups = [plan.group_id for plan in plans]
         committed = self._commit(groups)
         failures, is_overtaken = self._read_back(committed)
-        if is_overtaken:
+        for _ in range(_TRIES):
+            if not is_overtaken:
+                break
             if timeout_s:
                 self._wait(groups, timeout_s)
             committed = self._commit(groups)
-            failures, _ = self._read_back(committed)
+            failures, is_overtaken = self._read_back(committed)
         failures += _left_out(plans, committed)
         for key, each in self._verification.lists(groups).items():
             if (problem := each.problem(self._target, is_at_cost=self._options.is_at_cost)) is not None:
@@ -288,7 +292,7 @@ class CutoverProcedure:
             answer = answers[each.group_id]
             position = None if isinstance(answer, ClusterError) else answer.get(each.topic_partition)
             is_there = position is not None and position == each.target_offset and each.is_held
-            is_overtaken |= each.outcome is Outcome.NOT_FORWARD
+            is_overtaken |= each.outcome is Outcome.NOT_FORWARD or each.error == REPLACED
             is_overtaken |= each.is_held and position is not None and position > (each.target_offset or 0)
             detail = None
             if not is_there:

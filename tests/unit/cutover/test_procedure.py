@@ -132,7 +132,7 @@ def test_what_the_target_itself_does_not_confirm_has_failed(
     assert ("read_back", "failed") in move.written()
 
 
-def test_where_the_running_sync_was_a_moment_later_it_is_translated_and_read_back_once_more() -> None:
+def test_where_the_running_sync_was_a_moment_later_it_is_translated_and_read_back_again() -> None:
     class Overtaken(FakeClusters):
         def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
             wanted = 9 if self.committed else 7
@@ -143,7 +143,7 @@ def test_where_the_running_sync_was_a_moment_later_it_is_translated_and_read_bac
     assert [result for step, result in move.written() if step == "read_back"] == ["failed", "done"]
     move = Move(FakeClusters(held=9))
     assert "Y holds 9, wanted 7" in move.apply()[0]
-    assert len(move.clusters.committed) == 2
+    assert len(move.clusters.committed) == 4  # three times more
 
 
 BEHIND = replace(GOOD, status=Status.BEHIND, reason="the target is 2 records behind")

@@ -23,6 +23,7 @@ from offset_sync.cutover.crossed import (
 from offset_sync.cutover.plan import Mode, Options, Step
 from offset_sync.model.values import GroupPartition, Outcome, Status
 from offset_sync.status.assessment import Verdict
+from offset_sync.sync.read_lists import REPLACED
 
 KEY = GroupPartition("g", *ORDERS)
 LISTED = CrossedPartition(KEY, 5, 2, 0, text="the list", stands="the list", seen=5)
@@ -95,6 +96,18 @@ def test_the_list_is_read_back_before_the_group_is_at_home_at_the_target() -> No
     move = moving(*[[BEFORE]] * 3, [LISTED])
     assert move.apply() == []
     assert [step.step for step in move.steps][-3:] == [Step.READ_BACK, Step.HOME, Step.VERIFY]
+
+
+def test_where_sync_offsets_has_written_the_list_meanwhile_it_is_tried_again() -> None:
+    class Replaced(FakeClusters):
+        def translate_and_commit(self, groups: Collection[str]) -> Any:
+            found = super().translate_and_commit(groups)
+            failed = {"outcome": Outcome.FAILED, "error": REPLACED} if len(self.committed) == 1 else {}
+            return [replace(each, **failed) for each in found]
+
+    move = Move(Replaced([[CROSSING]], lists=[[LISTED]]), options=SKIPPING)
+    assert move.apply() == []
+    assert len(move.clusters.committed) == 2
 
 
 @pytest.mark.parametrize("stands", ["", "another list", None])
