@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import offset_sync
-from broker.committed_offsets import admin_for, commit, committed
-from broker.crafted_logs import create_topics
+from broker.committed_offsets import commit, committed
 from broker.installation import until
 from consumer.consumer_host import FAILING, MISLED, NEWEST, Hosts, consumer_hosts
 from consumer.crossing import READ, SEEN, USED, Crossing, values, write_crossing
-from consumer.scenarios import SCENARIOS, Group, reads_through
+from consumer.scenarios import SCENARIOS, Group, give_in_both, is_set_back, reads_through, seeks_back
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.long]
@@ -146,11 +145,7 @@ def test_lists_of_another_cluster_that_the_admin_client_reaches_take_nothing_out
     copied: bool,
 ) -> None:
     elsewhere = clusters["dc2"]
-    if admin_for(elsewhere).partition_count(crossing.topic) is None:
-        create_topics(elsewhere, {crossing.topic: len(crossing.logs)})
-    there = Crossing(elsewhere, crossing.topic, crossing.logs)
-    there.give(group_name, cluster_id=crossing.cluster_id if copied else None)
-    crossing.give(group_name)
+    give_in_both(crossing, elsewhere, group_name, copied=copied)
     misled = settings | {"misled.to": elsewhere.bootstrap_servers}
     crossed = Group(hosts(version), crossing, group_name, misled, interceptor=MISLED)
     (reader,) = reads_through(crossed)
@@ -167,18 +162,7 @@ def test_who_seeks_back_gets_the_same_records_again(
     group: Callable[..., Group], version: str, settings: dict[str, str]
 ) -> None:
     crossed = group(version, settings)
-    log = crossed.crossing.logs[0]
-    reader = crossed.start("a", slowly=True)
-    until(lambda: len([each for each in reader.records if each.partition == 0]) >= 20, 120)
-    back = sorted(log.read)[3]
-    crossed.host.seek(f"{crossed.name}-a", crossed.crossing.topic, 0, back)
-    crossed.hurry("a")
-    crossed.crossing.wait_until_read(reader)
-    crossed.stop("a")
-    before, after = reader.records[: reader.sought_at], reader.records[reader.sought_at :]
-    assert [each.value for each in after if each.partition == 0] == log.due(back)
-    once = {each.value for each in before if each.partition == 0}
-    assert once == set(log.due()[: len(once)])
+    (reader,) = seeks_back(crossed, after=20)
     others = [each.value for each in reader.records if each.partition != 0]
     assert sorted(others) == sorted(crossed.crossing.logs[1].due() + crossed.crossing.logs[2].due())
 
@@ -188,18 +172,7 @@ def test_a_group_set_back_below_its_list_gets_everything(
     group: Callable[..., Group], version: str, settings: dict[str, str]
 ) -> None:
     crossed = group(version, settings)
-    reader = crossed.start("a", slowly=True)
-    until(lambda: len(reader.records) >= 15, 120)
-    crossed.stop("a")
-    back = {(crossed.crossing.topic, number): log.start - 20 for number, log in crossed.crossing.logs.items()}
-    commit(crossed.crossing.cluster, {crossed.name: back})
-    again = crossed.start("b", slowly=True)
-    starts = {number: log.start for number, log in crossed.crossing.logs.items()}
-    until(lambda: all(again.positions.get(number, 0) > start + 10 for number, start in starts.items()), 120)
-    crossed.stop("b")
-    rest = crossed.start("c")
-    crossed.crossing.wait_until_read(rest)
-    crossed.stop("c")
+    _, again, rest = is_set_back(crossed)
     due = [value for log in crossed.crossing.logs.values() for value in log.due(log.start - 20, skips=False)]
     assert sorted(each.value for each in [*again.records, *rest.records]) == sorted(due), "after a restart, too"
 

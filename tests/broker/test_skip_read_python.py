@@ -12,12 +12,10 @@ import pytest
 from confluent_kafka import TopicPartition
 
 import offset_sync
-from broker.committed_offsets import admin_for, commit, committed
-from broker.crafted_logs import create_topics
-from broker.installation import until
+from broker.committed_offsets import commit, committed
 from consumer.consumer_host import FAILING, MISLED, ConsumerHost, python_consumer_host
 from consumer.crossing import SEEN, USED, Crossing, values, write_crossing
-from consumer.scenarios import SCENARIOS, Group, reads_through
+from consumer.scenarios import SCENARIOS, Group, give_in_both, is_set_back, reads_through, seeks_back
 from offset_sync_consumer import Consumer
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
@@ -133,11 +131,7 @@ def test_lists_of_another_cluster_that_its_other_clients_reach_take_nothing_out(
     copied: bool,
 ) -> None:
     elsewhere = clusters["dc2"]
-    if admin_for(elsewhere).partition_count(crossing.topic) is None:
-        create_topics(elsewhere, {crossing.topic: len(crossing.logs)})
-    there = Crossing(elsewhere, crossing.topic, crossing.logs)
-    there.give(group_name, cluster_id=crossing.cluster_id if copied else None)
-    crossing.give(group_name)
+    give_in_both(crossing, elsewhere, group_name, copied=copied)
     misled = settings | {"misled.to": elsewhere.bootstrap_servers}
     (reader,) = reads_through(Group(host, crossing, group_name, misled, interceptor=MISLED))
     assert values(reader) == crossing.due(skips=False)
@@ -161,35 +155,13 @@ def test_a_list_of_another_cluster_takes_nothing_out(
 @BOTH
 def test_who_seeks_back_gets_the_same_records_again(group: Groups, settings: dict[str, str], reads_by: str) -> None:
     crossed = group(settings | {"reads.by": reads_by})
-    log = crossed.crossing.logs[0]
-    reader = crossed.start("a", slowly=True)
-    until(lambda: len([each for each in reader.records if each.partition == 0]) >= 8, 120)
-    back = sorted(log.read)[3]
-    crossed.host.seek(f"{crossed.name}-a", crossed.crossing.topic, 0, back)
-    crossed.hurry("a")
-    crossed.crossing.wait_until_read(reader)
-    crossed.stop("a")
-    before, after = reader.records[: reader.sought_at], reader.records[reader.sought_at :]
-    assert [each.value for each in after if each.partition == 0] == log.due(back)
-    once = {each.value for each in before if each.partition == 0}
-    assert once == set(log.due()[: len(once)])
+    seeks_back(crossed, after=8)
 
 
 @BOTH
 def test_a_group_set_back_below_its_list_gets_everything(group: Groups, settings: dict[str, str]) -> None:
     crossed = group(settings)
-    reader = crossed.start("a", slowly=True)
-    until(lambda: len(reader.records) >= 15, 120)
-    crossed.stop("a")
-    back = {(crossed.crossing.topic, number): log.start - 20 for number, log in crossed.crossing.logs.items()}
-    commit(crossed.crossing.cluster, {crossed.name: back})
-    again = crossed.start("b", slowly=True)
-    starts = {number: log.start for number, log in crossed.crossing.logs.items()}
-    until(lambda: all(again.positions.get(number, 0) > start + 10 for number, start in starts.items()), 120)
-    crossed.stop("b")
-    rest = crossed.start("c")
-    crossed.crossing.wait_until_read(rest)
-    crossed.stop("c")
+    _, again, rest = is_set_back(crossed)
     due = [value for log in crossed.crossing.logs.values() for value in log.due(log.start - 20, skips=False)]
     assert sorted(each.value for each in [*again.records, *rest.records]) == sorted(due), "after a restart, too"
 

@@ -29,7 +29,7 @@ from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.status.cluster_queries import ClusterQueries
-from offset_sync.sync.held_lists import listed, own_group, seen_group
+from offset_sync.sync.held_lists import listed, own_group, seen_group, text_of_list
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.translate.partition import IS_WITHHELD
 from offset_sync.translate.read_list import MARK
@@ -72,10 +72,9 @@ class CrossedPartition:
     def reason_to_stay(self, source: str, *, needs_proof: bool, is_at_cost: bool) -> str | None:
         """Return why it cannot move by its list, None where it can."""
         if self.until is not None:
-            until = (
-                f"still skip up to {self.until}" if self.until != UNKNOWN else "may still skip: its list is not told"
-            )
-            return f"its consumers {until} at {source}: let them read on"
+            if self.until == UNKNOWN:
+                return f"nobody says whether its consumers still skip at {source}: repeat the command"
+            return f"its consumers still skip up to {self.until} at {source}: let them read on"
         if self.repeated and not is_at_cost:
             return f"{self.repeated:,} records would be repeated, which are not on its read list; or --at-cost"
         if needs_proof and not self.is_proven:
@@ -213,7 +212,7 @@ class CrossedGroups:
                     self._to_text(pending) if crossing is not None else "not known",
                     missing,
                     text.text,
-                    None if stands is None else stands.metadata if listed(stands.metadata) is not None else "",
+                    None if stands is None else text_of_list(stands.metadata),
                     _end_above(source_list, offset) if source_list is not None else UNKNOWN,
                     mark.offset if mark is not None and mark.metadata.startswith(MARK) else None,
                 )

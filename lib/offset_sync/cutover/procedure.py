@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
-from offset_sync.cutover.crossed import CrossedPartition
 from offset_sync.cutover.journal import (
     TableJournal,
     check_step,
@@ -93,7 +92,7 @@ class CutoverProcedure:
             plan.blocking += [held[group_id]] if group_id in held else []
             if self._options.has_read_lists:
                 plan.crossed = crossed.get(group_id, [])
-                plan.blocking += self._list_reasons(plan.crossed) if judges_lists else []
+                plan.blocking += self._list_reasons(plan) if judges_lists else []
             plan.notes += self._notes(plan)
         return plans
 
@@ -129,20 +128,19 @@ class CutoverProcedure:
             found = self.verify(groups)
         return found
 
-    def _list_reasons(self, crossed: Sequence[CrossedPartition]) -> list[str]:
+    def _list_reasons(self, plan: GroupPlan) -> list[str]:
         """Return why a group cannot move by its read lists."""
-        if not crossed:
+        if not plan.crossed:
             return ["it gets no read lists: sync.read_lists.groups does not name it, or nothing of it is to be moved"]
-        options = self._options
-        reasons = (
-            each.reason_to_stay(self._source, needs_proof=not options.is_unproven, is_at_cost=options.is_at_cost)
-            for each in crossed
-        )
-        return [
-            f"{self._name(each.key.topic_partition)}: {reason}"
-            for each, reason in zip(crossed, reasons, strict=True)
-            if reason is not None
-        ]
+        if any(each.contest for each in plan.partitions):
+            return ["two clusters commit it, so it gets no read lists; move it without --skip-read"]
+        options, found = self._options, list[str]()
+        for each in plan.crossed:
+            reason = each.reason_to_stay(
+                self._source, needs_proof=not options.is_unproven, is_at_cost=options.is_at_cost
+            )
+            found += [f"{self._name(each.key.topic_partition)}: {reason}"] if reason is not None else []
+        return found
 
     def _target_reasons(self, plan: GroupPlan, active_there: Collection[str] | ClusterError) -> list[str]:
         if isinstance(active_there, ClusterError):
@@ -227,7 +225,8 @@ class CutoverProcedure:
         if any(unread.values()):
             return unread
         return {
-            f"records that {key.group_id} has read and {self._target} lacks ({each.pending})": each.missing
+            f"records of {self._name(key.topic_partition)} that {key.group_id} has read and {self._target} lacks "
+            f"({each.pending})": each.missing
             for key, each in self._verification.lists(groups).items()
         }
 

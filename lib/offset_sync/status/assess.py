@@ -8,6 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
@@ -30,7 +31,7 @@ from offset_sync.status.measure import (
     with_checkpoints,
 )
 from offset_sync.status.mirror_checkpoints import MirrorCheckpoints
-from offset_sync.sync.crossings import Crossings
+from offset_sync.sync.crossings import Crossings, are_named
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.read_list import encode_read_list
@@ -172,7 +173,8 @@ class Assessor:
             last = self._state.last(pair.source, pair.target)
             snapshot, now_ms = pair.snapshot, pair.now_ms
             asked = Pair(last, pair.source, pair.target, snapshot, now_ms)
-            crossings = Crossings(self._state, self._translator, asked, self._named(commits.key), self._is_named)
+            named = commits.key[self._named(commits.key)]
+            crossings = Crossings(self._state, self._translator, asked, named, self._is_named)
             translation = self._translator.ask(asked, commits)
             basis = self._translator.basis(translation.pair, place)
             compared = log_version, readable_from(logs, commits.offset).tobytes()
@@ -186,19 +188,16 @@ class Assessor:
         measured = replace(measured, listed=self._listed(asked, positions.commits))
         return comparison, with_checkpoints(measured, asked.logs, answers, positions.mirror_maker_offset)
 
-    def _named(self, key: KeyRows) -> KeyRows:
-        keys = self._state.offsets.keys
-        return key[np.fromiter((self._is_named(keys[row].group_id) for row in key.tolist()), np.bool_, len(key))]
+    def _named(self, key: KeyRows) -> NDArray[np.bool_]:
+        return are_named(self._state, key, self._is_named)
 
     def _listed(self, asked: _Asked, commits: Commits) -> Int64s:
         """Return how many records are on the list of each answer; none where we brought the group to its home."""
-        found, named = np.full(len(commits.key), ABSENT, np.int64), self._named(commits.key)
-        found[np.isin(commits.key, named)] = 0
-        crossings = asked.crossings.by_row(asked.translation) if len(named) else {}
-        for row, each in crossings.items():
-            found[row] = encode_read_list(each.told, _ANY_ID).records
+        found = np.where(self._named(commits.key), 0, ABSENT)
         is_own = self._state.offsets.clusters[asked.where.source].columns["actual_is_own"][commits.key]
-        return np.where(is_own & (found > 0), 0, found)
+        for row, each in asked.crossings.by_row(asked.translation).items():
+            found[row] = 0 if is_own[row] else encode_read_list(each.told, _ANY_ID).records
+        return found
 
     def _keep(self, asked: _Asked, comparison: LogComparison, assessment: Assessment) -> None:
         """Remember what was found, and the positions of records that were made for it."""

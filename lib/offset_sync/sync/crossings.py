@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, ClusterPartition
 from offset_sync.state.key_index import KeyRows
@@ -14,6 +15,12 @@ from offset_sync.state.translator import Pair, Question, Translation, Translator
 from offset_sync.translate.partition import IS_WITHHELD
 from offset_sync.translate.read_list import FoundList, pending, read_list
 from offset_sync.translate.replication_gap import OffsetRanges
+
+
+def are_named(state: SyncState, rows: KeyRows, is_named: Callable[[str], bool]) -> NDArray[np.bool_]:
+    """Return which *rows* are of groups that are named."""
+    keys = state.offsets.keys
+    return np.fromiter((is_named(keys[row].group_id) for row in rows.tolist()), np.bool_, len(rows))
 
 
 class Crossing(NamedTuple):

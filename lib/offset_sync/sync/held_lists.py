@@ -107,6 +107,11 @@ def seen_group(group_id: str) -> str:
     return f"{OWN_GROUPS}seen.{group_id}"
 
 
+def text_of_list(metadata: str) -> str:
+    """Return the metadata of a commit where it is a list with records, else "": none and an empty one are the same."""
+    return metadata if listed(metadata) is not None else ""
+
+
 def listed(text: str) -> ReadList | None:
     """Return the list that the metadata of a commit is, None where nothing is on it."""
     found = decode_read_list(text) if text else None

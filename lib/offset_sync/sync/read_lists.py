@@ -9,8 +9,9 @@ is written before the answer that it belongs to::
           └─ not acknowledged: the answer has to wait where the list that stands has more than is read
 
 Between the two a consumer finds a list that does not begin at its offset, and reads all. What stands is asked for once
-by each driver, and again of a group that has gone back since: others may have written, too. Where nobody can tell what
-stands, a group that has ever gone back gets no answer. Errs to waiting, and to reading again.
+by each driver, again of a group that has gone back since, and before each write: another process may have written, and
+know of a rewind. Where nobody can tell what stands, a group that has ever gone back gets no answer. Errs to waiting,
+and to reading again.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Pair, Translator
-from offset_sync.sync.crossings import Crossing, Crossings
-from offset_sync.sync.held_lists import NOTHING_READ, HeldLists, ListHolder, Writes, listed, own_group
+from offset_sync.sync.crossings import Crossing, Crossings, are_named
+from offset_sync.sync.held_lists import NOTHING_READ, HeldLists, ListHolder, Writes, listed, own_group, text_of_list
 from offset_sync.sync.write_plan import Translated, WritePlan, refresh_due
 from offset_sync.translate.partition import IS_WITHHELD
 from offset_sync.translate.read_list import ListText, ReadList, decode_read_list, encode_read_list
@@ -85,10 +86,9 @@ class ReadLists:
 
     def has_named(self, rows: KeyRows) -> NDArray[np.bool_]:
         """Return which keys are of groups that get lists."""
-        keys = self._state.offsets.keys
         if not self._names_any:
             return np.zeros(len(rows), np.bool_)
-        return np.array([self._is_named(keys[row].group_id) for row in rows.tolist()], np.bool_)
+        return are_named(self._state, rows, self._is_named)
 
     def crossings(self, translator: Translator, pair: Pair, key: KeyRows) -> Crossings:
         """Return what finds out what is to be listed; to be called before the translation is asked."""
@@ -198,7 +198,7 @@ class ReadLists:
             if known is None or answer is None or isinstance(answer, ClusterError):
                 continue
             held = answer.get(TopicPartition(write.topic, write.partition))
-            if _standing(held.metadata if held else "", None, ()).text == known.text:
+            if text_of_list(held.metadata if held else "") == known.text:
                 same.add(key)
             else:
                 replaced.add(key)
@@ -303,8 +303,7 @@ def _tell_failed(alias: str, failed: Mapping[str, Sequence[str]]) -> None:
 
 
 def _standing(text: str, rewinds: Rewinds | None, seen: Rewinds) -> Standing:
-    told = listed(text)
-    return Standing(told, text if told is not None else "", rewinds, seen)
+    return Standing(listed(text), text_of_list(text), rewinds, seen)
 
 
 def _ranges(write: OffsetWrite | None, crossing: Crossing | None) -> OffsetRanges:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import permutations
 from pathlib import Path
 
@@ -80,11 +81,14 @@ class StampingMirror:
             self._process.kill()
             self._process = None
 
-    def pause(self, seconds: float) -> None:
-        """Stop it for a while; it goes on where it was."""
-        if self._process is not None:
-            os.kill(self._process.pid, signal.SIGSTOP)
-            time.sleep(seconds)
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the running process meanwhile; it goes on where it was."""
+        assert self._process is not None, "it was started"
+        os.kill(self._process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
             os.kill(self._process.pid, signal.SIGCONT)
 
     def stop(self) -> None:

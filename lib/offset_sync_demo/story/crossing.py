@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from offset_sync.cutover.crossed import OF_MOVES, moved_by_lists
 from offset_sync.tables.catalog import CUTOVERS
 from offset_sync.tables.store import TableStore
 from offset_sync_demo.kafka.clients import Partition
@@ -46,9 +47,10 @@ class CrossingAct:
         here = self._start(DC1)
         self._wait_until_read(DC1, here)
         time.sleep(seconds)
-        self._say(f"the mirror stops for {LATE_S:.0f} s, so that much crosses; then the consumers end")
-        world.mirror.pause(LATE_S)
-        stop_all(list(here.values()))
+        self._say(f"the mirror stops, {LATE_S:.0f} s later the consumers do, and the mirror goes on: so much crosses")
+        with world.mirror.paused():
+            time.sleep(LATE_S)
+            stop_all(list(here.values()))
         ended = {group.group_id: committed(world.clusters[DC1], group.group_id) for group in CROSSING}
         skipping = [group.group_id for group in CROSSING if group.group_id != PLAIN]
         self._moves.by_lists(DC1, DC2, skipping)
@@ -114,15 +116,9 @@ class CrossingAct:
 
     def _moved(self, group_id: str) -> tuple[dict[Partition, int], int]:
         """Return where the group began at dc2, and how many records its lists had."""
-        wanted = {"group_id": group_id, "target_cluster": DC2, "step": "commit", "mode": "planned"}
-        rows = [
-            row
-            for batch in self._tables.batches(CUTOVERS)
-            for row in batch.to_pylist()
-            if row.items() >= wanted.items() and row["skipped"] is not None
-        ]
-        starts = {(row["topic"], row["partition"]): int(row["target_offset"]) for row in rows}
-        return starts, sum(int(row["skipped"]) for row in rows)
+        moved = moved_by_lists(self._tables.batches(CUTOVERS, OF_MOVES), group_id, DC1, DC2)
+        starts = {(key.topic, key.partition): each.start for key, each in moved.items()}
+        return starts, sum(each.due for each in moved.values())
 
 
 def below(log: Records, offset: int) -> Records:

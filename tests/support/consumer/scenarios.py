@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from broker.committed_offsets import admin_for, commit
+from broker.crafted_logs import create_topics
 from broker.installation import until
 from consumer.consumer_host import SKIP_READ, ConsumerHost, Reader
 from consumer.crossing import Crossing
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
 SLOWLY = {"max.poll.records": "5"}
 _PAUSE_MS = 150
@@ -65,6 +68,47 @@ def is_restarted(group: Group, **settings: str) -> list[Reader]:
     group.crossing.wait_until_read(*readers)
     group.stop("c")
     return readers
+
+
+def seeks_back(group: Group, *, after: int) -> list[Reader]:
+    """One consumer seeks back to a listed record of the first partition, *after* so many others of it."""
+    reader = group.start("a", slowly=True)
+    until(lambda: len([each for each in reader.records if each.partition == 0]) >= after, 120)
+    back = sorted(group.crossing.logs[0].read)[3]
+    group.host.seek(f"{group.name}-a", group.crossing.topic, 0, back)
+    group.hurry("a")
+    group.crossing.wait_until_read(reader)
+    group.stop("a")
+    before, again = reader.records[: reader.sought_at], reader.records[reader.sought_at :]
+    assert [each.value for each in again if each.partition == 0] == group.crossing.logs[0].due(back)
+    once = {each.value for each in before if each.partition == 0}
+    assert once == set(group.crossing.logs[0].due()[: len(once)])
+    return [reader]
+
+
+def is_set_back(group: Group) -> list[Reader]:
+    """The group is set back below its lists, and stopped once more midway; the first reader is from before that."""
+    logs = group.crossing.logs
+    first = group.start("a", slowly=True)
+    until(lambda: len(first.records) >= 15, 120)
+    group.stop("a")
+    commit(group.crossing.cluster, {group.name: {(group.crossing.topic, n): log.start - 20 for n, log in logs.items()}})
+    again = group.start("b", slowly=True)
+    until(lambda: all(again.positions.get(n, 0) > log.start + 10 for n, log in logs.items()), 120)
+    group.stop("b")
+    rest = group.start("c")
+    group.crossing.wait_until_read(rest)
+    group.stop("c")
+    return [first, again, rest]
+
+
+def give_in_both(crossing: Crossing, elsewhere: EmbeddedCluster, group: str, *, copied: bool) -> None:
+    """Commit the lists of a group at its cluster, and others *elsewhere*, which are of there or *copied*."""
+    if admin_for(elsewhere).partition_count(crossing.topic) is None:
+        create_topics(elsewhere, {crossing.topic: len(crossing.logs)})
+    there = Crossing(elsewhere, crossing.topic, crossing.logs)
+    there.give(group, cluster_id=crossing.cluster_id if copied else None)
+    crossing.give(group)
 
 
 def is_rebalanced(group: Group) -> list[Reader]:

@@ -39,7 +39,7 @@ class Command:
         own.restart()
         fill_commits(own.state, to_rows(site.offsets), own.clusters, is_all=True)
         live: Any = LiveTables(own)
-        self._site, self._target, self._group = site, target, group
+        self._site, self._source, self._target, self._group = site, source, target, group
         direction = Direction(source, target)
         self.clusters = LiveClusters(own.config, live, direction, CommandWriter(own, target), own.reconciliations)
 
@@ -56,6 +56,11 @@ class Command:
         self.look()
         assert all(each.is_held for each in self.commit())
         self.make_home()
+
+    def decide(self) -> None:
+        """Let the source be the group's home for this command alone, as where it was moved before."""
+        homes = self.clusters._state.homes
+        homes.note_moves([Move(self._group, "orders", self._source, self._site.clock_ms[0], is_decided=True)])
 
     def make_home(self) -> None:
         """Have sync_offsets notice that the target is the group's home."""

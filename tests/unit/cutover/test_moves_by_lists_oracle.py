@@ -19,6 +19,7 @@ from offset_sync.cutover.plan import Options
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, GroupPartition
 from offset_sync.sync import crossings
+from offset_sync.sync.read_lists import REPLACED
 from oracles.translation import Log
 
 
@@ -67,6 +68,39 @@ def test_a_command_that_has_not_seen_a_reset_writes_no_list_over_the_one_that_wa
         site.pass_time(60_000)
         site.reconcile()
     assert (site.target_offset("Y", "readers"), told(site)) == (0, (0, [(1, 2)]))
+
+
+def test_what_a_command_decides_of_a_home_makes_the_position_there_no_move() -> None:
+    site = site_of("X0 X1 X2", "Y0 X0 X1")
+    site.commit("X", "readers", 2)
+    site.reconcile()
+    command = Command(site, "X", "Y")  # verifies a move that was made before
+    command.decide()
+    (found,) = command.look()
+    assert (found.skipped, found.problem("Y", is_at_cost=False)) == (2, None)
+
+
+def test_a_command_writes_no_list_of_a_group_whose_home_it_decides() -> None:
+    site = site_of("X0 X1 X2", "Y0 X0 X1")
+    site.commit("X", "readers", 2)
+    command = Command(site, "X", "Y")
+    command.decide()
+    (done,) = command.commit()
+    assert (done.is_held, site.target_offset("Y", "readers"), told(site)) == (True, 0, None)
+
+
+def test_where_sync_offsets_has_replaced_the_list_meanwhile_the_answer_of_a_command_waits_once() -> None:
+    site = site_of("X0 X1 Y0 X2 X3 X4 Y2", "X0 Y0 X1 Y1 X2 X3 Y2 X4")
+    site.commit("X", "readers", 2)
+    site.reconcile()
+    site.commit("X", "readers", 5)
+    command = Command(site, "X", "Y")
+    command.look()
+    site.reconcile()
+    (first,) = command.commit()
+    assert (first.error, first.is_held) == (REPLACED, False)
+    (second,) = command.commit()
+    assert (second.error, second.is_held) == (None, True)
 
 
 def test_a_list_that_a_command_has_written_is_not_taken_away_because_an_older_one_is_passed() -> None:

@@ -14,6 +14,7 @@ from fakes.moves import CROSSING, GOOD, MIRRORING, ORDERS, FakeClusters, Move
 from offset_sync.cutover.crossed import (
     MARKS,
     OF_MOVES,
+    UNKNOWN,
     ArrivedPartition,
     CrossedPartition,
     MovedPartition,
@@ -92,6 +93,18 @@ def test_a_group_that_is_not_named_does_not_move_by_lists() -> None:
     assert "sync.read_lists.groups does not name it" in failure
 
 
+def test_a_group_that_two_clusters_commit_gets_no_list_to_move_by() -> None:
+    contested = replace(CROSSING, contest="committed at X and at Y")
+    move = Move(FakeClusters([[contested]], lists=[[BEFORE]]), options=SKIPPING)
+    (plan,) = move.cutover.plan(["g"], Mode.PLANNED)
+    assert plan.blocking == ["two clusters commit it, so it gets no read lists; move it without --skip-read"]
+
+
+def test_where_nobody_says_whether_it_still_skips_it_stays() -> None:
+    (reason,) = reasons(replace(BEFORE, until=UNKNOWN))
+    assert "nobody says whether its consumers still skip at X" in reason
+
+
 def test_the_list_is_read_back_before_the_group_is_at_home_at_the_target() -> None:
     move = moving(*[[BEFORE]] * 3, [LISTED])
     assert move.apply() == []
@@ -130,10 +143,10 @@ def test_it_waits_until_all_that_is_read_is_at_the_target() -> None:
     lacking = replace(BEFORE, missing=3, pending="3 of X from 1 at X on")
     move = moving([BEFORE], [lacking], [lacking], [BEFORE], [BEFORE], [LISTED])
     assert move.apply() == []
-    assert "3 records that g has read and Y lacks (3 of X from 1 at X on)" in move.said[0]
+    assert "3 records of orders-0 that g has read and Y lacks (3 of X from 1 at X on)" in move.said[0]
     never = moving([BEFORE], [lacking])
     (failure,) = never.apply(timeout=4.0)
-    assert "not read within 4 s: 3 records that g has read and Y lacks" in failure
+    assert "not read within 4 s: 3 records of orders-0 that g has read and Y lacks" in failure
     assert never.clusters.committed == []
 
 
