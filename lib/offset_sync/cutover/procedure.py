@@ -170,11 +170,11 @@ class CutoverProcedure:
         left = [each for each in plan.partitions if each.status not in (Status.IN_SYNC, Status.WITHHELD)]
         if left and not plan.blocking:
             first = min(left, key=lambda each: each.status)
-            name, more = (
-                self._name(first.topic_partition),
-                f" ({len(left)} partitions)" if len(left) > 1 else "",
-            )
+            name = self._name(first.topic_partition)
+            more = f" ({len(left)} partitions)" if len(left) > 1 else ""
             notes.append(f"{name} is {first.status.word}: {first.reason}{more}")
+        if missing := sum(each.missing for each in plan.crossed or ()):
+            notes.append(f"apply waits for {missing:,} records that it has read and {self._target} lacks")
         return notes
 
     def _commit_reasons(self, plan: GroupPlan, elsewhere: Sequence[str]) -> list[str]:

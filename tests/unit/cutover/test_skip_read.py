@@ -144,6 +144,8 @@ def test_it_waits_until_all_that_is_read_is_at_the_target() -> None:
     move = moving([BEFORE], [lacking], [lacking], [BEFORE], [BEFORE], [LISTED])
     assert move.apply() == []
     assert "3 records of orders-0 that g has read and Y lacks (3 of X from 1 at X on)" in move.said[0]
+    (plan,) = moving([lacking]).cutover.plan(["g"], Mode.PLANNED)
+    assert plan.notes[-1] == "apply waits for 3 records that it has read and Y lacks"
     never = moving([BEFORE], [lacking])
     (failure,) = never.apply(timeout=4.0)
     assert "not read within 4 s: 3 records of orders-0 that g has read and Y lacks" in failure
