@@ -59,7 +59,9 @@ class Moves:
             f"cutover apply --planned --skip-read{more} --from {source} --to {target} --groups {' '.join(groups)}"
         )
         options = Options(has_read_lists=True, is_unproven=is_unproven)
-        self._apply(self._state, Direction(source, target), groups, Mode.PLANNED, options)
+        # As a command of its own: the one before has decided where these groups are at home.
+        state = LiveState(self._config, self._tables)
+        self._apply(state, Direction(source, target), groups, Mode.PLANNED, options)
 
     def _wait_for_the_dead(self, state: LiveState, alias: str, groups: Collection[str]) -> None:
         """Wait until *alias* has given up the members that died with it: their sessions go on where it went on."""
