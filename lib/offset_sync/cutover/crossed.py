@@ -31,6 +31,7 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.status.cluster_queries import ClusterQueries
 from offset_sync.sync.held_lists import listed, own_group, seen_group, text_of_list
 from offset_sync.sync.reconciler import Reconciler
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 from offset_sync.translate.partition import IS_WITHHELD
 from offset_sync.translate.read_list import MARK
 from offset_sync.translate.replication_gap import OffsetRanges
@@ -48,9 +49,10 @@ class CrossedPartition:
     """One partition of a group: *skipped* records are on its list, *repeated* ones it has read and they are not.
 
     *pending* says where what it has read has yet to come to the target, "" for nowhere, and *missing* how many these
-    are. *text* is the list that belongs to its answer, "" for none; *stands* the one at the target, "" for none or one
-    without records, None where nobody says it. *until*: it still skips up to there at the source, None where it does
-    not, UNKNOWN where nobody says it. *seen* is the next offset of the mark at the source, None without one.
+    are, with *unindexed* ones that the source's index has not read, of which some may be at the target. *text* is the
+    list that belongs to its answer, "" for none; *stands* the one at the target, "" for none or one without records,
+    None where nobody says it. *until*: it still skips up to there at the source, None where it does not, UNKNOWN where
+    nobody says it. *seen* is the next offset of the mark at the source, None without one.
     """
 
     key: GroupPartition
@@ -59,6 +61,7 @@ class CrossedPartition:
     repeated: int
     pending: str = ""
     missing: int = 0
+    unindexed: int = 0
     text: str = ""
     stands: str | None = ""
     until: int | None = None
@@ -178,8 +181,11 @@ class CrossedGroups:
         self._state, self._reconciler, self._clusters = state, reconciler, clusters
         self._source, self._target = source, target
 
-    def look(self, rows: KeyRows) -> list[CrossedPartition]:
-        """Return the partitions among *rows* that the source owns, of groups that get read lists; writes nothing."""
+    def look(self, rows: KeyRows, *, asks_source: bool = True) -> list[CrossedPartition]:
+        """Return the partitions among *rows* that the source owns, of groups that get read lists; writes nothing.
+
+        Without *asks_source*, as in a disaster, nobody says what their consumers do there.
+        """
         self._state.index.refresh()
         with self._state.lock:
             rows = self._state.rows_of(self._source, rows)
@@ -191,7 +197,7 @@ class CrossedGroups:
         groups = sorted({key.group_id for key in keys.values()})
         lists = [own_group(each) for each in groups]
         there = self._held(self._target, lists)
-        here = self._held(self._source, [*lists, *map(seen_group, groups)])
+        here = self._held(self._source, [*lists, *map(seen_group, groups)]) if asks_source else {}
         found = []
         for row, key in keys.items():
             offset, text, place = int(commits.offset[row]), texts[row], key.topic_partition
@@ -211,6 +217,7 @@ class CrossedGroups:
                     text.left_out + at_most - duplicates if text.text else at_most,
                     self._to_text(pending) if crossing is not None else "not known",
                     missing,
+                    pending[UNKNOWN_ORIGIN].total if UNKNOWN_ORIGIN in pending else 0,
                     text.text,
                     None if stands is None else text_of_list(stands.metadata),
                     _end_above(source_list, offset) if source_list is not None else UNKNOWN,

@@ -159,10 +159,10 @@ class LiveClusters:
             found.setdefault(each.group_id, []).append(each)
         return found
 
-    def crossed(self, groups: Collection[str]) -> dict[str, list[CrossedPartition]]:
+    def crossed(self, groups: Collection[str], *, asks_source: bool = True) -> dict[str, list[CrossedPartition]]:
         """Return, per group that gets read lists, its partitions with these, as of now."""
         found: dict[str, list[CrossedPartition]] = {}
-        for each in self._crossed.look(self._included_keys(groups)):
+        for each in self._crossed.look(self._included_keys(groups), asks_source=asks_source):
             found.setdefault(each.key.group_id, []).append(each)
         return found
 

@@ -173,6 +173,7 @@ class GroupPlan:
     notes: list[str] = field(default_factory=list)
     streams: Mapping[str, bool] = field(default_factory=dict)
     crossed: Sequence[CrossedPartition] | None = None
+    mode: Mode = Mode.PLANNED
 
     def subscriptions(self, names: Names, target: str) -> dict[str, bool]:
         """Return what its topics are called at the *target*, and whether it has ever committed each there.
@@ -191,21 +192,22 @@ class GroupPlan:
         return Verdict(int(verdicts(_rows(self._after_skipping(), is_known)).min()))
 
     def _after_skipping(self) -> Sequence[PartitionStatus]:
-        """Return its partitions as they are for consumers that go by read lists; the mirror still brings the rest."""
+        """Return its partitions as they are for consumers that go by read lists.
+
+        Before a planned move the mirror still brings what is missing.
+        """
         if self.crossed is None:
             return self.partitions
         repeated = {each.key.topic_partition: each.repeated for each in self.crossed}
-        return [
+        found = [
             replace(
                 each,
-                status=Status.IN_SYNC if each.status in (Status.MIRRORING, Status.BEHIND) else each.status,
                 duplicates=repeated.get(each.topic_partition, each.duplicates),
                 duplicates_at_most=repeated.get(each.topic_partition, each.duplicates_at_most),
-                lost=max((each.lost or 0) - each.not_mirrored, 0),
-                not_mirrored=0,
             )
             for each in self.partitions
         ]
+        return found if self.mode is Mode.DISASTER else [_once_mirrored(each) for each in found]
 
     @property
     def uncommitted(self) -> dict[str, str]:
@@ -223,9 +225,26 @@ class GroupPlan:
         return sum(each.skipped for each in self.crossed or ())
 
     @property
+    def missing(self) -> int:
+        """Records that it has read and that are not known to be at the target."""
+        return sum(each.missing for each in self.crossed or ())
+
+    @property
+    def unindexed(self) -> int:
+        """Those of them that the source's index has not read: what of these is at the target is read again at once."""
+        return sum(each.unindexed for each in self.crossed or ())
+
+    @property
     def lost(self) -> int:
         """Unread records that it would never see if the source never came back."""
         return sum(each.lost or each.not_mirrored for each in self.partitions)
+
+
+def _once_mirrored(partition: PartitionStatus) -> PartitionStatus:
+    is_in_sync = partition.status in (Status.MIRRORING, Status.BEHIND, Status.IN_SYNC)
+    lost = max((partition.lost or 0) - partition.not_mirrored, 0)
+    status = Status.IN_SYNC if is_in_sync else partition.status
+    return replace(partition, status=status, lost=lost, not_mirrored=0)
 
 
 def _rows(partitions: Sequence[PartitionStatus], is_activity_known: bool) -> pa.Table:

@@ -77,10 +77,12 @@ class CutoverProcedure:
         readers = self._clusters.readers(groups) if mode is Mode.PLANNED else {}
         streams, plans = self._clusters.committed_streams(groups), []
         held = self._clusters.held_back(groups)
-        crossed = self._clusters.crossed(groups) if self._options.has_read_lists else {}
+        has_lists = self._options.has_read_lists or mode is Mode.DISASTER
+        crossed = self._clusters.crossed(groups, asks_source=mode is Mode.PLANNED) if has_lists else {}
         for group_id in groups:
             activities = _activity(group_id, here), _activity(group_id, there)
-            plan = GroupPlan(group_id, *activities, statuses.get(group_id, []), streams=streams.get(group_id, {}))
+            of_group = statuses.get(group_id, [])
+            plan = GroupPlan(group_id, *activities, of_group, streams=streams.get(group_id, {}), mode=mode)
             plans.append(plan)
             if group_id in shared:
                 plan.blocking.append(_SHARED)
@@ -90,8 +92,9 @@ class CutoverProcedure:
                 plan.blocking += self._source_reasons(plan, here, readers.get(group_id))
             plan.blocking += self._commit_reasons(plan, elsewhere.get(group_id, []))
             plan.blocking += [held[group_id]] if group_id in held else []
+            plan.crossed = crossed.get(group_id)
             if self._options.has_read_lists:
-                plan.crossed = crossed.get(group_id, [])
+                plan.crossed = plan.crossed or []
                 plan.blocking += self._list_reasons(plan) if judges_lists else []
             plan.notes += self._notes(plan)
         return plans
@@ -112,7 +115,7 @@ class CutoverProcedure:
         moving = [plan.group_id for plan in plans]
         failures += self._commit_and_read_back(plans, timeout_s if mode is Mode.PLANNED else 0.0)
         if mode is Mode.DISASTER:
-            self._tell_lost(moving)
+            self._tell_lost(plans)
             return failures
         return failures + self._verified(moving)
 
@@ -173,9 +176,18 @@ class CutoverProcedure:
             name = self._name(first.topic_partition)
             more = f" ({len(left)} partitions)" if len(left) > 1 else ""
             notes.append(f"{name} is {first.status.word}: {first.reason}{more}")
-        if missing := sum(each.missing for each in plan.crossed or ()):
-            notes.append(f"apply waits for {missing:,} records that it has read and {self._target} lacks")
-        return notes
+        if plan.missing and plan.mode is Mode.PLANNED:
+            notes.append(f"apply waits for {plan.missing:,} records that it has read and {self._target} lacks")
+        return notes + (self._later_repeats(plan) if plan.mode is Mode.DISASTER else [])
+
+    def _later_repeats(self, plan: GroupPlan) -> list[str]:
+        """Return what a group reads again that no list tells; at most so many records."""
+        late, found = plan.missing - plan.unindexed, list[str]()
+        if plan.unindexed:
+            found.append(f"repeats {plan.unindexed:,} more that it has read and index_records has not")
+        if late:
+            found.append(f"repeats {late:,} more once {self._source} is back: {self._target} lacks them")
+        return found
 
     def _commit_reasons(self, plan: GroupPlan, elsewhere: Sequence[str]) -> list[str]:
         # A partition of the target's own has nothing to be moved: nobody has read on since the group was there.
@@ -303,14 +315,15 @@ class CutoverProcedure:
         self._journal.record(steps)
         return failures, is_overtaken
 
-    def _tell_lost(self, groups: Sequence[str]) -> None:
-        lost = self._clusters.never_mirrored(groups)
-        for group_id in groups:
-            ranges = lost.get(group_id, [])
-            for each in ranges:
-                self._journal.say(f"{group_id}: never mirrored, so not at {self._target}: {each}")
-            detail = "; ".join(ranges) or "nothing unread is known to be lost"
-            self._journal.record([CutoverStep(group_id, Step.VERIFY, Result.DONE, detail)])
+    def _tell_lost(self, plans: Sequence[GroupPlan]) -> None:
+        """Say what a disaster costs beside what the groups read again at once."""
+        lost = self._clusters.never_mirrored([plan.group_id for plan in plans])
+        for plan in plans:
+            ranges, repeats = lost.get(plan.group_id, []), self._later_repeats(plan)
+            for each in (*(f"never mirrored, so not at {self._target}: {each}" for each in ranges), *repeats):
+                self._journal.say(f"{plan.group_id}: {each}")
+            detail = "; ".join([*(ranges or ["nothing unread is known to be lost"]), *repeats])
+            self._journal.record([CutoverStep(plan.group_id, Step.VERIFY, Result.DONE, detail)])
 
 
 def _left_out(plans: Sequence[GroupPlan], committed: Sequence[Committed]) -> Failures:

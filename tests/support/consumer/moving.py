@@ -27,8 +27,8 @@ from offset_sync_demo.load.workload import Producers
 class Judged(NamedTuple):
     """What a group got: *delivered* records in all, those *repeated*, and those *lost*, as ``alias:number``.
 
-    Two kinds are between a group and a cluster, and no move answers for them: what it got *again* from one offset, and
-    what it got and had not committed when it was moved, *uncommitted*: as two members of the consumer protocol close.
+    Two kinds are between a group and a cluster, and no move answers for them: what it got *again* before it moved on,
+    as members join and leave, and what it got and had not committed when it was moved, *uncommitted*.
     """
 
     delivered: int
@@ -98,14 +98,14 @@ class MovingGroups:
                 due |= {(number, int(each)) for each in np.unique(records.ids)}
         found = dict[str, Judged]()
         for group, readers in self.readers.items():
-            places, uncommitted = Counter[tuple[int, int, str, int]](), set[tuple[int, int]]()
-            for alias, moves, one in readers:
+            places, uncommitted = Counter[tuple[int, int, int, int]](), set[tuple[int, int]]()
+            for _, moves, one in readers:
                 ends = moved[group][moves] if moves < len(moved[group]) else {}
                 for each in one.records:
                     record = each.partition, value_id(each.value.encode())
-                    places[*record, alias, each.offset] += 1
+                    places[*record, moves, each.offset] += 1
                     uncommitted |= {record} if each.offset >= ends.get(each.partition, each.offset + 1) else set()
-            got = Counter((number, identity) for number, identity, _, _ in places)
+            got = Counter(place[:2] for place in places)
             twice = [each for each, count in got.items() for _ in range(count - 1)]
             again = [place[:2] for place, count in places.items() for _ in range(count - 1)]
             repeated = [each for each in twice if each not in uncommitted]

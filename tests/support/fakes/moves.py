@@ -50,6 +50,7 @@ class FakeClusters:
     lists: list[list[CrossedPartition]] = field(default_factory=list)
     """Looked at once per question, the last one for ever; of group g."""
     moved: list[ArrivedPartition] = field(default_factory=list)
+    source_is_asked: bool = False
 
     def active_groups(self, alias: str, groups: Collection[str]) -> Collection[str] | ClusterError:
         return self.here if alias == "X" else self.there
@@ -68,8 +69,9 @@ class FakeClusters:
         rows = self.rows.pop(0) if len(self.rows) > 1 else self.rows[0]
         return {group: [replace(row, group_id=group) for row in rows] for group in groups if rows}
 
-    def crossed(self, groups: Collection[str]) -> dict[str, list[CrossedPartition]]:
-        rows = self.lists.pop(0) if len(self.lists) > 1 else self.lists[0]
+    def crossed(self, groups: Collection[str], *, asks_source: bool = True) -> dict[str, list[CrossedPartition]]:
+        self.source_is_asked |= asks_source
+        rows = self.lists.pop(0) if len(self.lists) > 1 else (self.lists or [[]])[0]
         return {group: rows for group in groups if rows}
 
     def arrived(self, group_id: str) -> list[ArrivedPartition]:

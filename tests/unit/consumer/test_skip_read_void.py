@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from consumer.read_list_texts import CLUSTER
@@ -136,6 +138,32 @@ def test_who_starts_below_the_own_commit_gets_everything_up_to_it(listed: SkipRe
     listed.seek()
     assert listed.poll(*ALL) == [*range(100, 107), 110, 111], "sought to the list's start, as to the log's beginning"
     assert listed.uses == [{PLACE: use(START, 107)}]
+
+
+@pytest.mark.parametrize(
+    ("settings", "own", "next_offset", "is_of_poll"),
+    [
+        ({"group_protocol": "consumer"}, 103, 103, True),
+        ({"group_protocol": "CONSUMER", "enable_auto_commit": "true"}, 101, 103, True),
+        ({"group_protocol": "consumer"}, 105, 105, True),
+        ({"group_protocol": "consumer"}, 104, 103, False),
+        ({"group_protocol": "consumer", "enable_auto_commit": "false"}, 103, 103, False),
+        ({"group_protocol": "classic"}, 103, 103, False),
+        ({}, 103, 103, False),
+    ],
+)
+def test_what_the_client_has_committed_of_the_poll_itself_sets_nobody_back(
+    cases_by_client: Callable[[str], SkipReadCases],
+    settings: dict[str, str],
+    own: int,
+    next_offset: int,
+    is_of_poll: bool,
+) -> None:
+    cases = cases_by_client("broker")
+    cases.open(**settings)
+    cases.give(START, RANGES, own=own)
+    assert cases.poll(100, 101, 102, next_offset=next_offset) == ([100, 101] if is_of_poll else [100, 101, 102])
+    assert cases.uses == [{PLACE: use(START, START if is_of_poll else own)}]
 
 
 def test_so_do_the_consumers_after_it(listed: SkipReadCases) -> None:

@@ -202,6 +202,30 @@ def test_what_was_skipped_is_written_down() -> None:
     assert failing.apply() != []
 
 
+def test_in_a_disaster_the_lists_count_without_being_asked_for_and_what_comes_late_is_told() -> None:
+    lacking = replace(CROSSING, duplicates=9, lost=3, not_mirrored=3, status=Status.MIRRORING)
+    crossed = replace(BEFORE, repeated=1, missing=4, unindexed=1, pending="4 of X from 1 at X on", until=9, seen=None)
+    move = Move(FakeClusters([[lacking]], lists=[[crossed]]), options=Options())
+    (plan,) = move.cutover.plan(["g"], Mode.DISASTER)
+    assert (plan.blocking, plan.duplicates, plan.skipped, plan.lost) == ([], 1, 2, 3)
+    assert plan.verdict is Verdict.AT_COST, "nothing that the mirror lacks comes before the source is back"
+    told = [
+        "repeats 1 more that it has read and index_records has not",
+        "repeats 3 more once X is back: Y lacks them",
+    ]
+    assert plan.notes[-2:] == told
+    assert move.apply(mode=Mode.DISASTER) == []
+    assert not move.clusters.source_is_asked
+    assert move.said[-2:] == [f"g: {each}" for each in told]
+    assert move.steps[-1].detail == "; ".join(["nothing unread is known to be lost", *told])
+
+
+def test_a_group_without_lists_costs_in_a_disaster_what_it_did() -> None:
+    move = Move(FakeClusters([[CROSSING]]), options=Options())
+    (plan,) = move.cutover.plan(["g"], Mode.DISASTER)
+    assert (plan.crossed, plan.duplicates, plan.notes[1:]) == (None, 2, [])
+
+
 # What the tables tell
 
 AT = datetime(2026, 11, 27, 12, tzinfo=timezone.utc)

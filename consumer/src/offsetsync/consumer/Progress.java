@@ -10,8 +10,10 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
  * What one consumer knows of one partition: its list, if there is one, and how far it has read.
  *
  * <p><b>From where on a list is used.</b> A group may be set back to read listed records again. So a list never takes
- * out a record below the group's own commit at this consumer's first answer with the list. A list is void, which is
- * the same from the largest offset on, in three cases:
+ * out a record below the group's own commit at this consumer's first answer with the list. With the consumer protocol
+ * kafka-clients may auto-commit the records of a poll while an interceptor still sees them (4.4: in 1 of 80 first
+ * polls of a partition). Such a commit, within the poll, counts as one of the poll's first offset. A list is void,
+ * which is the same from the largest offset on, in three cases:
  * <ul>
  * <li>The group has committed less than the list's start, or nothing.
  * <li>The consumer reads below the list's start.
@@ -59,11 +61,11 @@ final class Progress {
     }
 
     /**
-     * Takes the answer; the next record is {@code first}. Returns what has to be committed before records are judged,
-     * or null.
+     * Takes the answer; the next record is {@code first}. {@code own} is what the group has committed, null for
+     * nothing. Returns what has to be committed before records are judged, or null.
      */
     OffsetAndMetadata answered(
-            ReadList found, OffsetAndMetadata own, OffsetAndMetadata used, long first, long now, String clientId) {
+            ReadList found, Long own, OffsetAndMetadata used, long first, long now, String clientId) {
         list = null;
         isKnown = true;
         askedAt = now;
@@ -73,9 +75,9 @@ final class Progress {
         }
         if (found.start != start) {
             start = found.start;
-            from = own == null ? VOID : own.offset();
+            from = own == null ? VOID : own;
         }
-        boolean isSetBack = own == null || own.offset() < start || first < start;
+        boolean isSetBack = own == null || own < start || first < start;
         long remembered = remembered(used);
         from = isSetBack ? VOID : Math.max(from, remembered);
         if (first >= found.end()) {

@@ -30,15 +30,18 @@ final class ReadLists {
     private final SkipMetrics metrics;
     private final String clientId;
     private final int waitMs;
+    /** Whether the client may commit the records of a poll before the interceptor has seen them all. */
+    private final boolean commitsInPolls;
     private final Map<TopicPartition, Progress> partitions = new HashMap<>();
     private int failures;
     private long pausedUntil = Long.MIN_VALUE;
 
-    ReadLists(GroupCommits commits, SkipMetrics metrics, String clientId, int waitMs) {
+    ReadLists(GroupCommits commits, SkipMetrics metrics, String clientId, int waitMs, boolean commitsInPolls) {
         this.commits = commits;
         this.metrics = metrics;
         this.clientId = clientId;
         this.waitMs = waitMs;
+        this.commitsInPolls = commitsInPolls;
     }
 
     /** Returns what is known of a partition, or null. */
@@ -62,7 +65,7 @@ final class ReadLists {
         }
         metrics.asked.incrementAndGet();
         try {
-            answer(due, cluster, now);
+            answer(due, records, cluster, now);
             failures = 0;
         } catch (Throwable failure) {
             due.keySet().forEach(place -> partitions.get(place).forget());
@@ -87,16 +90,18 @@ final class ReadLists {
         return lists;
     }
 
-    private void answer(Map<TopicPartition, Long> due, String cluster, long now)
-            throws InterruptedException, ExecutionException, TimeoutException {
+    private void answer(Map<TopicPartition, Long> due, ConsumerRecords<?, ?> records, String cluster, long now)
+            throws InterruptedException, ExecutionException, TimeoutException, ReflectiveOperationException {
         int wait = failures == 0 ? waitMs : Math.min(waitMs, REPEATED_WAIT_MS);
         long asked = System.nanoTime();
         GroupCommits.Answer answer = commits.read(cluster, wait);
+        Map<TopicPartition, OffsetAndMetadata> next = nextOffsets(records);
         Map<TopicPartition, OffsetAndMetadata> uses = new HashMap<>();
         due.forEach((place, first) -> {
             ReadList list = ReadList.of(answer.lists.get(place), cluster);
-            OffsetAndMetadata use = partitions.get(place)
-                .answered(list, answer.own.get(place), answer.used.get(place), first, now, clientId);
+            Long own = own(answer.own.get(place), first, next.get(place));
+            OffsetAndMetadata use =
+                partitions.get(place).answered(list, own, answer.used.get(place), first, now, clientId);
             if (use != null) {
                 uses.put(place, use);
             }
@@ -105,6 +110,21 @@ final class ReadLists {
             long gone = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - asked);
             commits.use(uses, (int) Math.max(1, wait - gone));
         }
+    }
+
+    /** Returns the ends of a poll whose records the client may commit meanwhile; empty if it does not. */
+    private Map<TopicPartition, OffsetAndMetadata> nextOffsets(ConsumerRecords<?, ?> records)
+            throws ReflectiveOperationException {
+        return commitsInPolls ? SkipRead.nextOffsets(records) : new HashMap<>();
+    }
+
+    /** Returns what the group had committed before a poll from {@code first} to {@code next}, or null. */
+    private static Long own(OffsetAndMetadata committed, long first, OffsetAndMetadata next) {
+        if (committed == null) {
+            return null;
+        }
+        boolean isOfPoll = next != null && committed.offset() > first && committed.offset() <= next.offset();
+        return isOfPoll ? first : committed.offset();
     }
 
     /** Counts a failure, logs the first of a series, and starts the pause. */

@@ -76,6 +76,8 @@ import org.slf4j.LoggerFactory;
  * neither falls, the list is used for 10 s at most.
  * <li>If an application seeks back after the first answer, but not below the group's commit of that time, this counts
  * as a retry: what is listed stays out.
+ * <li>With the consumer protocol and auto-commits, if an application seeks back before its first poll, and by no more
+ * than that poll returns: this cannot be told from the commit of the poll itself ({@link Progress}).
  * <li>If a group is set back within its list while it has no consumer, what is listed stays out, unless the list is
  * taken away before it starts again.
  * <li>If the addresses of a cluster lead to another one while a consumer runs, brokers and clients before 3.1, which
@@ -129,7 +131,7 @@ public class SkipRead<K, V> implements ConsumerInterceptor<K, V>, ClusterResourc
             waitMs = (int) Math.min(number(settings, PREFIX + "wait.ms", 10_000),
                 number(settings, "max.poll.interval.ms", 300_000) / 2);
             commits = open(group.toString(), settings);
-            lists = new ReadLists(commits, metrics, shortId, waitMs);
+            lists = new ReadLists(commits, metrics, shortId, waitMs, commitsInPolls(settings));
             boolean hasMarks = !"false".equalsIgnoreCase(String.valueOf(settings.get(PREFIX + "marks")));
             marks = new Marks(commits, hasMarks, shortId);
             isActive = true;
@@ -256,8 +258,18 @@ public class SkipRead<K, V> implements ConsumerInterceptor<K, V>, ClusterResourc
         if (WITH_NEXT_OFFSETS == null) {
             return new ConsumerRecords<>(kept);
         }
+        return (ConsumerRecords<K, V>) WITH_NEXT_OFFSETS.newInstance(kept, nextOffsets(records));
+    }
+
+    /** Returns where the consumer goes on after this poll; empty with clients before 4.0, which do not tell it. */
+    @SuppressWarnings("unchecked")
+    static Map<TopicPartition, OffsetAndMetadata> nextOffsets(ConsumerRecords<?, ?> records)
+            throws ReflectiveOperationException {
+        if (WITH_NEXT_OFFSETS == null) {
+            return new HashMap<>();
+        }
         Method nextOffsets = ConsumerRecords.class.getMethod("nextOffsets");
-        return (ConsumerRecords<K, V>) WITH_NEXT_OFFSETS.newInstance(kept, nextOffsets.invoke(records));
+        return (Map<TopicPartition, OffsetAndMetadata>) nextOffsets.invoke(records);
     }
 
     private static Constructor<?> constructorWithNextOffsets() {
@@ -283,6 +295,12 @@ public class SkipRead<K, V> implements ConsumerInterceptor<K, V>, ClusterResourc
 
     private static boolean isKnown(String id) {
         return id != null && !id.equals(UNKNOWN);
+    }
+
+    /** Returns whether the client has a thread that commits what an interceptor may still be asked about. */
+    private static boolean commitsInPolls(Map<String, ?> settings) {
+        boolean isAuto = !"false".equalsIgnoreCase(String.valueOf(settings.get("enable.auto.commit")));
+        return isAuto && "consumer".equalsIgnoreCase(String.valueOf(settings.get("group.protocol")));
     }
 
     private static boolean canCommit() {
