@@ -102,7 +102,7 @@ def test_marks_add_up_to_what_was_skipped(group: Callable[..., Group], settings:
     assert {place[1]: mark.offset for place, mark in marks.items()} == {each: log.end for each, log in logs.items()}
     told = {
         place[1]: f"offset-sync/1 {offset_sync.__version__} skipped={len(logs[place[1]].read)} "
-        f"list={logs[place[1]].start if logs[place[1]].read else '-'} by {crossed.name}-a"
+        f"list={logs[place[1]].start if logs[place[1]].read else '-'} by {crossed.name}-a\0"
         for place in marks
     }
     assert {place[1]: mark.metadata for place, mark in marks.items()} == told

@@ -24,6 +24,8 @@ CLASSIC = {"group.protocol": "classic", "heartbeat.interval.ms": "200", "session
 COOPERATIVE = CLASSIC | {"partition.assignment.strategy": "cooperative-sticky"}
 CONSUMER = {"group.protocol": "consumer"}
 BOTH = pytest.mark.parametrize("settings", [CLASSIC, CONSUMER], ids=["classic", "consumer"])
+ALONE = pytest.mark.parametrize("settings", [CONSUMER], ids=["consumer"])
+"""A member that reads alone: the protocol decides nothing."""
 Groups = Callable[..., Group]
 
 
@@ -66,7 +68,7 @@ def test_what_is_due_is_delivered_once_and_nothing_else(group: Groups, settings:
 
 
 @pytest.mark.parametrize("reads_by", ["poll", "aio"])
-@pytest.mark.parametrize("scenario", ["is restarted", "is rebalanced"])
+@pytest.mark.parametrize("scenario", ["is rebalanced"])
 @BOTH
 def test_so_it_is_with_poll_and_with_asyncio(
     group: Groups, settings: dict[str, str], scenario: str, reads_by: str
@@ -78,7 +80,7 @@ def test_so_it_is_with_poll_and_with_asyncio(
 
 @pytest.mark.parametrize(
     ("commits", "scenario"),
-    [("batch", "is restarted"), ("record", "is rebalanced"), ("store", "is restarted"), ("store", "is rebalanced")],
+    [("batch", "is restarted"), ("record", "is rebalanced"), ("store", "is rebalanced")],
 )
 @BOTH
 def test_so_it_is_where_the_application_commits_or_stores(
@@ -90,7 +92,7 @@ def test_so_it_is_where_the_application_commits_or_stores(
     assert is_committed(crossed) == (commits == "batch")
 
 
-@BOTH
+@ALONE
 def test_marks_add_up_to_what_was_skipped(group: Groups, settings: dict[str, str]) -> None:
     crossed = group(settings)
     (reader,) = reads_through(crossed)
@@ -120,7 +122,7 @@ def test_without_marks_its_clients_end_with_the_last_list(group: Groups) -> None
     assert committed(crossed.crossing.cluster, [SEEN + crossed.name])[SEEN + crossed.name] == {}
 
 
-@BOTH
+@ALONE
 @pytest.mark.parametrize("copied", [False, True], ids=["a list of its own", "a copy of the right list"])
 def test_lists_of_another_cluster_that_its_other_clients_reach_take_nothing_out(
     host: ConsumerHost,
@@ -141,7 +143,7 @@ def test_lists_of_another_cluster_that_its_other_clients_reach_take_nothing_out(
     assert committed(elsewhere, [USED + group_name])[USED + group_name] == {}
 
 
-@BOTH
+@ALONE
 def test_a_list_of_another_cluster_takes_nothing_out(
     host: ConsumerHost, crossing: Crossing, group_name: str, settings: dict[str, str]
 ) -> None:
@@ -152,13 +154,13 @@ def test_a_list_of_another_cluster_takes_nothing_out(
 
 
 @pytest.mark.parametrize("reads_by", ["consume", "poll", "aio"])
-@BOTH
+@ALONE
 def test_who_seeks_back_gets_the_same_records_again(group: Groups, settings: dict[str, str], reads_by: str) -> None:
     crossed = group(settings | {"reads.by": reads_by})
     seeks_back(crossed, after=8)
 
 
-@BOTH
+@ALONE
 def test_a_group_set_back_below_its_list_gets_everything(group: Groups, settings: dict[str, str]) -> None:
     crossed = group(settings)
     _, again, rest = is_set_back(crossed)
@@ -166,7 +168,7 @@ def test_a_group_set_back_below_its_list_gets_everything(group: Groups, settings
     assert sorted(each.value for each in [*again.records, *rest.records]) == sorted(due), "after a restart, too"
 
 
-@BOTH
+@ALONE
 @pytest.mark.parametrize("interceptor", [None, FAILING], ids=["confluent-kafka's own", "an error raised inside"])
 def test_without_working_rules_everything_is_delivered(
     group: Groups, settings: dict[str, str], interceptor: str | None
@@ -177,7 +179,7 @@ def test_without_working_rules_everything_is_delivered(
     assert interceptor is None or reader.metrics["failed-total"] >= 1
 
 
-@BOTH
+@ALONE
 def test_a_group_without_lists_gets_everything(
     host: ConsumerHost, crossing: Crossing, group_name: str, settings: dict[str, str]
 ) -> None:
@@ -188,7 +190,7 @@ def test_a_group_without_lists_gets_everything(
     assert reader.metrics["failed-total"] == 0
 
 
-@BOTH
+@ALONE
 def test_lists_that_cannot_be_had_in_time_cost_repeats_and_no_record(group: Groups, settings: dict[str, str]) -> None:
     crossed = group(settings)
     (reader,) = reads_through(crossed, offset_sync_wait_ms="1")

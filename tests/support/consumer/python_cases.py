@@ -208,10 +208,10 @@ class _Formatter(logging.Formatter):
 
 
 def _told_commits(commits: Mapping[Place, Commit]) -> dict[str, tuple[int, str]]:
-    # The tests were written for classes of no jar that would say its version.
+    # librdkafka writes the C string with its end. Java's texts are of classes of no jar that would say its version.
     version = f"offset-sync/1 {__version__} "
     told = {place: commit.metadata.replace(version, "offset-sync/1 unknown ") for place, commit in commits.items()}
-    return {f"{topic}-{number}": (commits[topic, number].offset, text) for (topic, number), text in told.items()}
+    return {f"{topic}-{number}": (commits[topic, number].offset, f"{text}\0") for (topic, number), text in told.items()}
 
 
 def _told_reading(text: str) -> str | None:

@@ -129,13 +129,13 @@ class SkipReadCases:
 
     @property
     def marks(self) -> list[dict[str, tuple[int, str]]]:
-        """Return each write of marks: offset and metadata by partition."""
-        return [{place: tuple(mark) for place, mark in each.items()} for each in self._said["marks"]]
+        """Return each write of marks: offset and metadata, without the NUL, by partition."""
+        return [{place: _told(mark) for place, mark in each.items()} for each in self._said["marks"]]
 
     @property
     def uses(self) -> list[dict[str, tuple[int, str]]]:
-        """Return each write of how the group uses lists: offset and metadata by partition."""
-        return [{place: tuple(use) for place, use in each.items()} for each in self._said["uses"]]
+        """Return each write of how the group uses lists: offset and metadata, without the NUL, by partition."""
+        return [{place: _told(use) for place, use in each.items()} for each in self._said["uses"]]
 
     @property
     def admin_threads(self) -> set[int]:
@@ -185,6 +185,12 @@ def skip_read_cases(folder: Path, jar: Path, client: Path) -> Iterator[SkipReadC
             yield SkipReadCases(process, log)
         finally:
             process.kill()
+
+
+def _told(commit: tuple[int, str]) -> tuple[int, str]:
+    offset, metadata = commit
+    assert metadata.endswith("\0"), "where it is a C string, it ends here"
+    return offset, metadata[:-1]
 
 
 def _reading(told: str) -> Reading:

@@ -34,6 +34,8 @@ class GroupCommits {
     static final String USED = "__offset-sync.used.";
     /** The marks ({@link Marks}). */
     static final String SEEN = "__offset-sync.seen.";
+    /** Ends each text: clients of librdkafka take the metadata of a commit for a C string. */
+    static final String END = "\0";
 
     /** Never zero, which would join the client's thread without a limit. */
     private static final Duration CLOSE_WAIT = Duration.ofMillis(100);

@@ -149,6 +149,6 @@ final class Marks {
     private String text(Progress progress) {
         long skipped = progress == null ? 0 : progress.skipped();
         String start = progress == null ? "-" : progress.listStart();
-        return "offset-sync/1 " + version + " skipped=" + skipped + " list=" + start + " by " + clientId;
+        return "offset-sync/1 " + version + " skipped=" + skipped + " list=" + start + " by " + clientId + GroupCommits.END;
     }
 }

@@ -90,7 +90,8 @@ final class Progress {
         }
         // What is read again, the consumers after this one have to deliver too.
         long wanted = first < from ? from : start;
-        return wanted > remembered ? new OffsetAndMetadata(start, "offset-sync/1 from=" + wanted + " by " + clientId)
+        return wanted > remembered ? new OffsetAndMetadata(start, "offset-sync/1 from=" + wanted + " by " + clientId
+            + GroupCommits.END)
             : null;
     }
 
