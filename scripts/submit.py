@@ -32,6 +32,8 @@ _PRINT = "--print-command"
 _LISTS = ("--jars", "--py-files", "--files")
 # Millions of records that live for a moment: G1 spends twice the processor time on them (benchmarks/tried.md).
 JAVA_OPTIONS = {"index_records": "-XX:+UseParallelGC"}
+RUN = "run"
+"""The job that starts the others, each as this script does."""
 _OF_ANOTHER_DRIVER = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_ENV_LOADED")
 
 
@@ -107,6 +109,8 @@ def build_command(repo: Path, job: str, options: Options, environ: Mapping[str, 
         raise OptionError(f"{job}: there is no such job\n\n{usage(repo)}")
     settings = _settings(options, environ)
     in_cluster = (options.value("--deploy-mode") or settings.get("spark.submit.deployMode", "client")) == "cluster"
+    if job == RUN:
+        return _run(repo, options, environ, in_cluster=in_cluster)
     master = options.value("--master") or settings.get("spark.master", "local[*]")
     in_image = in_cluster and master.startswith("k8s") and _UPLOAD_PATH not in settings
     name = options.value("--name") or settings.get("spark.app.name", f"offset-sync-{job.replace('_', '-')}")
@@ -139,6 +143,19 @@ def build_command(repo: Path, job: str, options: Options, environ: Mapping[str, 
         "OFFSET_SYNC_DRIVER": "1",  # for conf/spark-env.sh
     }
     return Command([python, str(script), *options.job], environment)
+
+
+def _run(repo: Path, options: Options, environ: Mapping[str, str], *, in_cluster: bool) -> Command:
+    """Return the command of the job that starts the others: no driver, but told how drivers are started."""
+    if in_cluster:
+        raise OptionError("run: starts its jobs on this machine; with --deploy-mode cluster start each by its name")
+    submit = [sys.executable, str(repo / "scripts" / "submit.py")]
+    environment = {
+        "OFFSET_SYNC_SUBMIT": shlex.join(submit),
+        "OFFSET_SYNC_SPARK_OPTIONS": shlex.join(options.without("--name").spark_arguments()),
+        "PYTHONPATH": os.pathsep.join([str(repo / "lib"), *filter(None, [environ.get("PYTHONPATH")])]),
+    }
+    return Command([sys.executable, str(repo / "jobs" / f"{RUN}.py"), *options.job], environment)
 
 
 def _defaults(master: str, options: Options, settings: Mapping[str, str]) -> list[str]:

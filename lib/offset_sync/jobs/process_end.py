@@ -28,7 +28,9 @@ logger = logging.getLogger(__name__)
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 PATIENCE_S = 3.0
 """So long the main thread may take to look at the flag."""
-_JVM_POLL_S = 0.5
+PARENT = "OFFSET_SYNC_PARENT"
+"""Environment variable: the process id of the job ``run``, where that has started this one, which ends with it."""
+_POLL_S = 0.5
 _SAME_SIGNAL_S = 1.5
 """A signal that the JVM died of as well is heard by then."""
 _CLEANED_UP_S = 1.0
@@ -90,7 +92,7 @@ class ProcessEnd:
         self._excepthook, threading.excepthook = threading.excepthook, self._on_exception
         for handler in logging.getLogger().handlers:
             handler.addFilter(self._filter)
-        for name, run in (("signals", self._hear), ("jvm", self._watch_jvm)):
+        for name, run in (("signals", self._hear), ("ends", self._watch_ends)):
             threading.Thread(target=run, name=name, daemon=True).start()
         return self
 
@@ -135,10 +137,15 @@ class ProcessEnd:
         if not self.stop.is_heard.wait(PATIENCE_S) and not self._is_over.is_set():
             self._end(f"stopped by {self._signal}; the next start goes on from where this one was", is_stop=True)
 
-    def _watch_jvm(self) -> None:
-        while not self._is_over.wait(_JVM_POLL_S):
+    def _watch_ends(self) -> None:
+        parent = int(os.environ.get(PARENT, 0))
+        while not self._is_over.wait(_POLL_S):
             if jvm_exit_code() is not None:
                 self._end_without_jvm()
+            if parent and os.getppid() != parent:
+                parent = 0
+                logger.warning("run, which has started this job, has ended")
+                os.kill(os.getpid(), signal.SIGTERM)
 
     def _end_without_jvm(self) -> None:
         if self.stop.wait(_SAME_SIGNAL_S):

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ import yaml
 import offset_sync
 from offset_sync.config import parse_config
 from offset_sync.ingest.query_supervisor import QuerySupervisor
+from offset_sync.jobs.run import JOBS as OF_RUN
+from offset_sync.jobs.run import Patience
+from offset_sync.jobs.runner import BAD_ARGUMENTS, TAKEN_OVER
 from spark_properties import read_properties
 from submit import IN_IMAGE, JAVA_OPTIONS
 
@@ -24,8 +28,7 @@ REPO = Path(__file__).resolve().parents[3]
 KUBERNETES = REPO / "conf" / "kubernetes"
 DOCKERFILE = (REPO / "Dockerfile").read_text()
 IMAGE = f"offset-sync:{offset_sync.__version__}"
-# Jobs that other parts of the project bring.
-JOBS = {"index_records", "sync_offsets", "report_status", "maintain_tables"}
+JOBS = {*OF_RUN}
 # Without these passwords could be read on the wire, on a disk or in the UI.
 GUARDED = {
     "spark.authenticate": "true",
@@ -212,10 +215,19 @@ def test_there_is_never_more_than_one_driver_of_a_job() -> None:
     stateful = DOCUMENTS["stateful-set.yaml StatefulSet"]["spec"]
     assert stateful["replicas"] == 1
     assert [each["kind"] for each in DOCUMENTS.values() if each["kind"] in ("Deployment", "ReplicaSet")] == []
-    jobs = [container["args"][0] for container in stateful["template"]["spec"]["containers"]]
-    assert len(jobs) == len(set(jobs))
-    assert set(jobs) < JOBS
+    assert [container["args"][0] for container in stateful["template"]["spec"]["containers"]] == ["run"]
     assert DOCUMENTS["maintain-tables.yaml ScheduledSparkApplication"]["spec"]["concurrencyPolicy"] == "Forbid"
+
+
+def test_systemd_waits_for_the_jobs_and_starts_none_again_that_must_not_be() -> None:
+    unit = ConfigParser(interpolation=None, strict=True)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]
+    unit.read(REPO / "conf" / "systemd" / "offset-sync.service")
+    service = unit["Service"]
+    assert service["ExecStart"].split()[1:3] == ["run", "--conf"]
+    assert service["RestartPreventExitStatus"].split() == [str(BAD_ARGUMENTS), str(TAKEN_OVER)]
+    assert Patience().stopping < int(service["TimeoutStopSec"]) < Patience().stopping + 30
+    assert service["KillMode"] == "mixed", "the job passes SIGTERM on"
 
 
 def test_the_configuration_that_is_mounted_is_valid_and_its_secrets_are_files() -> None:

@@ -13,7 +13,7 @@ import pytest
 from builders.submit_commands import after, command, make_repo, spark_words
 from spark_options import OptionError, split_options
 from spark_properties import read_properties
-from submit import without_other_driver
+from submit import build_command, without_other_driver
 
 REPO = Path(__file__).resolve().parents[3]
 
@@ -55,6 +55,22 @@ def test_the_driver_is_a_python_process_that_gets_the_signal_itself(repo: Path) 
     built = command(repo, "--conf", "two.yaml", "--once")
     assert built.words == [sys.executable, str(repo / "jobs" / "sync_offsets.py"), "--conf", "two.yaml", "--once"]
     assert spark_words(built)[-1] == "pyspark-shell"
+
+
+def test_run_is_no_driver_and_gets_what_starts_drivers(repo: Path) -> None:
+    (repo / "jobs" / "run.py").write_text("")
+    words = ["--conf", "my file.yaml", "--master", "local[2]", "--name", "x", "--conf", "spark.a=b c"]
+    built = build_command(repo, "run", split_options(words), {"PYTHONPATH": "/own"})
+    assert built.words == [sys.executable, str(repo / "jobs" / "run.py"), "--conf", "my file.yaml"]
+    assert shlex.split(built.environment["OFFSET_SYNC_SUBMIT"]) == [
+        sys.executable,
+        str(repo / "scripts" / "submit.py"),
+    ]
+    options = shlex.split(built.environment["OFFSET_SYNC_SPARK_OPTIONS"])
+    assert options == ["--master", "local[2]", "--conf", "spark.a=b c"], "each driver has a name of its own"
+    assert built.environment["PYTHONPATH"] == f"{repo / 'lib'}:/own"
+    with pytest.raises(OptionError, match="start each by its name"):
+        build_command(repo, "run", split_options([*words, "--deploy-mode", "cluster"]), {})
 
 
 def test_without_a_master_the_job_runs_on_this_machine_without_a_web_page(repo: Path) -> None:

@@ -1,0 +1,228 @@
+"""The job ``run``: all jobs of an installation as child processes of one, for a machine, a systemd unit or a pod.
+
+``scripts/submit.py`` starts it and says by two environment variables how to start the others::
+
+    run ─┬─ index_records     ended with 1, or killed: started again, after 1 s, 2 s, … 60 s
+         ├─ sync_offsets      ended with 2 (configuration) or 3 (taken over): all others are stopped
+         ├─ maintain_tables   SIGTERM: sent to all, and waited for
+         └─ report_status
+
+Errs to ending: a supervisor that goes on with half of its jobs looks healthy from outside. The exit code is the largest
+of all jobs: nothing may start them again after a 3, for two drivers would take over from each other in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO, TextIO
+
+from offset_sync.config import Config
+from offset_sync.jobs.process_end import PARENT
+from offset_sync.jobs.runner import BAD_ARGUMENTS, DONE, FAILED, TAKEN_OVER
+from offset_sync.model.errors import ConfigError, TakenOverError
+from offset_sync.model.text import escaped
+
+logger = logging.getLogger(__name__)
+JOBS = ("index_records", "sync_offsets", "maintain_tables", "report_status")
+SUBMIT, SPARK_OPTIONS = "OFFSET_SYNC_SUBMIT", "OFFSET_SYNC_SPARK_OPTIONS"
+"""Environment variables, quoted as for a shell: what starts a job by its name, and the options for Spark."""
+_POLL_S = 0.2
+_SAME_SIGNAL_S = 1.0
+"""Ctrl-C reaches all processes of a terminal: a job may have ended before this one has heard of it."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a job is waited for, in seconds: before its restarts, from the *first* to the *longest* pause.
+
+    A job that has run for *steady* starts again with the first pause. One that does not end *stopping* seconds after
+    SIGTERM is killed: systemd and Kubernetes are told 90.
+    """
+
+    first: float = 1.0
+    longest: float = 60.0
+    steady: float = 600.0
+    stopping: float = 80.0
+
+
+@dataclass
+class Child:
+    """A job and its process; *pause* is how long its next restart waits, *due_at* when it is, None while it runs."""
+
+    name: str
+    command: Sequence[str]
+    process: subprocess.Popen[bytes] | None = None
+    started_at: float = 0.0
+    pause: float = 0.0
+    due_at: float | None = None
+    reader: threading.Thread | None = field(default=None, repr=False)
+
+
+class Supervisor:
+    """Runs *commands*, by the name of their job, until *stop* is set or one of them must not be started again."""
+
+    def __init__(
+        self,
+        commands: Mapping[str, Sequence[str]],
+        stop: threading.Event,
+        log: JobLog,
+        patience: Patience = Patience(),
+    ) -> None:
+        self._children = [Child(name, command, pause=patience.first) for name, command in commands.items()]
+        self._stop, self._log, self._patience = stop, log, patience
+
+    def run(self) -> dict[str, int]:
+        """Return the exit code of each job; a job that was killed counts as FAILED."""
+        try:
+            for each in self._children:
+                self._start(each)
+            while not self._stop.wait(_POLL_S):
+                if any(self._look_after(each) for each in self._children):
+                    break
+        finally:
+            codes = self._stop_all()
+        return codes
+
+    def _start(self, child: Child) -> None:
+        child.due_at, child.started_at = None, time.monotonic()
+        child.process = subprocess.Popen(
+            child.command,
+            env=os.environ | {PARENT: str(os.getpid())},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        assert child.process.stdout is not None
+        child.reader = threading.Thread(target=self._log.follow, args=(child.name, child.process.stdout), daemon=True)
+        child.reader.start()
+
+    def _look_after(self, child: Child) -> bool:
+        """Start a job again if that is due; return whether it has ended for good."""
+        now = time.monotonic()
+        if child.due_at is not None:
+            if now >= child.due_at:
+                self._start(child)
+            return False
+        assert child.process is not None
+        code = child.process.poll()
+        if code is None:
+            return False
+        if code in (BAD_ARGUMENTS, TAKEN_OVER):
+            logger.error("%s ended with exit code %d: stopping all jobs", child.name, code)
+            return True
+        if code == DONE and self._stop.wait(_SAME_SIGNAL_S):
+            return True
+        if now - child.started_at >= self._patience.steady:
+            child.pause = self._patience.first
+        logger.warning("%s %s: starting it again in %.0f s", child.name, how_ended(code), child.pause)
+        child.due_at, child.pause = now + child.pause, min(2 * child.pause, self._patience.longest)
+        return False
+
+    def _stop_all(self) -> dict[str, int]:
+        running = [each for each in self._children if each.process is not None and each.process.poll() is None]
+        for each in running:
+            _signal(each, signal.SIGTERM)
+        deadline, said_at = time.monotonic() + self._patience.stopping, time.monotonic()
+        while left := [each for each in running if each.process is not None and each.process.poll() is None]:
+            now, names = time.monotonic(), ", ".join(each.name for each in left)
+            if now >= deadline:
+                logger.warning("%s: not ended within %.0f s, killed", names, self._patience.stopping)
+                for each in left:
+                    _signal(each, signal.SIGKILL)
+                deadline = float("inf")
+            elif now - said_at >= 2:
+                logger.info("waiting for %s, for at most %.0f s more", names, deadline - now)
+                said_at = now
+            time.sleep(0.05)
+        for each in self._children:
+            if each.reader is not None:
+                each.reader.join(1.0)
+        return {each.name: _code(each) for each in self._children}
+
+
+class JobLog:
+    """Writes what jobs say to *out*, each line with the name of its job; as JSON it becomes the key ``job``."""
+
+    def __init__(self, out: TextIO, log_format: str) -> None:
+        self._out, self._is_json, self._lock = out, log_format == "json", threading.Lock()
+
+    def follow(self, name: str, said: IO[bytes]) -> None:
+        """Write all lines of one job until it ends."""
+        for line in said:
+            text = self.line(name, line.decode(errors="replace").rstrip("\r\n"))
+            with self._lock:
+                self._out.write(text + "\n")
+                self._out.flush()
+
+    def line(self, name: str, line: str) -> str:
+        """Return a line of a job as it is written."""
+        if not self._is_json:
+            return f"{name:<15} {escaped(line)}"
+        if line.startswith('{"'):
+            return f'{{"job": {json.dumps(name)}, {line[1:]}'
+        return json.dumps({"job": name, "level": "INFO", "logger": name, "msg": line})
+
+
+class _Named(logging.Formatter):
+    """Formats what *formatter* does, as lines of the job ``run``."""
+
+    def __init__(self, log: JobLog, formatter: logging.Formatter) -> None:
+        super().__init__()
+        self._log, self._formatter = log, formatter
+
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n".join(self._log.line("run", line) for line in self._formatter.format(record).split("\n"))
+
+
+def run(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
+    """Run all jobs until stopped; return one line for each that failed.
+
+    Raises TakenOverError or ConfigError where a job ended for that reason.
+    """
+    log = JobLog(sys.stderr, arguments.log_format)
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(_Named(log, handler.formatter or logging.Formatter()))
+    logger.info("status page: %s", config.status.page)
+    codes = Supervisor(commands(arguments.conf), stop, log).run()
+    worst = max(codes.values())
+    lines = [f"{name} ended with exit code {code}" for name, code in codes.items() if code != DONE]
+    if worst == BAD_ARGUMENTS:
+        raise ConfigError(lines)
+    if worst == TAKEN_OVER:
+        raise TakenOverError("; ".join(lines))
+    return lines
+
+
+def commands(config_file: str) -> dict[str, list[str]]:
+    """Return what starts each job; raises ConfigError where nothing says how."""
+    submit, options = (shlex.split(os.environ.get(name, "")) for name in (SUBMIT, SPARK_OPTIONS))
+    if not submit:
+        raise ConfigError(["run starts the other jobs by spark-submit.sh: start it by that too"])
+    return {job: [*submit, job, *options, "--conf", config_file] for job in JOBS}
+
+
+def how_ended(code: int) -> str:
+    """Return an exit code of a process as words."""
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+
+def _signal(child: Child, number: signal.Signals) -> None:
+    if child.process is not None:
+        child.process.send_signal(number)
+
+
+def _code(child: Child) -> int:
+    """Return how a job ended; FAILED where it waited for its restart, was killed, or by any other code."""
+    code = None if child.process is None or child.due_at is not None else child.process.returncode
+    return code if code in (DONE, FAILED, BAD_ARGUMENTS, TAKEN_OVER) else FAILED

@@ -1,0 +1,189 @@
+"""The job that runs the others: what it starts again, what ends it, and what its log says; with real processes."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from argparse import Namespace
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from offset_sync.jobs.run import JOBS, SPARK_OPTIONS, SUBMIT, JobLog, Patience, Supervisor, commands, run
+from offset_sync.model.errors import ConfigError, TakenOverError
+
+QUICK = Patience(first=0.05, longest=0.2, steady=600, stopping=5)
+UNTIL_TERM = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: (print("stopping", flush=True), sys.exit(0)))
+print("ready", flush=True)
+time.sleep(60)
+"""
+DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
+
+
+class Running:
+    """A supervisor in a thread, its jobs given as scripts of Python."""
+
+    def __init__(self, scripts: Mapping[str, str], patience: Patience = QUICK, log_format: str = "text") -> None:
+        self.stop, self.out = threading.Event(), io.StringIO()
+        commands = {name: [sys.executable, "-c", script] for name, script in scripts.items()}
+        self.supervisor = Supervisor(commands, self.stop, JobLog(self.out, log_format), patience)
+        self.codes: dict[str, int] = {}
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        self.codes = self.supervisor.run()
+
+    def until(self, text: str, count: int = 1) -> None:
+        """Wait until the log has a text so many times."""
+        deadline = time.monotonic() + 30
+        while self.out.getvalue().count(text) < count:
+            assert time.monotonic() < deadline, self.out.getvalue()
+            time.sleep(0.02)
+
+    def ended(self) -> dict[str, int]:
+        """Wait for the end, and return the exit codes."""
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+        return self.codes
+
+
+def test_all_are_stopped_by_sigterm_and_each_line_has_the_name_of_its_job() -> None:
+    running = Running({"index_records": UNTIL_TERM, "sync_offsets": UNTIL_TERM})
+    running.until("ready", 2)
+    running.stop.set()
+    assert running.ended() == {"index_records": 0, "sync_offsets": 0}
+    lines = sorted(running.out.getvalue().splitlines())
+    assert lines == [
+        f"{name:<15} {word}" for name in ("index_records", "sync_offsets") for word in ("ready", "stopping")
+    ]
+
+
+@pytest.mark.parametrize("end", ["sys.exit(1)", "os.kill(os.getpid(), 9)", "sys.exit(0)", "sys.exit(7)"])
+def test_a_job_that_fails_is_started_again_after_longer_and_longer_pauses(
+    end: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    running = Running({"failing": f"import os, sys; print('started', flush=True); {end}", "other": UNTIL_TERM})
+    running.until("started", 4)
+    running.stop.set()
+    codes = running.ended()
+    assert codes["other"] == 0
+    assert running.out.getvalue().count("ready") == 1, "the other goes on"
+    pauses = [record.args[2] for record in caplog.records if "starting it again" in record.getMessage()]
+    assert pauses[:3] == [0.05, 0.1, 0.2]
+
+
+def test_after_a_steady_run_the_first_pause_counts_again(caplog: pytest.LogCaptureFixture) -> None:
+    running = Running({"failing": "print('started', flush=True); raise SystemExit(1)"}, Patience(0.05, 1.0, 0.0, 5))
+    running.until("started", 3)
+    running.stop.set()
+    running.ended()
+    pauses = [record.args[2] for record in caplog.records if "starting it again" in record.getMessage()]
+    assert set(pauses) == {0.05}
+
+
+@pytest.mark.parametrize("code", [2, 3])
+def test_bad_configuration_and_another_driver_end_all(code: int) -> None:
+    running = Running({"ending": f"import time; time.sleep(0.5); raise SystemExit({code})", "other": UNTIL_TERM})
+    running.until("ready")
+    assert running.ended() == {"ending": code, "other": 0}
+    assert "stopping" in running.out.getvalue()
+
+
+def test_what_does_not_end_is_killed() -> None:
+    running = Running({"deaf": DEAF}, Patience(0.05, 0.2, 600, stopping=0.5))
+    running.until("ready")
+    began = time.monotonic()
+    running.stop.set()
+    assert running.ended() == {"deaf": 1}
+    assert time.monotonic() - began < 5
+
+
+def test_a_job_that_waits_for_its_restart_has_failed_when_all_end() -> None:
+    running = Running({"failing": "print('started', flush=True); raise SystemExit(1)"}, Patience(60, 60, 600, 5))
+    running.until("started")
+    time.sleep(0.6)
+    running.stop.set()
+    assert running.ended() == {"failing": 1}
+
+
+def test_lines_of_json_get_the_job_and_others_become_json() -> None:
+    running = Running({"job": """print('{"ts": "1", "msg": "a"}'); print('bare "line"'); print("{}")"""}, QUICK, "json")
+    running.until("bare")
+    running.stop.set()
+    running.ended()
+    lines = [json.loads(line) for line in running.out.getvalue().splitlines()[:3]]
+    assert lines[0] == {"job": "job", "ts": "1", "msg": "a"}
+    assert [(line["job"], line["msg"]) for line in lines[1:]] == [("job", 'bare "line"'), ("job", "{}")]
+
+
+def test_bytes_that_a_terminal_would_act_on_are_shown() -> None:
+    script = r"import sys; sys.stdout.buffer.write(b'a\x1b[2J\xffb\r\n'); sys.stdout.flush()"
+    running = Running({"job": script})
+    running.until("b")
+    running.stop.set()
+    running.ended()
+    assert "\x1b" not in running.out.getvalue()
+
+
+# The job itself
+
+
+def start_by(monkeypatch: pytest.MonkeyPatch, codes: Mapping[str, int]) -> None:
+    """Let each job end with its code, once all run."""
+    script = f"import sys, time; time.sleep(0.3); sys.exit(dict({[*codes.items()]})[sys.argv[1]])"
+    monkeypatch.setenv(SUBMIT, f'{sys.executable} -c "{script}"')
+    monkeypatch.setenv(SPARK_OPTIONS, "--master 'local[2]'")
+
+
+def config() -> Any:
+    return Namespace(status=Namespace(page="status.html"))
+
+
+@pytest.mark.parametrize(
+    ("ending", "error", "words"),
+    [
+        ({"maintain_tables": 2}, ConfigError, "maintain_tables ended with exit code 2"),
+        ({"sync_offsets": 3}, TakenOverError, "sync_offsets ended with exit code 3"),
+        ({"sync_offsets": 3, "report_status": 2}, TakenOverError, "report_status ended with exit code 2"),
+    ],
+)
+def test_the_largest_exit_code_is_that_of_the_command(
+    monkeypatch: pytest.MonkeyPatch, ending: dict[str, int], error: type[Exception], words: str
+) -> None:
+    start_by(monkeypatch, dict.fromkeys(JOBS, 1) | ending)
+    with pytest.raises(error, match=words):
+        run(config(), Namespace(conf="my.yaml", log_format="text"), threading.Event())
+
+
+def test_each_job_gets_the_configuration_and_the_options_of_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SUBMIT, "python 'a folder/submit.py'")
+    monkeypatch.setenv(SPARK_OPTIONS, "--conf 'spark.a=b c'")
+    wanted = {job: ["python", "a folder/submit.py", job, "--conf", "spark.a=b c", "--conf", "my.yaml"] for job in JOBS}
+    assert commands("my.yaml") == wanted
+
+
+def test_without_spark_submit_it_says_how_to_start_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(SUBMIT, raising=False)
+    with pytest.raises(ConfigError, match=r"spark-submit\.sh"):
+        commands("my.yaml")
+
+
+def test_ctrl_c_that_a_job_hears_first_is_no_failure() -> None:
+    running = Running({"job": UNTIL_TERM.replace("SIGTERM", "SIGINT")})
+    running.until("ready")
+    (child,) = running.supervisor._children
+    assert child.process is not None
+    os.kill(child.process.pid, signal.SIGINT)
+    time.sleep(0.3)
+    running.stop.set()
+    assert running.ended() == {"job": 0}
