@@ -77,27 +77,30 @@ class StatusJob:
 
 def report_status(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Report until stopped, or with ``--once`` now; return one line where what is shown is not healthy."""
-    outputs = open_outputs(config, arguments, sys.stdout)
     with open_tables(config, "offset-sync report_status") as tables:
         if arguments.once:
-            job = StatusJob(config, LiveState(config, tables), stop, outputs)
+            job = StatusJob(config, LiveState(config, tables), stop, open_outputs(config, arguments, sys.stdout))
             return unhealthy(config, job.run_once(), arguments)
-        with _metrics(config) as show_metrics:
-            StatusJob(config, LiveState(config, tables), stop, [show_metrics, *outputs]).run_until_stopped()
+        with _served(config, arguments) as outputs:
+            StatusJob(config, LiveState(config, tables), stop, outputs).run_until_stopped()
         return []
 
 
 @contextmanager
-def _metrics(config: Config) -> Iterator[ReportOutput]:
-    """Open the endpoint that shows reports as metrics."""
+def _served(config: Config, arguments: argparse.Namespace) -> Iterator[Sequence[ReportOutput]]:
+    """Open the endpoint that shows reports as metrics and as pages; yields all that a report is shown to."""
     # Imported here: who is in a hurry for one report has no endpoint.
     from offset_sync.jobs.metrics.endpoint import open_endpoint
+    from offset_sync.jobs.metrics.page_server import PageServer
     from offset_sync.jobs.metrics.report import ReportMetrics
 
     metrics = ReportMetrics(config)
-    endpoint = open_endpoint("report_status", config.metrics, [metrics])
+    pages = PageServer(config.status.stalled_after, is_open="address" in config.metrics.model_fields_set)
+    endpoint = open_endpoint("report_status", config.metrics, [metrics], pages.over)
+    if endpoint is not None:
+        logger.info("status page: http://localhost:%d/", endpoint.port)
     try:
-        yield metrics.show
+        yield [metrics.show, *open_outputs(config, arguments, sys.stdout, pages.put if endpoint is not None else None)]
     finally:
         if endpoint is not None:
             endpoint.close()

@@ -38,10 +38,13 @@ def status_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser
     return parser
 
 
-def open_outputs(config: Config, arguments: argparse.Namespace, out: TextIO) -> list[ReportOutput]:
+def open_outputs(
+    config: Config, arguments: argparse.Namespace, out: TextIO, serve: Callable[[Report, str], None] | None = None
+) -> list[ReportOutput]:
     """Return everything that a report is shown to: the rows that were asked for are printed, the page has all.
 
-    The page is last, for it takes longest. Where it cannot be written that is logged: the others have the report.
+    *serve* gets the page too. The page is last, for it takes longest. Where it cannot be written that is logged: the
+    others have the report.
     """
     limit, printed = config.status.stalled_after, arguments.format or ("table" if arguments.once else "none")
     reload_every = timedelta() if arguments.once else config.status.interval
@@ -55,6 +58,8 @@ def open_outputs(config: Config, arguments: argparse.Namespace, out: TextIO) -> 
 
     def put_page(report: Report) -> None:
         page = render_page(report, limit, reload_every)
+        if serve is not None:
+            serve(report, page)
         try:
             write_page(config.status.page, page)
         except OSError as error:

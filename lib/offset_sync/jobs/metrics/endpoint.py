@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
 
-from prometheus_client import CollectorRegistry, Info, ProcessCollector, start_http_server
+from prometheus_client import CollectorRegistry, Info, ProcessCollector, make_wsgi_app, start_http_server
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from offset_sync import __version__
 from offset_sync.config import Metrics
 
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
+
 logger = logging.getLogger(__name__)
+Wrap = Callable[["WSGIApplication"], "WSGIApplication"]
 Part = Literal["sync_offsets", "report_status"]
 
 
 class Endpoint:
     """A running endpoint at *port*."""
 
-    def __init__(self, part: Part, address: str, port: int, collectors: Sequence[Collector]) -> None:
-        """Open it; raises OSError where the address or port cannot be had."""
+    def __init__(
+        self, part: Part, address: str, port: int, collectors: Sequence[Collector], wrap: Wrap | None = None
+    ) -> None:
+        """Open it; raises OSError where the address or port cannot be had. *wrap* may answer more than metrics."""
         registry = registry_of(part, collectors)
         self._server, self._thread = start_http_server(port, address, registry)
         self.port: int = self._server.server_port
+        if wrap is not None:
+            self._server.set_app(wrap(make_wsgi_app(registry)))
 
     def close(self) -> None:
         """Stop answering and give the port back."""
@@ -33,14 +41,16 @@ class Endpoint:
         self._thread.join()
 
 
-def open_endpoint(part: Part, config: Metrics, collectors: Sequence[Collector]) -> Endpoint | None:
+def open_endpoint(
+    part: Part, config: Metrics, collectors: Sequence[Collector], wrap: Wrap | None = None
+) -> Endpoint | None:
     """Open the endpoint of *part* as configured; None where it is off, or cannot be opened, which is logged."""
     option = f"{part}_port"
     port = getattr(config, option)
     if port == "off":
         return None
     try:
-        endpoint = Endpoint(part, str(config.address), port, collectors)
+        endpoint = Endpoint(part, str(config.address), port, collectors, wrap)
     except (OSError, OverflowError, UnicodeError) as problem:
         logger.error(
             "metrics.%s: %s:%s cannot be opened (%s), so this job goes on without metrics; free the port or choose "

@@ -1,0 +1,124 @@
+"""The status page over HTTP, beside the metrics: ``/`` is the page, ``/status.json`` the report, read-only.
+
+Where ``metrics.address`` is not given, only requests of this machine get them: metrics are for a scraper elsewhere, the
+names of all groups are not. Errs to refusing: such a request must also name this machine in its Host header, so that
+no web page of another site can read them by a name of its own that leads here (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import ipaddress
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from offset_sync.status.outputs import to_json
+from offset_sync.status.report import Report
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+_HTML, _JSON, _TEXT = "text/html; charset=utf-8", "application/json", "text/plain; charset=utf-8"
+# By a script: to a browser a refresh of an address with a # is a jump within the page.
+_WAITING = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
+    "<title>Offset Sync</title><p>report_status makes its first report."
+    "<script>setTimeout(() => location.reload(), 1000)</script>"
+)
+_ELSEWHERE = "The status page is for this machine only. To serve it to others set metrics.address.\n"
+
+
+class Body:
+    """What a path answers: made when it is asked for, once."""
+
+    def __init__(self, kind: str, make: Callable[[], str]) -> None:
+        self.kind, self._make = kind, make
+
+    @cached_property
+    def content(self) -> bytes:
+        """The body."""
+        return self._make().encode()
+
+    @cached_property
+    def compressed(self) -> bytes:
+        """The body for who takes gzip."""
+        return gzip.compress(self.content, 1, mtime=0)
+
+    @cached_property
+    def tag(self) -> str:
+        """Its ETag: the same for the same body."""
+        return f'"{hashlib.sha256(self.content).hexdigest()[:32]}"'
+
+
+class PageServer:
+    """Answers with the report that was put last; *is_open*: also to requests of other machines."""
+
+    def __init__(self, stalled_after: timedelta, *, is_open: bool) -> None:
+        self._stalled_after, self._is_open = stalled_after, is_open
+        self._bodies: dict[str, Body | None] = {"/": None, "/status.json": None}
+
+    def put(self, report: Report, page: str) -> None:
+        """Show a report and its page from now on."""
+        stalled_after = self._stalled_after
+        self._bodies = {
+            "/": Body(_HTML, lambda: page),
+            "/status.json": Body(_JSON, lambda: to_json(report, stalled_after)),
+        }
+
+    def over(self, metrics: WSGIApplication) -> WSGIApplication:
+        """Return what answers with the pages at their paths, and by *metrics* at all others."""
+
+        def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+            is_page = (environ.get("PATH_INFO") or "/") in self._bodies
+            return (self._answer if is_page else metrics)(environ, start_response)
+
+        return answer
+
+    def _answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO") or "/"
+        if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+            return _answer(start_response, "405 Method Not Allowed", _TEXT, b"", ("Allow", "GET, HEAD"))
+        if not self._is_open and not _is_of_this_machine(environ):
+            return _answer(start_response, "403 Forbidden", _TEXT, _ELSEWHERE.encode())
+        body = self._bodies[path]
+        if body is None:
+            kind, text = (_HTML, _WAITING) if path == "/" else (_JSON, "{}")
+            return _answer(start_response, "503 Service Unavailable", kind, text.encode(), ("Retry-After", "2"))
+        if environ.get("HTTP_IF_NONE_MATCH") == body.tag:
+            return _answer(start_response, "304 Not Modified", body.kind, b"", ("ETag", body.tag))
+        more = [("ETag", body.tag), ("Vary", "Accept-Encoding")]
+        content = body.content
+        if "gzip" in environ.get("HTTP_ACCEPT_ENCODING", ""):
+            content, more = body.compressed, [*more, ("Content-Encoding", "gzip")]
+        found = _answer(start_response, "200 OK", body.kind, content, *more)
+        return found if environ["REQUEST_METHOD"] == "GET" else [b""]
+
+
+def _answer(
+    start_response: StartResponse, status: str, kind: str, content: bytes, *more: tuple[str, str]
+) -> list[bytes]:
+    headers = [
+        ("Content-Type", kind),
+        ("Content-Length", str(len(content))),
+        ("Cache-Control", "no-cache"),
+        ("X-Content-Type-Options", "nosniff"),
+        ("Content-Security-Policy", "frame-ancestors 'none'"),
+        ("Cross-Origin-Resource-Policy", "same-origin"),
+    ]
+    start_response(status, [*headers, *more])
+    return [content]
+
+
+def _is_of_this_machine(environ: WSGIEnvironment) -> bool:
+    try:
+        host = urlsplit(f"//{environ.get('HTTP_HOST', '')}").hostname or ""
+        is_named = host == "localhost" or ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(environ["REMOTE_ADDR"])
+    except ValueError:
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return is_named and (mapped or address).is_loopback

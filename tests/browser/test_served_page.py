@@ -1,0 +1,62 @@
+"""The status page over HTTP in a real browser: a newer report comes by itself, and filter and place stay."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from generators.reports import REPORTED_AT, random_drift, random_status
+from offset_sync.config import Metrics
+from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
+from offset_sync.jobs.metrics.page_server import PageServer
+from offset_sync.status.page import render_page
+from offset_sync.status.report import Report
+from tools.chromium import Tab
+
+GROUPS = [f"billing-{number:02}" for number in range(60)]
+
+
+def report(*groups: str) -> Report:
+    chance = random.Random(3)
+    return Report(random_status(chance, groups), random_drift(chance, groups[:1]), REPORTED_AT)
+
+
+@pytest.fixture
+def pages() -> Iterator[tuple[PageServer, Endpoint]]:
+    server = PageServer(timedelta(minutes=1), is_open=False)
+    endpoint = open_endpoint("report_status", Metrics(address="127.0.0.1", report_status_port=0), [], server.over)
+    assert endpoint is not None
+    yield server, endpoint
+    endpoint.close()
+
+
+def put(server: PageServer, *groups: str) -> None:
+    found = report(*groups)
+    server.put(found, render_page(found, reload_every=timedelta(seconds=1)))
+
+
+def test_a_newer_report_comes_by_itself_and_what_was_looked_for_stays(
+    tab: Tab, pages: tuple[PageServer, Endpoint]
+) -> None:
+    server, endpoint = pages
+    page = tab.page
+    page.goto(f"http://localhost:{endpoint.port}/#q=billing-0")
+    assert "report_status makes its first report" in page.content()
+    put(server, *GROUPS, "shipping")
+    page.wait_for_selector("#rows > .row")
+    assert page.input_value("#search") == "billing-0"
+    page.evaluate("scrollTo(0, 100)")
+    put(server, "billing-0-new", *GROUPS, "shipping")
+    page.wait_for_selector("#rows > .row > .head .name:text-is('billing-0-new')")
+    names = page.locator("#rows > .row > .head .name").all_text_contents()
+    assert "shipping" not in names
+    assert page.input_value("#search") == "billing-0"
+    assert page.evaluate("scrollY") == 100
+    # The answer before the first report is an error to a browser.
+    assert [each for each in tab.errors if "503" not in each] == []
+    assert {url.split("#")[0] for url in tab.requests if not url.startswith("data:,")} == {
+        f"http://localhost:{endpoint.port}/"
+    }

@@ -1,0 +1,144 @@
+"""The status page over HTTP: what a browser gets, who gets nothing, and that metrics stay where they were."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from builders.status_rows import status_table
+from offset_sync.config import Metrics
+from offset_sync.jobs.metrics.endpoint import open_endpoint
+from offset_sync.jobs.metrics.page_server import PageServer
+from offset_sync.status.outputs import to_json
+from offset_sync.status.report import Report
+from offset_sync.tables.catalog import SYNC_DRIFT
+
+AT = datetime(2026, 11, 27, 3, 12, tzinfo=timezone.utc)
+NO_DRIFT = SYNC_DRIFT.arrow_schema.empty_table()
+REPORT = Report(status_table({"reported_at": AT, "group_id": "billing"}), NO_DRIFT, reported_at=AT)
+LATER = Report(status_table({"reported_at": AT, "group_id": "shipping"}), NO_DRIFT, reported_at=AT)
+PAGE = "<!doctype html><p>bílling</p>"
+
+
+class Served:
+    """The endpoint of report_status with pages."""
+
+    def __init__(self, *, is_open: bool = False) -> None:
+        self.pages = PageServer(timedelta(minutes=1), is_open=is_open)
+        config = Metrics(address="127.0.0.1", report_status_port=0)
+        endpoint = open_endpoint("report_status", config, [], self.pages.over)
+        assert endpoint is not None
+        self.endpoint = endpoint
+
+    def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
+        """Return status, headers in lower case, and body; an underscore in the name of a header is a hyphen."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.endpoint.port, timeout=30)
+        try:
+            connection.request(method, path, headers={name.replace("_", "-"): text for name, text in headers.items()})
+            answer = connection.getresponse()
+            return answer.status, {name.lower(): text for name, text in answer.getheaders()}, answer.read()
+        finally:
+            connection.close()
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    found = Served()
+    yield found
+    found.endpoint.close()
+
+
+def test_before_the_first_report_a_browser_waits_for_it(served: Served) -> None:
+    status, headers, body = served.ask("/")
+    assert (status, headers["retry-after"]) == (503, "2")
+    assert b"location.reload()" in body
+    assert served.ask("/status.json")[0] == 503
+
+
+def test_the_page_the_report_and_the_metrics_are_at_their_paths(served: Served) -> None:
+    served.pages.put(REPORT, PAGE)
+    status, headers, body = served.ask("/")
+    assert (status, headers["content-type"], body.decode()) == (200, "text/html; charset=utf-8", PAGE)
+    assert int(headers["content-length"]) == len(body)
+    status, headers, body = served.ask("/status.json")
+    assert (status, headers["content-type"]) == (200, "application/json")
+    assert json.loads(body) == json.loads(to_json(REPORT, timedelta(minutes=1)))
+    status, _, body = served.ask("/metrics")
+    assert (status, b"offset_sync_build_info" in body) == (200, True)
+
+
+def test_the_newest_report_is_shown_and_one_that_the_browser_has_is_not_sent_again(served: Served) -> None:
+    served.pages.put(REPORT, PAGE)
+    _, headers, _ = served.ask("/")
+    status, _, body = served.ask("/", If_None_Match=headers["etag"])
+    assert (status, body) == (304, b"")
+    served.pages.put(LATER, PAGE.replace("bílling", "shipping"))
+    status, _, body = served.ask("/", If_None_Match=headers["etag"])
+    assert (status, b"shipping" in body) == (200, True)
+    assert [each["group_id"] for each in json.loads(served.ask("/status.json")[2])["groups"]] == ["shipping"]
+
+
+def test_who_takes_gzip_gets_it(served: Served) -> None:
+    served.pages.put(REPORT, PAGE)
+    _, headers, body = served.ask("/", Accept_Encoding="deflate, gzip")
+    assert (headers["content-encoding"], headers["vary"]) == ("gzip", "Accept-Encoding")
+    assert gzip.decompress(body).decode() == PAGE
+
+
+def test_nothing_can_be_changed_and_nothing_framed(served: Served) -> None:
+    served.pages.put(REPORT, PAGE)
+    for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+        assert served.ask("/", method)[0] == 405
+    status, headers, body = served.ask("/", "HEAD")
+    assert (status, int(headers["content-length"]), body) == (200, len(PAGE.encode()), b"")
+    assert headers["content-security-policy"] == "frame-ancestors 'none'"
+    assert (headers["x-content-type-options"], headers["cache-control"]) == ("nosniff", "no-cache")
+
+
+def asked_from(address: str, host: str, *, is_open: bool = False) -> str:
+    """Return the status of an answer to a request from elsewhere."""
+    pages, told = PageServer(timedelta(minutes=1), is_open=is_open), list[str]()
+    pages.put(REPORT, PAGE)
+    environ: dict[str, Any] = {"PATH_INFO": "/", "REQUEST_METHOD": "GET", "REMOTE_ADDR": address, "HTTP_HOST": host}
+    metrics: Any = None
+    answer: Any = pages.over(metrics)
+    body = b"".join(answer(environ, lambda status, _: told.append(status)))
+    assert (b"billing" in body or PAGE.encode() == body) == told[0].startswith("200")
+    return told[0]
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        *(("127.0.0.1", host) for host in ("localhost", "localhost:9465", "127.0.0.1:9465", "[::1]:9465")),
+        ("127.0.0.2", "127.0.0.1"),
+        ("::1", "localhost"),
+        ("::ffff:127.0.0.1", "localhost:1"),
+    ],
+)
+def test_this_machine_sees_the_page(address: str, host: str) -> None:
+    assert asked_from(address, host).startswith("200")
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("10.0.0.7", "localhost"),
+        ("10.0.0.7", "10.0.0.1:9465"),
+        ("::ffff:10.0.0.7", "localhost"),
+        ("127.0.0.1", "evil.example"),
+        ("127.0.0.1", "localhost.evil.example"),
+        ("127.0.0.1", ""),
+        ("127.0.0.1", "[::"),
+        ("", "localhost"),
+    ],
+)
+def test_others_see_it_only_where_an_address_is_configured(address: str, host: str) -> None:
+    assert asked_from(address, host).startswith("403")
+    assert asked_from(address, host, is_open=True).startswith("200")
