@@ -30,6 +30,7 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.status.cluster_queries import ClusterQueries
 from offset_sync.sync.held_lists import listed, own_group, seen_group, text_of_list
+from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 from offset_sync.translate.partition import IS_WITHHELD
@@ -40,6 +41,8 @@ _MARK = re.compile(MARK + r"\S+ skipped=\d+ list=(\d+) ")
 _DEADLINE_S = 10.0
 UNKNOWN = -1
 """In place of an end of a list: nobody says it."""
+NOT_KNOWN = "not known"
+"""In place of what is pending: the logs could not be looked at."""
 
 _Held = Mapping[str, "Mapping[TopicPartition, Committed] | ClusterError"]
 
@@ -49,7 +52,7 @@ class CrossedPartition:
     """One partition of a group: *skipped* records are on its list, *repeated* ones it has read and they are not.
 
     *pending* says where what it has read has yet to come to the target, "" for nowhere, and *missing* how many these
-    are, with *unindexed* ones that the source's index has not read, of which some may be at the target. *text* is the
+    are, with *unindexed* ones that the source's index has not read. *text* is the
     list that belongs to its answer, "" for none; *stands* the one at the target, "" for none or one without records,
     None where nobody says it. *until*: it still skips up to there at the source, None where it does not, UNKNOWN where
     nobody says it. *seen* is the next offset of the mark at the source, None without one.
@@ -66,6 +69,17 @@ class CrossedPartition:
     stands: str | None = ""
     until: int | None = None
     seen: int | None = None
+
+    @property
+    def later(self) -> int | None:
+        """At most how many records it reads again beside *repeated* after a disaster, None where that is not known.
+
+        They are missing in one of the indexes, or at the target until the source is back. Those that the source's index
+        has not read are among *repeated* already.
+        """
+        if self.pending == NOT_KNOWN:
+            return None
+        return max(self.unindexed - self.repeated, 0) + self.missing - self.unindexed
 
     @property
     def is_proven(self) -> bool:
@@ -176,19 +190,28 @@ class CrossedGroups:
     """Looks at groups that move from *source* to *target*; what *reconciler* would do, and what *clusters* hold."""
 
     def __init__(
-        self, state: SyncState, reconciler: Reconciler, clusters: ClusterQueries, source: str, target: str
+        self,
+        state: SyncState,
+        reconciler: Reconciler,
+        lists: ReadLists,
+        clusters: ClusterQueries,
+        direction: tuple[str, str],
     ) -> None:
-        self._state, self._reconciler, self._clusters = state, reconciler, clusters
-        self._source, self._target = source, target
+        self._state, self._reconciler, self._lists, self._clusters = state, reconciler, lists, clusters
+        self._source, self._target = direction
 
     def look(self, rows: KeyRows, *, asks_source: bool = True) -> list[CrossedPartition]:
         """Return the partitions among *rows* that the source owns, of groups that get read lists; writes nothing.
 
         Without *asks_source*, as in a disaster, nobody says what their consumers do there.
         """
+        rows = rows[self._lists.has_named(rows)]
+        if len(rows) == 0:
+            return []
         self._state.index.refresh()
         with self._state.lock:
             rows = self._state.rows_of(self._source, rows)
+            rows = rows[~self._state.offsets.clusters[self._source].columns["is_deleted"][rows]]
         if len(rows) == 0:
             return []
         translated, crossings, texts = self._reconciler.look(self._source, self._target, rows)
@@ -215,7 +238,7 @@ class CrossedGroups:
                     text.records,
                     # What it may have read of copies that cannot be told; dropped records count as read, and were not.
                     text.left_out + at_most - duplicates if text.text else at_most,
-                    self._to_text(pending) if crossing is not None else "not known",
+                    self._to_text(pending) if crossing is not None else NOT_KNOWN,
                     missing,
                     pending[UNKNOWN_ORIGIN].total if UNKNOWN_ORIGIN in pending else 0,
                     text.text,

@@ -90,7 +90,7 @@ class LiveClusters:
         lists = ReadLists(self._config, self._state, live.clusters.admins())
         writers = {self._target: self._writer}
         self._reconciler = Reconciler(self._config, self._state, live.clusters, writers, self, lists)
-        self._crossed = CrossedGroups(self._state, self._reconciler, live.clusters, *direction)
+        self._crossed = CrossedGroups(self._state, self._reconciler, lists, live.clusters, direction)
         live.on_follow = self._decide_homes
 
     def append(self, reconciliation: Reconciliation) -> None:

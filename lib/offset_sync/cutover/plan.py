@@ -192,22 +192,13 @@ class GroupPlan:
         return Verdict(int(verdicts(_rows(self._after_skipping(), is_known)).min()))
 
     def _after_skipping(self) -> Sequence[PartitionStatus]:
-        """Return its partitions as they are for consumers that go by read lists.
-
-        Before a planned move the mirror still brings what is missing.
-        """
-        if self.crossed is None:
-            return self.partitions
-        repeated = {each.key.topic_partition: each.repeated for each in self.crossed}
-        found = [
-            replace(
-                each,
-                duplicates=repeated.get(each.topic_partition, each.duplicates),
-                duplicates_at_most=repeated.get(each.topic_partition, each.duplicates_at_most),
-            )
+        """Return its partitions as they are for consumers that go by read lists."""
+        crossed = {each.key.topic_partition: each for each in self.crossed or ()}
+        after = _after_disaster if self.mode is Mode.DISASTER else _once_mirrored
+        return [
+            each if (found := crossed.get(each.topic_partition)) is None else after(each, found)
             for each in self.partitions
         ]
-        return found if self.mode is Mode.DISASTER else [_once_mirrored(each) for each in found]
 
     @property
     def uncommitted(self) -> dict[str, str]:
@@ -230,21 +221,31 @@ class GroupPlan:
         return sum(each.missing for each in self.crossed or ())
 
     @property
-    def unindexed(self) -> int:
-        """Those of them that the source's index has not read: what of these is at the target is read again at once."""
-        return sum(each.unindexed for each in self.crossed or ())
-
-    @property
     def lost(self) -> int:
         """Unread records that it would never see if the source never came back."""
         return sum(each.lost or each.not_mirrored for each in self.partitions)
 
 
-def _once_mirrored(partition: PartitionStatus) -> PartitionStatus:
-    is_in_sync = partition.status in (Status.MIRRORING, Status.BEHIND, Status.IN_SYNC)
-    lost = max((partition.lost or 0) - partition.not_mirrored, 0)
-    status = Status.IN_SYNC if is_in_sync else partition.status
-    return replace(partition, status=status, lost=lost, not_mirrored=0)
+def _once_mirrored(partition: PartitionStatus, crossed: CrossedPartition) -> PartitionStatus:
+    """Return a partition as it will be moved as planned: the mirror still brings what is missing."""
+    is_in_sync = partition.status in (Status.MIRRORING, Status.BEHIND)
+    return replace(
+        partition,
+        status=Status.IN_SYNC if is_in_sync else partition.status,
+        duplicates=crossed.repeated,
+        duplicates_at_most=crossed.repeated,
+        lost=max((partition.lost or 0) - partition.not_mirrored, 0),
+        not_mirrored=0,
+    )
+
+
+def _after_disaster(partition: PartitionStatus, crossed: CrossedPartition) -> PartitionStatus:
+    """Return a partition as it will be moved without its source: in sync where nothing is lost or read again."""
+    is_free = crossed.later == 0 == crossed.repeated and not (partition.lost or partition.not_mirrored)
+    status = Status.IN_SYNC if is_free and partition.status is Status.MIRRORING else partition.status
+    status = Status.MIRRORING if not is_free and status is Status.IN_SYNC else status
+    at_most = crossed.repeated + (crossed.later or 0)
+    return replace(partition, status=status, duplicates=crossed.repeated, duplicates_at_most=at_most)
 
 
 def _rows(partitions: Sequence[PartitionStatus], is_activity_known: bool) -> pa.Table:

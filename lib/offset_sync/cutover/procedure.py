@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
+from offset_sync.cutover.crossed import CrossedPartition
 from offset_sync.cutover.journal import (
     TableJournal,
     check_step,
@@ -92,9 +93,9 @@ class CutoverProcedure:
                 plan.blocking += self._source_reasons(plan, here, readers.get(group_id))
             plan.blocking += self._commit_reasons(plan, elsewhere.get(group_id, []))
             plan.blocking += [held[group_id]] if group_id in held else []
-            plan.crossed = crossed.get(group_id)
+            plan.crossed = _of_plan(plan, crossed.get(group_id))
             if self._options.has_read_lists:
-                plan.crossed = plan.crossed or []
+                plan.crossed = crossed.get(group_id, [])
                 plan.blocking += self._list_reasons(plan) if judges_lists else []
             plan.notes += self._notes(plan)
         return plans
@@ -181,13 +182,24 @@ class CutoverProcedure:
         return notes + (self._later_repeats(plan) if plan.mode is Mode.DISASTER else [])
 
     def _later_repeats(self, plan: GroupPlan) -> list[str]:
-        """Return what a group reads again that no list tells; at most so many records."""
-        late, found = plan.missing - plan.unindexed, list[str]()
-        if plan.unindexed:
-            found.append(f"repeats {plan.unindexed:,} more that it has read and index_records has not")
-        if late:
-            found.append(f"repeats {late:,} more once {self._source} is back: {self._target} lacks them")
+        """Return what a group reads again after a disaster that is not on its lists, nor among its repeats."""
+        later, found = [each.later for each in plan.crossed or ()], list[str]()
+        if count := sum(each or 0 for each in later):
+            why = f"not indexed yet, or at {self._target} only once {self._source} is back"
+            found.append(f"repeats up to {count:,} more that it has read: {why}")
+        if unknown := later.count(None):
+            found.append(f"what {unknown} partitions repeat is not known: their logs could not be looked at")
         return found
+
+    def _lists_not_there(self, plan: GroupPlan, found: Sequence[CrossedPartition]) -> list[str]:
+        """Return which lists, counted by the plan, are not at the target after all."""
+        planned = {each.key for each in plan.crossed or ()}
+        return [
+            f"{self._name(each.key.topic_partition)}: its read list is not at {self._target}: "
+            f"repeats {each.skipped:,} more"
+            for each in found
+            if each.key in planned and each.skipped and each.stands != each.text
+        ]
 
     def _commit_reasons(self, plan: GroupPlan, elsewhere: Sequence[str]) -> list[str]:
         # A partition of the target's own has nothing to be moved: nobody has read on since the group was there.
@@ -317,13 +329,21 @@ class CutoverProcedure:
 
     def _tell_lost(self, plans: Sequence[GroupPlan]) -> None:
         """Say what a disaster costs beside what the groups read again at once."""
-        lost = self._clusters.never_mirrored([plan.group_id for plan in plans])
+        groups = [plan.group_id for plan in plans]
+        lost, crossed = self._clusters.never_mirrored(groups), self._clusters.crossed(groups, asks_source=False)
         for plan in plans:
             ranges, repeats = lost.get(plan.group_id, []), self._later_repeats(plan)
+            repeats += self._lists_not_there(plan, crossed.get(plan.group_id, []))
             for each in (*(f"never mirrored, so not at {self._target}: {each}" for each in ranges), *repeats):
                 self._journal.say(f"{plan.group_id}: {each}")
             detail = "; ".join([*(ranges or ["nothing unread is known to be lost"]), *repeats])
             self._journal.record([CutoverStep(plan.group_id, Step.VERIFY, Result.DONE, detail)])
+
+
+def _of_plan(plan: GroupPlan, crossed: Sequence[CrossedPartition] | None) -> Sequence[CrossedPartition] | None:
+    """Return those of *crossed* that are moved; a partition that two clusters commit gets no list."""
+    moved = {each.topic_partition for each in plan.partitions if not each.contest}
+    return [each for each in crossed or () if each.key.topic_partition in moved] or None
 
 
 def _left_out(plans: Sequence[GroupPlan], committed: Sequence[Committed]) -> Failures:

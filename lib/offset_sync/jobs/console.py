@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from offset_sync.jobs.runner import JobFunction
 
 _BAD_ARGUMENTS = 2
+INIT = "init"
 
 
 class Command(NamedTuple):
@@ -37,6 +38,8 @@ def main(words: Sequence[str] | None = None) -> int:
     if name in ("-h", "--help"):
         print(_usage())
         return 0
+    if name == INIT:
+        return init_command(rest[:-1], f"offset-sync {name}")
     if name not in COMMANDS:
         print(f"{name}: there is no such command\n\n{_usage()}" if name else _usage(), file=sys.stderr)
         return _BAD_ARGUMENTS
@@ -56,6 +59,13 @@ def run_command(name: str, words: Sequence[str] | None = None, prog: str | None 
         return run_job(command.load(parser), parser, words)
     finally:
         sys.meta_path.remove(without_pandas)
+
+
+def init_command(words: Sequence[str] | None = None, prog: str | None = None) -> int:
+    """Run the command that writes the configuration which the others read; return the exit code."""
+    from offset_sync.jobs.init import init
+
+    return init(words, prog)
 
 
 class _WithoutPandas(importlib.abc.MetaPathFinder):
@@ -115,8 +125,10 @@ COMMANDS = {
 
 
 def _usage() -> str:
-    width = max(map(len, COMMANDS))
-    listed = [f"  {name:<{width}}  {command.says}" for name, command in COMMANDS.items()]
+    says = {INIT: "Write a first configuration from what the clusters show, and check it."}
+    says |= {name: command.says for name, command in COMMANDS.items()}
+    width = max(map(len, says))
+    listed = [f"  {name:<{width}}  {each}" for name, each in says.items()]
     return "\n".join(
         [
             "usage: offset-sync COMMAND --conf FILE [OPTION]…",

@@ -166,6 +166,40 @@ def test_what_the_client_has_committed_of_the_poll_itself_sets_nobody_back(
     assert cases.uses == [{PLACE: use(START, START if is_of_poll else own)}]
 
 
+@pytest.fixture
+def polling(cases_by_client: Callable[[str], SkipReadCases]) -> SkipReadCases:
+    """An interceptor of a consumer whose client may commit a poll before it is judged."""
+    cases = cases_by_client("broker")
+    cases.open(group_protocol="consumer")
+    return cases
+
+
+@pytest.mark.parametrize("own", [99, None])
+def test_that_hides_no_group_that_was_set_back_below_its_list_or_has_no_commit(
+    polling: SkipReadCases, own: int | None
+) -> None:
+    polling.give(START, RANGES, own=own)
+    assert polling.poll(*ALL) == ALL
+    assert polling.uses == [{PLACE: use(START, VOID)}]
+
+
+def test_each_partition_has_an_end_of_its_own_in_a_poll(polling: SkipReadCases) -> None:
+    polling.give(START, RANGES, own=108)
+    polling.give(START, RANGES, own=103, place="orders-1")
+    records = [[offset, 3] for offset in (100, 101, 102)]
+    poll = polling.poll_all({PLACE: records, "orders-1": records}, {PLACE: 103, "orders-1": 103})
+    assert poll.delivered == {PLACE: [100, 101, 102], "orders-1": [100, 101]}
+
+
+def test_only_the_first_poll_of_a_partition_may_be_committed_unseen(polling: SkipReadCases) -> None:
+    polling.give(START, RANGES, own=START)
+    polling.set(failure="timeout")
+    assert polling.poll(100, 101, 102) == [100, 101, 102]
+    polling.set(failure="", own={PLACE: 103})
+    polling.later(60_000)
+    assert polling.poll(100, 101, 102) == [100, 101, 102], "sought back: it gets the same records again"
+
+
 def test_so_do_the_consumers_after_it(listed: SkipReadCases) -> None:
     listed.set(own={PLACE: 107})
     listed.seek()

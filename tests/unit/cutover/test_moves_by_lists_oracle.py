@@ -14,7 +14,7 @@ from fakes.next_driver import begin_anew_by_the_tables
 from fakes.read_list_site import EPOCH, told
 from fakes.reconciler_site import ORDERS, Site, config_of
 from fakes.second_writer import Command
-from offset_sync.cutover.crossed import ArrivedPartition, CrossedPartition
+from offset_sync.cutover.crossed import UNKNOWN, ArrivedPartition, CrossedPartition
 from offset_sync.cutover.plan import Options
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, GroupPartition
@@ -68,6 +68,35 @@ def test_a_command_that_has_not_seen_a_reset_writes_no_list_over_the_one_that_wa
         site.pass_time(60_000)
         site.reconcile()
     assert (site.target_offset("Y", "readers"), told(site)) == (0, (0, [(1, 2)]))
+
+
+def test_a_position_that_was_deleted_at_the_source_has_no_list_to_wait_for() -> None:
+    site = site_of("X0 X1 X2 Y0 X3", "Y0 X0 Y1 X1")
+    site.commit("X", "readers", 3)
+    site.reconcile()
+    assert [each.missing for each in Command(site, "X", "Y").look()] == [1]
+    site.pass_time(5)
+    site.clusters["X"].forget("readers", ORDERS)
+    site.reconcile()
+    assert Command(site, "X", "Y").look() == []
+
+
+def test_what_the_source_has_not_indexed_is_told_apart_in_a_disaster_and_the_source_is_not_asked() -> None:
+    site = site_of("X0 X1 Y0 X2", "Y0 X0 X1")
+    site.commit("X", "readers", 6)
+    site.reconcile()
+    command = Command(site, "X", "Y")
+    site.clusters["X"].is_down = True
+    (found,) = command.clusters.crossed(["readers"], asks_source=False)["readers"]
+    assert (found.unindexed, found.missing - found.unindexed, found.until) == (2, 1, UNKNOWN)
+
+
+def test_a_group_that_is_not_named_is_not_looked_at() -> None:
+    site = site_of("X0 X1", "Y0 X0 X1")
+    site.commit("X", "others", 2)
+    site.reconcile()
+    command = Command(site, "X", "Y")
+    assert command.clusters.crossed(["others"]) == {}
 
 
 def test_what_a_command_decides_of_a_home_makes_the_position_there_no_move() -> None:

@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fakes.moves import CROSSING, GOOD, MIRRORING, ORDERS, FakeClusters, Move
+from fakes.moves import CROSSING, GOOD, MIRRORING, ORDERS, OTHER, FakeClusters, Move
 from offset_sync.cutover.crossed import (
     MARKS,
+    NOT_KNOWN,
     OF_MOVES,
     UNKNOWN,
     ArrivedPartition,
@@ -21,7 +22,7 @@ from offset_sync.cutover.crossed import (
     moved_by_lists,
     used_lists,
 )
-from offset_sync.cutover.plan import Mode, Options, Step
+from offset_sync.cutover.plan import Mode, Options, PartitionStatus, Step
 from offset_sync.model.values import GroupPartition, Outcome, Status
 from offset_sync.status.assessment import Verdict
 from offset_sync.sync.read_lists import REPLACED
@@ -209,15 +210,55 @@ def test_in_a_disaster_the_lists_count_without_being_asked_for_and_what_comes_la
     (plan,) = move.cutover.plan(["g"], Mode.DISASTER)
     assert (plan.blocking, plan.duplicates, plan.skipped, plan.lost) == ([], 1, 2, 3)
     assert plan.verdict is Verdict.AT_COST, "nothing that the mirror lacks comes before the source is back"
-    told = [
-        "repeats 1 more that it has read and index_records has not",
-        "repeats 3 more once X is back: Y lacks them",
-    ]
-    assert plan.notes[-2:] == told
+    told = "repeats up to 3 more that it has read: not indexed yet, or at Y only once X is back"
+    assert plan.notes[-1] == told
     assert move.apply(mode=Mode.DISASTER) == []
     assert not move.clusters.source_is_asked
-    assert move.said[-2:] == [f"g: {each}" for each in told]
-    assert move.steps[-1].detail == "; ".join(["nothing unread is known to be lost", *told])
+    not_there = "orders-0: its read list is not at Y: repeats 2 more"
+    assert move.said[-2:] == [f"g: {told}", f"g: {not_there}"]
+    assert move.steps[-1].detail == f"nothing unread is known to be lost; {told}; {not_there}"
+    standing = replace(crossed, stands=crossed.text)
+    move = Move(FakeClusters([[lacking]], lists=[[standing]]), options=Options())
+    assert move.apply(mode=Mode.DISASTER) == []
+    assert move.steps[-1].detail == f"nothing unread is known to be lost; {told}"
+
+
+@pytest.mark.parametrize(
+    ("partition", "crossed", "verdict", "counts"),
+    [
+        (CROSSING, BEFORE, Verdict.NOW, (0, 2)),
+        (CROSSING, replace(BEFORE, repeated=1), Verdict.AT_COST, (1, 2)),
+        (CROSSING, replace(BEFORE, missing=1, unindexed=1), Verdict.AT_COST, (0, 2)),
+        (GOOD, replace(BEFORE, missing=1), Verdict.AT_COST, (0, 2)),
+        (CROSSING, replace(BEFORE, missing=1, pending=NOT_KNOWN), Verdict.AT_COST, (0, 2)),
+        (replace(CROSSING, lost=1), BEFORE, Verdict.UNKNOWN, (0, 2)),
+        (replace(CROSSING, not_mirrored=1, lost=1), BEFORE, Verdict.AT_COST, (0, 2)),
+        (replace(CROSSING, contest="X and Y"), BEFORE, Verdict.UNKNOWN, (2, 0)),
+        (replace(CROSSING, topic_partition=OTHER), BEFORE, Verdict.AT_COST, (2, 0)),
+    ],
+    ids=["free", "not on the list", "not indexed", "late", "not known", "lost", "not mirrored", "contested", "other"],
+)
+def test_in_a_disaster_verdict_and_counts_agree(
+    partition: PartitionStatus, crossed: CrossedPartition, verdict: Verdict, counts: tuple[int, int]
+) -> None:
+    (plan,) = Move(FakeClusters([[partition]], lists=[[crossed]])).cutover.plan(["g"], Mode.DISASTER)
+    assert (plan.verdict, (plan.duplicates, plan.skipped)) == (verdict, counts)
+
+
+def test_what_cannot_be_known_is_said_and_not_counted() -> None:
+    crossed = replace(BEFORE, missing=1, pending=NOT_KNOWN)
+    (plan,) = Move(FakeClusters([[CROSSING]], lists=[[crossed]])).cutover.plan(["g"], Mode.DISASTER)
+    assert plan.notes[-1] == "what 1 partitions repeat is not known: their logs could not be looked at"
+
+
+@pytest.mark.parametrize(
+    ("repeated", "missing", "unindexed", "later"),
+    [(0, 4, 1, 4), (1, 4, 1, 3), (5, 4, 1, 3), (0, 4, 4, 4), (2, 4, 4, 2)],
+)
+def test_what_is_among_the_repeats_is_not_counted_twice(
+    repeated: int, missing: int, unindexed: int, later: int
+) -> None:
+    assert replace(BEFORE, repeated=repeated, missing=missing, unindexed=unindexed, pending="x").later == later
 
 
 def test_a_group_without_lists_costs_in_a_disaster_what_it_did() -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from offset_sync.jobs import process_end, runner
+from offset_sync.jobs import init, process_end, runner
 from offset_sync.jobs.translation.offsets import ANSWER_COLUMNS, OPTIONAL, REQUIRED
 from offset_sync.tables.catalog import ALL_TABLES
 from offset_sync.tables.views import QUESTIONS, VIEWS
@@ -97,6 +97,7 @@ def arguments_of(job: str, words: Sequence[str]) -> Namespace:
     """Return what the script of *job* makes of *words*; AssertionError where it refuses them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "run_job", lambda _, parser, words=None: parser.parse_args(words))
+        patch.setattr(init, "init", lambda words, prog: init.init_arguments(prog).parse_args(words))
         patch.setattr(process_end, "end_process", sys.exit)
         patch.setattr(sys, "argv", [job, *words])
         with pytest.raises(SystemExit) as ended:
@@ -174,7 +175,7 @@ def test_every_job_and_each_of_its_options_is_described(job: str) -> None:
 
 def test_what_is_run_by_hand_has_no_option_to_run_once() -> None:
     assert [job for job in JOBS if "--once" not in options_of(job)] == [
-        *("check", "cutover", "demo", "run", "translate")
+        *("check", "cutover", "demo", "init", "run", "translate")
     ]
 
 

@@ -12,7 +12,8 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
  * <p><b>From where on a list is used.</b> A group may be set back to read listed records again. So a list never takes
  * out a record below the group's own commit at this consumer's first answer with the list. With the consumer protocol
  * kafka-clients may auto-commit the records of a poll while an interceptor still sees them (4.4: in 1 of 80 first
- * polls of a partition). Such a commit, within the poll, counts as one of the poll's first offset. A list is void,
+ * polls of a partition). Such a commit, within a consumer's first poll of the partition, counts as one of the poll's
+ * first offset. A list is void,
  * which is the same from the largest offset on, in three cases:
  * <ul>
  * <li>The group has committed less than the list's start, or nothing.
@@ -93,6 +94,11 @@ final class Progress {
         return wanted > remembered ? new OffsetAndMetadata(start, "offset-sync/1 from=" + wanted + " by " + clientId
             + GroupCommits.END)
             : null;
+    }
+
+    /** Returns whether this consumer has had no records of the partition. */
+    boolean isFirst() {
+        return last == NONE;
     }
 
     boolean hasList() {

@@ -99,7 +99,8 @@ final class ReadLists {
         Map<TopicPartition, OffsetAndMetadata> uses = new HashMap<>();
         due.forEach((place, first) -> {
             ReadList list = ReadList.of(answer.lists.get(place), cluster);
-            Long own = own(answer.own.get(place), first, next.get(place));
+            OffsetAndMetadata end = partitions.get(place).isFirst() ? next.get(place) : null;
+            Long own = own(answer.own.get(place), first, end);
             OffsetAndMetadata use =
                 partitions.get(place).answered(list, own, answer.used.get(place), first, now, clientId);
             if (use != null) {

@@ -76,8 +76,9 @@ import org.slf4j.LoggerFactory;
  * neither falls, the list is used for 10 s at most.
  * <li>If an application seeks back after the first answer, but not below the group's commit of that time, this counts
  * as a retry: what is listed stays out.
- * <li>With the consumer protocol and auto-commits, if an application seeks back before its first poll, and by no more
- * than that poll returns: this cannot be told from the commit of the poll itself ({@link Progress}).
+ * <li>With the consumer protocol and auto-commits the client may commit its first poll of a partition before the
+ * interceptor asks ({@link Progress}). So where an application seeks back before that poll, or begins without a commit,
+ * what is listed may stay out.
  * <li>If a group is set back within its list while it has no consumer, what is listed stays out, unless the list is
  * taken away before it starts again.
  * <li>If the addresses of a cluster lead to another one while a consumer runs, brokers and clients before 3.1, which
@@ -299,8 +300,8 @@ public class SkipRead<K, V> implements ConsumerInterceptor<K, V>, ClusterResourc
 
     /** Returns whether the client has a thread that commits what an interceptor may still be asked about. */
     private static boolean commitsInPolls(Map<String, ?> settings) {
-        boolean isAuto = !"false".equalsIgnoreCase(String.valueOf(settings.get("enable.auto.commit")));
-        return isAuto && "consumer".equalsIgnoreCase(String.valueOf(settings.get("group.protocol")));
+        boolean isAuto = !"false".equalsIgnoreCase(String.valueOf(settings.get("enable.auto.commit")).trim());
+        return isAuto && "consumer".equalsIgnoreCase(String.valueOf(settings.get("group.protocol")).trim());
     }
 
     private static boolean canCommit() {

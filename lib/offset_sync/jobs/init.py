@@ -1,0 +1,247 @@
+"""The command ``init``: a first configuration file, from what the clusters show of themselves and of their mirror.
+
+It holds what differs from the defaults and what a newcomer looks for. Nothing is changed at a cluster, and a file that
+is there already is left alone. Errs to the default: what the newest records do not show is not written; ``check``,
+which runs on the new file, says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from offset_sync.config import Config, parse_config
+from offset_sync.config.mirror import PRESETS
+from offset_sync.jobs.checks.asking import Cluster, answers, ask_cluster, look_at_logs, side_by_side
+from offset_sync.jobs.checks.stamps import Kind, Stamped, stamped_records
+from offset_sync.jobs.log_format import tell
+from offset_sync.jobs.runner import BAD_ARGUMENTS, DONE, FAILED
+from offset_sync.kafka.own_rights import OwnRights
+from offset_sync.model.errors import ClusterError, ConfigError
+
+_PORT = 9465
+_ALIASES = ("dc1", "dc2")
+Tree = dict[str, Any]
+Ask = Callable[[str], str]
+"""Asks a person one question and returns the answer."""
+
+
+@dataclass
+class Findings:
+    """What is to be written: *mirror* by key, *origins* and a line on each cluster, by alias; *lines* say why."""
+
+    clusters: Mapping[str, Cluster]
+    mirror: dict[str, str] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+
+
+def init_arguments(prog: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser of the command."""
+    parser = argparse.ArgumentParser(
+        prog=prog, description="Write a first configuration, from what the clusters show, and check it."
+    )
+    parser.add_argument("--conf", required=True, metavar="FILE", help="the file to write; must not be there yet")
+    parser.add_argument(
+        "--cluster", action="append", default=[], metavar="ALIAS=SERVERS", help="a cluster, for example dc1=broker:9092"
+    )
+    parser.add_argument(
+        "--kafka",
+        action="append",
+        default=[],
+        metavar="[ALIAS:]KEY=VALUE",
+        help="an option of Kafka's clients, for one cluster or all; secrets as ${ENV} or ${file:/path}",
+    )
+    parser.add_argument("--topics", action="append", default=[], metavar="PATTERN", help="only these topics")
+    return parser
+
+
+def init(words: Sequence[str] | None = None, prog: str | None = None, ask: Ask | None = None) -> int:
+    """Write the file and check it; return the exit code. *ask* is by default the terminal, where there is one."""
+    arguments = init_arguments(prog).parse_args(words)
+    path = Path(arguments.conf)
+    try:
+        if path.exists():
+            raise ConfigError([f"{path}: is there already; name another file, or check this one: check --conf {path}"])
+        tree = _given(arguments, ask or (input if sys.stdin.isatty() else None))
+        found = look(tree)
+        write(path, to_yaml(tree, found))
+    except ConfigError as problem:
+        tell(str(problem), "text")
+        return BAD_ARGUMENTS
+    except ClusterError as problem:
+        tell(str(problem), "text")
+        return FAILED
+    except (EOFError, KeyboardInterrupt):
+        tell("nothing was written", "text")
+        return FAILED
+    for line in found.lines:
+        print(line)
+    print(f"written: {path}\n", flush=True)
+    return _check(path)
+
+
+def _check(path: Path) -> int:
+    from offset_sync.jobs.check import check, check_arguments
+    from offset_sync.jobs.runner import job_arguments, run_job
+
+    code = run_job(check, check_arguments(job_arguments("", has_once=False)), ["--conf", str(path)])
+    again = f"./spark-submit.sh check --conf {path}"
+    print(f"\nnext: {f'./spark-submit.sh run --conf {path}' if code == DONE else f'mend what fails, then {again}'}")
+    return code
+
+
+def _given(arguments: argparse.Namespace, ask: Ask | None) -> Tree:
+    """Return the configuration as far as the command line, or a person, says it."""
+    clusters: dict[str, Tree] = {}
+    for word in arguments.cluster or _asked(ask):
+        alias, is_given, servers = word.partition("=")
+        if not (alias and is_given and servers):
+            raise ConfigError([f"--cluster {word}: write it as ALIAS=SERVERS, for example dc1=broker:9092"])
+        clusters[alias] = {"kafka": {"bootstrap.servers": servers}}
+    for word in arguments.kafka:
+        told, is_given, value = word.partition("=")
+        alias, of_one, key = told.rpartition(":")
+        if not (key and is_given) or (of_one and alias not in clusters):
+            raise ConfigError([f"--kafka {word}: write it as KEY=VALUE or ALIAS:KEY=VALUE, with an alias of --cluster"])
+        for each in [clusters[alias]] if of_one else clusters.values():
+            each["kafka"][key] = value
+    return {"clusters": clusters, "topics": {"include": arguments.topics or [".*"]}}
+
+
+def _asked(ask: Ask | None) -> list[str]:
+    if ask is None:
+        raise ConfigError(["--cluster is missing; name at least two: --cluster dc1=broker:9092 --cluster dc2=…"])
+    found = list[str]()
+    for number, default in enumerate(_ALIASES):
+        which = "first" if number == 0 else "second"
+        alias = ask(f"name of the {which} cluster [{default}]: ").strip() or default
+        found.append(f"{alias}={ask(f'bootstrap.servers of {alias}: ').strip()}")
+    return found
+
+
+def look(tree: Tree) -> Findings:
+    """Return what the clusters of *tree* show; raises ConfigError, or ClusterError with the first that is silent."""
+    config = parse_config(tree)
+    clusters = _asked_clusters(config)
+    found = Findings(clusters)
+    for alias, each in clusters.items():
+        counts = f"brokers {each.brokers}, topics {len(each.partitions):,}, groups {len(each.groups):,}"
+        found.lines.append(f"{alias}: {counts}")
+    if renamed := prefixed(clusters):
+        (alias, prefix), count = renamed.most_common(1)[0]
+        found.mirror["names"] = "mm2"
+        found.lines.append(
+            f"{alias}: topics called {prefix}.… that {prefix} has too: {count:,}; so mirror.names is mm2"
+        )
+        config = parse_config({**tree, "mirror": found.mirror})
+        found.clusters = clusters = _asked_clusters(config)
+    stamped = _stamped(config, clusters)
+    others = (each.stamp for records in stamped.values() for each in records if each.stamp.kind is Kind.OTHER_PRESET)
+    if other := next(others, None):
+        found.mirror["preset"] = next(name for name in PRESETS if name in other.said.split())
+        stamped = _stamped(parse_config({**tree, "mirror": found.mirror}), clusters)
+    note_stamps(found, stamped)
+    return found
+
+
+def _asked_clusters(config: Config) -> dict[str, Cluster]:
+    rights = {alias: OwnRights(alias, config.admin_options(alias)) for alias in config.clusters}
+    asked = side_by_side(lambda alias: ask_cluster(config, rights[alias]), rights)
+    if silent := [each for each in asked.values() if isinstance(each, ClusterError)]:
+        raise silent[0]
+    return answers(asked)
+
+
+def prefixed(clusters: Mapping[str, Cluster]) -> Counter[tuple[str, str]]:
+    """Return, by cluster and prefix, how many topics are called ``dc1.orders`` where cluster dc1 has ``orders``."""
+    found = Counter[tuple[str, str]]()
+    for alias, each in clusters.items():
+        for topic in each.partitions:
+            prefix, _, original = topic.partition(".")
+            if prefix != alias and prefix in clusters and original in clusters[prefix].partitions:
+                found[alias, prefix] += 1
+    return found
+
+
+def _stamped(config: Config, clusters: Mapping[str, Cluster]) -> dict[str, list[Stamped]]:
+    """Return the newest records of each cluster, each with what its headers say."""
+    ids = {alias: each.cluster_id for alias, each in clusters.items() if isinstance(each.cluster_id, str)}
+    known = config.with_origins(ids)
+    return {alias: stamped_records(known, alias, seen) for alias, seen in look_at_logs(known, clusters).items()}
+
+
+def note_stamps(found: Findings, stamped: Mapping[str, Sequence[Stamped]]) -> None:
+    """Note of which clusters there are copies, and what the headers call a cluster where that is not its alias."""
+    aliases, has_copies = [*found.clusters], False
+    for alias, records in stamped.items():
+        kinds = Counter((each.stamp.kind, each.stamp.origin or each.stamp.said) for each in records)
+        unknown = sorted(said for kind, said in kinds if kind is Kind.UNKNOWN)
+        others = [each for each in aliases if each != alias]
+        if len(unknown) == len(others) == 1:
+            found.origins[others[0]] = unknown[0]
+            found.lines.append(f"{alias}: headers call {others[0]} {unknown[0]!r}: clusters.{others[0]}.origin")
+        for (kind, origin), count in sorted(kinds.items(), key=lambda each: each[0][1]):
+            if kind is Kind.STAMPED:
+                found.lines.append(f"{alias}: has copies of {origin}, {count:,} of {len(records):,} records looked at")
+            has_copies |= kind not in (Kind.NATIVE, Kind.ELSEWHERE)
+    if not has_copies:
+        found.lines.append(
+            "no copy has headers yet: docs/mirrors.md is the recipe for MirrorMaker 2; docs/mirrors-contents.md says "
+            "what is possible without"
+        )
+
+
+def to_yaml(tree: Tree, found: Findings) -> str:
+    """Return the text of the file; values are quoted, so that each arrives as it is."""
+    lines = ["# Written by init. conf/reference.yaml has every option with its default.", "clusters:"]
+    for alias, each in tree["clusters"].items():
+        lines += [f"  {_key(alias)}:", "    kafka:"]
+        lines += [f"      {_key(key)}: {_value(value)}" for key, value in each["kafka"].items()]
+        if alias in found.origins:
+            lines.append(f"    origin: {_value(found.origins[alias])}  # what the mirror's headers call it")
+    lines += ["# Groups are synced on the topics that match one of these regular expressions.", "topics:"]
+    lines.append(f"  include: [{', '.join(map(_value, tree['topics']['include']))}]")
+    if found.mirror:
+        lines += ["# What the mirror stamps on copies and calls them: docs/mirrors.md.", "mirror:"]
+        lines += [f"  {key}: {value}" for key, value in found.mirror.items()]
+    lines += [
+        f"# The status page is at http://localhost:{_PORT}/, for browsers on this machine.",
+        "metrics:",
+        f"  report_status_port: {_PORT}",
+        "# Tables and checkpoints are in data/; in production on HDFS or S3: tables.root, tables.checkpoints.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _key(text: str) -> str:
+    """Return a key of YAML, which needs quotes only where it is no plain word."""
+    is_plain = re.fullmatch(r"[a-z][a-z0-9.-]*", text) is not None and yaml.safe_load(text) == text
+    return text if is_plain else _value(text)
+
+
+def _value(text: str) -> str:
+    return str(yaml.safe_dump(text, default_style='"', width=float("inf"))).strip()
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file that must not be there yet, in one step; raises ConfigError where it cannot be written."""
+    try:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+            file.write(text)
+        try:
+            os.link(file.name, path)
+        finally:
+            os.unlink(file.name)
+    except OSError as problem:
+        raise ConfigError([f"{path}: cannot be written ({problem.strerror}); name another file"]) from None

@@ -1,0 +1,163 @@
+"""A first configuration: what is asked, what is written, and that it arrives as it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offset_sync.config import load_config
+from offset_sync.jobs import init as command
+from offset_sync.jobs.checks.asking import Cluster
+from offset_sync.jobs.checks.stamps import Kind, Stamp, Stamped
+from offset_sync.jobs.init import Findings, init, note_stamps, prefixed, to_yaml, write
+from offset_sync.model.errors import ClusterError, ConfigError
+
+GIVEN = ["--cluster", "dc1=one:9092", "--cluster", "dc2=two:9092,three:9092"]
+NOBODY = cast(Any, None)
+
+
+def cluster(alias: str, *topics: str) -> Cluster:
+    return Cluster(alias, NOBODY, NOBODY, partitions=dict.fromkeys(topics, 1))
+
+
+CLUSTERS = {"dc1": cluster("dc1", "orders"), "dc2": cluster("dc2", "orders")}
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Let the clusters show nothing in particular; what was given."""
+    trees: list[Any] = []
+
+    def look(tree: Any) -> Findings:
+        trees.append(tree)
+        return Findings(CLUSTERS, lines=["dc1: 1 broker"])
+
+    monkeypatch.setattr(command, "look", look)
+    monkeypatch.setattr(command, "_check", lambda path: 0)
+    return trees
+
+
+def test_what_is_given_on_the_command_line_is_in_the_file(seen: list[Any], tmp_path: Path) -> None:
+    path = tmp_path / "my.yaml"
+    more = ["--kafka", "security.protocol=SSL", "--kafka", "dc2:ssl.ca.location=/a=b.pem", "--topics", r"orders\..*"]
+    assert init(["--conf", str(path), *GIVEN, *more]) == 0
+    config = load_config(path)
+    assert {alias: each.kafka["bootstrap.servers"] for alias, each in config.clusters.items()} == {
+        "dc1": "one:9092",
+        "dc2": "two:9092,three:9092",
+    }
+    tree = yaml.safe_load(path.read_text())
+    assert tree["clusters"]["dc1"]["kafka"]["security.protocol"] == "SSL"
+    assert "ssl.ca.location" not in tree["clusters"]["dc1"]["kafka"]
+    assert tree["clusters"]["dc2"]["kafka"]["ssl.ca.location"] == "/a=b.pem"
+    assert tree["topics"]["include"] == [r"orders\..*"]
+
+
+def test_a_person_is_asked_where_nothing_is_given(seen: list[Any], tmp_path: Path) -> None:
+    answers: Iterator[str] = iter(["", " one:9092 ", "west", "two:9092"])
+    questions: list[str] = []
+
+    def ask(question: str) -> str:
+        questions.append(question)
+        return next(answers)
+
+    assert init(["--conf", str(tmp_path / "my.yaml")], ask=ask) == 0
+    assert questions[0] == "name of the first cluster [dc1]: "
+    assert questions[3] == "bootstrap.servers of west: "
+    assert [*load_config(tmp_path / "my.yaml").clusters] == ["dc1", "west"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "--cluster is missing"),
+        (["--cluster", "dc1"], "--cluster dc1: write it as ALIAS=SERVERS"),
+        ([*GIVEN, "--kafka", "x"], "--kafka x: write it as KEY=VALUE"),
+        ([*GIVEN, "--kafka", "dc9:a=b"], "--kafka dc9:a=b: write it as"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_is_written(
+    words: list[str], said: str, seen: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert init(["--conf", str(tmp_path / "my.yaml"), *words]) == 2
+    assert capsys.readouterr().err.startswith(said)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_cluster_that_does_not_answer_is_named_and_nothing_is_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def look(tree: Any) -> Findings:
+        raise ClusterError("dc2", "no broker answers")
+
+    monkeypatch.setattr(command, "look", look)
+    assert init(["--conf", str(tmp_path / "my.yaml"), *GIVEN]) == 1
+    assert "clusters.dc2: no broker answers" in capsys.readouterr().err
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_file_that_is_there_is_left_alone(seen: list[Any], tmp_path: Path) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_text("mine")
+    assert init(["--conf", str(path), *GIVEN]) == 2
+    assert (path.read_text(), seen) == ("mine", [])
+    with pytest.raises(ConfigError, match="cannot be written"):
+        write(path, "other")
+    assert [*tmp_path.iterdir()] == [path]
+    assert path.read_text() == "mine"
+
+
+@given(st.text(max_size=20), st.text(min_size=1, max_size=20), st.text(min_size=1, max_size=20))
+def test_every_value_arrives_as_it_is(value: str, alias: str, key: str) -> None:
+    tree = {"clusters": {alias: {"kafka": {key: value}}}, "topics": {"include": [value, "true"]}}
+    found = Findings({}, mirror={"names": "mm2"}, origins={alias: value})
+    read = yaml.safe_load(to_yaml(tree, found))
+    assert read["clusters"] == {alias: {"kafka": {key: value}, "origin": value}}
+    assert (read["topics"]["include"], read["mirror"]) == ([value, "true"], {"names": "mm2"})
+
+
+def test_topics_with_the_name_of_another_cluster_before_them_are_copies() -> None:
+    assert prefixed({"dc1": cluster("dc1", "orders", "dc2.pay"), "dc2": cluster("dc2", "dc1.orders", "pay")}) == {
+        ("dc1", "dc2"): 1,
+        ("dc2", "dc1"): 1,
+    }
+    names = ("orders", "dc1.other", "dc2.orders", "dc3.orders", "dc1")
+    assert prefixed({"dc1": cluster("dc1", "orders"), "dc2": cluster("dc2", *names)}) == {}
+
+
+def stamped(*stamps: Stamp) -> list[Stamped]:
+    return [Stamped("orders", NOBODY, NOBODY, stamp) for stamp in stamps]
+
+
+def test_copies_are_counted_and_an_origin_that_is_no_alias_is_that_of_the_other_cluster() -> None:
+    found = Findings(CLUSTERS)
+    copies = stamped(*[Stamp(Kind.UNKNOWN, "eu-west")] * 2, Stamp(Kind.NATIVE))
+    note_stamps(found, {"dc1": stamped(*[Stamp(Kind.STAMPED, "dc2", "dc2", 5)] * 3, Stamp(Kind.NATIVE)), "dc2": copies})
+    assert found.origins == {"dc1": "eu-west"}
+    assert found.lines == [
+        "dc1: has copies of dc2, 3 of 4 records looked at",
+        "dc2: headers call dc1 'eu-west': clusters.dc1.origin",
+    ]
+
+
+def test_where_it_is_not_certain_no_origin_is_written() -> None:
+    two = stamped(Stamp(Kind.UNKNOWN, "east"), Stamp(Kind.UNKNOWN, "west"))
+    found = Findings(CLUSTERS)
+    note_stamps(found, {"dc1": two, "dc2": []})
+    assert found.origins == {}
+    third = Findings({**CLUSTERS, "dc3": cluster("dc3")})
+    note_stamps(third, {"dc1": stamped(Stamp(Kind.UNKNOWN, "east"))})
+    assert third.origins == {}
+
+
+def test_without_any_copy_it_says_where_the_recipe_is() -> None:
+    found = Findings(CLUSTERS)
+    note_stamps(found, {"dc1": stamped(Stamp(Kind.NATIVE)), "dc2": []})
+    (line,) = found.lines
+    assert "docs/mirrors.md" in line
