@@ -1,8 +1,8 @@
-"""What the clusters say now, with the logs that were cut since the index has looked at them.
+"""Cluster metadata, checked for logs that were truncated since the index last read them.
 
-The index notices that a log was cut when it reads it. Until then, and as long as it stands still, its rows are of
-records that are gone, and a log that has grown again does not show it by its end. Its leader epoch does: where it is
-another than the index knows, the leader is asked where that one ended.
+The index notices a truncation only when it reads the log; until then its rows may describe records that are gone. Once
+the log has grown again its end does not show it, but its leader epoch does: where it differs from the indexed one, we
+ask the leader for the end of that epoch.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from offset_sync.state.sync_state import Index, known_end
 
 logger = logging.getLogger(__name__)
 DEADLINE_S = 5.0
-"""A cluster is asked for so long; a leader where an epoch has ended, in the background."""
+"""Timeout of a metadata request, and of the background request for epoch ends."""
 ONCE_S = 30.0
-"""So long whoever comes only once asks a cluster: it is busy rather than away, and nobody comes again for the rest."""
+"""Timeout in one-shot runs: a slow cluster is rather busy than down, and no later run asks for the rest."""
 PATIENCE_S = 0.5
-"""So long a fetch waits for that."""
+"""How long a fetch waits for epoch ends."""
 
 
 class EpochEnds(Protocol):
@@ -37,11 +37,11 @@ class EpochEnds(Protocol):
     def ends_in_time(
         self, epochs: Mapping[TopicPartition, EpochChange], deadline: float
     ) -> Mapping[TopicPartition, ToldEnd]:
-        """Return the first offset after the records known, of logs whose leaders answer and are still leaders."""
+        """Return the end of the known epoch, of logs whose leaders answer and still lead."""
 
 
 class _Question:
-    """Something that is asked in the background."""
+    """A request in a background thread."""
 
     def __init__(self, ask: Callable[[], None]) -> None:
         self._thread = threading.Thread(target=ask, name="leader epochs", daemon=True)
@@ -49,20 +49,20 @@ class _Question:
 
     @property
     def is_over(self) -> bool:
-        """Whether it is answered, or was given up."""
+        """Whether it was answered or given up."""
         return not self._thread.is_alive()
 
     def wait(self, seconds: float) -> None:
-        """Wait until then, but not longer."""
+        """Wait for the answer, at most *seconds*."""
         self._thread.join(seconds)
 
 
 class CheckedMetadata:
-    """Asks *fetcher* and compares with *index*; *epochs* are asked by alias. Threads may share it.
+    """Fetches metadata and compares leader epochs with *index*; *epochs* are asked by alias. Threads may share it.
 
-    A partition is unsettled, and waits as one without a leader does, while nobody says where its epoch ended;
-    *on_return* is called when somebody has. Errs to cut: then commits to it wait until the index has looked, and
-    answers in it end at the cut, or wait too where it is not certain where that is.
+    A partition is unsettled, and waits like one without a leader, until a broker reports where its epoch ended; then
+    *on_return* is called. Errs to truncated: commits to the partition wait until the index has read it again, and
+    answers in it end at the cut, or wait too if the offset of the cut is uncertain.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class CheckedMetadata:
     def fetch(
         self, aliases: Collection[str], partitions: Collection[TopicPartition]
     ) -> dict[str, ClusterMetadata | ClusterError]:
-        """Return what each cluster says of *partitions*, or why it said nothing."""
+        """Return each cluster's metadata of *partitions*, or its error."""
         said = self._fetcher.fetch(aliases, partitions)
         return {a: each if isinstance(each, ClusterError) else self._checked(a, each) for a, each in said.items()}
 
@@ -102,7 +102,7 @@ class CheckedMetadata:
         return replace(metadata, cut=frozenset(cut), unsettled=frozenset(changes.keys() - ends.keys()), ended=ended)
 
     def _changes(self, alias: str, metadata: ClusterMetadata) -> dict[TopicPartition, EpochChange]:
-        """Return the logs that are under another leader than the index knows; of a topic made anew its id tells."""
+        """Return the logs whose leader epoch differs from the indexed one; a recreated topic shows by its id."""
         found: dict[TopicPartition, EpochChange] = {}
         for each, ends in metadata.ends.items():
             log = ClusterPartition(alias, *each)
@@ -114,9 +114,9 @@ class CheckedMetadata:
         return found
 
     def _ends(self, alias: str, changes: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ToldEnd]:
-        """Return where the known epochs ended, of logs of which that is told in time."""
+        """Return the ends of the known epochs, of logs for which they arrive in time."""
         logs = {each: ClusterPartition(alias, *each) for each in changes}
-        # One whose epoch is below what the index has seen is no leader any more: that is not for it to say.
+        # A leader with an epoch below the indexed one is stale: it is not asked.
         asked = {logs[each]: change for each, change in changes.items() if change.now > change.known}
         until = time.monotonic() + self._patience_s
         while True:
@@ -129,7 +129,7 @@ class CheckedMetadata:
             left = until - time.monotonic()
             if not unknown or question is None or left <= 0:
                 return {log.topic_partition: end for log, end in told.items()}
-            question.wait(left)  # it may be about other logs: then these are asked about next
+            question.wait(left)  # it may be for other logs: then these come next
 
     def _is_told(self, log: ClusterPartition, change: EpochChange) -> bool:
         return log in self._told and self._told[log][0] == change
@@ -139,15 +139,15 @@ class CheckedMetadata:
         ends: Mapping[TopicPartition, ToldEnd] = {}
         try:
             ends = self._epochs[alias].ends_in_time(epochs, DEADLINE_S)
-        except Exception as problem:  # whatever it is, the logs stay unknown
-            logger.info("%s: where leader epochs ended was not told: %s", alias, problem)
+        except Exception as problem:  # the logs stay unsettled
+            logger.info("clusters.%s: cannot get the ends of leader epochs: %s", alias, problem)
         with self._lock:
             places = ((log, change, ends.get(log.topic_partition)) for log, change in unknown.items())
             self._told |= {log: (change, end) for log, change, end in places if end is not None}
         if ends:
             self._on_return()
         else:
-            time.sleep(RETRY_S)  # it is asked again, but not at once
+            time.sleep(RETRY_S)  # back off before the next request
 
 
 def checked_metadata(
@@ -158,7 +158,7 @@ def checked_metadata(
     *,
     is_once: bool = False,
 ) -> CheckedMetadata:
-    """Return who asks the configured clusters; without *on_return* it waits for every answer, *is_once* for long."""
+    """Return metadata of the configured clusters; without *on_return* it waits for every answer, *is_once* longer."""
     epochs = {alias: LeaderEpochs(alias, config.admin_options(alias), config.names) for alias in admins}
     tell = on_return or (lambda: None)
     patience_s = DEADLINE_S if is_once or on_return is None else PATIENCE_S

@@ -1,4 +1,4 @@
-"""Clocks of others against ours: a cluster's, measured while its log of commits is read live, and another driver's.
+"""Clock offsets: of a cluster, measured while its commit log is read live, and of another driver.
 
 Brokers' clocks are wrong by minutes and hours. A record that we read at *until*, and that was not in the log at
 *since*, was written between the two, whatever its timestamp says. So it bounds how far the cluster's clock is ahead of
@@ -7,8 +7,7 @@ ours, and its time by our clock is known to be in that interval::
     our clock        since ─────────────── until
     its timestamp                 t                     t - until <= ahead <= t - since
 
-Records that were in the log before we looked (a backlog) bound it from one side only: they are no younger than the
-moment at which they are read.
+A backlog, records that were in the log already, bounds it from one side only: they were written before they are read.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from offset_sync.model.values import ABSENT
 from offset_sync.translate.index.runs import Int64s
 
 WINDOW_MS = 600_000
-"""So long a measurement counts: clocks drift, and are set."""
+"""Lifetime of a measurement: clocks drift, and are set."""
 WRONG_MS = 5_000
-"""A clock that is off by more is shown: as a metric, by ``check``, in the report."""
+"""A clock that is off by more is reported: as a metric, by ``check``, in the report."""
 FARTHEST_MS = 10 * 365 * 86_400_000
-"""What is further off tells nothing of a clock: brokers stamp commits themselves, so somebody has written it there."""
+"""Timestamps further off are ignored: no broker stamps such a commit, so a client wrote it into the log."""
 
 
 class Read(NamedTuple):
-    """Records were read at *until_ms*; at *since_ms* they were not in the log yet (ABSENT: they may have been)."""
+    """Records were read at *until_ms*; at *since_ms* they were not in the log yet (ABSENT: unknown)."""
 
     until_ms: int
     since_ms: int = ABSENT
@@ -39,8 +38,8 @@ class Read(NamedTuple):
 class ClusterClock:
     """One cluster's clock; all times in ms since the epoch.
 
-    Of what the bounds allow the clock is taken to be what it was before, and to be right at first: the bounds of a log
-    to which little is written are as wide as the time between two records.
+    Within the bounds the previous estimate is kept, at first 0: in a log with few writes the bounds are as wide as the
+    time between two records.
     """
 
     def __init__(self) -> None:
@@ -50,7 +49,7 @@ class ClusterClock:
         self._ends_ms = 0
 
     def keep(self, ahead_ms: int) -> None:
-        """Start from what the driver before has measured."""
+        """Start from the previous driver's measurement."""
         self._kept = ahead_ms
 
     @property
@@ -64,10 +63,9 @@ class ClusterClock:
 
     @property
     def uncertain_ms(self) -> int:
-        """How far times by our clock may be off, of a clock that is wrong; 0 for one that nothing says is wrong.
+        """How far times converted to our clock may be off, for a clock measured to be wrong; otherwise 0.
 
-        Of one that is known by its lower bound alone, as ``--once`` knows it, it is the age of the newest commit that a
-        run has read, which nobody knows: 0.
+        Also 0 with a lower bound alone, as in ``--once``: the uncertainty is then the unknown age of the newest commit.
         """
         if self._low is None or self._high is None or self._low <= 0 <= self._high:
             return 0
@@ -76,8 +74,8 @@ class ClusterClock:
     def made_ms(self, timestamp_ms: Int64s, read: Read | None) -> Int64s:
         """Return when records were written, by our clock; shapes (records,). Without *read* nothing is measured.
 
-        Never later than they were read. Errs by the time between two looks at the log, and for a backlog by what the
-        clock is off without our knowing.
+        Never later than they were read. Errs by the time between two reads of the log, and for a backlog by the clock
+        offset that is not measured.
         """
         if len(timestamp_ms) == 0:
             return timestamp_ms
@@ -114,9 +112,9 @@ def system_now_ms() -> int:
 class ClockOffset:
     """How far ahead of another driver's clock ours may be, from times that it writes down and we read.
 
-    ``indexed_at`` is by the clock of the indexing driver, "now" by that of whoever translates. If ours is ahead, a hole
-    seems older than it is, and a record that is still on its way would count as one that the mirror has dropped. A row
-    is read after it was written, so the least difference ever seen is never below what the clocks differ by.
+    ``indexed_at`` is by the clock of the indexing driver, "now" by that of the translating one. If ours is ahead, a
+    hole seems older than it is, and a record in flight would count as dropped by the mirror. A row is read after it was
+    written, so the least difference ever seen is never below the clock difference.
 
     All times in ms since the epoch. Errs to a larger difference.
     """
@@ -127,16 +125,16 @@ class ClockOffset:
         self._window_ends_ms = 0
 
     def observe(self, written_ms: int, now_ms: int) -> None:
-        """Take in that what was written last bears the time *written_ms*."""
+        """Take in the time *written_ms* of the newest row."""
         seen = max(0, now_ms - written_ms)
         if self._least is None or now_ms >= self._window_ends_ms:
             self._least_before, self._least, self._window_ends_ms = self._least, seen, now_ms + WINDOW_MS
         self._least = min(self._least, seen)
 
     def at_most(self) -> int:
-        """Return what our clock is ahead by at most; before anything was read there is nothing to be compared.
+        """Return the most that our clock can be ahead; 0 before anything was read.
 
-        What was read at a start may be as old as the index, and the difference as large. So a hole that was there then
-        grows old by our own clock, from the start on.
+        Rows read at a start may be as old as the index, and the difference as large. So a hole that was there then ages
+        by our own clock, from the start on.
         """
         return min((each for each in (self._least, self._least_before) if each is not None), default=0)

@@ -1,7 +1,7 @@
-"""Kafka's ids of the clusters, for mirrors that name a record's origin by them.
+"""Kafka's cluster ids, for mirrors that name a record's origin by them.
 
-They are asked for when ``index_records`` starts, and kept beside its checkpoints: a cluster that is lost cannot be
-asked any more, and its records have to be known on the others all the same. Nobody guesses an id.
+``index_records`` asks for them when it starts and keeps them beside its checkpoints: a lost cluster does not answer any
+more, but its records have to be recognised at the others. An id is never guessed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from offset_sync.tables.files import Files
 logger = logging.getLogger(__name__)
 _DEADLINE_S = 15.0
 _KNOWN_DEADLINE_S = 5.0
-"""So long a cluster is waited for of which the id is known from before."""
+"""Timeout where the id is known from before."""
 
 
 class AskedCluster(Protocol):
     """See :class:`offset_sync.kafka.cluster_admin.ClusterAdmin`."""
 
     def cluster_id(self, deadline: float) -> str:
-        """Return the cluster's own id; raises ClusterError where nobody says it."""
+        """Return the cluster's own id; raises ClusterError where it does not answer."""
 
 
 def ids_file(config: Config) -> str:
@@ -35,17 +35,17 @@ def ids_file(config: Config) -> str:
 
 
 def with_known_ids(config: Config, files: Files) -> Config:
-    """Return *config* with the ids that were kept, where it leaves origins to the clusters; none of them is asked.
+    """Return *config* with the ids that were kept, where it leaves origins to the clusters; asks no cluster.
 
-    A cluster of which none is kept stays without: what bears its id is taken for unreadable, never for another's.
+    A cluster without a kept id stays without: records with its id count as unreadable, never as another cluster's.
     """
     return config.with_origins(_kept(config, files)) if config.to_ask() else config
 
 
 def with_asked_ids(config: Config, files: Files, clusters: Mapping[str, AskedCluster]) -> Config:
-    """Return *config* with the ids that the clusters say now, or else have said before; what they say is kept.
+    """Return *config* with the ids that the clusters report, or else the kept ones; keeps what they report.
 
-    Raises ClusterError, with the remedy, for a cluster that does not answer and never has, and ConfigError for two
+    Raises ClusterError, with the remedy, for a cluster that does not answer and has no kept id, and ConfigError for two
     with the same id.
     """
     wanted = config.to_ask()
@@ -62,7 +62,7 @@ def with_asked_ids(config: Config, files: Files, clusters: Mapping[str, AskedClu
             logger.warning("%s: its id is taken to be %s, as before", answer, kept[alias])
         elif kept.get(alias, answer) != answer:
             logger.warning(
-                "clusters.%s: its id is %s and was %s: what was copied from it before counts as unread by everyone",
+                "clusters.%s: its id is %s and was %s: records copied from it under the old id count as unread",
                 alias,
                 answer,
                 kept[alias],
@@ -91,7 +91,7 @@ def _not_known(config: Config, alias: str, error: ClusterError) -> str:
 def _kept(config: Config, files: Files) -> dict[str, str]:
     try:
         found = json.loads(files.read_text(ids_file(config)))
-    except (FileNotFoundError, ValueError):  # one that is not whole was being written for the first time
+    except (FileNotFoundError, ValueError):  # a partial file: its first write was interrupted
         return {}
     is_whole = isinstance(found, dict) and all(isinstance(each, str) for each in found.values())
     return {alias: each for alias, each in found.items() if alias in config.clusters} if is_whole else {}

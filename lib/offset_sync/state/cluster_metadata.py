@@ -1,7 +1,7 @@
-"""What the clusters say right now: topic ids, partition counts and log ends, asked once per pass.
+"""Metadata of the clusters right now: topic ids, partition counts and log ends, fetched once per pass.
 
-What does not answer is asked again in the background until it does: nobody waits for it a second time. Of a cluster
-that is all of it, or some partitions whose leader is away or silent while the others answer.
+A silent cluster, or a partition whose leader is away or silent, is asked again in the background until it answers; no
+fetch waits for it a second time.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from offset_sync.translate.index.origin_positions import NO_LIMIT
 logger = logging.getLogger(__name__)
 RETRY_S = 2.0
 FORGOTTEN_S = 60.0
-"""Where nobody has wanted to know for so long, it is not asked any more."""
+"""A silent cluster is not asked any more once no fetch has wanted it for so long."""
 
 Ask = Callable[[str, Collection[TopicPartition]], Collection[TopicPartition]]
-"""Asks a cluster about partitions and returns those that exist and do not answer; ClusterError where nobody does."""
+"""Asks a cluster about partitions and returns those that exist and do not answer; ClusterError where it is silent."""
 
 
 class Silence:
     """Silent clusters and partitions, by alias; threads may share it.
 
-    *ask* is called every *retry_seconds* in a thread per cluster, *on_return* by it when something answers again.
+    *ask* is called every *retry_seconds* in a thread per cluster, which calls *on_return* when something answers again.
     """
 
     def __init__(self, ask: Ask, on_return: Callable[[], None] = lambda: None, retry_seconds: float = RETRY_S) -> None:
@@ -49,7 +49,7 @@ class Silence:
             return self._errors.get(alias), self._partitions.get(alias, frozenset())
 
     def note(self, alias: str, error: ClusterError | None, partitions: Collection[TopicPartition]) -> None:
-        """Note that a cluster does not answer about *partitions*; *error* is why where it says nothing at all."""
+        """Note that a cluster does not answer about *partitions*; *error* says why it does not answer at all."""
         if error is None and not partitions:
             return
         with self._lock:
@@ -79,7 +79,7 @@ class Silence:
                 continue
             except Exception:
                 logger.exception("clusters.%s: could not be asked whether it answers again", alias)
-                silent = frozenset()  # whoever asks next meets it
+                silent = frozenset()  # the next fetch meets it
             with self._lock:
                 has_returned = self._errors.pop(alias, None) is not None or silent < asked
                 self._partitions[alias] = self._partitions[alias] - asked | silent
@@ -88,7 +88,7 @@ class Silence:
                 self._on_return()
 
     def _is_watched(self, alias: str) -> bool:
-        """Return whether to go on asking; where nobody wants to know any more all is forgotten."""
+        """Return whether to go on asking; once no fetch wants the cluster any more all is forgotten."""
         with self._lock:
             is_silent = alias in self._errors or bool(self._partitions.get(alias))
             if is_silent and time.monotonic() - self._wanted_at.get(alias, 0.0) < FORGOTTEN_S:
@@ -100,21 +100,21 @@ class Silence:
 
 
 def named(partitions: Collection[TopicPartition]) -> str:
-    """Return the first of *partitions* in words, and how many there are beside it."""
+    """Return the first of *partitions* as text, and how many more there are."""
     first = min(partitions)
     more = f" and {len(partitions) - 1} more" if len(partitions) > 1 else ""
     return f"{first.topic}-{first.partition}{more}"
 
 
 _LEAST_S = 0.1
-"""A cluster that has used up the deadline for its topics is asked for so long for the ends of its logs."""
+"""Timeout for log ends where a cluster has used up the deadline for its topics."""
 
 
 class Cluster(Protocol):
-    """What can be asked of a cluster; both raise ClusterError when it does not answer."""
+    """Requests to a cluster; both raise ClusterError when it does not answer."""
 
     def describe(self, topics: Collection[str], deadline: float) -> Mapping[str, TopicInfo | ClusterError]:
-        """Return what is known of each topic that exists; the error of one that may not be asked for."""
+        """Return each topic that exists, or the error where it may not be described."""
 
     def ends(self, partitions: Collection[TopicPartition], deadline: float) -> Mapping[TopicPartition, LogEnds]:
         """Return the log ends of each partition that exists and whose leader answers."""
@@ -122,12 +122,11 @@ class Cluster(Protocol):
 
 @dataclass(frozen=True)
 class ClusterMetadata:
-    """What one cluster said; topics that do not exist are in none of the three.
+    """One cluster's metadata; topics that do not exist are in none of the three.
 
     *refused* are topics that may not be described, with the error that says what to grant. *cut* are logs that have
-    lost records which are indexed, *unsettled* those that may have, *ended* says where the records of the leaders end
-    that they had then, of a log that was cut only where it is certain: see
-    :mod:`offset_sync.state.checked_metadata`.
+    lost indexed records, *unsettled* those that may have. *ended* has the ends of indexed leader epochs, of a log that
+    was cut only where certain: see :mod:`offset_sync.state.checked_metadata`.
     """
 
     topics: Mapping[str, TopicInfo]
@@ -138,7 +137,7 @@ class ClusterMetadata:
     ended: Mapping[TopicPartition, EpochEnd] = field(default_factory=dict)
 
     def log_end(self, partition: TopicPartition) -> int | None:
-        """Return where the log of *partition* ends, 0 for one that does not exist; None where nobody can tell now."""
+        """Return the log end of *partition*, 0 for one that does not exist; None where it is unknown now."""
         if partition in self.ends:
             return self.ends[partition].log_end
         topic = self.topics.get(partition.topic)
@@ -151,28 +150,28 @@ MetadataByCluster = Mapping[str, "ClusterMetadata | ClusterError"]
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the clusters said, and how far the index had read before they were asked, *asked_at_ms* by our clock."""
+    """The clusters' metadata, and the index frontiers read before it was fetched, *asked_at_ms* by our clock."""
 
     metadata: MetadataByCluster
     frontiers: Mapping[ClusterPartition, int]
     asked_at_ms: int = int(NO_LIMIT)
 
     def epoch_end(self, cluster: str, partition: TopicPartition) -> list[EpochEnd]:
-        """Return where the records of the leaders ended that a log had when it was indexed, if it has another now."""
+        """Return the end of the leader epoch under which a log was indexed, if it has another epoch now."""
         said = self.metadata[cluster]
         is_told = not isinstance(said, ClusterError) and partition in said.ended
         return [said.ended[partition]] if is_told else []  # type: ignore[union-attr]
 
     def is_unsettled(self, cluster: str, partition: TopicPartition) -> bool:
-        """Return whether nobody knows if a log of *cluster* still has what was indexed of it."""
+        """Return whether a log of *cluster* may have lost indexed records."""
         said = self.metadata[cluster]
         return not isinstance(said, ClusterError) and partition in said.unsettled
 
     def refusals(self, source: str, target: str, topics: Sequence[str]) -> dict[int, str]:
-        """Return, by row, why nothing can be done for the topics of *topics*, one per row; the others are left out.
+        """Return, by row, why nothing can be done for the topic of a row of *topics*; other rows are left out.
 
         All rows where *target* is silent, else those of topics that may not be described there or at *source*. A
-        silent source refuses nothing: what the index knows of it stands.
+        silent source refuses nothing: its index is still valid.
         """
         there, here = self.metadata[target], self.metadata[source]
         if isinstance(there, ClusterError):
@@ -182,17 +181,17 @@ class Snapshot:
 
 
 class Fetcher(Protocol):
-    """Who asks the clusters: :class:`MetadataFetcher`, or who compares its answers with what is known."""
+    """Fetches metadata: :class:`MetadataFetcher`, or a wrapper that checks its answers."""
 
     def fetch(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> MetadataByCluster:
-        """Return what each cluster says of *partitions*, or why it said nothing."""
+        """Return each cluster's metadata of *partitions*, or its error."""
 
 
 class MetadataFetcher:
-    """Asks clusters side by side, within *deadline_seconds* each; what is silent is asked again in the background.
+    """Asks clusters side by side, within *deadline_seconds* each, and silent ones again in the background.
 
-    Until it answers nobody waits for it: a silent cluster is its error, and the log ends of partitions whose leader is
-    silent are left out. *on_return* is called, in another thread, when something answers again.
+    Until it answers, a silent cluster gives its error at once, and the log ends of partitions whose leader is silent
+    are left out. *on_return* is called, in another thread, when something answers again.
     """
 
     def __init__(
@@ -209,11 +208,11 @@ class MetadataFetcher:
     def fetch(
         self, aliases: Collection[str], partitions: Collection[TopicPartition]
     ) -> dict[str, ClusterMetadata | ClusterError]:
-        """Return what each cluster says of *partitions*, or why it said nothing."""
+        """Return each cluster's metadata of *partitions*, or its error."""
         return self.fetch_each(dict.fromkeys(aliases, partitions))
 
     def fetch_each(self, wanted: Mapping[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata | ClusterError]:
-        """Return what each cluster says of its partitions, or why it said nothing."""
+        """Return each cluster's metadata of its own partitions, or its error."""
         with ThreadPoolExecutor(max_workers=max(1, len(wanted))) as pool:
             return dict(zip(wanted, pool.map(self._answer, wanted.keys(), wanted.values()), strict=True))
 

@@ -1,11 +1,11 @@
-"""Which records of ``__consumer_offsets`` are still there: it too is made anew, and cut by elections.
+"""Which records of ``__consumer_offsets`` still exist: it too can be recreated, and truncated by elections.
 
-A row of ``offset_commits`` is of the life of its log in which it was captured: its time lies after every life that was
-known when it was written, and lives are written down first. From where a later life begins it is gone::
+A row of ``offset_commits`` belongs to the incarnation of its log in which it was captured. Incarnations are recorded
+first, so ``captured_at`` is after all that were known then. From where a later incarnation begins the row is gone::
 
     captured before   a  b  c  d
     noticed                 |          begins_at 2
-    captured after          E          what stands is  a  b  E
+    captured after          E          what exists is  a  b  E
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.runs import Int64s
 
 _STANDS, _PRESENT, _LIFE = 1 << 62, 1 << 61, 1 << 48
-"""A place in a log as one number: is it still there, in the present partition, in which life, where. No log has so many
-offsets."""
+"""A place in a log as one number: does the record exist, is the partition the present one, its incarnation, its offset.
+No log has so many offsets."""
 
 
 class LogLife(NamedTuple):
-    """From *begins_at* on a partition of a cluster's log of commits has had other records since *noticed_ms*."""
+    """An incarnation of a commit log partition: from *begins_at* on its records are others since *noticed_ms*."""
 
     cluster: str
     partition: int
@@ -42,7 +42,7 @@ class LogLife(NamedTuple):
 
 
 class CommitLogLives:
-    """Every life of every log of commits after its first, kept up with ``log_incarnations``; threads may share it."""
+    """All incarnations of commit logs but the first, kept up with ``log_incarnations``; threads may share it."""
 
     def __init__(self, tables: TableStore) -> None:
         self._tables = tables
@@ -67,21 +67,21 @@ class CommitLogLives:
             self._version = version
 
     def partitions(self, alias: str) -> int:
-        """Return how many partitions the cluster's ``__consumer_offsets`` had when it was last looked at; 0: never."""
+        """Return the last known partition count of the cluster's ``__consumer_offsets``; 0: unknown."""
         return self.topics.count(alias, CONSUMER_OFFSETS)
 
     def is_new(self, alias: str) -> bool:
-        """Return whether a log of the cluster *alias* has begun a life since :meth:`take`."""
+        """Return whether a log of the cluster *alias* has begun an incarnation since :meth:`take`."""
         with self._lock:
             return self._count(alias, self._lives) > self._taken.get(alias, 0)
 
     def take(self, alias: str, places: Places | None = None) -> None:
-        """Note that what is known of the cluster *alias* is right in the light of its lives: of those in *places*."""
+        """Note that the state of the cluster *alias* takes its incarnations, or those in *places*, into account."""
         with self._lock:
             self._taken[alias] = self._count(alias, self._lives if places is None else places.lives)
 
     def told(self) -> list[list[object]]:
-        """Return every life, and how many partitions there are, as JSON has it."""
+        """Return every incarnation and the partition counts, as JSON values."""
         with self._lock:
             counts = sorted(self.topics.counts(CONSUMER_OFFSETS).items())
             return [list(life) for life in self._lives] + [[*each] for each in counts]
@@ -91,28 +91,27 @@ class CommitLogLives:
         return sum(life.cluster == alias for life in lives)
 
     def gone_ms(self, rows: pa.Table) -> Int64s:
-        """Return when it was noticed of each row of ``offset_commits`` that its record is gone; ABSENT: it stands."""
+        """Return when each row's record was noticed to be gone; ABSENT: it exists."""
         return self.places().gone_ms(rows)
 
     def places(self) -> Places:
-        """Return what places in the logs are worth, by the lives that are known now."""
+        """Return the incarnations and partition counts that are known now."""
         return Places(tuple(self._lives), self.topics.counts(CONSUMER_OFFSETS))
 
 
 class Places(NamedTuple):
-    """What rows of ``offset_commits`` are worth in the light of these *lives*, which are sorted by when.
+    """Tells which rows of ``offset_commits`` exist by these *lives*, sorted by when they were noticed.
 
-    *partitions* says how many ``__consumer_offsets`` has, by cluster.
+    *partitions* is the partition count of ``__consumer_offsets``, by cluster.
     """
 
     lives: tuple[LogLife, ...]
     partitions: Mapping[str, int] = MappingProxyType({})
 
     def of(self, rows: pa.Table) -> tuple[Int64s, Int64s, Int64s]:
-        """Return, per row, when it was noticed that it is gone (ABSENT: it stands), *newest* and *place*.
+        """Return, per row, when it was noticed to be gone (ABSENT: it exists), *newest* and *place*.
 
-        *newest* orders the records of a key as they were written. *place* does so too, but has those first that are
-        gone: whatever stands counts more.
+        *newest* orders the records of a key as they were written. *place* does so too, but after those that are gone.
         """
         gone_ms, number = self.gone_ms(rows), np.zeros(rows.num_rows, np.int64)
         numbers = {noticed_ms: n for n, noticed_ms in enumerate(sorted({e.noticed_ms for e in self.lives}), 1)}
@@ -122,14 +121,14 @@ class Places(NamedTuple):
         return gone_ms, newest, newest + np.where(gone_ms == ABSENT, _STANDS, 0)
 
     def gone_ms(self, rows: pa.Table) -> Int64s:
-        """Return when it was noticed of each row that its record is gone; ABSENT: it is still there."""
+        """Return when each row's record was noticed to be gone; ABSENT: it exists."""
         found = np.full(rows.num_rows, ABSENT, np.int64)
         for life, is_above, is_later in _compared(self.lives, rows):
             found[is_above & ~is_later & (found == ABSENT)] = life.noticed_ms
         return found
 
     def _is_present(self, rows: pa.Table) -> Int64s:
-        """Return 1 for rows in the partition of their group's coordinator: all in others is older."""
+        """Return 1 for rows in the partition of their group's coordinator; those in others are older."""
         found = np.zeros(rows.num_rows, np.int64)
         groups = rows.column("group_id").combine_chunks().dictionary_encode()
         hashes = coordinator_hashes(groups.dictionary.to_pylist())[groups.indices.to_numpy()]
@@ -141,7 +140,7 @@ class Places(NamedTuple):
 
 
 def _compared(lives: Sequence[LogLife], rows: pa.Table) -> Iterator[tuple[LogLife, np.ndarray, np.ndarray]]:
-    """Yield each life with which *rows* are at places that it has begun anew, and which were read in it."""
+    """Yield each incarnation, which *rows* are at or above its beginning, and which were captured after it."""
     captured_ms = rows.column("captured_at").cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
     offset, partition = (rows.column(name).to_numpy() for name in ("log_offset", "log_partition"))
     for life in lives:

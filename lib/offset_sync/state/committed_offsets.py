@@ -1,7 +1,7 @@
 """The present state of all clusters' commits, one row per (group, topic, partition).
 
-Level, not edge: whatever arrives in whatever order and however often, the state afterwards is the same, and what has
-to be done follows from the state alone.
+Level-triggered: records may arrive in any order and repeatedly, the state is the same, and the work to do follows from
+the state alone.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from offset_sync.translate.index.columns import ColumnStore
 from offset_sync.translate.index.runs import Int64s
 
 NEVER_MS = int(np.iinfo(np.int64).max)
-"""When a group committed first where it never did."""
+"""Time of a group's first commit where there is none."""
 LAST_MOMENTS_MS = 30_000
-"""So long a commit may still have been answered after another one had followed, and sent a second time; and so near to
-the last that a driver has written down is what it has not recorded."""
+"""How long after a later commit an earlier one may still be answered, or retried; and how close to a driver's last
+recorded write its unrecorded ones are."""
 _BELIEVED = ("actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "actual_is_own", "is_deleted")
-"""What an acknowledged write says before the log does."""
+"""The columns that an acknowledged write sets before the log brings its record."""
 
 
 @dataclass(frozen=True)
 class CommitRecords:
     """Commit records of one cluster in log order; all of shape (records,). The offset of a tombstone is ABSENT.
 
-    *leader_epoch* is that of the last record that was read before the commit, ABSENT where the client did not say so.
-    *committed_at_ms* is the cluster's word, *made_ms* the same by our clock.
+    *leader_epoch* is that of the last record that was read before the commit, ABSENT where the client sent none.
+    *committed_at_ms* is by the cluster's clock, *made_ms* the same by ours.
     """
 
     key: NDArray[np.intp]
@@ -60,13 +60,13 @@ class CommitRecords:
 
     @property
     def is_position(self) -> NDArray[np.bool_]:
-        """Which of them say where a group is: a tombstone and a negative offset do not."""
+        """Which of them are positions: tombstones and negative offsets are not."""
         found: NDArray[np.bool_] = ~self.is_tombstone & (self.offset >= 0)
         return found
 
 
 class TakenIn(NamedTuple):
-    """Of records, shape (records,): which are our own, which are in doubt, and which were not read before."""
+    """Which records are our own, which are in doubt, and which are new; shape (records,)."""
 
     is_own: NDArray[np.bool_]
     is_doubtful: NDArray[np.bool_]
@@ -76,9 +76,9 @@ class TakenIn(NamedTuple):
 class ClusterOffsets:
     """What one cluster's coordinators hold, as far as its log was read, and which of it the groups have committed.
 
-    *actual* is the last record of a key, whoever wrote it, *genuine* the last that the group itself committed.
-    *last_offset* is that of the last record that says a position, whoever wrote it. *partitions* is how many
-    ``__consumer_offsets`` has, 0 where that is not known.
+    *actual* is the last record of a key, ours or not, *genuine* the last that the group itself committed.
+    *last_offset* is that of the last position record, ours or not. *partitions* is the partition count of
+    ``__consumer_offsets``, 0 where it is unknown.
     """
 
     def __init__(self, keys: Sequence[GroupPartition]) -> None:
@@ -107,14 +107,14 @@ class ClusterOffsets:
         self.clock = ClusterClock()
         self.partitions = 0
         self.topic_id: dict[int, str] = {}
-        self._read_last: dict[int, list[Any]] = {}  # what was known before we wrote, until the log brings more
+        self._read_last: dict[int, list[Any]] = {}  # values from before our unread writes
 
     def record(self, records: CommitRecords, *, is_starting: bool = False) -> TakenIn:
-        """Take in *records* and return whose they are; records read before change nothing.
+        """Take in *records* and return which are our own; records read before change nothing.
 
-        While a driver *is_starting*, what matches no known write may be of a driver that died before it recorded it:
-        such a record is neither ours nor the group's until :meth:`settle`. One that repeats what has been there for
-        a while is the group's: no driver writes that, but to refresh it.
+        While a driver *is_starting*, a record that matches no known write may be of a driver that died before it
+        recorded the write: it is neither ours nor the group's until :meth:`settle`. One that repeats an offset held
+        for a while is the group's: a driver writes that only to refresh it.
         """
         order = self._order(records)
         ordered = records if order is None else records.take(order)
@@ -132,7 +132,7 @@ class ClusterOffsets:
         return TakenIn(*found)
 
     def settle(self, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
-        """Take in whose *records* are that were in doubt, all of them, in log order."""
+        """Take in which of the *records* that were in doubt are ours; all of them, in log order."""
         column, key = self.columns, records.key
         is_last = (column["log_offset"][key] == records.log_offset) & (
             column["log_partition"][key] == records.log_partition
@@ -141,7 +141,7 @@ class ClusterOffsets:
         self._take_genuine(records, ~is_own)
 
     def record_told(self, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
-        """Take in *records* of which another process has told which are our own, as offset_commits has them."""
+        """Take in *records* of offset_commits, where another process has recorded which are our own."""
         order = self._order(records)
         if order is not None:
             records, is_own = records.take(order), is_own[order]
@@ -161,8 +161,8 @@ class ClusterOffsets:
     def _is_newer(self, records: CommitRecords) -> NDArray[np.bool_]:
         """Return which *records* come after what is known of their keys.
 
-        By log offset in one partition. A group's coordinator partition changes where ``__consumer_offsets`` gets more:
-        what is in the present one is newer than all in others. Where neither is the present one, by the clock.
+        Within a partition by log offset. A group's coordinator partition changes when ``__consumer_offsets`` gets more:
+        records in the present one are newer than all others. Where neither is the present one, by the clock.
         """
         partition, offset = self.columns["log_partition"][records.key], self.columns["log_offset"][records.key]
         is_newer: NDArray[np.bool_] = records.log_offset > offset
@@ -175,9 +175,9 @@ class ClusterOffsets:
         return is_newer
 
     def _is_elsewhere(self, records: CommitRecords) -> NDArray[np.bool_]:
-        """Return which *records* are of another partition than the last one of their key.
+        """Return which *records* are in another partition than the last one of their key.
 
-        One that is older than that may still be the write that is pending: its partition was left before it was read.
+        An older one may still be the pending write: the group left that partition before it was read.
         """
         partition = self.columns["log_partition"][records.key]
         found: NDArray[np.bool_] = (partition != records.log_partition) & (partition != ABSENT)
@@ -186,7 +186,7 @@ class ClusterOffsets:
     def has_moved(self, key: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return which groups have another coordinator than when their last record was written; shape (keys,).
 
-        It leads another partition, and holds nothing of what stands in the one before once the brokers have restarted.
+        It leads another partition, and after a restart of the brokers holds nothing of what is in the former one.
         """
         partition = self.columns["log_partition"][key]
         is_known = (partition != ABSENT) & (self.partitions > 0)
@@ -194,7 +194,7 @@ class ClusterOffsets:
         return found
 
     def _is_present(self, key: NDArray[np.intp], log_partition: Int64s) -> NDArray[np.bool_]:
-        """Return which partitions are those of the groups' coordinators now; none where that is not known."""
+        """Return which partitions are those of the groups' coordinators now; none where that is unknown."""
         if not self.partitions:
             return np.zeros(len(key), np.bool_)
         hashes = coordinator_hashes([self._keys[row].group_id for row in key.tolist()])
@@ -208,7 +208,7 @@ class ClusterOffsets:
         is_new: NDArray[np.bool_],
         is_doubtful: NDArray[np.bool_],
     ) -> None:
-        """Bring every column up to date."""
+        """Update every column."""
         column = self.columns
         is_genuine = is_new & ~is_own & records.is_position
         self._note_rewinds(records, is_new, is_genuine)
@@ -241,7 +241,7 @@ class ClusterOffsets:
         column["genuine_epoch"][key] = records.leader_epoch[said]
 
     def _note_rewinds(self, records: CommitRecords, is_new: NDArray[np.bool_], is_genuine: NDArray[np.bool_]) -> None:
-        """Note when a group went back: it committed less than the record before, whoever had written that."""
+        """Note when a group went back: it committed less than the record before, ours or not."""
         if not is_genuine.any():
             return
         rows, before = _before_each(records, is_new & records.is_position)
@@ -250,7 +250,7 @@ class ClusterOffsets:
         np.maximum.at(self.columns["rewound_ms"], records.key[went_back], records.made_ms[went_back])
 
     def _repeats(self, records: CommitRecords, is_new: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which *records* say what the one before them said a while ago; shape (records,)."""
+        """Return which *records* repeat an offset that was committed a while ago; shape (records,)."""
         rows, before = _before_each(records, is_new)
         key, found = records.key[rows], np.zeros(len(records.key), np.bool_)
         held = np.where(before >= 0, records.offset[before], self.columns["actual_offset"][key])
@@ -259,9 +259,9 @@ class ClusterOffsets:
         return found
 
     def acknowledge(self, key: NDArray[np.intp], offset: Int64s, at_ms: int) -> None:
-        """Note what the cluster acknowledged as written by us.
+        """Note our writes that the cluster acknowledged.
 
-        Not what the log has brought by now: it may have brought a commit of the group's own after it.
+        Only pending ones: once the log has brought a write, a commit of the group may have followed it.
         """
         is_pending = self.own_writes.is_pending(key, offset)
         key, offset = key[is_pending], offset[is_pending]
@@ -282,15 +282,14 @@ class ClusterOffsets:
         self._read_last.clear()
 
     def begin_partition(self, key: NDArray[np.intp], at_ms: Int64s) -> None:
-        """Have groups be at the start of partitions that came *at_ms*, after they had committed others of the topic."""
+        """Put groups at the start of partitions added *at_ms*, after they had committed others of the topic."""
         column = self.columns
         column["genuine_offset"][key], column["genuine_at_ms"][key] = 0, at_ms
 
     def position(self, rows: NDArray[np.intp]) -> tuple[Int64s, Int64s]:
-        """Return where the groups of *rows* are if this cluster is their home, and since when (the cluster's word).
+        """Return where the groups of *rows* are if this cluster is their home, and since when by the cluster's clock.
 
-        What its coordinator holds, whoever wrote it. Where the log of commits has lost that, what the group itself
-        committed last.
+        What its coordinator holds, ours or not; where the commit log has lost that, the group's own last commit.
         """
         column = self.columns
         is_there = column["actual_offset"][rows] >= 0
@@ -333,7 +332,7 @@ class CommittedOffsets:
 
 
 def _before_each(records: CommitRecords, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows of *chosen* records by key, and of each that of the record before of its key; ABSENT: none."""
+    """Return the rows of *chosen* records by key, and for each the row before it of the same key; ABSENT: none."""
     rows = np.flatnonzero(chosen)
     rows = rows[np.argsort(records.key[rows], kind="stable")]
     before, key = np.full(len(rows), ABSENT, np.intp), records.key[rows]

@@ -1,7 +1,7 @@
 """Named points at which a test may end the process as a power failure would.
 
-Nothing happens at them unless ``OFFSET_SYNC_KILL_AT`` names one: whatever is promised about a restart can then be
-tried, on a real process, at exactly the instruction in question. ``NAME:3`` is the third time that it is passed.
+They do nothing unless ``OFFSET_SYNC_KILL_AT`` names one. So the promises about restarts can be tested on a real
+process, at the exact instruction. ``NAME:3`` is the third time that the point is passed.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ IN_RUNS = "append.record_runs"
 AFTER_RUNS = "index_records.after_runs"
 """The runs of a micro-batch are in the table; its checkpoint does not say so yet."""
 AFTER_TRANSLATING = "sync_offsets.after_translating"
-"""It is known what is to be committed at a target; nothing has been noted or sent."""
+"""The commits for a target are computed; nothing has been noted or sent."""
 AFTER_LISTS = "sync_offsets.after_lists"
 """The target has acknowledged the read lists of answers; none of these is sent yet."""
 BEFORE_COMMIT = "sync_offsets.before_commit"
-"""A target was read and the lease was looked at; nothing is sent yet."""
+"""A target was read and the lease was checked; nothing is sent yet."""
 AFTER_COMMIT = "sync_offsets.after_commit"
-"""A target has acknowledged a batch of commits; nobody has written that down."""
+"""A target has acknowledged a batch of commits; that is not recorded yet."""
 BEFORE_HISTORY = "sync_offsets.before_history"
-"""What was answered and committed waits to be appended to ``offset_translations``."""
+"""Answers and their outcomes wait to be appended to ``offset_translations``."""
 IN_HISTORY = "append.offset_translations"
 """The file with the answers is written, and the log of the table has no entry for it yet."""
 IN_COMMITS = "append.offset_commits"
@@ -45,13 +45,13 @@ SYNC_OFFSETS = (
     IN_COMMITS,
     AFTER_HISTORY,
 )
-"""The points of each job that are passed again and again while it runs."""
+"""The points of each job that are passed repeatedly while it runs."""
 
 _passed = itertools.count(1)
 
 
 def failpoint(name: str) -> None:
-    """Go on, or die here when the environment says so."""
+    """Kill this process if the environment names this point."""
     wanted = os.environ.get(VARIABLE)
     if wanted is None:
         return

@@ -1,8 +1,8 @@
-"""Where a group is at home: the one cluster per group and topic whose position counts; and what is known for it.
+"""The home of a group: the one cluster per group and topic whose position counts.
 
 A cluster is *active* for a group and topic when the group commits there by itself, or has members there; it is silent
-so long after both have ended. What it did before the last ``cutover`` does not count, except at the cluster it was
-moved to::
+when both ended a while ago. Activity before the last ``cutover`` counts only at the cluster that it moved the group
+to::
 
                      silence
     dc1   c  c  c |-----------|                 home is dc1 until it has been silent for so long,
@@ -11,7 +11,7 @@ moved to::
     dc1   c  c  c
     dc2              cutover                    home is dc2 at once, idle partitions too
 
-All times are by the clock of ``sync_offsets``; ``cluster_clock.py`` says how those of brokers are brought to it. Errs
+All times are by the clock of ``sync_offsets``; ``cluster_clock.py`` converts those of brokers to it. Errs
 to COMMITTED_AT_BOTH, in which nothing is written: the group's positions wait, and none is moved past what it has read.
 """
 
@@ -31,15 +31,14 @@ from offset_sync.translate.index.runs import Int64s
 
 NO_HOME = -1
 UNCERTAIN_MS = 2_000
-"""Two times of different clusters that are no further apart are of the same moment, even if their clocks are right."""
+"""Times of two clusters that are no further apart count as simultaneous, even if the clocks are right."""
 
 
 class Activity(NamedTuple):
-    """What is known of groups and topics, shape (clusters, n) or (n,); times in ms, ABSENT where there is none.
+    """Activity of groups and topics, shape (clusters, n) or (n,); times in ms, ABSENT where there is none.
 
-    *committed_ms* is the newest commit of the group's own at each cluster, *members_ms* when it was last seen to have
-    members there. *moved_to* is the cluster of the last ``cutover apply`` (:data:`NO_HOME`: none), *moved_ms* when that
-    was.
+    *committed_ms* is the group's own newest commit at each cluster, *members_ms* when it was last seen to have members
+    there. *moved_to* is the cluster of the last ``cutover apply`` (:data:`NO_HOME`: none), *moved_ms* its time.
     """
 
     committed_ms: Int64s
@@ -70,7 +69,7 @@ def active_since(activity: Activity) -> Int64s:
 
 
 def homes(activity: Activity, now_ms: int, silence_ms: int, uncertain_ms: Int64s | None = None) -> Homes:
-    """Return where groups are at home at *now_ms*, where a cluster counts as silent after *silence_ms*.
+    """Return the homes of groups at *now_ms*, where a cluster counts as silent after *silence_ms*.
 
     *uncertain_ms* is how far the times of each cluster may be off, shape (clusters,), where its clock is wrong.
     With a silence of 0 the newest commit wins, at equal times the first cluster, an order that all drivers share.
@@ -95,9 +94,9 @@ def homes(activity: Activity, now_ms: int, silence_ms: int, uncertain_ms: Int64s
 
 
 class Move(NamedTuple):
-    """``cutover apply`` has moved a group and stream to a cluster, at most *at_ms* by our clock.
+    """``cutover apply`` has moved a group and stream to a cluster, at *at_ms* by our clock or before.
 
-    *is_decided*: nobody has; a command lets that cluster be the home as long as it runs.
+    *is_decided*: it has not; a command makes that cluster the home as long as it runs.
     """
 
     group_id: str
@@ -116,19 +115,19 @@ class GroupHomes:
         self._members = ColumnStore(dict.fromkeys(clusters, ABSENT))
         self._with_members = dict.fromkeys(clusters, frozenset[str]())
         self._seen_ms: dict[str, dict[str, int]] = {alias: {} for alias in clusters}  # when groups last had members
-        self._known = 0  # of so many streams it is in the columns who has members
+        self._known = 0  # how many streams have their members in the columns
         self._moves = ColumnStore({"to": NO_HOME, "at_ms": ABSENT, "is_decided": False})
 
     def note_commits(self, alias: str, rows: KeyRows, made_ms: Int64s) -> None:
-        """Note commits of the groups' own at a cluster, by the row of their key and our clock; shapes (commits,)."""
+        """Note the groups' own commits at a cluster, by the row of their key and our clock; shapes (commits,)."""
         streams = self._keys.streams_of(rows)
         self._fit()
         np.maximum.at(self._committed[alias], streams, made_ms)
 
     def note_members(self, alias: str, groups: Collection[str], now_ms: int) -> None:
-        """Note which groups have members at a cluster now: all that are not named have none, or nobody can tell.
+        """Note which groups have members at a cluster now; all others have none, or it is unknown.
 
-        It counts for topics too on which a group commits for the first time later.
+        It counts also for topics on which a group first commits later.
         """
         self._fit()
         self._with_members[alias] = frozenset(groups)
@@ -162,14 +161,14 @@ class GroupHomes:
         return np.array([self._committed[alias][streams] for alias in self._clusters])
 
     def moved_ms(self, rows: KeyRows, alias: str) -> Int64s:
-        """Return when ``cutover`` has moved the group of each row to a cluster; ABSENT: not, or on to another one."""
+        """Return when ``cutover`` moved the group of each row to a cluster; ABSENT: never, or on to another one."""
         streams = self._keys.streams_of(rows)
         self._fit()
         is_there = self._moves["to"][streams] == self._clusters.index(alias)
         return np.where(is_there, self._moves["at_ms"][streams], ABSENT)
 
     def is_decided(self, rows: KeyRows) -> NDArray[np.bool_]:
-        """Return of which rows a command has decided where the group is at home."""
+        """Return for which rows a command has decided the home."""
         streams = self._keys.streams_of(rows)
         self._fit()
         found: NDArray[np.bool_] = self._moves["is_decided"][streams]
@@ -196,19 +195,19 @@ class GroupHomes:
 
 
 class UnreadLogs:
-    """Which clusters' logs are unread: none, until a job that reads them says so. Guarded by the lock of the state.
+    """Clusters whose commit logs are unread: none, until a job that reads them says so. Guarded by the state's lock.
 
-    A cluster that cannot be read at the start must not hold up the others for ever, so they go on without it. But what
-    it took in since it was read last is unknown, and may be newer than all that the others hold: a group may have been
-    set back there. Which of another cluster's commits may count meanwhile::
+    A cluster that cannot be read at the start must not block the others for ever, so they go on without it. But its
+    unread commits may be newer than all that the others hold: a group may have been set back there. Which commits of
+    another cluster count meanwhile::
 
         answered by a driver before    goes on: that driver knew no more of the unread log than we do
         made before this start         waits: the unread log may hold a newer commit
-        made after it                  counts: the group is at work there, before our eyes
+        made after it                  counts: the group is active there now
 
-    What is after the start is told by the place in the log, not by any clock: it came after its own log had been read
-    to its end. Of the unread cluster itself what the tables know counts on, for in a disaster there is nothing else;
-    but not what is being read there, before it is read to its end.
+    After the start is by position in the log, not by a clock: the commit came after its own log had been read to its
+    end. Of the unread cluster itself the commits in the tables still count, for in a disaster there is nothing else;
+    those being read count once its log is read to its end.
     """
 
     def __init__(self) -> None:
@@ -217,7 +216,7 @@ class UnreadLogs:
 
     @property
     def aliases(self) -> frozenset[str]:
-        """The clusters whose logs are still to be read to their ends."""
+        """The clusters whose logs are not yet read to their ends."""
         return frozenset(self._unread)
 
     def begin(self, aliases: Iterable[str]) -> None:
@@ -226,15 +225,15 @@ class UnreadLogs:
         self._brought = {alias: _nothing_brought() for alias in self._unread}
 
     def note_read(self, aliases: Collection[str]) -> list[str]:
-        """Note which logs were read to their ends by now; return those that were not before."""
+        """Note which logs are read to their ends by now; return those that were not before."""
         fresh = sorted(self._unread.intersection(aliases))
         for alias in fresh:
             self._unread.remove(alias)
-            self._brought[alias] = _nothing_brought()  # it was of before the start, or may have been
+            self._brought[alias] = _nothing_brought()  # these may be from before the start
         return fresh
 
     def note_brought(self, alias: str, rows: KeyRows) -> None:
-        """Note the keys, shape (commits,), of genuine commits that the log of *alias* has just brought."""
+        """Note the keys, shape (commits,), of genuine commits just read from the log of *alias*."""
         if self._unread and len(rows):
             brought = self._brought[alias]
             brought.fit(int(rows.max()) + 1)

@@ -9,8 +9,8 @@ tombstone, and so does a group::
 
 Errs to having members: a tombstone that compaction removed before it was read leaves its member here.
 
-Which groups have members now, of every protocol: of classic and consumer groups the coordinators are asked
-(:class:`offset_sync.kafka.group_members.GroupStates`), streams and share groups are known by the log.
+:class:`Members` has the groups of every protocol: classic and consumer groups from the coordinators
+(:class:`offset_sync.kafka.group_members.GroupStates`), streams and share groups from the log.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _Event(NamedTuple):
 
     @property
     def subject(self) -> tuple[int, str, str, str | None]:
-        """Return what only the newest event counts of: a kind of event of a group or member."""
+        """Return the key of which only the newest event counts: a kind of event of a group or member."""
         return self[1:]
 
 
@@ -72,14 +72,14 @@ class _ClusterGroups:
         self._taken_in: dict[int, int] = {}
 
     def take_in(self, events: Iterable[_Event]) -> None:
-        """Follow *events*, given in any order; those before the newest known of their log partition are left out."""
+        """Apply *events*, given in any order; those before the newest known of their log partition are skipped."""
         for event in sorted(events, key=lambda each: each.order):
             if event.order > self._taken_in.get(event.log_partition, ABSENT):
                 self._taken_in[event.log_partition] = event.order
                 self._follow(event)
 
     def forget(self, partitions: Collection[int]) -> None:
-        """Forget what these partitions of the log have said."""
+        """Forget the groups of these partitions of the log."""
         self._groups = {place: each for place, each in self._groups.items() if place[0] not in partitions}
         self._taken_in = {place: order for place, order in self._taken_in.items() if place not in partitions}
 
@@ -106,8 +106,8 @@ class _ClusterGroups:
 class GroupsByLog:
     """Streams and share groups of the clusters *aliases*; threads may share it.
 
-    By the table ``group_events`` (:meth:`refresh`), and ahead of it by what else was read of the log
-    (:meth:`take_in`). Of a cluster whose log is not read to its end what is known is as old as that.
+    Follows the table ``group_events`` (:meth:`refresh`) and, ahead of it, records just read from the log
+    (:meth:`take_in`). Where the log is not read to its end the state is as old as the last record read.
     """
 
     def __init__(self, tables: TableStore, lives: CommitLogLives, aliases: Iterable[str]) -> None:
@@ -120,9 +120,9 @@ class GroupsByLog:
         self._version: int | None = None
 
     def restore(self, aliases: Collection[str] | None = None) -> int:
-        """Replace all that is known, or what is known of *aliases*, with what the table says; return its version.
+        """Reload all clusters, or *aliases*, from the table; return its version.
 
-        Records that are gone, since their log has begun another life, do not count.
+        Records that are gone, since their log has begun another incarnation, do not count.
         """
         wanted = list(self._clusters if aliases is None else aliases)
         self._logs.refresh()
@@ -142,7 +142,7 @@ class GroupsByLog:
 
     def refresh(self) -> None:
         """Catch up with the table; the first time all of it is read."""
-        with self._following:  # who comes second sees what the first one has found
+        with self._following:  # a second caller gets the result of the first
             self._logs.refresh()
             if self._version is None or any(self._places_of(alias) != known for alias, known in self._places.items()):
                 self._version = self.restore()
@@ -154,16 +154,16 @@ class GroupsByLog:
             self._version = version
 
     def take_in(self, alias: str, rows: pa.Table) -> None:
-        """Follow *rows* of ``group_events`` of the cluster *alias*, in the table or not yet; known ones change nothing.
+        """Apply *rows* of ``group_events`` of the cluster *alias*, in the table or not yet; known ones change nothing.
 
-        Where a log has begun another life, what is known of the cluster is restored first.
+        Where a log has begun another incarnation, the cluster is restored first.
         """
         if self._places_of(alias) != self._places[alias]:
             self.restore([alias])
         self._take_in(alias, rows)
 
     def take_in_whole(self, alias: str, partitions: Collection[int], rows: pa.Table) -> None:
-        """Replace what is known of log *partitions* of the cluster *alias* with *rows*: all that they hold."""
+        """Replace the state of log *partitions* of the cluster *alias* with *rows*: all that they hold."""
         with self._lock:
             self._clusters[alias].forget(partitions)
         self._take_in(alias, rows)
@@ -180,9 +180,9 @@ class GroupsByLog:
         return Places(lives, {alias: partitions} if partitions else {})
 
     def note_partitions(self, alias: str, count: int) -> None:
-        """Note how many partitions ``__consumer_offsets`` has at *alias*, where that is known before the table is.
+        """Note the partition count of ``__consumer_offsets`` at *alias*, where it is known before the table has it.
 
-        What others than the present partition of a group say of it is out of date; until it is known all count.
+        Records of a group outside its present partition are stale; until the count is known all count.
         """
         self._partitions[alias] = count
 
@@ -206,7 +206,7 @@ class GroupsByLog:
 def _newest(pieces: Iterable[pa.Table], places: Mapping[str, Places]) -> Mapping[str, Collection[_Event]]:
     """Return, per cluster of *places*, the newest event of each kind of each group and member.
 
-    So what is kept grows with members and not with how often they were written. Records that are gone do not count.
+    So memory grows with members and not with their records. Records that are gone do not count.
     """
     newest: dict[str, dict[tuple[int, str, str, str | None], _Event]] = {alias: {} for alias in places}
     for piece in pieces:
@@ -219,7 +219,7 @@ def _newest(pieces: Iterable[pa.Table], places: Mapping[str, Places]) -> Mapping
 
 
 def _present(rows: pa.Table, partitions: int | None) -> pa.Table:
-    """Return those of *rows* that lie in the present partition of their group, where it is known."""
+    """Return those of *rows* in the present partition of their group, where it is known."""
     if not partitions:
         return rows
     hashes = coordinator_hashes(rows.column("group_id").to_pylist())
@@ -235,10 +235,10 @@ def _events(rows: pa.Table, places: Places) -> Iterator[_Event]:
 
 
 class ActiveGroups(Protocol):
-    """Who asks the coordinators of one cluster."""
+    """Requests to the coordinators of one cluster."""
 
     def active(self, deadline: float) -> frozenset[str] | ClusterError:
-        """Return the classic and consumer groups with members, or why that cannot be told."""
+        """Return the classic and consumer groups with members, or the error."""
 
 
 class Members:
@@ -251,9 +251,9 @@ class Members:
         self._silent: frozenset[str] = frozenset()
 
     def refresh(self) -> None:
-        """Ask every cluster, side by side; of one that does not answer in time nothing is known from then on.
+        """Ask every cluster, side by side; the members of one that does not answer in time are unknown from then on.
 
-        Streams and share groups are those of the table, which has what ``sync_offsets`` has read.
+        Streams and share groups are those of the table, as far as ``sync_offsets`` has read.
         """
         with ThreadPoolExecutor(max(1, len(self._asked)), thread_name_prefix="members") as threads:
             asked = {alias: threads.submit(each.active, self._deadline) for alias, each in self._asked.items()}
@@ -274,6 +274,6 @@ class Members:
 
 
 def open_members(config: Config, tables: TableStore, lives: CommitLogLives) -> Members:
-    """Return who asks the clusters of *config* for members; none is asked yet."""
+    """Return the members of the clusters of *config*; none is asked yet."""
     asked = {alias: GroupStates(alias, config.admin_options(alias)) for alias in config.clusters}
     return Members(asked, GroupsByLog(tables, lives, config.clusters))

@@ -1,4 +1,4 @@
-"""How far every log is indexed, there or as copies elsewhere, or its commits are written down; by the tables alone."""
+"""How far every log is indexed, itself or as copies elsewhere, or its commits are captured; by the tables alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.incarnations import Incarnation
 
 _RUN_ENDS = (("origin", "origin_start"), ("cluster", "start_offset"))
-"""Of which logs a run has records: of the one where they were produced, too."""
+"""The logs of which a run has records: its own, and the one where they were produced."""
 _PLACE = ["topic", "partition"]
 _COMMIT = ["cluster", "log_partition", "log_offset", "captured_at"]
 Ends = Sequence[tuple[str, str]]
@@ -29,11 +29,11 @@ Lives = Collection[tuple[ClusterPartition, Incarnation]]
 def highest_indexed(
     tables: TableStore, are_copied: Callable[[str], object] | None = None
 ) -> dict[ClusterPartition, int]:
-    """Return, by log, the first offset above all records of it that are indexed.
+    """Return, by log, the first offset above all its indexed records.
 
-    Of a log with several lives only what was indexed in the last one counts. Of topics that *are_copied* byte for byte
-    (None: there are none) only the log itself counts: a copy that was written to tells nothing of its original. Sealed
-    files say it themselves; all rows of others are read, and what is older than a life of its partition.
+    Of a log with several incarnations only rows of the last one count. Of topics that *are_copied* byte for byte (None:
+    there are none) only the log itself counts: a copy that was written to tells nothing of its original. Sealed files
+    have it in their directories; rows are read of other files, and of parts older than an incarnation of the partition.
     """
     found = _Highest(lives_of(tables.all_rows(LOG_INCARNATIONS)), are_copied)
     names = [*_PLACE, "length", "cluster", "start_offset", "read_at"]
@@ -53,14 +53,14 @@ _RUN = [*_PLACE, "length", "cluster", "start_offset", "origin", "origin_start", 
 
 
 class _Highest:
-    """Gathers the highest :attr:`ends` by what is told of *lives*, and of which topics *are_copied*."""
+    """Gathers the highest :attr:`ends`, given the *lives* of logs and which topics *are_copied*."""
 
     def __init__(self, lives: Lives, are_copied: Callable[[str], object] | None) -> None:
         self.ends: dict[ClusterPartition, int] = {}
         self._lives, self._are_copied = lives, are_copied
 
     def take_in(self, rows: pa.Table, at: str, ends: Ends) -> None:
-        """Take in *rows*, which were written *at*, and have such *ends*: columns of a cluster and of a start."""
+        """Take in *rows*; *at* is the column of their time, *ends* are pairs of columns, a cluster and a start."""
         for owner, start in ends:
             is_wanted = pc.greater(rows.column("length"), 0).to_numpy() & ~_is_earlier(rows, owner, at, self._lives)
             if owner == "origin" and self._are_copied is not None:
@@ -70,7 +70,7 @@ class _Highest:
                 self._note(ClusterPartition(*log), highest)
 
     def take_in_directory(self, said: Directory) -> list[int]:
-        """Take in what a sealed file says of its rows; return the row groups of which it has to be read."""
+        """Take in the directory of a sealed file; return the row groups that have to be read."""
         parts, spans = said.parts, said.spans
         places = {log.topic_partition: life.noticed_ms for log, life in sorted(self._lives, key=_noticed)}
         until_ms = np.array([places.get(log.topic_partition, ABSENT) for log in said.logs], np.int64)
@@ -90,7 +90,7 @@ class _Highest:
         return groups
 
     def _note(self, log: ClusterPartition, end: int) -> None:
-        if log.cluster:  # else nobody knows whose records they are
+        if log.cluster:  # else their origin is unknown
             self.ends[log] = max(end, self.ends.get(log, end))
 
 
@@ -99,7 +99,7 @@ def _noticed(each: tuple[ClusterPartition, Incarnation]) -> int:
 
 
 def highest_captured(tables: TableStore, lives: CommitLogLives) -> dict[ClusterPartition, int]:
-    """Return, by log of commits, the first offset above all commits that stand in it; reads the whole table."""
+    """Return, by commit log, the first offset above all commits that still exist; reads the whole table."""
     lives.refresh()
     places, found = lives.places(), dict[ClusterPartition, int]()
     for rows in tables.batches(OFFSET_COMMITS, _COMMIT):
@@ -113,7 +113,7 @@ def highest_captured(tables: TableStore, lives: CommitLogLives) -> dict[ClusterP
 def _is_earlier(
     rows: pa.Table, owner: str, at: str, lives: Collection[tuple[ClusterPartition, Incarnation]]
 ) -> NDArray[np.bool_]:
-    """Return which runs were indexed before their log began its last life; *owner* is the column with its cluster."""
+    """Return which runs were indexed before their log's last incarnation; *owner* is the column with its cluster."""
     found = np.zeros(rows.num_rows, np.bool_)
     for log, life in lives:
         is_of_log = pc.and_(pc.equal(rows.column(owner), log.cluster), pc.equal(rows.column("topic"), log.topic))
@@ -135,7 +135,7 @@ def _is_told(rows: pa.Table, are_copied: Callable[[str], object]) -> NDArray[np.
 def _highest(
     rows: pa.Table, names: list[str], end: pa.ChunkedArray, is_wanted: NDArray[np.bool_]
 ) -> Iterator[tuple[tuple[Any, ...], int]]:
-    """Yield each combination of the columns *names* among those rows that are wanted, with its highest *end*."""
+    """Yield each combination of the columns *names* among the wanted rows, with its highest *end*."""
     wanted = pa.array(np.where(is_wanted, end.to_numpy(), ABSENT))
     ends = rows.select(names).append_column("end", wanted).group_by(names, use_threads=False)
     highest = ends.aggregate([("end", "max")]).filter(pc.greater(pc.field("end_max"), ABSENT))

@@ -1,20 +1,20 @@
-"""Lives of logs, kept up with ``log_incarnations``; what rows of the index are worth in the light of them.
+"""Incarnations of logs, kept up with ``log_incarnations``, and which rows of the index are still true by them.
 
-Each change of a leader adds a row ELECTED per partition, which says where the records of the leaders before ended. Of
-commits that name one of them, those above are withheld::
+Each change of a leader adds a row ELECTED per partition, with the offset where the records of earlier leaders end.
+Commits above it that name an earlier epoch are withheld::
 
-    leader_epoch 5, begins_at 100        commits of epoch 4 and below:  ... 100 stand │ 101 ... lost with the election
+    leader_epoch 5, begins_at 100        commits of epoch 4 and below:  ... 100 valid │ 101 ... lost with the election
 
-So a row may go where all three hold:
+A row may be deleted where all three hold:
 
-1. It is older than a week, and everything that its cluster's groups have committed until now is in ``offset_commits``:
-   nobody who commits later still reads under a leader of then. Kafka's clients ask for the leaders every five minutes.
-2. It is not the newest of its log: that one says under which leader the log was last looked at.
+1. It is older than a week, and everything that its cluster's groups have committed until now is in ``offset_commits``.
+   Kafka's clients refresh leaders every five minutes, so no later commit was read under a leader of then.
+2. It is not the newest of its log, which has the leader epoch of the last check.
 3. No commit in all of the history names a lower epoch and a higher offset: an older one counts again where a newer one
    is lost with its log.
 
-Where an epoch of then began is forgotten with its row: a replica that was away for so long and comes back by an unclean
-election is then believed as to where its records and those of later leaders part (``EpochChange.end``).
+The start of the epoch is forgotten with its row. A replica that was away for so long and returns by an unclean election
+is then believed as to where its records and those of later leaders diverge (``EpochChange.end``).
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ from offset_sync.translate.index.runs import Int64s, Runs
 _BEGINNINGS = frozenset({RECREATED, TRUNCATED})
 _PLACE = ["cluster", "topic", "partition"]
 KEPT = timedelta(days=7)
-"""So long every row is kept."""
+"""Every row is kept for so long."""
 LOG = ("cluster", "topic", "partition")
 _Log = tuple[str, str, int]
 
 
 def lives_of(rows: pa.Table, *, of_commits: bool = False) -> list[tuple[ClusterPartition, Incarnation]]:
-    """Return the lives that begin in rows of ``log_incarnations``: of topics, or *of_commits*."""
+    """Return the incarnations that begin in rows of ``log_incarnations``: of topics, or *of_commits*."""
     if _BEGINNINGS.isdisjoint(rows.column("reason").to_pylist()):
         return []
     return [
@@ -79,12 +79,12 @@ def lives_of(rows: pa.Table, *, of_commits: bool = False) -> list[tuple[ClusterP
 
 
 def log_of(row: Mapping[str, Any]) -> ClusterPartition:
-    """Return the log that a *row* is of."""
+    """Return the log of a *row*."""
     return ClusterPartition(row["cluster"], row["topic"], row["partition"])
 
 
 def end_of_epoch(leader_epoch: int, begins_at: int, known: int | None) -> EpochEnd:
-    """Return what a row says that names another leader, or a cut; *known* was the leader of the row before."""
+    """Return the epoch end in a row of a new leader, or of a cut; *known* was the leader epoch of the row before."""
     return EpochEnd(leader_epoch, begins_at, known if known is not None and known < leader_epoch else None)
 
 
@@ -94,16 +94,16 @@ def epoch_ms(at: datetime) -> int:
 
 
 class Lost(NamedTuple):
-    """What a log has lost: *copies* of other logs' records, and so many of its own."""
+    """What a log has lost: *copies* of other logs' records, and how many of its own."""
 
     copies: Runs
     own_records: int
 
 
 class KnownIncarnations:
-    """Every life of every log after the first; *code* gives codes to origins. It does not change once it is made.
+    """All incarnations of logs but the first; *code* gives codes to origins. It does not change once it is made.
 
-    A log that never was cut, of a topic that never was made anew, costs no more than its leader epoch.
+    A log that was never truncated, of a topic that was never recreated, costs only its leader epoch.
     """
 
     def __init__(self, code: Callable[[str], int]) -> None:
@@ -118,14 +118,14 @@ class KnownIncarnations:
         self._version: int | None = None
 
     def is_copied(self, log: ClusterPartition) -> bool:
-        """Return whether rows of *log* were made of offsets alone, as those of copies byte for byte are."""
+        """Return whether rows of *log* were made from offsets alone, as for copies byte for byte."""
         at_ms = self._copied.get(log)
         return at_ms is not None and not any(life.noticed_ms > at_ms and not life.begins_at for life in self.of(log))
 
     def is_written(self, log: ClusterPartition) -> bool:
-        """Return whether the copy that *log* is has been written to, and was not cut back since to what it had before.
+        """Return whether *log*, a copy, has been written to, and was not truncated since to what it had before.
 
-        Where that was nobody knows exactly: the original's end, when it was noticed, is the last place that it can be.
+        The offset of the write is not known: at most the original's end when it was noticed.
         """
         return any(
             not any(life.noticed_ms > at_ms and life.begins_at <= end for life in self.of(log))
@@ -133,16 +133,16 @@ class KnownIncarnations:
         )
 
     def doubt(self, log: ClusterPartition) -> State | None:
-        """Return why copies in *log* cannot be told by their contents; None where they can, or headers tell them."""
+        """Return why copies in *log* cannot be recognised by contents; None where they can, or by headers."""
         word = self._doubts[log][1] if log in self._doubts else ALIGNED
         return None if word == ALIGNED else State[word]
 
     def of(self, log: ClusterPartition) -> Sequence[Incarnation]:
-        """Return the lives of *log* after its first, as they were noticed."""
+        """Return the incarnations of *log* but the first, in the order they were noticed."""
         return self._lives.get(log.topic_partition, {}).get(log, ()) if self._lives else ()
 
     def caught_up(self, tables: TableStore) -> tuple[KnownIncarnations, set[TopicPartition]]:
-        """Return what the table says now, and the partitions of which some log has begun a life not known here."""
+        """Return the state by the table now, and the partitions of which a log has an incarnation not known here."""
         rows, version = tables.rows_since(LOG_INCARNATIONS, self._version)
         if version == self._version:
             return self, set()
@@ -183,16 +183,16 @@ class KnownIncarnations:
         return {log.topic_partition for log, life in lives_of(rows) if self._add(log, life)}
 
     def epoch_ends(self, log: ClusterPartition) -> list[EpochEnd]:
-        """Return where the records of earlier leaders ended, of the topic as it is now."""
+        """Return the ends of earlier leaders' records, of the present incarnation of the topic."""
         _, now, _ = self._epochs.get(log, (None, "", 0))
         return [end for topic_id, end in self._epoch_ends.get(log, ()) if topic_id == now]
 
     def leader_epochs(self) -> dict[ClusterPartition, tuple[str, int]]:
-        """Return topic id and leader epoch under which each log was last looked at."""
+        """Return topic id and leader epoch under which each log was last checked."""
         return {log: (topic_id, epoch) for log, (_, topic_id, epoch) in self._epochs.items()}
 
     def overtaken(self, rows: pa.Table) -> set[TopicPartition]:
-        """Return the partitions of which *rows* has some of an earlier life, which were on their way to the table."""
+        """Return the partitions of *rows* of an earlier incarnation, which were in flight to the table."""
         if not self._lives or rows.num_rows == 0:
             return set()
         first = rows.group_by(_PLACE, use_threads=False).aggregate([("indexed_at", "min")])
@@ -206,13 +206,13 @@ class KnownIncarnations:
         }
 
     def concern(self, log: ClusterPartition) -> bool:
-        """Return whether any log of the partition has another life than its first: else every row is true as it is."""
+        """Return whether any log of the partition has several incarnations: else every row is true as it is."""
         return log.topic_partition in self._lives
 
     def live(self, log: ClusterPartition, rows: Runs, edges: Runs) -> tuple[Int64s, Runs]:
-        """Return how much of each of a log's *rows* is still true (-1: nothing), and that, its origins told apart.
+        """Return how much of each of a log's *rows* is still true (-1: nothing), and these runs, origins told apart.
 
-        *edges* are those that are :meth:`known_to_the_cut` of all rows of the log.
+        *edges* are :meth:`known_to_the_cut` of all rows of the log.
         """
         lives, kept = self.of(log), rows.length
         if lives:
@@ -222,11 +222,11 @@ class KnownIncarnations:
         return kept, self._by_life(log, rows)
 
     def known_to_the_cut(self, log: ClusterPartition, rows: Runs) -> dict[int, int]:
-        """Return where lives of *log* begin and all below was read before, and when that was known, in ms; else -1.
+        """Return where incarnations of *log* begin, and since when all below is known to be read, in ms, or else -1.
 
-        What lacks a record there has none. The first of *rows* from there on tells, which is gone, or no longer than
-        that: unless it says that a micro-batch begins, the one before it has come at least so far. Errs to none. Where
-        no row tells nothing is returned: a later one may.
+        Offsets below without a row then have no record. The first row that the cut took from there on tells: unless it
+        says that a micro-batch begins, the one before has read at least so far. Errs to -1. Without such a row the
+        beginning is left out: a later row may tell.
         """
         lives, found = self.of(log), dict[int, int]()
         limit = true_below(rows.indexed_at_ms, lives)
@@ -238,7 +238,7 @@ class KnownIncarnations:
         return found
 
     def lost(self, log: ClusterPartition, rows: Runs) -> Lost:
-        """Return what of a log's *rows* it has lost by being cut."""
+        """Return what a log has lost of its *rows* by truncations."""
         lost = lost_copies(rows, self.of(log))
         is_own = lost.origin == self._code(log.cluster)
         return Lost(self._by_life(log, lost.take(~is_own)), int(lost.length[is_own].sum()))
@@ -254,14 +254,14 @@ class KnownIncarnations:
 
     def _told_apart(self, log: ClusterPartition, copies: Runs, origin: ClusterPartition) -> Runs:
         lives, arrived = self.of(origin), self._arrived.get(log, [])
-        # A row is written only when a while has gone by since the last life was noticed, so any later one will do.
+        # ARRIVED rows are written a while after the last incarnation was noticed, so any later one will do.
         first = [next((each for each in arrived if each[0] > life.noticed_ms), (0, NO_LIMIT)) for life in lives]
-        # What stands above the place where this log was cut after that has come after that too.
+        # If this log was truncated after that, everything above the cut has come after that too.
         settled_from = [
             min([end, *(own.begins_at for own in self.of(log) if own.noticed_ms >= at_ms and end < NO_LIMIT)])
             for at_ms, end in first
         ]
-        if self.is_copied(log):  # what is read later is compared with the original by its times, whenever it was copied
+        if self.is_copied(log):  # records read later are compared with the original by time, whenever copied
             settled_from = [0] * len(lives)
         copies, former = tell_lives_apart(copies, lives, settled_from)
         codes = copies.origin.copy()
@@ -282,7 +282,7 @@ class KnownIncarnations:
 
 
 def to_edges(known: Mapping[int, int]) -> Runs:
-    """Return what is :meth:`KnownIncarnations.known_to_the_cut` as rows that say so."""
+    """Return the result of :meth:`KnownIncarnations.known_to_the_cut` as rows of length 0."""
     start = np.array([place for place, at_ms in known.items() if at_ms >= 0], np.int64)
     at_ms = np.array([at_ms for at_ms in known.values() if at_ms >= 0], np.int64)
     return Runs.of(start, np.zeros(len(start)), np.zeros(len(start)), start, at_ms)
@@ -310,9 +310,9 @@ class NamedEpochs:
 
 
 def retired_elections(rows: pa.Table, named: NamedEpochs, old_before: datetime, read: Collection[str]) -> pa.Table:
-    """Return those *rows* of ``log_incarnations`` that may go; errs to fewer.
+    """Return those *rows* of ``log_incarnations`` that may be deleted; errs to fewer.
 
-    *old_before* is a week ago. *read* are the clusters of which *named* has every commit that was made until now.
+    *old_before* is a week ago. *read* are the clusters of which *named* has every commit made until now.
     """
     newest = _newest(rows)
     elected = rows.filter(pc.equal(rows.column("reason"), ELECTED)).to_pylist()
@@ -323,7 +323,7 @@ def retired_elections(rows: pa.Table, named: NamedEpochs, old_before: datetime, 
 
 
 def _newest(rows: pa.Table) -> Mapping[_Log, datetime]:
-    """Return when each log was last looked at under a leader that is known; where a log ended says nothing of that."""
+    """Return when each log was last checked under a known leader; rows ARRIVED do not count."""
     is_look = pc.and_(
         pc.is_valid(rows.column("leader_epoch")), pc.fill_null(pc.not_equal(rows["reason"], ARRIVED), True)
     )
@@ -334,7 +334,7 @@ def _newest(rows: pa.Table) -> Mapping[_Log, datetime]:
 def _may_go(row: Mapping[str, Any], newest: Mapping[_Log, datetime], named: NamedEpochs, old_before: datetime) -> bool:
     log, epoch, end = _log_of(row), row["leader_epoch"], row["begins_at"]
     if epoch is None or end is None:
-        return False  # nobody writes such a row
+        return False  # such a row is never written
     is_old, is_newest = row["noticed_at"] < old_before, row["noticed_at"] >= newest[log]
     return is_old and not is_newest and named.highest_below(log, epoch) <= end
 
@@ -345,6 +345,6 @@ def _log_of(row: Mapping[str, Any]) -> _Log:
 
 
 def candidates(rows: pa.Table, old_before: datetime) -> Sequence[str]:
-    """Return the clusters of which *rows* may have some to retire, whatever was committed."""
+    """Return the clusters of which *rows* may have some to delete, whatever was committed."""
     is_due = pc.and_(pc.equal(rows.column("reason"), ELECTED), pc.less(rows.column("noticed_at"), old_before))
     return sorted(pc.unique(rows.filter(is_due).column("cluster")).to_pylist())

@@ -1,4 +1,4 @@
-"""The logs of the index as rows of ``record_runs`` are taken in: with their lives, and with what lacks between them."""
+"""The logs of the index, built from rows of ``record_runs``: with incarnations, and with gaps between rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class IndexLogs:
         self._lost: dict[ClusterPartition, list[Lost]] = {}
 
     def take_in(self, of_log: ClusterPartition, rows: IndexRows, lives: KnownIncarnations, *, is_timed: bool) -> None:
-        """Take in *rows* of a log, which are in order; what a cut has taken of them is lost."""
+        """Take in *rows* of a log, which are in order; note what a cut has removed as lost."""
         edges = NO_RUNS
         if lives.concern(of_log):
             runs = readable(without_bounds(rows).runs)
@@ -34,14 +34,14 @@ class IndexLogs:
         self.take_in_part(of_log, rows, lives, edges, is_timed=is_timed)
 
     def lose(self, of_log: ClusterPartition, lost: Lost) -> None:
-        """Note what a log has lost; before any row of it is taken in, or with those that come."""
+        """Note what a log has lost; it is applied when the index of the log begins."""
         if len(lost.copies) or lost.own_records:
             self._lost.setdefault(of_log, []).append(lost)
 
     def take_in_part(
         self, of_log: ClusterPartition, rows: IndexRows, lives: KnownIncarnations, edges: Runs, *, is_timed: bool
     ) -> None:
-        """Take in some *rows* of a log, which are in order, and *edges* that lie among them."""
+        """Take in some *rows* of a log, which are in order, and *edges* among them."""
         rows, runs, kept, unrecognised = standing_runs(of_log, rows, lives, edges)
         starts = [int(each.start[0]) for each in (runs, unrecognised) if each is not None and len(each)]
         if not starts:
@@ -55,12 +55,12 @@ class IndexLogs:
             return
         whole = with_gaps(runs, log.frontier)
         if whole.length.sum() > runs.length.sum():
-            logger.warning("clusters.%s: %s-%d: not all of it is in the index; what lacks is repeated", *of_log)
+            logger.warning("clusters.%s: %s-%d: not all of it is in the index; its gaps are repeated", *of_log)
         log.extend(whole, int(runs.end.max()))
         _note_times(log, rows, kept, is_timed=is_timed)
 
     def begin(self, of_log: ClusterPartition, first: int) -> LogIndex:
-        """Return the index of a log that begins at its offset *first*."""
+        """Begin the index of a log at its offset *first*."""
         log = LogIndex(first)
         for before in self._lost.get(of_log, []):
             log.lose(*before)
@@ -69,14 +69,14 @@ class IndexLogs:
         return log
 
     def adopt(self, others: IndexLogs) -> None:
-        """Take over the logs of *others*, of which none is here."""
+        """Take over the logs of *others*, none of which is known here."""
         self.logs |= others.logs
         self._lost |= others._lost
         for topic, count in others.partitions.items():
             self.partitions[topic] = self.partitions.get(topic, 0) + count
 
     def forget(self, partitions: Collection[TopicPartition] | Mapping[TopicPartition, object]) -> None:
-        """Forget all logs of *partitions*, which are taken in anew."""
+        """Forget all logs of *partitions*, which are rebuilt."""
         for lost in [each for each in self._lost if each.topic_partition in partitions]:
             del self._lost[lost]
         for known in [each for each in self.logs if each.topic_partition in partitions]:
@@ -85,9 +85,9 @@ class IndexLogs:
 
 
 class Standing(NamedTuple):
-    """What is true of some *rows* of a log: their *runs*, how much of each is *kept* (-1: nothing), shape (rows,).
+    """Some *rows* of a log, what is true of them as *runs*, how much of each is *kept* (-1: nothing), shape (rows,).
 
-    *unrecognised* says where originals may stand that nobody recognises; None: nothing is said of it.
+    *unrecognised* says where unrecognised originals may be; None: not said.
     """
 
     rows: IndexRows
@@ -97,7 +97,7 @@ class Standing(NamedTuple):
 
 
 def standing_runs(of_log: ClusterPartition, rows: IndexRows, lives: KnownIncarnations, edges: Runs) -> Standing:
-    """Return what is true of *rows*, which are in order, by the *lives* of the partition's logs."""
+    """Return what is still true of *rows*, which are in order, by the *lives* of the partition's logs."""
     if not lives.concern(of_log):
         rows, unrecognised = split_bounds(rows)
         return Standing(rows, readable(rows.runs), rows.length, unrecognised)
@@ -109,7 +109,7 @@ def standing_runs(of_log: ClusterPartition, rows: IndexRows, lives: KnownIncarna
 def _note_times(log: LogIndex, rows: IndexRows, kept: Int64s, *, is_timed: bool) -> None:
     is_kept = kept >= 0
     told_ms = rows.complete_ms[is_kept & (rows.complete_ms > 0)]
-    if len(told_ms):  # the last word counts, not the latest time: a clock may have been set back
+    if len(told_ms):  # the last row counts, not the latest time: a clock may have been set back
         log.complete_until_ms = int(told_ms[-1])
     if is_timed:
         log.times = log.times or TimeIndex()

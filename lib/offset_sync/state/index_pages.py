@@ -1,4 +1,4 @@
-"""The pages of the record index: stretches of its logs that lie in sealed files, and are read when asked for."""
+"""The pages of the record index: stretches of its logs in sealed files, read on demand."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from offset_sync.translate.index.stretches import NO_PAGES, Stretches, in_a_row
 _RUN_BYTES = 40
 _CACHE_SHARE = 0.25
 _GROUPS = 4
-"""So many row groups are remembered: those of many small logs are asked for one after the other."""
+"""How many row groups are cached: those of many small logs are read one after the other."""
 
 
 class MisstatedError(Exception):
@@ -33,7 +33,7 @@ class MisstatedError(Exception):
 
 
 class PageCache:
-    """Pages that were asked for lately, in *memory_bytes* together or a share of them; threads may share it."""
+    """Recently read pages, in a share of *memory_bytes* (None: all of them); threads may share it."""
 
     def __init__(self, memory_bytes: int | None = None) -> None:
         self._most_runs = 1 << 62 if memory_bytes is None else int(memory_bytes * _CACHE_SHARE / _RUN_BYTES)
@@ -42,7 +42,7 @@ class PageCache:
         self._lock = threading.Lock()
 
     def get(self, owner: object, number: int, read: Callable[[], Runs]) -> Runs:
-        """Return page *number* of *owner*, which *read* returns where it is not here."""
+        """Return page *number* of *owner*; *read* is called where it is not cached."""
         with self._lock:
             if (known := self._pages.get((owner, number))) is not None:
                 self._pages.move_to_end((owner, number))
@@ -57,7 +57,7 @@ class PageCache:
 
 
 class PartReader:
-    """Reads the rows of parts; raises MisstatedError, and has their file believed no more, where they are others."""
+    """Reads the rows of parts; where they differ from the directory it distrusts the file and raises MisstatedError."""
 
     def __init__(self, segments: Segments, rows: RowReader, schema: pa.Schema) -> None:
         self.rows, self._segments, self._schema = rows, segments, schema
@@ -75,11 +75,11 @@ class PartReader:
         return found.in_order()
 
     def distrust(self, parts: SealedParts, part: int) -> None:
-        """Have the file of a part believed no more."""
+        """Have the file of a part read like an unsealed one from now on; raises MisstatedError."""
         path = parts.paths[int(parts.columns["file"][part])]
         self._segments.distrust(path)
         self.is_misstated = True
-        raise MisstatedError(f"{path} holds other rows than it says: its rows are read like those that are not sealed")
+        raise MisstatedError(f"{path} holds other rows than its directory says: it is read like an unsealed file")
 
     def _group(self, path: str, group: int) -> IndexRows:
         with self._lock:
@@ -95,17 +95,17 @@ class PartReader:
 
 
 class Block(Protocol):
-    """Some pages of a log, which follow each other."""
+    """Consecutive pages of a log."""
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of pages."""
 
     def read(self, number: int) -> Runs:
-        """Return the runs of the page that has this number among them."""
+        """Return the runs of the page of this number in the block."""
 
 
 class LogPages:
-    """The pages of one log; none ever changes, and blocks are only added."""
+    """The pages of one log; pages never change, and blocks are only added."""
 
     def __init__(self, cache: PageCache) -> None:
         self._cache = cache
@@ -114,7 +114,7 @@ class LogPages:
         self._pages = 0
 
     def add(self, block: Block) -> None:
-        """Add the pages that come next."""
+        """Add the next pages."""
         self._blocks.append(block)
         self._first.append(self._pages)
         self._pages += len(block)
@@ -126,7 +126,7 @@ class LogPages:
 
 
 class Source(NamedTuple):
-    """By what the rows of a log are read, and what they are worth: *lives* as they were when its pages were told."""
+    """How the rows of a log are read and judged: by the *lives* known when its pages were made."""
 
     place: ClusterPartition
     reader: PartReader
@@ -136,7 +136,7 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True)
 class PlainBlock:
-    """Pages that are a part each: *pages* is what its directory says of them, *numbers* are those of the parts."""
+    """Pages of one part each: *pages* is their directory, *numbers* are those of the parts."""
 
     source: Source
     pages: Stretches
@@ -146,7 +146,7 @@ class PlainBlock:
         return len(self.numbers)
 
     def read(self, number: int) -> Runs:
-        """Return the runs of a page; raises MisstatedError where the directory says other things of them."""
+        """Return the runs of a page; raises MisstatedError where the directory differs."""
         source, part, said = self.source, self.numbers[number], self.pages.take(slice(number, number + 1))
         begin = int(source.parts.columns["start"][part])
         runs = runs_above(source, source.reader.read(source.parts, part), begin)
@@ -157,9 +157,9 @@ class PlainBlock:
 
 @dataclass(frozen=True)
 class MixedBlock:
-    """One page of what several parts, and *rows* that are not sealed, have from offset *low* to below *high*.
+    """One page of several parts and of unsealed *rows*, from offset *low* to below *high*.
 
-    All below *begin* was known before, and where the *edges* are nothing lacks.
+    All below *begin* was known before, and at the *edges* there is no gap.
     """
 
     source: Source
@@ -186,7 +186,7 @@ class MixedBlock:
 
 @dataclass(frozen=True)
 class SealedPages:
-    """What lies in a file that was just sealed, of one log: *runs* of each page, and what a directory says of all."""
+    """The pages of one log in a file that was just sealed: *runs* of each, and their directory in *block*."""
 
     place: ClusterPartition
     block: PlainBlock
@@ -206,9 +206,9 @@ class SealedPages:
         return cls(source.place, PlainBlock(source, in_a_row(pages) if pages else NO_PAGES, numbers), runs)
 
     def take_over(self, log: LogIndex, cache: PageCache) -> bool:
-        """Keep no more than the directory of the pages of which *log* has the same runs in memory.
+        """Drop from the memory of *log* the runs that are the same as a page's, and keep the page's directory.
 
-        What the log has in pages already is left out. Return whether that was all.
+        Pages that the log has already are skipped. Return whether all others were the same.
         """
         begin = log.paged.tail_begin
         first = end = self.block.pages.ended_by(begin)
@@ -226,7 +226,7 @@ class SealedPages:
 
 
 def runs_above(source: Source, rows: IndexRows, begin: int, edges: Runs = NO_RUNS) -> Runs:
-    """Return the runs that a log gets by *rows*, which are in order, where all below *begin* is known."""
+    """Return the runs that *rows*, which are in order, add to a log of which all below *begin* is known."""
     runs = standing_runs(source.place, rows, source.lives, edges).runs
     log = LogIndex(begin)
     if len(runs):
@@ -235,7 +235,7 @@ def runs_above(source: Source, rows: IndexRows, begin: int, edges: Runs = NO_RUN
 
 
 def _is_said(found: Stretches, said: Stretches) -> bool:
-    """Return whether what was *found* of a page is what was *said* of it; it may be said to be younger."""
+    """Return whether a page as *found* is as the directory *said*, which may give a later time."""
     if len(found) != 1:
         return False
     numbers = zip(found.columns[:4] + found.columns[5:], said.columns[:4] + said.columns[5:], strict=True)

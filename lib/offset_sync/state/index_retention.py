@@ -1,7 +1,7 @@
-"""Which runs of which partitions may go, from the index, the commits and what the clusters say now.
+"""Which runs of which partitions may be cut, from the index, the commits and the clusters' metadata now.
 
-A partition is left whole unless everything about it is known: every cluster that has indexed it answers, has the one
-incarnation that was indexed, and its index has reached the log's end. What is not known could need what would be cut.
+A partition is kept whole unless everything about it is known: every cluster that has indexed it answers, has the one
+incarnation that was indexed, and its index has reached the log end. What is unknown may need what would be cut.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO_ROWS = UnsealedRows(NO_ROWS.start, NO_ROWS.seen_ms)
 
 
 def unsealed_rows(tables: TableStore) -> dict[ClusterPartition, UnsealedRows]:
-    """Return the rows of ``record_runs`` that are not sealed, by log."""
+    """Return the unsealed rows of ``record_runs``, by log."""
     segments, reader = tables.segments(RECORD_RUNS), RowReader(lambda _origin: 0, lambda _topic: False)
     schema = pa.schema([RECORD_RUNS.arrow_schema.field(name) for name in UNTIMED])
     rows = joined([NO_ROWS, *map(reader.read, segments.rows(segments.newest(), schema))]).in_order()
@@ -38,7 +38,7 @@ def unsealed_rows(tables: TableStore) -> dict[ClusterPartition, UnsealedRows]:
 def lowest_commits(committed: CommittedOffsets, is_included: Callable[[str], bool]) -> dict[ClusterPartition, int]:
     """Return the lowest offset that any included group holds of each partition, per cluster.
 
-    What a coordinator holds counts, whoever wrote it: any cluster may be the home next. Deleted ones do not.
+    What a coordinator holds counts, ours or not: any cluster may be the next home. Deleted ones do not.
     """
     found: dict[ClusterPartition, int] = {}
     for alias, commits in committed.clusters.items():
@@ -67,7 +67,7 @@ class Retention:
         self._old_before_ms = old_before_ms
 
     def begins(self, partitions: Iterable[TopicPartition]) -> dict[ClusterPartition, int]:
-        """Return where the index of each partition may begin; partitions that stay whole are left out."""
+        """Return where the index of each partition may begin; partitions kept whole are left out."""
         found: dict[ClusterPartition, int] = {}
         for partition in sorted(set(partitions), key=lambda each: (each.topic, each.partition)):
             logs = {alias: log for alias in self._metadata if (log := self._log(alias, partition)) is not None}
@@ -80,7 +80,7 @@ class Retention:
         return found
 
     def reasons(self, partitions: Iterable[TopicPartition]) -> dict[str, int]:
-        """Return why partitions stay whole, and how many do."""
+        """Return why partitions are kept whole, and how many."""
         counts: dict[str, int] = {}
         for partition in set(partitions):
             for alias in self._metadata:
@@ -107,7 +107,7 @@ class Retention:
             return f"{alias} has another log than was indexed"
         where = ClusterPartition(alias, *partition)
         if self._index.incarnations(where):
-            # Its copies elsewhere are of several origins then, whose commits nobody counts here.
+            # Its copies elsewhere then have several origins, whose commits are not counted here.
             return f"{alias} had other records before"
         if index.frontier < ends.log_end:
             return f"{alias} has not indexed it to its end"

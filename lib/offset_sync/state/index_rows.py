@@ -1,6 +1,6 @@
-"""Rows of ``record_runs`` as arrays: in their order, what of them can be believed, and where something lacks.
+"""Rows of ``record_runs`` as arrays: sorted, checked, and with their gaps.
 
-Rows that say of a record only bounds are taken in apart from records and coverage.
+Rows that only bound where records are come apart from records and coverage.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, origi
 TIMES = ("indexed_at", "min_timestamp", "max_timestamp", "complete_until")
 COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", "bound", *TIMES]
 UNTIMED = [name for name in COLUMNS if name not in ("min_timestamp", "max_timestamp")]
-"""What is read where no topic is translated by timestamp."""
+"""The columns read where no topic is translated by timestamp."""
 
 
 @dataclass(frozen=True)
 class IndexRows:
     """Rows of many logs; shapes (rows,), times in ms since the epoch, 0 where the table has none.
 
-    *log* is a number that somebody gave the row's log, *origin* the code of its origin.
+    *log* is the log's number at a :class:`RowReader`, *origin* the code of the row's origin.
     """
 
     log: Int64s
@@ -58,7 +58,7 @@ class IndexRows:
 
     @property
     def extent(self) -> tuple[int, int]:
-        """The first offset, and the last one that a row begins or ends at; there is at least one row."""
+        """The first offset, and the highest end of a row; there is at least one row."""
         return int(self.start.min()), int((self.start + self.length).max())
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> IndexRows:
@@ -73,8 +73,7 @@ class IndexRows:
     def in_order(self) -> IndexRows:
         """Return the same by log and offset.
 
-        Where one micro-batch has ended before the next one begins: its end comes first. Of what is there twice that
-        which was seen first.
+        At one offset the end of a micro-batch comes before the begin of the next, and of duplicates the one seen first.
         """
         order = self.order()
         return self if bool((order[1:] > order[:-1]).all()) else self.take(order)
@@ -106,9 +105,9 @@ def joined(parts: Sequence[IndexRows]) -> IndexRows:
 
 
 class RowReader:
-    """Makes arrays of rows of the table; *code* gives codes to origins, *is_timed* says whose timestamps count.
+    """Makes arrays of rows of the table; *code* gives codes to origins, *is_timed* says which topics need timestamps.
 
-    It gives :attr:`numbers` to logs, which :attr:`logs` has by number. Threads may share it.
+    It numbers logs: :attr:`numbers` by log, :attr:`logs` by number. Threads may share it.
     """
 
     def __init__(self, code: Callable[[str], int], is_timed: Callable[[str], bool]) -> None:
@@ -116,7 +115,7 @@ class RowReader:
         self.numbers: dict[ClusterPartition, int] = {}
         self.logs: list[ClusterPartition] = []
         self._numbering = threading.Lock()
-        self._timed: list[bool] = []  # by number too: patterns of names are looked at once
+        self._timed: list[bool] = []  # by number too: name patterns are matched once
 
     def read(self, rows: pa.Table) -> IndexRows:
         """Return *rows*, in no order."""
@@ -164,7 +163,7 @@ class RowReader:
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[list[str], Int64s]:
-    """Return the different texts of a column, and which of them each row has."""
+    """Return the distinct texts of a column, and which of them each row has."""
     whole = column.combine_chunks()
     encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
     index: Int64s = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -177,9 +176,9 @@ def _is(column: pa.ChunkedArray, value: str) -> NDArray[np.bool_]:
 
 
 def readable(rows: Runs) -> Runs:
-    """Return *rows*; those with an origin offset that no log can have are of unknown origin: unread by everyone.
+    """Return *rows*; those with an impossible origin offset are of unknown origin: unread by every group.
 
-    The decoder lets none through; what an earlier version has written down is still in the table.
+    The decoder rejects them; rows of an earlier version are still in the table.
     """
     is_wrong = (rows.length > 0) & ((rows.origin_start < 0) | (rows.origin_start > NO_LIMIT - rows.length))
     if not is_wrong.any():
@@ -189,10 +188,10 @@ def readable(rows: Runs) -> Runs:
 
 
 def with_gaps(rows: Runs, frontier: int) -> Runs:
-    """Return the runs among *rows*, and as records unread by everyone what nobody has read.
+    """Return the runs among *rows*, with offsets that were not indexed as records unread by every group.
 
     Each micro-batch begins where the one before has ended. Where it does not, a checkpoint or a table was set back or
-    made anew, and there may be records between. What lies below *frontier* is known, however it is repeated.
+    recreated, and there may be records between. All below *frontier* is known, even if rows repeat it.
     """
     covered = np.maximum.accumulate(np.concatenate(([frontier], rows.end[:-1])))
     is_gap = (rows.length == 0) & (rows.origin_start == BEGINS) & (rows.start > covered)
@@ -214,7 +213,7 @@ def int64s(column: pa.ChunkedArray, null: int = 0) -> NDArray[np.int64]:
 
 
 def split_bounds(rows: IndexRows) -> tuple[IndexRows, Runs | None]:
-    """Return the *rows* of a log that are records or coverage, and those that say where others may stand, if any."""
+    """Return the *rows* of a log that are records or coverage, and those that bound where others may be, if any."""
     if len(rows) == 0 or int(rows.origin.min()) >= UNKNOWN_ORIGIN or not (apart := says_not_before(rows.origin)).any():
         return rows, None
     others = rows.take(apart).runs
@@ -223,9 +222,9 @@ def split_bounds(rows: IndexRows) -> tuple[IndexRows, Runs | None]:
 
 
 def without_bounds(rows: IndexRows) -> IndexRows:
-    """Return *rows* of a log without what is said by bounds: such records are of unknown origin, unread by everyone.
+    """Return *rows* of a log without bounds: such records are of unknown origin, unread by every group.
 
-    For partitions of which some log has another life than its first: of which one a bound speaks nobody can tell.
+    For partitions of which a log has several incarnations: a bound does not say which one it is of.
     """
     rows, _ = split_bounds(rows)
     is_bounded = rows.origin < UNKNOWN_ORIGIN

@@ -1,8 +1,8 @@
-"""The logs of the index from the table's files: by the directories of what is sealed, and by all rows of the rest.
+"""The logs of the index from the table's files: from directories of sealed files, and from all rows of the others.
 
-A part becomes a page unread. What a directory cannot tell is read, a few parts at a time, and becomes pages too: logs
-of a partition of which one has begun another life, timestamps, parts that lie across each other (a log that was indexed
-again), and parts before which something lacks. In memory is what comes after the last sealed part.
+A part becomes a page unread. Where its directory is not enough, parts are read, a few at a time, and become pages too:
+in partitions of which a log has several incarnations, with timestamps, where parts overlap (a log that was indexed
+again), and after a gap. Memory holds what comes after the last sealed part.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NEVER = int(NO_LIMIT)
 
 @dataclass(frozen=True)
 class IndexStart:
-    """What the table has: sealed *parts*, and *rows* that are not sealed, by log and offset."""
+    """What the table has: sealed *parts*, and unsealed *rows*, by log and offset."""
 
     reader: PartReader
     cache: PageCache
@@ -43,7 +43,7 @@ class IndexStart:
         return max((int(each.max()) for each in times), default=None)
 
     def take_in(self, found: IndexLogs, number: int, lives: KnownIncarnations) -> None:
-        """Take the log of this number into *found*, where it is not yet, as it is by *lives*."""
+        """Take the log of this number into *found*, which does not have it yet, by *lives*."""
         place, parts = self.reader.rows.logs[number], self.parts.of_log(number)
         first, end = np.searchsorted(self.rows.log, [number, number + 1]).tolist()
         rows = self.rows.take(slice(first, end))
@@ -54,7 +54,7 @@ class IndexStart:
 
 @dataclass
 class _LogStart:
-    """One log; *rows* are those that are not sealed."""
+    """One log; *rows* are the unsealed ones."""
 
     source: Source
     found: IndexLogs
@@ -63,7 +63,7 @@ class _LogStart:
     rows: IndexRows
 
     def take_in(self) -> None:
-        """Take in all parts, and then the rows that come after them."""
+        """Take in all parts, and then the rows after them."""
         source = self.source
         edges = self._look_for_cuts() if source.lives.of(source.place) else {}
         for is_plain, group in groupby(enumerate(self._are_plain().tolist()), lambda each: each[1]):
@@ -77,19 +77,19 @@ class _LogStart:
         self._take(self._rows(to_sealed=False), edges)
 
     def _rows(self, *, to_sealed: bool) -> IndexRows:
-        """Return the rows that are not sealed: those that lie among the parts, or those after them."""
+        """Return the unsealed rows: those among the parts, or those after them."""
         sealed_to = int(self.source.parts.column("end", self.parts).max(initial=-1))
         late = int(np.searchsorted(self.rows.start, sealed_to))
         return self.rows.take(slice(0, late) if to_sealed else slice(late, None))
 
     def _are_plain(self) -> NDArray[np.bool_]:
-        """Return which parts can be pages as they are, shape (parts,)."""
+        """Return which parts can become pages unread, shape (parts,)."""
         source, column = self.source, self.source.parts.column
         start, end = column("start", self.parts), column("end", self.parts)
         if source.lives.concern(source.place) or source.reader.rows.is_timed(source.place.topic):
             return np.zeros(len(start), np.bool_)
         reach = np.maximum.accumulate(np.concatenate((start[:1], end)))[:-1]
-        # Of rows with one offset the order is that in which they were seen.
+        # Rows at the same offset are ordered by when they were seen.
         newest_ms = np.maximum.accumulate(np.concatenate(([-1], column("newest_ms", self.parts))))[:-1]
         is_apart = (start > reach) | ((start == reach) & (column("oldest_ms", self.parts) >= newest_ms))
         is_next_apart = np.append(is_apart[1:], True)
@@ -125,7 +125,7 @@ class _LogStart:
             yield MixedBlock(self.source, numbers, mine, first, above)
 
     def _read(self, block: MixedBlock, edges: dict[int, int]) -> None:
-        """Take in the rows of a block, and keep of its runs no more than a page's directory."""
+        """Take in the rows of a block, and keep only the directory of its page."""
         before = self.found.logs.get(self.source.place)
         known_to = None if before is None else before.frontier
         here = self._take(rows := block.all_rows(), edges)
@@ -137,7 +137,7 @@ class _LogStart:
         log.let_go(replace(page, seen_ms=np.array([rows.seen_ms.max()])), len(tail), self.pages)
 
     def _take(self, rows: IndexRows, edges: dict[int, int]) -> Runs:
-        """Take in *rows*, and of the *edges* those that lie among them or before, which are returned."""
+        """Take in *rows*, and those *edges* that are among or before them, which are returned."""
         if not len(rows):
             return NO_RUNS
         source, last = self.source, int(rows.start[-1])
@@ -147,9 +147,9 @@ class _LogStart:
         return here
 
     def _look_for_cuts(self) -> dict[int, int]:
-        """Note what cuts have taken of the log; return how far it was read before.
+        """Note what cuts have removed from the log; return how far it was read before.
 
-        Any row may tell, so this is to be known before the first one is taken in.
+        Any row may tell, so this comes before the first one is taken in.
         """
         source, edges = self.source, dict[int, int]()
         for rows in chain((each.all_rows() for each in self._mixed(self.parts)), [self._rows(to_sealed=False)]):

@@ -73,7 +73,7 @@ class KeyIndex:
         return self._streams
 
     def stream(self, group_id: str, topic: str) -> int:
-        """Return the number of a group and topic, which gets one where no key of it is known yet."""
+        """Return the number of a group and topic, a new one where no key of it is known yet."""
         return self._streams.setdefault((group_id, topic), len(self._streams))
 
     def streams_of(self, key: KeyRows) -> NDArray[np.intp]:

@@ -1,4 +1,4 @@
-"""What streams are called at clusters, learned before anything else is asked or read."""
+"""The names of streams at the clusters, learned before any other request or read."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _DEADLINE_S = 10.0
 
 
 def learn_names(config: Config, admins: Mapping[str, ClusterAdmin]) -> None:
-    """Let ``config.names`` know which names there are; nothing is asked where all names are the same.
+    """Tell ``config.names`` which topics exist; asks no cluster where all names are the same.
 
-    Raises ConfigError where two topics of a cluster are one stream, or nobody can tell which one a topic is: naming
-    both. Of a cluster that does not answer the tables tell, later on, under which names it was indexed.
+    Raises ConfigError, naming both, where two topics of a cluster are one stream or the stream of a topic is ambiguous.
+    For a cluster that does not answer the tables tell later under which names it was indexed.
     """
     asked = list(admins.values())
     if config.names.is_same or not asked:
@@ -32,7 +32,7 @@ def learn_names(config: Config, admins: Mapping[str, ClusterAdmin]) -> None:
 
 
 def _other_origins(config: Config, known: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield the topics, copied byte for byte, of which ``topics.origin`` says something else than their names."""
+    """Yield the topics, copied byte for byte, of which ``topics.origin`` contradicts their names."""
     for alias, topic in ((alias, each) for alias, topics in known.items() for each in topics):
         stream = config.names.inside(alias, topic)
         original, named = config.original_of(stream), config.topics.origin_of(config.names.origin_topic(stream) or "")
@@ -45,12 +45,12 @@ def _known(config: Config, admin: ClusterAdmin) -> list[str]:
     try:
         return _matching(config, admin)
     except ClusterError as problem:
-        logger.info("%s: its topics are called as they were indexed", problem)
+        logger.info("%s: its topics keep the names under which they were indexed", problem)
         return []
 
 
 def strays(config: Config, admin: ClusterAdmin) -> list[str]:
-    """Return the names at a cluster that Spark would read by its pattern though they are no included streams."""
+    """Return the topics at a cluster that match Spark's pattern though they are no included streams."""
     if config.names.is_same:
         return []
     found = _matching(config, admin)

@@ -1,8 +1,7 @@
 """A history of commits, of any length and in any order, reduced to one row per cluster and key.
 
-When a group went back last is said by all of its commits: a commit below the one before it is a rewind, and which one
-that is only all of them together say. These wait as numbers, 32 bytes each; more than a bounded many wait on disk,
-parted by their keys.
+A commit below the one before it is a rewind. To find a group's last rewind all of its commits have to be sorted, so
+they are held as numbers, 32 bytes each; beyond a bounded number they spill to disk, partitioned by key.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _MOST = 1 << 62
 
 
 class KeyCodes:
-    """A number for each key that was met, from 0 on; a key is what the columns *names* hold."""
+    """A number for each key that was met, from 0 on; a key is the values of the columns *names*."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = list(names)
@@ -44,7 +43,7 @@ class KeyCodes:
         for name in self._names:
             encoded = pc.dictionary_encode(rows.column(name).combine_chunks(), null_encoding="encode")
             encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
-            if size * len(encoded.dictionary) > _MOST:  # count only those combinations that there are
+            if size * len(encoded.dictionary) > _MOST:  # count only combinations that occur
                 _, combined = np.unique(combined, return_inverse=True)
                 size = len(combined)
             combined = combined * len(encoded.dictionary) + encoded.indices.to_numpy()
@@ -75,7 +74,7 @@ Int64s: TypeAlias = NDArray[np.int64]
 
 
 class Rewinds:
-    """Commits of keys by their numbers; *held* so many in memory. Close it: the files go."""
+    """Commits of keys by their numbers, at most *held* in memory; closing it deletes its files."""
 
     def __init__(self, held: int = HELD_ROWS) -> None:
         self._most = held
@@ -91,14 +90,14 @@ class Rewinds:
         self._stack.close()
 
     def add(self, code: Int64s, place: Int64s, offset: Int64s, at_ms: Int64s) -> None:
-        """Take in commits of the keys *code*: where each stands among those of its key, its offset, and when it was."""
+        """Take in commits of the keys *code*: the place of each among those of its key, its offset and time."""
         self._held.append(np.stack([code, place, offset, at_ms], axis=1))
         self._rows += len(code)
         if self._rows > self._most:
             self._put_away()
 
     def last_ms(self, keys: int) -> Int64s:
-        """Return for each of so many *keys* when it went back last; ABSENT where it never did."""
+        """Return when each of so many *keys* went back last; ABSENT: never."""
         found = np.full(keys, ABSENT, np.int64)
         for rows in self._parts():
             code, _, offset, at_ms = rows[np.lexsort((rows[:, 1], rows[:, 0]))].T
@@ -141,14 +140,14 @@ LAST_COMMITS_SCHEMA = pa.schema(
         for name in (*_ACTUAL, *_GENUINE, *_PLACED, "rewound_ms", "first_ms", "captured_ms")
     ]
 )
-"""The newest commit that stands, the newest genuine one, when the group went back last, and when a row was captured."""
+"""The newest existing commit, the newest genuine one, the last rewind, and when a row was captured last."""
 
 
 def last_commits(batches: Iterable[pa.Table], places: Places) -> pa.Table:
     """Reduce rows of ``offset_commits`` to one per cluster and key; a commit below the one before it is a rewind.
 
-    A key of which nothing stands has no position since that was noticed. A tombstone that stands again, since what came
-    after it is gone, is not taken for a deletion: nobody has deleted what the group has said since.
+    A key whose records were all truncated has no position from the moment that was noticed. A tombstone that is last
+    again, because later commits are gone, is no deletion: the group has committed after it.
     """
     with Rewinds() as rewinds:
         fold = _Fold(places, rewinds)
@@ -158,7 +157,7 @@ def last_commits(batches: Iterable[pa.Table], places: Places) -> pa.Table:
 
 
 class _Winners:
-    """Of each key the row that comes last, by some order, and what it says in some columns."""
+    """The last row of each key by some order, with some of its columns."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._order = np.empty(0, np.int64)
@@ -179,7 +178,7 @@ class _Winners:
             self._columns[name][keys] = found
 
     def fit(self, keys: int) -> None:
-        """Have room for so many keys."""
+        """Make room for so many keys."""
         lacking = keys - len(self._order)
         if lacking > 0:
             lacking = max(lacking, len(self._order))
@@ -188,13 +187,13 @@ class _Winners:
                 self._columns[name] = np.concatenate([values, np.full(lacking, None, object)])
 
     def column(self, name: str, keys: int) -> list[Any]:
-        """Return what the last rows say, None of a key without one."""
+        """Return a column of the last rows, None for a key without one."""
         self.fit(keys)
         return [None if value is None or value == _NULL else value for value in self._columns[name][:keys].tolist()]
 
 
 class _Fold:
-    """What was taken in of a history so far."""
+    """The history taken in so far."""
 
     def __init__(self, places: Places, rewinds: Rewinds) -> None:
         self._places, self._rewinds = places, rewinds
@@ -255,7 +254,7 @@ class _Fold:
 
 
 def made_at_ms(rows: pa.Table) -> NDArray[np.int64]:
-    """Return when the commits of rows of ``offset_commits`` were made, by the clock of who captured them.
+    """Return when the commits of rows of ``offset_commits`` were made, by the clock of the capturing driver.
 
     In rows of earlier versions by the cluster's clock, and never later than they were captured.
     """

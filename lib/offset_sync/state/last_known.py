@@ -1,16 +1,15 @@
-"""What a start needs of the history: the table ``last_known``, so that nobody reads all that ever happened.
+"""The part of the history that a start needs: the table ``last_known``, instead of all rows ever written.
 
 It holds the last commits of each cluster and key and the last answer of each pair and key, replaced as a whole::
 
     offset_commits, offset_translations    0 ... 4711 │ 4712 ... 4730      versions of the table
     last_known ──────────────────────────────────────┘        └── read by the next start
 
-The driver of ``sync_offsets`` replaces it when there are many versions more. Keys that are over, of which nothing is
-left, are dropped then, so neither the table nor the next start remembers every group that there ever was
-(``jobs/sync_run.py``).
+The driver of ``sync_offsets`` replaces it after many more versions. It then drops keys that are over, which exist
+nowhere, so neither the table nor the next start remembers every group that ever was (``jobs/sync_run.py``).
 
-It is believed only where both tables still have the very entries that it stands on: a table that was set back, or made
-anew, has others or none. Errs to disbelief: then all of the history is read, which is slow and nothing else.
+It is used only where both tables still have the very log entries that it is based on: a table that was set back or
+recreated has others or none. Errs to not using it: then all of the history is read, which is only slow.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ from offset_sync.tables.transaction_log import entry
 
 _Column = NDArray[Any] | list[Any]
 KEPT_MS = 7 * 24 * 3600 * 1000
-"""So long a key is kept after its last commit or deletion."""
+"""How long a key is kept after its last commit or deletion."""
 _NUMBERS = (
     *("log_partition", "log_offset", "actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "last_offset"),
     *("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch", "rewound_ms", "captured_ms", "first_ms"),
@@ -66,9 +65,9 @@ _COLUMNS = list(zip(COMMITS_SCHEMA.names, COMMITS_SCHEMA.types, strict=True))
 
 
 def to_rows(offsets: CommittedOffsets) -> pa.Table:
-    """Return what is known, as ``fill_commits`` takes it in again.
+    """Return all commits, in the form that ``fill_commits`` reads.
 
-    For a state that nobody writes by: what was acknowledged and not read back is not told apart from what was read.
+    Only for a state without pending writes: acknowledged and read offsets are not told apart.
     """
     parts = [_columns_of(alias, commits, offsets) for alias, commits in offsets.clusters.items()]
     columns = [pa.array(_joined([part[name] for part in parts]), kind) for name, kind in _COLUMNS]
@@ -76,12 +75,12 @@ def to_rows(offsets: CommittedOffsets) -> pa.Table:
 
 
 def is_over(offsets: CommittedOffsets, kept_ms: int = KEPT_MS) -> NDArray[np.bool_]:
-    """Return which keys were deleted wherever a group has committed them, and stand nowhere; shape (keys,).
+    """Return which keys were deleted wherever a group has committed them, and exist nowhere; shape (keys,).
 
-    What we wrote and have not read back stands. And every cluster's log of commits was read for *kept_ms* beyond the
-    last that was heard of them, by the times in it: what a cluster that was away has to say is not known yet. Whoever
-    commits such a key again begins anew, as with a key that was never there: then a commit below the one before the
-    deletion is no rewind. A commit that is gone with its log, and was not deleted, is all that is known. Errs to False.
+    A write of ours that was not read back exists. Every cluster's commit log has to be read for *kept_ms* beyond the
+    key's last record, by the times in it: an absent cluster may have newer ones. A later commit of such a key is like
+    that of a new key: below the one before the deletion it is no rewind. A commit that was truncated, not deleted, is
+    kept, as all that is known. Errs to False.
     """
     is_kept = (offsets.column("genuine_at_ms") != ABSENT) & (offsets.column("is_deleted") == 0)
     stands = ((offsets.column("actual_offset") != ABSENT) | is_kept).any(axis=0)
@@ -92,14 +91,14 @@ def is_over(offsets: CommittedOffsets, kept_ms: int = KEPT_MS) -> NDArray[np.boo
 
 
 def heard_of_dropped_until_ms(rows: pa.Table, clusters: Collection[str]) -> int:
-    """Return the time, in ms, before which the last was heard of every key that *rows* once had and have no more."""
+    """Return a time, in ms, after the last record of every key that was dropped from *rows*."""
     newest = rows.group_by("cluster").aggregate([("actual_at_ms", "max")]).column("actual_at_ms_max").to_pylist()
-    # Of each cluster its newest row stays, so one without rows never had any, and then nothing was dropped.
+    # The newest row of a cluster is never dropped: one without rows never had any, and then nothing was dropped.
     return min(newest) - KEPT_MS if len(newest) == len(clusters) > 0 else ABSENT
 
 
 def without(rows: pa.Table, gone: Sequence[GroupPartition]) -> pa.Table:
-    """Return those of *rows*, which have the columns of a key, that are of none of the keys that are *gone*."""
+    """Return *rows*, which have the columns of a key, without those of keys that are *gone*."""
     if not gone:
         return rows
     columns = {name: pa.array([getattr(key, name) for key in gone], rows.schema.field(name).type) for name in KEY}
@@ -128,7 +127,7 @@ def _columns_of(alias: str, commits: ClusterOffsets, offsets: CommittedOffsets) 
 
 logger = logging.getLogger(__name__)
 MANY_VERSIONS = 100
-"""So many more are worth a replacement: a start reads each of them, in 5 ms on a local disk and more elsewhere."""
+"""After so many a replacement is due: a start reads each of them, in 5 ms on a local disk and more elsewhere."""
 TOO_MANY_VERSIONS = 5_000
 EVERY_S = 60.0
 _FORMAT = 1
@@ -136,9 +135,9 @@ _HISTORIES = (OFFSET_COMMITS, OFFSET_TRANSLATIONS)
 
 
 class _History(NamedTuple):
-    """Both tables up to their *versions*: the last *commits* and *answers* of some versions, and the rows *added*.
+    """Both tables up to their *versions*: the last *commits* and *answers* of earlier ones, and the rows *added* since.
 
-    *told* says what the former stand on; without it all of the history has to be read.
+    *told* says what the former are based on; without it all of the history has to be read.
     """
 
     versions: tuple[int, ...]
@@ -149,7 +148,7 @@ class _History(NamedTuple):
 
     @property
     def is_due(self) -> bool:
-        """Whether it is worth a replacement."""
+        """Whether a replacement is due."""
         if self.told is None:
             return self.versions[0] > 0
         return any(
@@ -158,14 +157,14 @@ class _History(NamedTuple):
 
 
 class LastKnown:
-    """The table in *tables*; it is replaced by who holds the *lease* of ``sync_offsets``, others only read it."""
+    """The table in *tables*; only the holder of the *lease* of ``sync_offsets`` replaces it."""
 
     def __init__(self, tables: TableStore, config: Config, lease: Lease | None = None) -> None:
         self._tables, self._config, self._lease = tables, config, lease
         self._last = _History((0, 0))
 
     def run(self, stop: threading.Event, is_ready: threading.Event) -> None:
-        """Replace the table now and then until *stop*, once the job *is_ready*."""
+        """Replace the table from time to time until *stop*, once the job *is_ready*."""
         while not stop.wait(EVERY_S):
             try:
                 versions = (self._tables.version(table) for table in _HISTORIES)
@@ -174,18 +173,18 @@ class LastKnown:
                     self.restore(SyncState(self._config, RecordIndex(self._tables)), CommitLogLives(self._tables))
             except TakenOverError:
                 return  # the job is stopping, and says why
-            except Exception as problem:  # the next start reads more, which is all
+            except Exception as problem:  # the next start only reads more
                 _warn(problem)
 
     def restore(self, state: SyncState, lives: CommitLogLives) -> int:
         """Fill the empty *state* with the last commits and answers; return when the newest commit was captured, in ms.
 
-        Replaces the table where that is ours to do and worth while.
+        Replaces the table if we hold the lease and it is due.
         """
         history = self._last = self._read(lives)
         captured_ms = self._fill_commits(history, state, lives)
         is_to_be_replaced = self._lease is not None and history.is_due
-        # Before the answers are taken in: what is believed of a commit is not told apart from what was read.
+        # Before the answers are taken in: they add assumed commits, which look like read ones.
         commits = to_rows(state.offsets) if is_to_be_replaced else None
         answers = self._answers(history)
         fill_answers(state, answers, self._written(history))
@@ -196,17 +195,17 @@ class LastKnown:
         return captured_ms
 
     def restore_commits(self, state: SyncState, lives: CommitLogLives) -> int:
-        """Do the same with the commits alone, and replace nothing; return up to which version they are taken in."""
+        """Restore the commits alone, and replace nothing; return their version of ``offset_commits``."""
         self._last = self._read(lives)
         self._fill_commits(self._last, state, lives)
         return self._last.versions[0]
 
     def restore_answers(self, state: SyncState) -> None:
-        """Do the same with the answers alone, after the commits."""
+        """Restore the answers alone, after the commits."""
         fill_answers(state, self._answers(self._last))
 
     def _replace(self, rows: pa.Table, told: dict[str, Any]) -> None:
-        """Who cannot reads more at the next start."""
+        """Replace the table; after a failure the next start only reads more."""
         try:
             if self._lease is not None:
                 self._lease.renew()
@@ -220,11 +219,11 @@ class LastKnown:
 
     @property
     def _meaning(self) -> dict[str, Any]:
-        """What keys are keys of: other clusters, or other names of topics, are other keys."""
+        """What keys depend on: with other clusters or topic names they are other keys."""
         return {"format": _FORMAT, "clusters": sorted(self._config.clusters), "names": self._config.names.signature}
 
     def _entries(self, versions: Collection[int]) -> list[str]:
-        """Return what tells these entries of the tables' logs from any others; FileNotFoundError where one is gone."""
+        """Return hashes of these entries of the tables' logs; FileNotFoundError where one is gone."""
         paths = [entry(self._tables.path(table), each) for table, each in zip(_HISTORIES, versions, strict=True)]
         return [hashlib.sha256(self._tables.files.read_text(path).encode()).hexdigest() for path in paths]
 
@@ -234,29 +233,29 @@ class LastKnown:
         try:
             return self._believed(versions, lives) if any(versions) else _History(versions)
         except (TableError, OSError, ValueError, KeyError, TypeError) as problem:
-            logger.info("last_known is not used, so all of the history is read: %s", _reason(problem))
+            logger.info("last_known is not used, reading all of the history: %s", _reason(problem))
             return _History(versions)
 
     def _believed(self, versions: tuple[int, ...], lives: CommitLogLives) -> _History:
-        """Return the history by the table and what came since; raises ValueError, and more, where it does not fit."""
+        """Return the history by the table and the rows since; raises ValueError and others where it does not fit."""
         rows = self._tables.all_rows(LAST_KNOWN)
         if rows.num_rows == 0:
             return _History(versions)
         told = json.loads(rows.column("stands_on")[0].as_py())
         before = told["versions"]
         if {name: told[name] for name in self._meaning} != self._meaning or told["lives"] != lives.told():
-            raise ValueError("clusters, names or logs are others by now")
+            raise ValueError("clusters, names or logs have changed")
         if any(now - then > TOO_MANY_VERSIONS for now, then in zip(versions, before, strict=True)):
-            raise ValueError(f"it stands on versions {before}, and the tables have {list(versions)}")
+            raise ValueError(f"it is of versions {before}, and the tables have {list(versions)}")
         if told["entries"] != self._entries(before) or told["rows"] != rows.num_rows:
-            raise ValueError("the tables were set back, or made anew, or rows are missing")
+            raise ValueError("the tables were set back or recreated, or rows are missing")
         read = zip(_HISTORIES, before, versions, strict=True)
         added = tuple(self._tables.read_added(table, then, now) for table, then, now in read)
         is_answer = rows.column("target_cluster").is_valid()
         commits = rows.filter(pc.invert(is_answer)).select(COMMITS_SCHEMA.names)
         answers = rows.filter(is_answer).rename_columns({"cluster": "source_cluster"}).select(ANSWERS_SCHEMA.names)
         if not _is_later(added[0], commits, self._config.clusters):
-            raise ValueError("a commit has come late")
+            raise ValueError("a commit arrived late")
         return _History(versions, told, commits, answers, added)
 
     def _fill_commits(self, history: _History, state: SyncState, lives: CommitLogLives) -> int:
@@ -277,7 +276,7 @@ class LastKnown:
         return last_answers(self._tables) if history.versions[1] else ANSWERS_SCHEMA.empty_table()
 
     def _written(self, history: _History) -> pa.Table:
-        """Return what was written last: the last write of each key that is known, and all since."""
+        """Return the last writes: that of each known key, and all since."""
         if history.told is None:
             return recent_writes(self._tables.batches(OFFSET_TRANSLATIONS) if history.versions[1] else ())
         known = history.answers
@@ -288,17 +287,17 @@ class LastKnown:
 
 
 def _to_table(commits: pa.Table, answers: pa.Table) -> pa.Table:
-    """Return both as rows of the table, but for what they stand on."""
+    """Return both as rows of the table, without ``stands_on``."""
     schema = pa.schema(LAST_KNOWN.arrow_schema.remove(LAST_KNOWN.names.index("stands_on")))
     answers = answers.rename_columns({"source_cluster": "cluster"})
     return pa.concat_tables([fitted(commits, schema), fitted(answers, schema)])
 
 
 def _is_later(added: pa.Table, known: pa.Table, clusters: Collection[str]) -> bool:
-    """Return whether all *added* commits come after what was *known* of their keys; what is replayed does not.
+    """Return whether all *added* commits come after the *known* ones of their keys; replayed ones do not.
 
-    Of a key that was dropped no place is known: its last commit was older than what may be dropped, so whatever is
-    newer than that comes after it. Errs to False: then all of the history is read.
+    The place of a dropped key is unknown: its last commit was older than the limit for dropping, so all that is newer
+    comes after it. Errs to False: then all of the history is read.
     """
     place = ["cluster", *KEY]
     last = known.select([*place, "log_offset"]).rename_columns([*place, "known"])

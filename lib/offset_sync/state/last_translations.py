@@ -1,10 +1,10 @@
-"""What was last answered from one source to one target, per key: what need not be asked, done or written again.
+"""The last answers from one source to one target, per key: what need not be computed or written again.
 
-And what a source has said of its logs, kept for when it cannot be asked: where its logs ended nobody else tells. It
-holds for every target alike, also for one that hung, or was not there yet, when the source said so. A driver that
-has not heard the source itself goes by what the driver before it has answered. Such an answer is out of date once all
-that stood in the source's log a minute later, for clocks differ, is indexed: whoever did that has asked which life the
-log is in, and a commit that lay above its end is no longer there if the log has come so far::
+Also a source's last metadata of its logs, for when it is unreachable: only the source knows where its logs end. It
+holds for every target alike, also for one that hung, or did not exist yet, at that time. A driver that has not reached
+the source uses the answers of the driver before. Such an answer is out of date once all that the source's log held a
+minute later, as clocks differ, is indexed: the indexer has checked the log's incarnation by then, and a commit above
+the log end is not above it any more once the log has grown so far::
 
     12:00  a commit to 12, the log ends at 10: withheld
     12:30  all up to 14 is indexed: 12 is an offset like any other, also when the source is lost by then
@@ -26,19 +26,19 @@ from offset_sync.translate.partition import Translations
 from offset_sync.translate.partition_log import PartitionMetadata, reason_of
 
 OF_OURS = np.iinfo(np.int64).max
-"""When an answer was restored that this driver has given itself: never."""
+"""*restored_ms* of an answer that this driver has given itself."""
 _OF_THE_LOG = (State.LOG_TRUNCATED, State.TOPIC_RECREATED)
 _OF_THE_SOURCE = (*_OF_THE_LOG, State.COMMIT_BEYOND_END)
 
 
 def against_the_log(said: PartitionMetadata) -> State | None:
-    """Return why what a source has *said* withholds every commit of a log for good, None where it does not."""
+    """Return why a source's metadata withholds every commit of a log for good, None where it does not."""
     reason = reason_of(said)
     return reason if reason in _OF_THE_LOG else None
 
 
 class SourceMemory:
-    """One source's; *pairs* are the last answers to each of its targets, with a row per key. Guarded by their lock."""
+    """Memory of one source; *pairs* are the last answers to its targets, with a row per key. Guarded by their lock."""
 
     def __init__(self) -> None:
         self.pairs: list[ColumnStore] = []
@@ -49,8 +49,8 @@ class SourceMemory:
     ) -> None:
         """Note what the source has *said*, before *key* is answered in a *pair*.
 
-        Where it says of the whole log what it did not say before, the answers count as new, though a group's own may
-        have been the same for long: the next driver has to know of it, and since when.
+        When the reason for the whole log changes, the answers count as new, even if a group's own stays the same: the
+        next driver has to know of it, and since when.
         """
         reason = against_the_log(said)
         if reason is not None and self._said.get(partition) != reason:
@@ -64,17 +64,17 @@ class SourceMemory:
         commits: tuple[NDArray[np.intp], Int64s],
         log: LogIndex | None,
     ) -> NDArray[np.intp]:
-        """Return the codes of the reasons that go on holding for *commits* (key and offset), ABSENT for none.
+        """Return the codes of the reasons that still hold for *commits* (key and offset), ABSENT for none.
 
-        The same commit stays withheld, and of a log that was cut or made anew every one. *keys* are all of the
-        partition, *log* is what is indexed of it at the source.
+        The same commit stays withheld, and every commit of a log that was truncated or recreated. *keys* are all of
+        the partition, *log* is its index at the source.
         """
         (key, offset), reason = commits, self._of_the_log(partition, keys, log)
         if reason is not None:
             return np.full(len(key), reason, np.intp)
         reasons = np.full(len(key), ABSENT, np.intp)
         for pair in self._fitting(keys, key):
-            state = np.where(pair["source_offset"][key] == offset, _standing(pair, key, log), ABSENT)
+            state = np.where(pair["source_offset"][key] == offset, _valid_states(pair, key, log), ABSENT)
             reasons = np.where(np.isin(state, _OF_THE_SOURCE), state, reasons)
         return reasons
 
@@ -83,24 +83,24 @@ class SourceMemory:
     ) -> NDArray[np.intp]:
         """Return the same for offsets that no group has committed.
 
-        Where a group's commit was above the end, so is any that is not lower. Errs to withholding.
+        Where a group's commit was above the log end, so is any that is not lower. Errs to withholding.
         """
         reason = self._of_the_log(partition, keys, log)
         if reason is not None:
             return np.full(len(offset), reason, np.intp)
         is_beyond = np.zeros(len(offset), np.bool_)
         for pair in self._fitting(keys):
-            beyond = pair["source_offset"][keys][_standing(pair, keys, log) == State.COMMIT_BEYOND_END]
+            beyond = pair["source_offset"][keys][_valid_states(pair, keys, log) == State.COMMIT_BEYOND_END]
             is_beyond |= offset >= beyond.min(initial=OF_OURS)
         return np.where(is_beyond, int(State.COMMIT_BEYOND_END), ABSENT)
 
     def _of_the_log(self, partition: TopicPartition, keys: NDArray[np.intp], log: LogIndex | None) -> State | None:
-        """Return what the source said last of a whole log."""
+        """Return the source's last reason for a whole log."""
         if partition in self._said:
             return self._said[partition]
-        # One commit may be of a former life of a log in which all others stand: only who has asked can tell.
+        # It may be the reason of one commit of a former incarnation; only a driver that has asked the source can tell.
         for pair in self._fitting(keys):
-            state = _standing(pair, keys, log)
+            state = _valid_states(pair, keys, log)
             if (is_whole := np.isin(state, _OF_THE_LOG)).any():
                 return State(state[is_whole][0])
         return None
@@ -113,8 +113,8 @@ class SourceMemory:
         return self.pairs
 
 
-def _standing(pair: ColumnStore, key: NDArray[np.intp], log: LogIndex | None) -> NDArray[np.intp]:
-    """Return the states of *key*, ABSENT where what the driver before has seen of the source is out of date."""
+def _valid_states(pair: ColumnStore, key: NDArray[np.intp], log: LogIndex | None) -> NDArray[np.intp]:
+    """Return the states of *key*, ABSENT where that of the driver before is out of date."""
     state, complete_ms = pair["state"][key], log.complete_until_ms if log is not None else 0
     is_later = complete_ms - CLOCKS_APART_MS > pair["restored_ms"][key]
     reached = log.frontier if log is not None else 0
@@ -134,10 +134,10 @@ _REPEATS = 2
 
 
 class Outlook(NamedTuple):
-    """What the answers of a partition rest on beside its commits: where any of it changes, others may be due.
+    """What the answers of a partition depend on beside its commits: when any of it changes, others may be due.
 
-    *topic_ids* are those at source and target, *log_start* and *cut_at* are the target's. *revision* changes where a
-    record came late at the source, or a log was taken in anew.
+    *topic_ids* are those at source and target, *log_start* and *cut_at* are the target's. *revision* changes when a
+    record came late at the source, or a log was rebuilt.
     """
 
     reason: State | None
@@ -148,19 +148,19 @@ class Outlook(NamedTuple):
 
     @classmethod
     def of_source(cls, said: PartitionMetadata | None) -> Outlook | None:
-        """Return what makes answers due though the target cannot be asked: the source's log was cut or made anew.
+        """Return what makes answers due though the target is unreachable: the source's log was truncated or recreated.
 
-        The source may be gone when the target answers again, so that has to be noted now. None where all is well.
+        The source may be gone when the target answers again, so this has to be noted now. None otherwise.
         """
         reason = against_the_log(said) if said is not None else None
         return None if said is None or reason is None else cls(reason, (said.topic_id, None), 0, ABSENT)
 
 
 class LastTranslations:
-    """Last answers from one *source* to one target; *outlooks* are what they rested on in the last regular pass.
+    """Last answers from one *source* to one target; *outlooks* are what they depended on in the last regular pass.
 
-    The column *restored_ms* says when a driver before gave an answer that this one has not given again, in ms;
-    *is_crossing* that copies of what the group has read have yet to come to the target; *listed* are the records on its
+    The column *restored_ms* says when a former driver gave an answer that this one has not given again, in ms;
+    *is_crossing* that copies of records the group has read are in flight to the target; *listed* are the records on its
     read list.
     """
 
@@ -213,16 +213,16 @@ class LastTranslations:
         return is_settled
 
     def is_answered(self, key: NDArray[np.intp], source_offset: Int64s, source_at_ms: Int64s) -> NDArray[np.bool_]:
-        """Return of which keys this very commit was answered, and the target holds the answer as far as we know."""
+        """Return for which keys this very commit was answered, and the target holds the answer as far as we know."""
         column = self.columns
         is_same = (column["source_offset"][key] == source_offset) & (column["source_at_ms"][key] == source_at_ms)
         found: NDArray[np.bool_] = is_same & IS_HELD[column["outcome"][key]]
         return found
 
     def stands(self, key: NDArray[np.intp], source_offset: Int64s, source_at_ms: Int64s) -> NDArray[np.bool_]:
-        """Return of which keys the answer to this very commit can still be given, whether the target holds it or not.
+        """Return for which keys the answer to this very commit is still valid, whether the target holds it or not.
 
-        Nothing can change it but what its partition rests on, and where that has changed :meth:`unsettle` was called.
+        Only what its partition depends on can change it; then :meth:`unsettle` was called.
         """
         column = self.columns
         is_same = (column["source_offset"][key] == source_offset) & (column["source_at_ms"][key] == source_at_ms)
@@ -230,9 +230,9 @@ class LastTranslations:
         return found
 
     def known(self, key: NDArray[np.intp], chosen: NDArray[np.bool_], commit: Int64s, revision: int) -> Known:
-        """Return the last answers of *key*, of those *chosen* that were of this *commit* and *revision*.
+        """Return the last answers of *key*, for those *chosen* that were of this *commit* and *revision*.
 
-        None of those below the log start: what they have lost grows with the index.
+        Not those below the log start: their loss grows with the index.
         """
         column = self.columns
         is_known = chosen & (column["known_commit"][key] == commit) & (column["known_revision"][key] == revision)
@@ -241,7 +241,7 @@ class LastTranslations:
         return Known(is_known, *(column[name][key] for name in names))
 
     def unsettle(self, key: NDArray[np.intp]) -> None:
-        """Have the answers of *key* computed anew, and looked at until they have come often enough again."""
+        """Have the answers of *key* computed again, until they have repeated often enough."""
         self.columns["repeats"][key] = 0
         self.columns["may_move"][key] = True
 
@@ -259,7 +259,7 @@ class LastTranslations:
         answers: Translations,
         outcome: NDArray[np.intp],
     ) -> NDArray[np.bool_]:
-        """Remember the answers and outcomes; return which of them say anything new, as every write does."""
+        """Remember the answers and outcomes; return which of them are news, as every write is."""
         column = self.columns
         fresh: dict[str, NDArray[Any]] = {
             "source_offset": source_offset,
@@ -284,7 +284,7 @@ class LastTranslations:
         return ~is_same
 
     def note_lists(self, key: NDArray[np.intp], listed: Int64s, is_crossing: NDArray[np.bool_]) -> None:
-        """Remember what is listed, and of which keys there is more to list as soon as the target's index has it."""
+        """Remember what is listed, and for which keys there is more to list as soon as the target's index has it."""
         self.columns["listed"][key] = listed
         self.columns["is_crossing"][key] = is_crossing
 

@@ -1,15 +1,15 @@
-"""The lease of a driver, claimed when it starts and lost to whoever claims after it; whether writes may still be sent.
+"""The lease of a driver, claimed when it starts and lost to any later claim; it tells whether writes may be sent.
 
-A process may be stopped for any time between two instructions, and somebody else may have taken over meanwhile. So
-whoever writes asks twice: once so that the lease is looked at anew, and again for each request, as late as possible. In
-the driver the lease is asked, in a task the time that has passed. A look costs one question to the file system, whether
-the table ``drivers`` has a version more, and holds for two seconds::
+A process may be suspended between any two instructions, and another driver may take over meanwhile. So a write checks
+twice: first by a look at the table, and again for each request, as late as possible, by the age of that look. A task
+checks the time since its start instead. A look costs one request to the file system, whether the table ``drivers`` has
+a new version, and is valid for two seconds::
 
     this driver   claim 7 · look · write · look · write · · · (stopped) · · · · look: 8 is newer, end
     the next one                                 claim 8 · restore · read to the end · look · write
 
-The newest claim holds a job, so a driver that is started again need not wait for the one before it to be given up. That
-one, should it still live, looks before it writes and finds the newer claim.
+The newest claim holds a job, so a restarted driver need not wait until the former one times out. If that one still
+runs, it looks before it writes and finds the newer claim.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ from offset_sync.tables.transaction_log import DataFile
 logger = logging.getLogger(__name__)
 
 FRESH_S = 2.0
-"""So long what was seen of the lease may be relied on."""
+"""How long a look at the lease is valid."""
 SETTLE_S = 2 * FRESH_S
-"""So long after a claim the driver before it may still be writing; a start takes longer anyway."""
+"""How long after a claim the former driver may still be writing; a start takes longer anyway."""
 _WATCH_S = 1.0
 _LAST_LOOK_S = 5.0
-"""So long the end waits for a look that is under way: the session ends next."""
+"""How long the end waits for a look in flight: the session ends next."""
 _ATTEMPTS = 20
 TASK_S = 10.0
-"""So long a task may write after its start: it cannot look at the lease itself."""
+"""How long a task may write after its start: it cannot look at the lease itself."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A driver's claim on *job* or, of a cutover, on one group; *ended_at* is None until it says that it has ended."""
+    """A driver's claim on *job* or, of a cutover, on one group; *ended_at* is None until it has ended."""
 
     job: str
     group_id: str | None
@@ -93,9 +93,9 @@ def holders(claims: Iterable[Claim], job: str, groups: Collection[str | None]) -
 
 
 def newer_than(claims: Iterable[Claim], mine: Sequence[Claim]) -> Claim | None:
-    """Return the newest claim of somebody else on anything of *mine*, made after it; None where all is still mine.
+    """Return the newest claim of another driver on anything of *mine*, made after it; None where all is still mine.
 
-    That its driver has ended since gives nothing back: what it has written is not known here.
+    A claim whose driver has ended counts too: its writes are unknown here.
     """
     epochs = {(claim.job, claim.group_id): claim.epoch for claim in mine}
     above = [claim for claim in claims if claim.epoch > epochs.get((claim.job, claim.group_id), claim.epoch)]
@@ -103,7 +103,7 @@ def newer_than(claims: Iterable[Claim], mine: Sequence[Claim]) -> Claim | None:
 
 
 def ended(claims: Iterable[Claim], at: datetime) -> list[Claim]:
-    """Return the claims as their driver leaves them."""
+    """Return the claims with the end of their driver."""
     return [replace(claim, ended_at=at) for claim in claims]
 
 
@@ -118,7 +118,7 @@ def to_claims(rows: pa.Table) -> list[Claim]:
 
 
 def elapsed_s() -> float:
-    """Return seconds that only grow; on Linux the time in which the machine was suspended counts too."""
+    """Return monotonic seconds; on Linux the time in which the machine was suspended counts too."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
@@ -135,7 +135,7 @@ class ClaimsTable(Protocol):
 class Lease:
     """One driver's hold on *job* or, of a cutover, on some groups; threads may share it.
 
-    *stop* is set when it is lost. Errs to lost: a driver that cannot see the table does not write.
+    *stop* is set when it is lost. Errs to lost: a driver that cannot read the table does not write.
     """
 
     def __init__(
@@ -153,13 +153,13 @@ class Lease:
         self._newer: Claim | None = None
         self._settled_at = float("-inf")
         self.may_have_written = False
-        """Whether a driver before may have written what no table knows of: it died, or the tables are new."""
+        """Whether a former driver may have written what no table has recorded: it died, or the tables are new."""
         self.is_followed_up = True
-        """Whether that is told. Else the next driver takes this one for one that died."""
+        """Whether such writes are resolved. Else the next driver treats this one as died."""
         self._lock, self._has_ended = threading.Lock(), threading.Event()
 
     def claim(self, groups: Sequence[str] = ()) -> None:
-        """Take over from whoever holds it, or these *groups* of it; of two at one moment one comes after the other."""
+        """Take over the job, or these *groups* of it; simultaneous claims get different epochs."""
         driver_id, host = uuid.uuid4().hex, socket.gethostname()
         for _ in range(_ATTEMPTS):
             rows, version = self._tables.rows_since(DRIVERS, None)
@@ -167,7 +167,7 @@ class Lease:
             epoch, at = next_epoch(claims, self._job), datetime.now(timezone.utc)
             mine = [Claim(self._job, group, epoch, driver_id, host, os.getpid(), at) for group in groups or (None,)]
             began = self._now()
-            # Once for each epoch of the job: whoever comes second with the same one leaves no row, and takes the next.
+            # One append per epoch of the job: a second driver with the same epoch appends nothing, and takes the next.
             self._tables.append(DRIVERS, to_rows(mine), (f"driver-{self._job}", epoch))
             rows, after = self._tables.rows_since(DRIVERS, version)
             added = to_claims(rows)
@@ -186,21 +186,21 @@ class Lease:
             self._settled_at = self._now() + SETTLE_S
         logger.info("this is driver %d of %s (%s)", mine[0].epoch, self._job, mine[0].driver_id)
         for claim in left:
-            logger.info("%s is taken over from %s, which has not said that it ended", claim.what, claim.who)
+            logger.info("%s is taken over from %s, which has not recorded its end", claim.what, claim.who)
 
     @property
     def is_settled(self) -> bool:
-        """True when nothing can come any more of the driver before, which may have been in the middle of writing."""
+        """True when no write of the former driver can arrive any more; it may have been in the middle of one."""
         return self._now() >= self._settled_at
 
     def settle(self) -> None:
-        """Wait until that is so, or a stop is asked for."""
+        """Wait until :attr:`is_settled`, or for a stop."""
         self.stop.wait(max(0.0, self._settled_at - self._now()))
 
     def renew(self) -> None:
-        """Look at the table unless that was done a moment ago.
+        """Look at the table unless the last look is still valid.
 
-        Raises TakenOverError when somebody has claimed after us, TableError when the table cannot be read.
+        Raises TakenOverError when another driver has claimed after us, TableError when the table cannot be read.
         """
         if self.is_open():
             return
@@ -210,18 +210,18 @@ class Lease:
         self.raise_if_lost()
 
     def is_open(self) -> bool:
-        """Return whether it was ours a moment ago."""
+        """Return whether it was ours at the last look, and that is still valid."""
         return self._newer is None and self._now() - self._seen_at < FRESH_S
 
     def raise_if_lost(self) -> None:
-        """Raise TakenOverError, which says who has taken over, when that was seen."""
+        """Raise TakenOverError, naming the new holder, when a newer claim was seen."""
         if self._newer is not None:
             self.stop.set()
             claim = self._newer
             raise TakenOverError(f"{claim.what} was taken over by {claim.who}; this one writes nothing more and ends")
 
     def _look(self) -> None:
-        began = self._now()  # what is seen may be as old as that
+        began = self._now()  # what is seen may be as old as this
         try:
             rows, version = self._tables.rows_since(DRIVERS, self._version)
             if rows.num_rows:
@@ -233,7 +233,7 @@ class Lease:
         self._seen_at = began
 
     def watch(self) -> None:
-        """Look now and then until it is given back, so that a driver with nothing to write ends too."""
+        """Look from time to time until it is given back, so that a driver with nothing to write ends too."""
         while not self._has_ended.wait(_WATCH_S):
             try:
                 self.renew()
@@ -243,14 +243,14 @@ class Lease:
                 logger.warning("%s", problem)
 
     def end(self) -> None:
-        """Say that this driver has ended, unless somebody else has taken over: the next one need not wait for it."""
+        """Record that this driver has ended, unless another has taken over: the next one need not wait for it."""
         self._has_ended.set()
         if self._newer is not None or not self._mine or not self.is_followed_up:
             return
         try:
             self._tables.append(DRIVERS, to_rows(ended(self._mine, datetime.now(timezone.utc))))
-        except Exception as problem:  # the next driver waits some seconds then, which is all
-            logger.warning("tables.drivers: not written that this driver has ended: %s", type(problem).__name__)
+        except Exception as problem:  # the next driver only waits some seconds
+            logger.warning("tables.drivers: cannot record that this driver has ended: %s", type(problem).__name__)
 
 
 class NoLease(Lease):
@@ -261,14 +261,14 @@ class NoLease(Lease):
 
     @property
     def is_settled(self) -> bool:
-        """True: nobody has to be waited for."""
+        """True: there is no driver to wait for."""
         return True
 
     def settle(self) -> None:
-        """Nobody has to be waited for."""
+        """Do not wait."""
 
     def renew(self) -> None:
-        """Nothing has to be made sure of."""
+        """Check nothing."""
 
     def is_open(self) -> bool:
         """Return True."""
@@ -277,9 +277,9 @@ class NoLease(Lease):
 
 @contextmanager
 def held(lease: Lease, groups: Sequence[str] = ()) -> Iterator[Lease]:
-    """Claim *lease*, for some *groups* or as a whole, watch it as long as the job goes on, and give it back.
+    """Claim *lease*, for some *groups* or as a whole, watch it while the job runs, and give it back.
 
-    Raises TakenOverError at the end when it was lost, whatever else the job has to say.
+    Raises TakenOverError at the end when it was lost, whatever other error the job has raised.
     """
     lease.claim(groups)
     watching = threading.Thread(target=lease.watch, name="lease", daemon=True)
@@ -296,12 +296,12 @@ def held(lease: Lease, groups: Sequence[str] = ()) -> Iterator[Lease]:
 
 
 class Fence(Protocol):
-    """Lets writes through as long as nobody else has taken over."""
+    """Lets writes through as long as no other driver has taken over."""
 
     def renew(self) -> None:
-        """Make sure that writes may be sent from now on, for a moment.
+        """Check that writes may be sent for the next moment.
 
-        Raises TakenOverError where somebody else has taken over, TableError where nobody can tell.
+        Raises TakenOverError where another driver has taken over, TableError where that is unknown.
         """
 
     def is_open(self) -> bool:
@@ -309,10 +309,10 @@ class Fence(Protocol):
 
 
 class OpenFence:
-    """For whoever cannot be overtaken."""
+    """For a writer that cannot be taken over."""
 
     def renew(self) -> None:
-        """Nothing has to be made sure of."""
+        """Check nothing."""
 
     def is_open(self) -> bool:
         """Return True."""
@@ -320,16 +320,16 @@ class OpenFence:
 
 
 class TaskFence:
-    """Open for *seconds* from when it was made: by the clock of the machine that a task runs on, and no other.
+    """Open for *seconds* from when it was made, by the clock of the machine that a task runs on.
 
-    The driver has looked at the lease before it started the task, and ends the task when the lease is lost.
+    The driver looks at the lease before it starts the task, and ends the task when the lease is lost.
     """
 
     def __init__(self, seconds: float = TASK_S, now: Callable[[], float] = elapsed_s) -> None:
         self._now, self._ends_at = now, now() + seconds
 
     def renew(self) -> None:
-        """Nothing can be made sure of here."""
+        """Check nothing: a task cannot look at the lease."""
 
     def is_open(self) -> bool:
         """Return whether there is time left."""
@@ -337,7 +337,7 @@ class TaskFence:
 
 
 class FencedTables(TableStore):
-    """Tables under *root*, whose appends ask *fence* first."""
+    """Tables under *root*, whose appends check *fence* first."""
 
     def __init__(self, root: str, fence: Fence, files: Files | None = None, names: TopicNames | None = None) -> None:
         super().__init__(root, files, names, in_append)
@@ -350,7 +350,7 @@ class FencedTables(TableStore):
         writer: tuple[str, int] | None = None,
         written: Sequence[DataFile] = (),
     ) -> None:
-        """Append as :class:`TableStore` does; raises TakenOverError, and appends nothing, for a driver that is over."""
+        """Append as :class:`TableStore` does; raises TakenOverError, and appends nothing, after the lease is lost."""
         if rows.num_rows or written:
             self._fence.renew()
         super().append(table, rows, writer, written)

@@ -16,16 +16,16 @@ from offset_sync.tables.catalog import CUTOVERS
 from offset_sync.tables.store import TableStore
 
 HOME = "home"
-"""Column ``step`` of the row that is written once a group's offsets are committed where it was moved to."""
+"""``step`` of the row that is written once a group's offsets are committed where it was moved to."""
 
 
 NOTICED = "noticed"
-"""Its result in the row that a driver adds where it noticed moves at another time than the rows say: the clock of the
-machine on which ``cutover`` ran is wrong, or the driver could not look for a while."""
+"""``result`` in the row that a driver adds where it noticed moves at another time than the rows say: the clock of the
+machine on which ``cutover`` ran is wrong, or the driver could not read the table for a while."""
 
 
 class Moves:
-    """Follows the moves in *tables*; not for several threads. Who *dates* them writes down when it noticed them."""
+    """Follows the moves in *tables*; not for several threads. With *dates* it records when it noticed them."""
 
     def __init__(self, tables: TableStore, *, dates: bool = False) -> None:
         self._tables, self._dates = tables, dates
@@ -33,35 +33,35 @@ class Moves:
         self._seen: set[tuple[str, str, str, str]] = set()
 
     def follow(self, state: SyncState) -> bool:
-        """Bring *state* up to date; return whether any group was moved since the last call.
+        """Update *state*; return whether any group was moved since the last call.
 
-        What is noticed while we look on happened now, by our clock: that of the machine on which ``cutover`` ran is not
-        believed. What was there before has that machine's time, but no time that is still to come.
+        Moves that appear while we follow the table happened now, by our clock; that of the machine on which ``cutover``
+        ran is not trusted. Those from before the first call have that machine's time, but no time in the future.
         """
         rows, version = self._tables.rows_since(CUTOVERS, self._version)
         is_live, self._version = self._version is not None, version
         if not rows.num_rows:
             return False
         now_ms = state.now_ms()
-        # Rows may come again, and when they were noticed comes after them: they did not happen now.
+        # Rows may repeat, and rows NOTICED follow those of the moves: these did not happen now.
         fresh = [row for row in _home_rows(rows) if row[:-1] not in self._seen]
         self._seen.update(row[:-1] for row in fresh)
-        # A millisecond apart, so that their order is kept with them.
+        # A millisecond apart, to keep their order.
         dated = [
             row._replace(at_ms=now_ms - later if is_live else min(row.at_ms, now_ms - later))
             for later, row in zip(reversed(range(len(fresh))), fresh, strict=True)
         ]
         with state.lock:
             state.homes.note_moves(Move(row.group_id, row.stream, row.cluster, row.at_ms) for row in dated)
-        anew = [(old, new) for old, new in zip(fresh, dated, strict=True) if new != old]
-        if self._dates and any(abs(new.at_ms - old.at_ms) > WRONG_MS for old, new in anew):
-            # All of them: what keeps its own time would come before what was dated anew, and was before it.
-            self._tables.append(CUTOVERS, _to_table([new for _, new in anew]))
+        redated = [(old, new) for old, new in zip(fresh, dated, strict=True) if new != old]
+        if self._dates and any(abs(new.at_ms - old.at_ms) > WRONG_MS for old, new in redated):
+            # All of them: a row that kept its own time could change places with one that has a new time.
+            self._tables.append(CUTOVERS, _to_table([new for _, new in redated]))
         return bool(fresh)
 
 
 class _Row(NamedTuple):
-    """A step ``home``, at the time of the machine on which ``cutover`` ran, or by a driver's clock."""
+    """A step ``home``, by the clock of the machine on which ``cutover`` ran, or by a driver's."""
 
     cutover_id: str
     group_id: str
@@ -71,7 +71,7 @@ class _Row(NamedTuple):
 
 
 def _home_rows(rows: pa.Table) -> list[_Row]:
-    """Return the steps ``home``, by their time; what a driver has noticed takes the place of what it was told."""
+    """Return the steps ``home``, by their time; a row NOTICED replaces that of its move."""
     is_home = pc.and_(pc.equal(rows.column("step"), HOME), pc.is_in(rows.column("result"), pa.array(["done", NOTICED])))
     rows = rows.filter(is_home)
     is_noticed = pc.equal(rows.column("result"), NOTICED).to_pylist()

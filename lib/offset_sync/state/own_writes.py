@@ -1,4 +1,4 @@
-"""The author of a commit: ours is a record of the target's log that matches a write of ours, by value and in order.
+"""The author of a commit: a record of the target's log is ours if it matches a write of ours, by value and in order.
 
 Metadata proves nothing: any tool copies it. A write is *pending* from before it is sent, because the log may bring the
 record before the broker's answer arrives, until one record has matched it::
@@ -8,10 +8,10 @@ record before the broker's answer arrives, until one record has matched it::
 
 Each write matches at most one record: a second record of the same value is the group's own, which was started there.
 Records of one key come in log order, so a match ends every write before it too: compaction may have removed those
-records. A write that was refused, or never sent, is pending no more. One whose answer was lost is *in doubt* until the
-target is read again: it was applied if the target holds its value then.
+records. A write that was refused, or never sent, is no longer pending. One whose answer was lost is *in doubt* until
+the target is read again: it was applied if the target holds its value then.
 
-Errs to the group's own, which at worst costs a cluster the home for a while and is never ahead.
+Errs to the group's own: at worst a cluster becomes the home of a position that we wrote there, which is never ahead.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from offset_sync.translate.index.runs import Int64s
 
 _LONGEST = 64
-"""So many writes of one key are remembered until they are read back."""
+"""How many writes of one key are remembered until they are read back."""
 
 
 @dataclass
@@ -42,16 +42,16 @@ class OwnWrites:
         self._pending: dict[int, list[_Write]] = {}
 
     def begin(self, key: NDArray[np.intp], offset: Int64s) -> None:
-        """Note what is about to be sent; shapes (writes,)."""
+        """Note writes that are about to be sent; shapes (writes,)."""
         for key_id, value in zip(key.tolist(), offset.tolist(), strict=True):
             pending = self._pending.setdefault(key_id, [])
             pending.append(_Write(value))
             del pending[:-_LONGEST]
 
     def resolve(self, key: NDArray[np.intp], held: Int64s) -> None:
-        """Note what the target was read to hold before the last writes were sent; shapes (keys,), ABSENT for nothing.
+        """Note what the target held before the last writes were sent; shapes (keys,), ABSENT for nothing.
 
-        A write in doubt whose value it did not hold was not applied.
+        A write in doubt of another value was not applied.
         """
         for key_id, value in zip(key.tolist(), held.tolist(), strict=True):
             pending = self._pending.get(key_id, [])
@@ -60,13 +60,13 @@ class OwnWrites:
                 each.is_in_doubt = False
 
     def doubt(self, key: NDArray[np.intp], offset: Int64s) -> None:
-        """Note of which last writes the answer was lost: they may have been applied; shapes (writes,).
+        """Note the last writes whose answers were lost: they may have been applied; shapes (writes,).
 
-        One that was in doubt already, and is tried again, is one.
+        A retry of a write in doubt counts as the same write.
         """
         for key_id, value in zip(key.tolist(), offset.tolist(), strict=True):
             if (number := self._last(key_id, value)) is None:
-                continue  # the log has brought it by now
+                continue  # it was read back by now
             pending = self._pending[key_id]
             if any(each.is_in_doubt and each.offset == value for each in pending[:number]):
                 del pending[number]
@@ -74,9 +74,9 @@ class OwnWrites:
                 pending[number].is_in_doubt = True
 
     def abort(self, key: NDArray[np.intp], offset: Int64s) -> None:
-        """Note which last writes came to nothing: not sent, or refused; shapes (writes,).
+        """Note the last writes that failed: not sent, or refused; shapes (writes,).
 
-        Only the last of equal values goes: an earlier one was written and may still be on its way back.
+        Of equal values only the last is dropped: an earlier one was written and may not be read back yet.
         """
         for key_id, value in zip(key.tolist(), offset.tolist(), strict=True):
             if (number := self._last(key_id, value)) is not None:
@@ -84,18 +84,18 @@ class OwnWrites:
                 self._keep(key_id, [*pending[:number], *pending[number + 1 :]])
 
     def inherit(self, key: int, offsets: Iterable[int]) -> None:
-        """Note what the driver before has written, in its order, and may not have read back."""
+        """Note writes of the former driver, in its order, that may not be read back."""
         writes = [_Write(each, is_inherited=True) for each in offsets if each >= 0]
         if writes:
             self._pending[key] = [*writes, *self._pending.get(key, [])][-_LONGEST:]
 
     def drop_inherited(self) -> None:
-        """Forget inherited writes that the log has not brought up to its end: their records were compacted away."""
+        """Forget inherited writes that were not found up to the log end: their records were compacted away."""
         for key, pending in list(self._pending.items()):
             self._keep(key, [each for each in pending if not each.is_inherited])
 
     def is_pending(self, key: NDArray[np.intp], offset: Int64s) -> NDArray[np.bool_]:
-        """Return which writes the log has not brought yet; shapes (writes,)."""
+        """Return which writes are not read back yet; shapes (writes,)."""
         pairs = zip(key.tolist(), offset.tolist(), strict=True)
         return np.fromiter((self._last(*pair) is not None for pair in pairs), np.bool_, len(key))
 

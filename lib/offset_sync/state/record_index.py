@@ -1,4 +1,4 @@
-"""The record index in the driver's memory, kept up with ``record_runs`` by reading only what was added."""
+"""The record index in the driver's memory; it follows ``record_runs`` by reading only what was added."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ logger = logging.getLogger(__name__)
 _NO_RUNS = RECORD_RUNS.no_rows
 _TRIES = 3
 _MOST_FILES = 4
-"""Where more were sealed since, by directories all of it is read sooner than their pages, and in less memory."""
+"""With more newly sealed files, a re-read by directories is faster than reading their pages, and needs less memory."""
 
 
 class RecordIndex:
     """One :class:`LogIndex` per (cluster, topic, partition).
 
-    ``lock`` guards the logs: they grow whenever the tables are read, in the thread of whoever asks for it.
-    *is_timed* says of which topics the timestamps are kept too (None: of none). In memory is what is not sealed, and of
-    pages that were asked for lately a share of *memory_bytes* (None: all of them). Where too much is not sealed it is,
-    by whoever starts; *keep* is how long versions are kept (None: nothing may be written).
+    ``lock`` guards the logs: they grow in the threads that call :meth:`refresh`. *is_timed* says of which topics the
+    timestamps are kept too (None: of none). Memory holds unsealed rows, and recently read pages in a share of
+    *memory_bytes* (None: all of them). A start seals first where too much is unsealed; *keep* is how long versions are
+    kept (None: nothing may be written).
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class RecordIndex:
                 lives, again = self._lives_after(added.rows)
                 if not (added.is_moved or again):
                     return self._follow(version, added.rows, lives, {}, [])
-                # Where rows lie, and which there are, is to be of one version.
+                # Which rows there are and in which files has to be of one version.
                 files = self._segments.newest()
                 rows = self._tables.read_added(RECORD_RUNS, self._version, files.version)
                 lives, again = self._lives_after(rows)
@@ -102,7 +102,7 @@ class RecordIndex:
                 rebuilt = {place: self._taken_in(start, lives, place) for place in again} if start else {}
                 self._follow(files.version, rows, lives, rebuilt, self._sealed_pages(sealed, lives))
             except (FileNotFoundError, MisstatedError) as problem:
-                logger.info("record_runs is read anew: %s", problem)
+                logger.info("reading all of record_runs again: %s", problem)
                 return self._read_all()
             self._sealed = files.sealed.keys()
 
@@ -114,15 +114,15 @@ class RecordIndex:
         rebuilt: Mapping[TopicPartition, IndexLogs],
         sealed: Sequence[SealedPages],
     ) -> None:
-        """Take in what was read up to *version*; nobody sees a life without its rows, or rows without their lives."""
-        # The ids come after the runs and are written before them: no run is seen without its topic's id.
+        """Take in what was read up to *version*; incarnations and their rows become visible together."""
+        # Topic ids are read after the runs and written before them: no run is visible without its topic's id.
         topics_version, topics = self._topics_after()
         if (version, topics_version, lives) == (self._version, self._topics_version, self._incarnations):
             return
         added = self._reader.read(rows.select(COLUMNS)).in_order()
         with self.lock:
             self._compare_clocks(int(added.seen_ms.max()) if len(added) else None)
-            # First what cannot fail: rows that are known already may have a page read to be compared with.
+            # First what cannot fail: rows that are known already may need a page to be read and compared.
             self._incarnations = lives
             self._taken.forget(rebuilt.keys())
             for partition, taken in rebuilt.items():
@@ -139,14 +139,14 @@ class RecordIndex:
             self._note(version, topics_version, topics)
 
     def _read_all(self) -> None:
-        """Take all of the tables in anew; who asks meanwhile sees what was known before, or nothing."""
-        self._cache = PageCache(self._memory_bytes)  # of pages of before nobody asks any more
+        """Read all of the tables again; readers see what was known before, or nothing, meanwhile."""
+        self._cache = PageCache(self._memory_bytes)  # former pages are not used any more
         for _ in range(_TRIES):
             try:
                 files, start, lives, taken = self._all_logs()
                 break
             except (FileNotFoundError, MisstatedError) as problem:
-                logger.warning("record_runs is read once more: %s", problem)
+                logger.warning("retrying the read of record_runs: %s", problem)
         else:
             files, start, lives, taken = self._all_logs()
         topics_version, topics = self._topics_after()
@@ -161,7 +161,7 @@ class RecordIndex:
         self._sealed, self._parts.is_misstated, self._is_stale = files.sealed.keys(), False, False
 
     def _all_logs(self) -> tuple[TableFiles, IndexStart, KnownIncarnations, IndexLogs]:
-        """Read the directories of sealed files, all rows of others, and then the lives, by which they are taken in."""
+        """Read the directories of sealed files, all rows of others, and then the incarnations that judge them."""
         files = self._sealed_enough()
         start = self._start(files)
         lives, _ = self._incarnations.caught_up(self._tables)
@@ -171,22 +171,22 @@ class RecordIndex:
         return files, start, lives, taken
 
     def _sealed_enough(self) -> TableFiles:
-        """Return the files now; seals before that where too much is not, unless that is somebody else's to do."""
+        """Return the files now; where too much is unsealed, seal it first, unless another process does."""
         files, before = self._segments.newest(), 1 << 62
         while self._keep is not None and MOST_UNSEALED < files.unsealed_rows < before:
             before = files.unsealed_rows
-            logger.info("record_runs: %d rows are not sealed, which is done first", before)
+            logger.info("record_runs: sealing %d rows first", before)
             try:
                 seal(self._tables, self._segments, self._keep)
             except RuntimeError as problem:
-                logger.info("record_runs is sealed by somebody else too: %s", problem)
+                logger.info("record_runs is being sealed by another process: %s", problem)
             except (OSError, TableError) as problem:
                 logger.warning("record_runs cannot be sealed, and is read into memory: %s", problem)
             files = self._segments.newest()
         return files
 
     def _start(self, files: TableFiles, only: Collection[TopicPartition] | None = None) -> IndexStart:
-        """Return what *files* have; of rows that are not sealed those of some partitions *only*."""
+        """Return what *files* have; of unsealed rows those of some partitions *only*."""
         rows = [NO_ROWS]
         for piece in self._segments.rows(files, self._schema) if only is None or only else ():
             found = self._reader.read(piece)
@@ -198,7 +198,7 @@ class RecordIndex:
         return IndexStart(self._parts, self._cache, parts, joined(rows).in_order())
 
     def _taken_in(self, start: IndexStart, lives: KnownIncarnations, place: TopicPartition) -> IndexLogs:
-        """Return the logs of a partition as they are by *lives*."""
+        """Return the logs of a partition, built by *lives*."""
         taken = IndexLogs()
         for number, log in enumerate(self._reader.logs):
             if log.topic_partition == place:
@@ -206,7 +206,7 @@ class RecordIndex:
         return taken
 
     def _sealed_pages(self, files: Sequence[Sealed], lives: KnownIncarnations) -> list[SealedPages]:
-        """Read what was sealed since, which is in memory still, page by page."""
+        """Read newly sealed files, whose rows are still in memory, page by page."""
         parts = SealedParts.of(files, self._reader, self.code)
         return [
             SealedPages.of(Source(self._reader.logs[number], self._parts, parts, lives), parts.of_log(number))
@@ -214,10 +214,11 @@ class RecordIndex:
         ]
 
     def _let_go(self, sealed: SealedPages) -> None:
-        """Keep no more than the directory of runs that are *sealed* now; all may have to be taken in anew for it."""
+        """Keep only the directory of runs that are *sealed* now; where they differ, all of the tables is read again."""
         log = self._taken.logs.get(sealed.place)
         if log is not None and not sealed.take_over(log, self._cache):
-            logger.info("clusters.%s: %s-%d: sealed is not what is in memory: record_runs is read anew", *sealed.place)
+            text = "clusters.%s: %s-%d: sealed rows differ from memory: reading all of record_runs again"
+            logger.info(text, *sealed.place)
             self._is_stale = True
 
     def _topics_after(self) -> tuple[int, list[dict[str, Any]]]:
@@ -225,16 +226,16 @@ class RecordIndex:
         return version, rows.select(["cluster", "topic", "topic_id"]).to_pylist()
 
     def _note(self, version: int, topics_version: int, topics: Sequence[Mapping[str, Any]]) -> None:
-        # Last, for who asks for them does not wait: of what was cut nothing is left in the logs now.
+        # Last, because readers of leader epochs take no lock: nothing that was cut is left in the logs now.
         self._leader_epochs = self._incarnations.leader_epochs()
         for row in topics:
             self._ids.setdefault((row["cluster"], row["topic"]), set()).add(row["topic_id"])
         self._version, self._topics_version = version, topics_version
 
     def _lives_after(self, rows: pa.Table) -> tuple[KnownIncarnations, set[TopicPartition]]:
-        """Return the lives that are known after *rows* were read, and the partitions that are to be taken in anew.
+        """Return the incarnations known after *rows* were read, and the partitions to rebuild.
 
-        Lives come after the runs: every row is taken for what it was when it was written.
+        Incarnations are read after the runs: every row is judged by what was known when it was written.
         """
         lives, changed = self._incarnations.caught_up(self._tables)
         return lives, changed | lives.overtaken(rows)
@@ -254,19 +255,19 @@ class RecordIndex:
         return self._logs
 
     def topic_ids(self, cluster: str, topic: str) -> set[str]:
-        """Return the incarnations of a topic that the index has met."""
+        """Return the ids of a topic that were indexed."""
         return self._ids.get((cluster, topic), set())
 
     def partitions(self, cluster: str, topic: str) -> int:
-        """Return how many partitions of a topic the index has met; it meets empty ones too."""
+        """Return how many partitions of a topic are indexed, empty ones included."""
         return self._taken.partitions.get((cluster, topic), 0)
 
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
-        """Return the lives of a log after its first, as they were noticed."""
+        """Return the incarnations of a log but the first, in the order they were noticed."""
         return self._incarnations.of(log)
 
     def is_copied(self, log: ClusterPartition) -> bool:
-        """Return whether *log* was indexed as a copy byte for byte, whatever it is by the configuration now."""
+        """Return whether *log* was indexed as a copy byte for byte, whatever the configuration says now."""
         return self._incarnations.is_copied(log)
 
     def is_written(self, log: ClusterPartition) -> bool:
@@ -274,19 +275,19 @@ class RecordIndex:
         return self._incarnations.is_written(log)
 
     def doubt(self, log: ClusterPartition) -> State | None:
-        """Return why copies in *log* cannot be told by their contents, if so; as far as the tables know."""
+        """Return why copies in *log* cannot be recognised by contents, if so; as far as the tables know."""
         return self._incarnations.doubt(log)
 
     def epoch_ends(self, log: ClusterPartition) -> Sequence[EpochEnd]:
-        """Return where the records of a log's earlier leaders ended."""
+        """Return the ends of the records of a log's earlier leaders."""
         return self._incarnations.epoch_ends(log)
 
     def leader_epoch(self, log: ClusterPartition) -> tuple[str, int] | None:
-        """Return the topic id and the leader epoch under which a log was last looked at; None: nobody knows."""
+        """Return the topic id and the leader epoch under which a log was last checked; None: unknown."""
         return self._leader_epochs.get(log)
 
     def rebuilt(self, partition: TopicPartition) -> int:
-        """Return how often the logs of a partition were made anew here, so that all bounds on them are void."""
+        """Return how often the logs of a partition were rebuilt here, which voids all bounds on them."""
         return self._rebuilt.get(partition, 0)
 
     def code(self, origin: str) -> int:

@@ -1,7 +1,7 @@
-"""What the drivers before have seen and answered, from the tables: what need not be asked, done or written again.
+"""What former drivers have read and answered, from the tables: what need not be read, computed or written again.
 
-The tables know what a dead cluster's ``__consumer_offsets`` can no longer tell. What was in hand when the last driver
-died is missing; the streams bring it again, and the reconcile pass looks at every target anyway.
+The tables have what a dead cluster's ``__consumer_offsets`` can no longer tell. Work in flight when the last driver
+died is missing; the streams bring it again, and the reconcile pass reads every target anyway.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ _NUMBERS = (
     *("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch", "rewound_ms", "captured_ms", "first_ms"),
 )
 _SAMPLES = 50
-"""Of so many keys' newest commits the clock of their cluster is told: a client may have stamped any of them."""
+"""A cluster's clock is estimated from so many keys' newest commits: a client may have stamped any of them."""
 
 
 def restore_commits(
     tables: TableStore, state: SyncState, lives: CommitLogLives, only: Collection[str] | None = None
 ) -> int:
-    """Fill *state* with the last commit of every key and cluster that stands, and the last genuine one.
+    """Fill *state* with the last existing commit of every key and cluster, and the last genuine one.
 
-    Where the log of commits has begun another life nothing stands of what is gone, and a genuine commit that is gone
-    counts as long as no other one of its key stands: the group has read what it said. *only* these clusters, of which
-    everything known is replaced. Return when the newest row was captured, in milliseconds; 0 where there is none.
+    Commits that were truncated with their log are dropped; but a genuine one counts as long as its key has no other:
+    the group has read that far. *only* replaces all that is known of these clusters. Return when the newest row was
+    captured, in milliseconds; 0 where there is none.
     """
     clusters = list(state.offsets.clusters) if only is None else list(only)
     lives.refresh()
     places, others = lives.places(), [each for each in state.offsets.clusters if each not in clusters]
     rows = last_commits(_of_clusters(tables, clusters), places)
     if only is not None and (fresh := state.offsets.unknown(_keys_of(rows))):
-        # Keys that were over: what others have said of them was dropped, and decides with what is back.
+        # Keys that were over: their commits at other clusters were dropped, and count again now.
         said = last_commits(_of_clusters(tables, others), places)
         fresh_said = said.filter(pa.array([key in fresh for key in _keys_of(said)], pa.bool_()))
         fill_commits(state, fresh_said, others)
@@ -58,7 +58,7 @@ def restore_commits(
 
 
 def note_partitions(state: SyncState, lives: CommitLogLives) -> None:
-    """Have *state* order commits by how many partitions ``__consumer_offsets`` has at each cluster."""
+    """Tell *state* the partition count of ``__consumer_offsets`` at each cluster, for the order of commits."""
     with state.lock:
         for alias, cluster in state.offsets.clusters.items():
             cluster.partitions = lives.partitions(alias)
@@ -75,9 +75,9 @@ def newest_captured(rows: pa.Table) -> int:
 
 
 def fill_commits(state: SyncState, rows: pa.Table, clusters: Collection[str], *, is_all: bool = False) -> None:
-    """Put *rows*, one for each key of a cluster, in the place of what *state* knows of those keys in *clusters*.
+    """Replace what *state* knows of the keys of *rows*, one row for each key of a cluster, in *clusters*.
 
-    Where they are all that there are, what was written and not read back since counts as gone.
+    Where *is_all* says that there are no others, writes that were not read back count as gone.
     """
     for alias in clusters:
         commits, mine = state.offsets.clusters[alias], rows.filter(pc.equal(rows.column("cluster"), alias))
@@ -99,7 +99,7 @@ def fill_commits(state: SyncState, rows: pa.Table, clusters: Collection[str], *,
 
 
 def _keep_clock(commits: ClusterOffsets, key: KeyRows) -> None:
-    """Take over what the driver before has measured of a cluster's clock, by the newest commits of several keys."""
+    """Take over the former driver's measurement of a cluster's clock, by the newest commits of several keys."""
     made_ms, at_ms = commits.columns["actual_made_ms"][key], commits.columns["actual_at_ms"][key]
     newest = np.argsort(made_ms)[-_SAMPLES:]
     newest = newest[made_ms[newest] != ABSENT]
@@ -108,9 +108,9 @@ def _keep_clock(commits: ClusterOffsets, key: KeyRows) -> None:
 
 
 def follow_commits(tables: TableStore, state: SyncState, known: int, lives: CommitLogLives) -> int:
-    """Take in what was appended after the version *known* of offset_commits; return the version that *state* is at.
+    """Take in rows appended after the version *known* of offset_commits; return the version that *state* is at.
 
-    For whoever only reads the tables. What is read twice changes nothing.
+    For processes that only read the tables. Rows that are read twice change nothing.
     """
     rows, version = tables.rows_since(OFFSET_COMMITS, known)
     if version != known:
@@ -119,21 +119,21 @@ def follow_commits(tables: TableStore, state: SyncState, known: int, lives: Comm
 
 
 def take_in_added(tables: TableStore, state: SyncState, rows: pa.Table, lives: CommitLogLives) -> None:
-    """Take in *rows* that were appended to offset_commits since, in any order; what was known changes nothing.
+    """Take in *rows* that were appended to offset_commits since, in any order; known ones change nothing.
 
-    All is restored of a cluster of which something has come late, as what is replayed from quarantine does: it may have
-    been a rewind, or the group's newest word.
+    A cluster with late rows, as from a replay of quarantine, is restored as a whole: one may have been a rewind, or the
+    group's newest commit.
     """
-    lives.refresh()  # after the rows were read: lives and partitions are written before the rows of them
+    lives.refresh()  # after the rows were read: incarnations and partition counts are written before their rows
     note_partitions(state, lives)
-    rows = _standing(rows, lives).sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
+    rows = _existing(rows, lives).sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
     if begun := [each for each in state.offsets.clusters if lives.is_new(each) or _has_late(rows, each, state)]:
         restore_commits(tables, state, lives, begun)
     for alias in state.offsets.clusters:
-        _tell(state, alias, rows.filter(pc.equal(rows.column("cluster"), alias)))
+        _take_in(state, alias, rows.filter(pc.equal(rows.column("cluster"), alias)))
 
 
-def _tell(state: SyncState, alias: str, rows: pa.Table) -> KeyRows:
+def _take_in(state: SyncState, alias: str, rows: pa.Table) -> KeyRows:
     """Take in *rows* of the cluster *alias*, in log order; return the rows of their keys."""
     with state.lock:
         key = ids_of(state, rows)
@@ -145,10 +145,10 @@ def _tell(state: SyncState, alias: str, rows: pa.Table) -> KeyRows:
 
 
 def _has_late(rows: pa.Table, alias: str, state: SyncState) -> bool:
-    """Return whether any of *rows* that is of the cluster *alias* lies before what is known of its key there."""
+    """Return whether any of *rows* of the cluster *alias* comes before the known record of its key there."""
     mine = rows.filter(pc.equal(rows.column("cluster"), alias))
     with state.lock:
-        key = ids_of(state, mine)  # which may make room for more
+        key = ids_of(state, mine)  # before the columns are read: new keys grow them
         column = state.offsets.clusters[alias].columns
         is_same_log = column["log_partition"][key] == mine.column("log_partition").to_numpy()
         known = column["log_offset"][key]
@@ -165,9 +165,9 @@ def restore_missed(
 ) -> KeyRows:
     """Take in what another driver has read of the cluster *alias*; return the rows of the keys.
 
-    It has read from the offsets *since* up to *until*, by partition of the cluster's log of commits; one that is not in
-    *since* from its beginning. Not by way of the table's versions: most of what was appended lately is our own. Where
-    the log has begun another life, offsets say nothing: all that is known of the cluster is restored.
+    It has read from the offsets *since* up to *until*, by partition of the cluster's commit log; one that is not in
+    *since* from its beginning. The table's versions are not used: most rows appended lately are our own. Where the log
+    has begun another incarnation, offsets are not comparable, and the whole cluster is restored.
     """
     lives.refresh()
     note_partitions(state, lives)
@@ -178,13 +178,13 @@ def restore_missed(
     if not below:
         return np.empty(0, np.intp)
     missed = [OFFSET_COMMITS.arrow_schema.empty_table(), *_from_places(tables, alias, below)]
-    rows = _standing(pa.concat_tables(missed), lives)
+    rows = _existing(pa.concat_tables(missed), lives)
     rows = rows.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
-    return np.unique(_tell(state, alias, rows))
+    return np.unique(_take_in(state, alias, rows))
 
 
 def _from_places(tables: TableStore, alias: str, first: Mapping[int, int]) -> Iterator[pa.Table]:
-    """Yield the commits of a cluster that stand at or above the *first* offset of each partition of its log."""
+    """Yield the commits of a cluster at or above the *first* offset of each partition of its log."""
     for rows in tables.batches(OFFSET_COMMITS, at_least=("log_offset", min(first.values()))):
         partition, offset = (rows.column(name).to_numpy() for name in ("log_partition", "log_offset"))
         is_wanted = np.zeros(rows.num_rows, np.bool_)
@@ -193,12 +193,12 @@ def _from_places(tables: TableStore, alias: str, first: Mapping[int, int]) -> It
         yield rows.filter(pc.and_(pc.equal(rows.column("cluster"), alias), pa.array(is_wanted)))
 
 
-def _standing(rows: pa.Table, lives: CommitLogLives) -> pa.Table:
+def _existing(rows: pa.Table, lives: CommitLogLives) -> pa.Table:
     return rows.filter(pa.array(lives.gone_ms(rows) == ABSENT))
 
 
 def to_commit_records(rows: pa.Table, key: KeyRows) -> CommitRecords:
-    """Return rows of offset_commits as the records that they were."""
+    """Return rows of offset_commits as commit records."""
     return CommitRecords(
         key=key,
         offset=int64s(rows.column("committed_offset"), ABSENT),
@@ -213,7 +213,7 @@ def to_commit_records(rows: pa.Table, key: KeyRows) -> CommitRecords:
 
 
 def ids_of(state: SyncState, rows: pa.Table) -> KeyRows:
-    """Return the row of each row's key, which gets one where it was not met before."""
+    """Return the row of each row's key, a new one where it was not met before."""
     return state.offsets.ids(_keys_of(rows))
 
 
@@ -231,16 +231,16 @@ ANSWERS_SCHEMA = pa.schema(
     + list(zip(_OWN, (pa.int64(), pa.timestamp("us", tz="UTC")), strict=True))
     + [OFFSET_TRANSLATIONS.arrow_schema.field(name) for name in _LAST]
 )
-"""What was answered last, and what was written last and when, per pair and key."""
+"""The last answer, and the last write and when that was, per pair and key."""
 
 
 _WRITTEN = [*KEY_OF_PAIR, "target_offset", "translated_at"]
 _RECENT_MS = 3_600_000
-"""Writes that may not have been read back are looked for among those of so long before the newest."""
+"""How long before the newest write others are searched that may not have been read back."""
 
 
 def restore_answers(tables: TableStore, state: SyncState) -> None:
-    """Fill in our own writes and each pair's last translations, so that what is known is not written again."""
+    """Fill in our own writes and each pair's last translations, so that they are not written again."""
     if tables.version(OFFSET_TRANSLATIONS):
         fill_answers(state, last_answers(tables), recent_writes(tables.batches(OFFSET_TRANSLATIONS)))
 
@@ -254,7 +254,7 @@ def last_answers(tables: TableStore) -> pa.Table:
 
 
 def recent_writes(batches: Iterable[pa.Table]) -> pa.Table:
-    """Return what was written last by rows of ``offset_translations``: each write, in no order."""
+    """Return the last writes in rows of ``offset_translations``, in no order."""
     found = OFFSET_TRANSLATIONS.arrow_schema.empty_table().select(_WRITTEN)
     for rows in batches:
         rows = rows.filter(pc.equal(rows.column("outcome"), Outcome.COMMITTED.name)).select(_WRITTEN)
@@ -266,7 +266,7 @@ def recent_writes(batches: Iterable[pa.Table]) -> pa.Table:
 
 
 def fold_answers(before: pa.Table, added: pa.Table) -> pa.Table:
-    """Return :func:`last_answers` of the history that had been *before*, and of rows *added* to it."""
+    """Return :func:`last_answers` of the history *before* and of rows *added* to it."""
     if added.num_rows == 0:
         return before
     is_written = pc.equal(added.column("outcome"), Outcome.COMMITTED.name)
@@ -275,7 +275,7 @@ def fold_answers(before: pa.Table, added: pa.Table) -> pa.Table:
     rows = pa.concat_tables([before, added.select(before.column_names).cast(before.schema)])
     is_tried = pc.not_equal(rows.column("outcome"), Outcome.DRY_RUN.name).to_numpy()
     groups = RowGroups.of([rows.column(name) for name in KEY_OF_PAIR])
-    # Where two are of the same time, that which was added counts.
+    # Of two at the same time the added one counts.
     last = groups.last(int64s(rows.column("translated_at")), is_tried)
     own = groups.last(int64s(rows.column("own_at")), rows.column("own_at").is_valid().to_numpy())[last >= 0]
     written = rows.select(_OWN).take(pa.array(own, mask=own < 0))
@@ -285,10 +285,10 @@ def fold_answers(before: pa.Table, added: pa.Table) -> pa.Table:
 
 
 def fill_answers(state: SyncState, rows: pa.Table, written: pa.Table | None = None) -> None:
-    """Put *rows*, as :func:`last_answers` returns them, in the place of what *state* knows of those keys.
+    """Replace what *state* knows of the keys of *rows*, which are as :func:`last_answers` returns them.
 
     *written* are :func:`recent_writes`: those that were not read back are ours when the log brings them. None for a
-    state by which nothing is captured.
+    state that captures nothing.
     """
     if rows.num_rows == 0:
         return
@@ -306,7 +306,7 @@ def fill_answers(state: SyncState, rows: pa.Table, written: pa.Table | None = No
 
 def _restore_pair(rows: pa.Table, state: SyncState, source: str, target: str) -> None:
     key = ids_of(state, rows)
-    _believe_writes(rows, key, state.offsets.clusters[target])
+    _assume_writes(rows, key, state.offsets.clusters[target])
     pair = state.last(source, target).columns
     for name, column in (("source_offset", "source_offset"), ("wanted", "target_offset")):
         pair[name][key] = int64s(rows.column(column), ABSENT)
@@ -319,7 +319,7 @@ def _restore_pair(rows: pa.Table, state: SyncState, source: str, target: str) ->
 
 
 def _inherit_writes(state: SyncState, written: pa.Table) -> None:
-    """Have writes count as pending that were made after the last record of their key that was captured."""
+    """Make writes pending that came after the last captured record of their key."""
     written = written.sort_by("translated_at")
     for target, cluster in state.offsets.clusters.items():
         mine = written.filter(pc.equal(written.column("target_cluster"), target))
@@ -327,7 +327,7 @@ def _inherit_writes(state: SyncState, written: pa.Table) -> None:
             key, column = ids_of(state, mine), cluster.columns
             at_ms, offset = int64s(mine.column("translated_at")) // 1000, int64s(mine.column("target_offset"))
             is_later = at_ms > column["actual_made_ms"][key]
-            # What is captured of a key last was ours, and was captured after this write of the same value: it is that.
+            # The key's last captured record is ours, of the same value, and captured after this write: it is this one.
             is_captured = column["actual_is_own"][key] & (offset == column["actual_offset"][key])
             is_captured &= at_ms <= column["captured_ms"][key]
             by_key: dict[int, list[int]] = {}
@@ -342,8 +342,8 @@ def _inherit_writes(state: SyncState, written: pa.Table) -> None:
                 cluster.own_writes.inherit(row, values)
 
 
-def _believe_writes(rows: pa.Table, key: KeyRows, there: ClusterOffsets) -> None:
-    """Believe what we wrote last to be there where nothing was ever read of a key, as of a log we may not read."""
+def _assume_writes(rows: pa.Table, key: KeyRows, there: ClusterOffsets) -> None:
+    """Assume our last write to be there where nothing was ever read of a key, as with a log we may not read."""
     own, own_at_ms = int64s(rows.column("own_offset"), ABSENT), int64s(rows.column("own_at")) // 1000
     columns = there.columns
     is_believed = (

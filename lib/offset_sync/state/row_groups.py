@@ -1,4 +1,4 @@
-"""Rows by what some of their columns say: of a few rows without the start of a query engine, of many in one sort."""
+"""Rows grouped by some of their columns: few rows without the start of a query engine, many in one sort."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 _MOST_CODES = 1 << 62
 FEW = 64
-"""So many rows are told apart by a dictionary before Arrow has encoded one column."""
+"""Up to so many rows are grouped by a dictionary, which is faster than Arrow's encoding of one column."""
 
 
 class RowGroups(NamedTuple):
     """*group* is the number of each row's group, shape (rows,); *first* is the first row of each, shape (groups,).
 
-    Rows that have the same in all columns are of one group. Groups are numbered as they come.
+    Rows with the same values in all columns are one group. Groups are numbered in order of appearance.
     """
 
     group: NDArray[np.intp]
@@ -25,7 +25,7 @@ class RowGroups(NamedTuple):
 
     @classmethod
     def of(cls, columns: Sequence[pa.ChunkedArray]) -> RowGroups:
-        """Return the groups of rows by *columns*, of which there is at least one; null is a value like any other."""
+        """Return the groups of rows by *columns*, at least one; null is a value like any other."""
         if len(columns[0]) <= FEW:
             return cls._of_few(list(zip(*(column.to_pylist() for column in columns), strict=True)))
         code, codes = np.zeros(len(columns[0]), np.int64), 1
@@ -51,7 +51,7 @@ class RowGroups(NamedTuple):
         return cls(group, first)
 
     def last(self, at: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """Return the *chosen* row of each group that is the last by *at*, of equal ones the last of all; -1: none."""
+        """Return the *chosen* row of each group that is last by *at*, of equal ones the last row; -1: none."""
         order = np.argsort(at, kind="stable")
         order = order[chosen[order]]
         found = np.full(len(self.first), -1, np.intp)
@@ -65,7 +65,7 @@ def same_text(text: str, rows: int) -> pa.Array:
 
 
 def greatest_of_each(columns: Sequence[pa.ChunkedArray], values: NDArray[np.int64]) -> dict[tuple[Any, ...], int]:
-    """Return the greatest of *values*, shape (rows,), by what *columns* say in its row, as these come."""
+    """Return the greatest of *values*, shape (rows,), by the values of *columns*, in order of appearance."""
     if len(values) <= FEW:
         found: dict[tuple[Any, ...], int] = {}
         keys = zip(*(column.to_pylist() for column in columns), strict=True)
@@ -79,6 +79,6 @@ def greatest_of_each(columns: Sequence[pa.ChunkedArray], values: NDArray[np.int6
 
 
 def keys_at(columns: Sequence[pa.ChunkedArray], rows: NDArray[np.intp]) -> list[tuple[Any, ...]]:
-    """Return what *columns* say in these *rows*, a tuple for each."""
+    """Return the values of *columns* in these *rows*, a tuple for each."""
     chosen = pa.array(rows)
     return list(zip(*(column.take(chosen).to_pylist() for column in columns), strict=True))

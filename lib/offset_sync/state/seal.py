@@ -1,6 +1,6 @@
 """Sealing ``record_runs``: its newest files, once they have enough rows, become a sealed one (``tables.segments``).
 
-Rows are moved and none is changed. What the directory says of a part is what an index makes of its rows alone.
+Rows are moved and none is changed. The directory of a part is what an index makes of its rows alone.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ logger = logging.getLogger(__name__)
 FILE_ROWS = 1 << 20
 """A sealed file has about so many rows; twice as many are in memory while it is written."""
 MOST_UNSEALED = 2 * FILE_ROWS
-"""Whoever starts seals before it reads more rows than that, which would all be in memory."""
+"""With more unsealed rows a start seals first: it would read all of them into memory."""
 
 
 def seal(
     tables: TableStore, segments: Segments, keep: timedelta = timedelta(0), least_rows: int = FILE_ROWS // 2
 ) -> int:
-    """Seal what is not, as far as it makes files of *least_rows*; return how many rows that were.
+    """Seal unsealed rows as far as they make files of *least_rows*; return how many.
 
-    A version can be read for *keep* after the next one. Raises RuntimeError where somebody else has removed the same
+    A version can be read for *keep* after the next one. Raises RuntimeError where another process has removed the same
     files meanwhile: nothing is changed then.
     """
     unsealed, rows, began_at = [each for _, each in segments.newest().unsealed], 0, time.monotonic()
@@ -68,16 +68,16 @@ def seal(
         maintainer.move(RECORD_RUNS, group, written, written_from)
         rows += sum(each.rows or 0 for each in written)
     if rows:
-        logger.info("record_runs: %d rows are sealed, %.1f s", rows, time.monotonic() - began_at)
+        logger.info("record_runs: %d rows sealed in %.1f s", rows, time.monotonic() - began_at)
     return rows
 
 
 def cut(tables: TableStore, begins: pa.Table, keep: timedelta) -> int:
     """Remove rows that begin below their partition's *begins* and end at or below it; return how many.
 
-    All of them or, where it is not worth it, none: rows of a log that stay below others that go would look as if
-    something lacked between. A sealed file of which nothing goes is not read. Raises RuntimeError where somebody else
-    removes files at the same time, or a row that stays was not written; nothing is changed then.
+    All of them or, where it is not worth it, none: removed rows above kept ones would look like a gap. A sealed file
+    that keeps all its rows is not read. Raises RuntimeError where another process removes files at the same time,
+    or a row that stays was not written; nothing is changed then.
     """
     if not begins.num_rows:
         return 0
@@ -101,7 +101,7 @@ def _reaches_below(said: Directory, begins: Mapping[ClusterPartition, int]) -> b
 
 
 def _to_seal(files: Iterable[DataFile], least_rows: int) -> Iterator[list[DataFile]]:
-    """Yield *files* that are to become one each, or several where they are large; in the order they were written."""
+    """Yield groups of *files*, in the order they were written; each becomes one file, or several where it is large."""
     group, rows = list[DataFile](), 0
     for file in sorted(files, key=lambda each: (each.written_ms, each.path)):
         group.append(file)
@@ -116,8 +116,8 @@ def _to_seal(files: Iterable[DataFile], least_rows: int) -> Iterator[list[DataFi
 def _portions(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Yield the rows of all *pieces*, as many at a time as a file has.
 
-    They are cut where the rows are in order up to there and begin anew: a file that somebody else has made of sealed
-    ones is cut into these.
+    They are cut where sorted rows end and start over: a file that another process has merged from sealed ones is cut
+    into these.
     """
     gathered, rows = list[pa.Table](), 0
     for piece in pieces:
@@ -141,7 +141,7 @@ def _cut(rows: pa.Table) -> int:
 
 
 def write(tables: TableStore, rows: pa.Table, written_ms: int) -> DataFile:
-    """Write *rows* as a sealed file of ``record_runs``, which nobody sees before it has its entry."""
+    """Write *rows* as a sealed file of ``record_runs``, which is invisible before it has its entry."""
     rows, directory = sealed(rows)
     name = f"{PREFIX}{uuid.uuid4()}.snappy.parquet"
     written = write_sealed(tables.files, tables.path(RECORD_RUNS), rows, directory, name)
@@ -159,7 +159,7 @@ def sealed(rows: pa.Table) -> tuple[pa.Table, Directory]:
     for group, edges in enumerate(cut_into_parts(found.log)):
         for first, end in pairwise(edges):
             parts.add(group, found.take(slice(first, end)))
-    # The unknown origin comes first, by which the numbers of the others are one above their codes.
+    # The unknown origin comes first, so the numbers of the others are one above their codes.
     return rows, Directory(list(reader.logs), list(codes), *parts.columns())
 
 
@@ -206,7 +206,7 @@ class _Parts:
             self._unknown.append((number, start, length))
 
     def columns(self) -> list[dict[str, np.ndarray[tuple[int, ...], np.dtype[np.int64]]]]:
-        """Return the columns of parts, spans, and of what nobody could identify."""
+        """Return the columns of parts, spans, and unidentified ranges."""
         named: list[tuple[list[Sequence[int]], tuple[str, ...]]] = [
             (self._parts, (*PART, *PART_TIMES, *PART_KINDS)),
             (self._spans, SPAN),
@@ -222,7 +222,7 @@ _EVERY_S = 10.0
 
 
 class Sealer:
-    """Looks every ten seconds until *stop* is set; *keep* is how long versions are kept."""
+    """Seals every ten seconds until *stop* is set; *keep* is how long versions are kept."""
 
     def __init__(self, tables: TableStore, keep: timedelta, stop: threading.Event) -> None:
         self._tables, self._keep, self._stop = tables, keep, stop
@@ -230,11 +230,11 @@ class Sealer:
         self._thread = threading.Thread(target=self._run, name="sealing", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the thread."""
         self._thread.start()
 
     def seal(self) -> None:
-        """Seal once what is enough; what fails is tried again by the next one."""
+        """Seal once if there are enough rows; a failure is retried by the next call."""
         try:
             seal(self._tables, self._segments, self._keep, FILE_ROWS)
         except RuntimeError as problem:

@@ -1,4 +1,4 @@
-"""The parts of all sealed files by log and offset, as their directories tell them: no row is read for it."""
+"""The parts of all sealed files by log and offset, from their directories; no row is read."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _PART = ("file", "first_row", *PART, *PART_TIMES, *PART_KINDS)
 
 @dataclass(frozen=True)
 class SealedParts:
-    """Parts by log (a :class:`RowReader`'s number) and offset, where each lies, and what is known of its records.
+    """Parts by log (a :class:`RowReader`'s number) and offset, where each is stored, and what is known of its records.
 
     *paths* are those of the files by number. *columns* are those of a :class:`Directory`, with the numbers of file and
-    first row; *spans* and *unknown* have the numbers of the parts here, by which they come, and the codes of origins.
+    first row; *spans* and *unknown* are sorted by the number of the part here, and have the codes of origins.
     """
 
     paths: list[str]
@@ -64,7 +64,7 @@ class SealedParts:
         return self.columns[name][parts.start : parts.stop]
 
     def known(self, parts: range, begin: int) -> KnownPages:
-        """Return what is known of *parts* of a log, which follow each other from *begin* on; those with runs are pages.
+        """Return what is known of consecutive *parts* of a log, from *begin* on; those with runs are pages.
 
         The others hold no record.
         """
@@ -105,7 +105,7 @@ class SealedParts:
         )
 
     def _rows(self, table: Columns, parts: range) -> tuple[Columns, Int64s]:
-        """Return the rows of *table* that are of *parts*, and the number of each one's part among these."""
+        """Return the rows of *table* of these *parts*, and the number of each row's part among them."""
         first, end = np.searchsorted(table["part"], [parts.start, parts.stop]).tolist()
         return {name: column[first:end] for name, column in table.items()}, table["part"][first:end] - parts.start
 

@@ -1,8 +1,8 @@
-"""What is known now, by all who translate, commit, report or move: one owner, and the one lock that guards it.
+"""The present state, shared by all that translates, commits, reports or moves: one owner, and one lock that guards it.
 
-Committed offsets of every cluster, the record index, and what was translated last. A method that reads or changes
-several of them takes the lock itself; whoever needs more than one call to agree holds ``state.lock`` around them. It is
-reentrant, and never held while a cluster or a table is asked.
+Committed offsets of every cluster, the record index, and the last translations. A method that reads or changes several
+of them takes the lock itself; a caller that needs several calls to agree holds ``state.lock`` around them. It is
+reentrant, and never held during requests to a cluster or reads of a table.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Recorded(NamedTuple):
 
     @property
     def genuine(self) -> KeyRows:
-        """The rows that somebody else than we committed."""
+        """The rows that are not our own."""
         return self.rows[~self.is_own]
 
 
@@ -58,7 +58,7 @@ class Index(Protocol):
 
     @property
     def lock(self) -> threading.RLock:
-        """The lock that is held while the index grows, and by whoever reads its logs."""
+        """The lock that is held while the index grows, and while its logs are read."""
 
     def refresh(self) -> None:
         """Catch up with the tables."""
@@ -70,7 +70,7 @@ class Index(Protocol):
         """Return what is indexed of a partition."""
 
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
-        """Return the lives of a log after its first."""
+        """Return the incarnations of a log but the first."""
 
     def is_copied(self, log: ClusterPartition) -> bool:
         """Return whether a log was indexed as a copy byte for byte."""
@@ -79,23 +79,23 @@ class Index(Protocol):
         """Return whether a log, a copy byte for byte, has been written to."""
 
     def doubt(self, log: ClusterPartition) -> State | None:
-        """Return why copies in a log cannot be told by their contents, if so."""
+        """Return why copies in a log cannot be recognised by contents, if so."""
 
     def epoch_ends(self, log: ClusterPartition) -> Sequence[EpochEnd]:
-        """Return where the records of a log's earlier leaders ended."""
+        """Return the ends of the records of a log's earlier leaders."""
 
     def leader_epoch(self, log: ClusterPartition) -> tuple[str, int] | None:
-        """Return the topic id and the leader epoch under which a log was last looked at; None: nobody knows."""
+        """Return the topic id and the leader epoch under which a log was last checked; None: unknown."""
 
     @property
     def clock_offset(self) -> ClockOffset:
-        """How far our clock may be ahead of that of whoever indexes."""
+        """How far our clock may be ahead of the indexing driver's."""
 
     def rebuilt(self, partition: TopicPartition) -> int:
-        """Return how often the logs of a partition were taken in anew."""
+        """Return how often the logs of a partition were rebuilt."""
 
     def topic_ids(self, cluster: str, topic: str) -> set[str]:
-        """Return the incarnations of a topic that were indexed."""
+        """Return the ids of a topic that were indexed."""
 
     def partitions(self, cluster: str, topic: str) -> int:
         """Return how many partitions of a topic were indexed."""
@@ -116,7 +116,7 @@ def frontier(index: Index, cluster: str, place: TopicPartition) -> int:
 def frontiers(
     index: Index, clusters: Iterable[str], partitions: Collection[TopicPartition]
 ) -> dict[ClusterPartition, int]:
-    """Return how far the index has read; to be taken before the clusters are asked for their ends."""
+    """Return how far the index has read; take it before querying the clusters for their log ends."""
     return {ClusterPartition(c, *each): frontier(index, c, each) for c in clusters for each in partitions}
 
 
@@ -134,7 +134,7 @@ def known_end(index: Index, clusters: Iterable[str], log: ClusterPartition) -> i
 class Commits:
     """The owner's commits that count at one target, sorted by partition; shape (keys,).
 
-    *stands* says of which of them the last answer can be given again; None: of none.
+    *stands* says for which of them the last answer is still valid; None: for none.
     """
 
     key: KeyRows
@@ -149,7 +149,7 @@ class Commits:
 
 
 class SyncState:
-    """What is known of the clusters and groups of *config*; *index* brings the lock, for it grows in its own time."""
+    """The state of the clusters and groups of *config*; the lock is that of *index*, which grows in other threads."""
 
     def __init__(self, config: Config, index: Index, now_ms: Callable[[], int] = system_now_ms) -> None:
         self.index, self.lock, self.now_ms = index, index.lock, now_ms
@@ -161,7 +161,7 @@ class SyncState:
         self.unread = UnreadLogs()
 
     def clocks_ahead_ms(self) -> dict[str, int]:
-        """Return how far clusters' clocks are ahead of ours, of those of which that was measured."""
+        """Return how far clusters' clocks are ahead of ours, where that was measured."""
         with self.lock:
             found = {alias: each.clock.ahead_ms for alias, each in self.offsets.clusters.items()}
             return {alias: ahead_ms for alias, ahead_ms in found.items() if ahead_ms is not None}
@@ -182,7 +182,7 @@ class SyncState:
             rows = self.offsets.ids(keys)
             records = records.with_key(rows)
             is_own, is_doubtful, is_new = self.offsets.clusters[alias].record(records, is_starting=is_starting)
-            # Whose a record is that was read before was noted then, and is not known of all of them any more.
+            # Records that were read before were noted then; for some of them the author is no longer known.
             self._note_genuine(alias, records, is_new & ~is_own & ~is_doubtful)
             return Recorded(rows, is_own, is_doubtful)
 
@@ -201,7 +201,7 @@ class SyncState:
         self.unread.note_brought(alias, records.key[is_genuine])
 
     def record_told(self, alias: str, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
-        """Take in commit records, with the rows of their keys, of which another process has told which are our own."""
+        """Take in commit records, with the rows of their keys, where another process has recorded which are our own."""
         with self.lock:
             self.offsets.clusters[alias].record_told(records, is_own)
             is_genuine = ~is_own & records.is_position
@@ -265,8 +265,8 @@ class SyncState:
     def is_kept(self, source: str, target: str, commits: Commits, snapshot: Snapshot) -> NDArray[np.bool_]:
         """Return which *commits* of their home *source* were not deleted there, or only together with their topic.
 
-        Only the home's own word deletes a position: neither that its topic is gone, nor that it expired elsewhere. A
-        source that is silent is believed to be as it was when it was answered last.
+        Only a deletion at the home counts: not that its topic is gone, nor that it expired elsewhere. A silent source
+        is assumed to be as at the last answer.
         """
         said = snapshot.metadata[source]
         with self.lock:
@@ -303,7 +303,7 @@ class SyncState:
     def note_read(self, aliases: Collection[str]) -> list[str]:
         """Note which logs of commits were read to their ends since the start; return those that were not before.
 
-        What a driver before has written, and is not in the log up to there, was compacted away.
+        Writes of a former driver that are not in the log up to there were compacted away.
         """
         with self.lock:
             fresh = self.unread.note_read(aliases)

@@ -1,16 +1,16 @@
-"""How many partitions topics have, and since when: what is asked of clusters, kept in the table ``indexed_topics``.
+"""How many partitions topics have, and since when: fetched from clusters, kept in the table ``indexed_topics``.
 
 A topic gets more partitions, never fewer, as long as it is the same topic::
 
     rows of a topic      id a, 2      id a, 3 (12:00)      id b, 1
-                         partition 2 came at 12:00         made anew
+                         partition 2 came at 12:00         recreated
 
-The number of ``__consumer_offsets`` is part of the order of commits, see ``committed_offsets.py``.
+The count of ``__consumer_offsets`` decides the order of commits, see ``committed_offsets.py``.
 
-Of partitions that came after a group had committed others of their topic it has read nothing. A consumer that
-subscribes finds them, and begins by its own ``auto.offset.reset``; with ``latest`` it skips what was written before it
-looked. What it has not committed it may not have read, so wherever it is moved to it gets the start. Partitions that
-were there when the group came are its own affair: it may not read them at all.
+Of partitions added after a group had committed others of their topic it has read nothing. A subscribed consumer finds
+them, and begins by its own ``auto.offset.reset``; with ``latest`` it skips what was written before it looked. What it
+has not committed it may not have read, so wherever it is moved to it gets the start. Partitions from before the group's
+first commit are left alone: it may not read them at all.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ class TopicPartitions:
             self._known[place] = _Known(topic_id, count, {**before.came_ms, **came})
 
     def count(self, cluster: str, topic: str) -> int:
-        """Return how many partitions a topic had when it was last looked at; 0: never."""
+        """Return how many partitions a topic had when it was last checked; 0: never."""
         with self._lock:
             known = self._known.get((cluster, topic))
             return known.partitions if known is not None else 0
 
     def counts(self, topic: str) -> dict[str, int]:
-        """Return the same for every cluster where the topic was looked at."""
+        """Return the same for every cluster where the topic was checked."""
         with self._lock:
             return {
                 cluster: each.partitions
@@ -90,7 +90,7 @@ class TopicPartitions:
     def note(self, cluster: str, found: Mapping[str, tuple[str, int]]) -> None:
         """Record the topic id and the number of partitions of topics of a cluster, where there are more than before.
 
-        Incarnations of topics are for the index to tell: one that it has not met is left out.
+        New incarnations of topics are recorded by the index: one that it has not met is left out.
         """
         self.refresh()
         now, rows = datetime.now(timezone.utc), []
@@ -107,7 +107,7 @@ class TopicPartitions:
 
 
 def begin_new_partitions(state: SyncState, topics: TopicPartitions) -> bool:
-    """Have groups be at the start of what came after their first commit; return whether that was news."""
+    """Put groups at the start of partitions added after their first commit; return whether there were any new ones."""
     is_news = False
     with state.lock:
         streams, of_key = state.keys.streams, state.keys.streams_of(state.all_rows())

@@ -1,7 +1,7 @@
 """From commits to answers at one target: every partition with what is known of it on both sides.
 
-The owner's commits, or offsets that no group has committed: these are withheld where nobody can vouch for them. Views
-of the logs are taken with the lock held, answers are computed without it, and told with it again.
+The owner's commits, or offsets that no group has committed: these are withheld where they cannot be verified. Views of
+the logs are taken with the lock held, answers are computed without it, and returned with it again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from offset_sync.translate.partition_log import (
 
 logger = logging.getLogger(__name__)
 NO_BASIS = (-1, None)
-"""Of what could not even be asked; it never holds."""
+"""The basis of a question that failed; it is never valid."""
 _TRIES = 3
 """How often answers are computed without the lock before they are computed with it."""
 
@@ -64,9 +64,9 @@ class Pair(NamedTuple):
 class Question:
     """Offsets of one partition with views of both logs, which do not change; and what became of it.
 
-    *key* are the rows of those who have committed them; none where nobody has. *withheld*: why nothing is answered.
-    *basis* says whether the answers still hold: the revision of the source's log, and others. What the source has
-    *said* of its log is not to be forgotten, whatever a partition is withheld for; None where it cannot be asked.
+    *key* are the rows of the keys that have committed them; empty where no group has. *withheld*: why nothing is
+    answered. *basis* tells whether the answers are still valid: the revision of the source's log, and others. What the
+    source has *said* of its log is kept, whatever a partition is withheld for; None where it is unreachable.
     """
 
     partition: TopicPartition
@@ -82,11 +82,11 @@ class Question:
 
     @property
     def is_silent(self) -> bool:
-        """Whether what was known of the source's log before has to serve."""
+        """Whether only earlier metadata of the source's log is known."""
         return self.said is None
 
     def compute(self) -> None:
-        """Find the answers; takes as long as the logs are deep."""
+        """Compute the answers; takes as long as the logs are deep."""
         if self.withheld is not None:
             self.answers = withhold_all(self.withheld, self.given.offset, self.said)
             return
@@ -96,14 +96,14 @@ class Question:
         self.answers = translate_partition(given.offset, given.topic_ids, here, there, self.bounds, self.strategy)
 
     def fail(self) -> None:
-        """Answer nothing, whatever was found so far: something is wrong with this partition."""
+        """Withhold all answers: something is wrong with this partition."""
         self.withheld = State.TRANSLATION_FAILED
         self.compute()
 
 
 @dataclass
 class Translation:
-    """Offsets of one direction that are being translated: asked, computed, and then told."""
+    """Offsets of one direction that are being translated: asked, computed, and then returned."""
 
     pair: Pair
     questions: list[Question]
@@ -125,7 +125,7 @@ class Translator:
     def ask(self, pair: Pair, commits: Commits) -> Translation:
         """Return what is to be translated, with views of the logs as they are now.
 
-        What goes wrong with one partition is that partition's: it is withheld, and the log says why.
+        A failure of one partition concerns that one only: it is withheld, and the log says why.
         """
         with self._state.lock:
             by_partition = [(each, commits.take(rows)) for each, rows in self._state.keys.slices(commits.key)]
@@ -133,20 +133,20 @@ class Translator:
             return Translation(pair, [self._asked(pair, *each) for each in given])
 
     def _given(self, source: str, commits: Commits) -> GivenOffsets:
-        """Return what *commits* of the *source* say, with what is known there of how they were made."""
+        """Return the offsets of *commits*, with the leader epochs and topic ids known of them at the *source*."""
         known = self._state.offsets.clusters[source]
         topic_ids = [known.topic_id.get(one) for one in commits.key.tolist()]
         return GivenOffsets(commits.offset, commits.at_ms, known.position_epoch(commits.key), topic_ids, commits.stands)
 
     def ask_given(self, pair: Pair, partition: TopicPartition, given: GivenOffsets) -> Translation:
-        """Return the same of offsets that nobody has committed; the next ones learn nothing from them."""
+        """Return the same for offsets that no group has committed; later answers do not build on them."""
         with self._state.lock:
             return Translation(pair, [self._asked(pair, partition, np.empty(0, np.intp), given)])
 
     def compute(self, asked: Translation) -> None:
-        """Find the answers, without the lock: pages are read, and a deep answer takes its time.
+        """Compute the answers without the lock: pages are read, and deep answers take time.
 
-        Where the source's log has got a record late meanwhile, or another life, the answers are void: once more.
+        Where the source's log gets a late record or another incarnation meanwhile, void answers are computed again.
         """
         for _ in range(_TRIES):
             with self._state.lock:
@@ -157,20 +157,20 @@ class Translator:
                 self._compute(asked.pair, each)
 
     def answers(self, asked: Translation) -> Translations:
-        """Return what was computed, in the order asked; whoever holds the lock can rely on it as long as it is held."""
+        """Return what was computed, in the order asked; it is valid while the caller holds the lock."""
         with self._state.lock:
             for each in self._due(asked):
                 self._compute(asked.pair, each)
-            return concatenate([self._told(asked.pair, each) for each in asked.questions])
+            return concatenate([self._answered(asked.pair, each) for each in asked.questions])
 
     def basis(self, pair: Pair, partition: TopicPartition) -> tuple[int, object]:
-        """Return the revision of the source's log, and what else makes answers void that were right before."""
+        """Return the revision of the source's log, and what else voids answers when it changes."""
         logs = [self._index.log(alias, *partition) for alias in (pair.source, pair.target)]
         ids = [frozenset(self._topic_ids(alias, partition)) for alias in (pair.source, pair.target)]
         return self._revision(logs[0], partition), (ids, [log is not None and log.is_contradicted for log in logs])
 
     def _due(self, asked: Translation) -> list[Question]:
-        """Return what has no answers, or void ones; to be computed by what is known now."""
+        """Return the questions without answers, or with void ones; to be computed by what is known now."""
         due = []
         for number, each in enumerate(asked.questions):
             if each.answers is not None and self._is_void(asked.pair, each):
@@ -183,7 +183,7 @@ class Translator:
         try:
             return self.basis(pair, question.partition) != question.basis
         except Exception:
-            return question.withheld is not State.TRANSLATION_FAILED  # to be asked anew, which says what is wrong
+            return question.withheld is not State.TRANSLATION_FAILED  # to be asked again, which logs what is wrong
 
     def _asked(self, pair: Pair, partition: TopicPartition, key: KeyRows, given: GivenOffsets) -> Question:
         try:
@@ -191,7 +191,7 @@ class Translator:
         except Exception as problem:
             self.log_once(pair, partition, problem)
             failed = Question(partition, key, given, NO_BASIS, State.TRANSLATION_FAILED)
-            with suppress(Exception):  # what the source says is to be known all the same
+            with suppress(Exception):  # the source's metadata is noted all the same
                 failed.said = self.view(pair.source, partition, pair.snapshot)
             return failed
 
@@ -215,29 +215,29 @@ class Translator:
             if given.stands is not None and strategy.name == EXACT.name:
                 known = pair.last.known(key, given.stands, given.offset, basis[0])
         here = said or self._remembered(pair.source, partition)
-        # Nobody has watched since the clusters were asked, however long ago that is by now.
+        # The logs were last watched when the clusters were asked, however long ago that is by now.
         asked_at_ms = min(pair.now_ms, pair.snapshot.asked_at_ms)
         unread_since_ms = self.unread_since_ms(pair.source, partition, said, asked_at_ms)
         logs = self._view(pair.source, partition, here), self._view(pair.target, partition, there)
         bounds = Bounds(unread_since_ms, window_start, self._origins, known, self._begun(pair.target, partition))
         return Question(partition, key, given, basis, logs=logs, bounds=bounds, strategy=strategy, said=said)
 
-    def _told(self, pair: Pair, question: Question) -> Translations:
-        """Return the answers to a *question* as far as they hold; of one where this fails, none."""
+    def _answered(self, pair: Pair, question: Question) -> Translations:
+        """Return the valid answers to a *question*; none where this fails."""
         keys = self._state.keys.keys_in(question.partition)
         try:
-            return self._what_holds(pair, question, keys)
+            return self._valid_answers(pair, question, keys)
         except Exception as problem:
             self.log_once(pair, question.partition, problem)
             question.fail()
-            return self._what_stays(pair, question, keys)
+            return self._not_withheld(pair, question, keys)
 
-    def _what_holds(self, pair: Pair, question: Question, keys: KeyRows) -> Translations:
-        """Return the answers to a *question* as far as they hold, and remember what the next ones can build on.
+    def _valid_answers(self, pair: Pair, question: Question, keys: KeyRows) -> Translations:
+        """Return the valid answers to a *question*, and remember what later ones can build on.
 
-        The lock is held. Whatever goes wrong before the last line leaves nothing behind that bounds a later answer.
+        The lock is held. A failure before the last line leaves nothing behind that bounds a later answer.
         """
-        answers, index = self._what_stays(pair, question, keys), self._index
+        answers, index = self._not_withheld(pair, question, keys), self._index
         partition, given, key = question.partition, question.given, question.key
         if question.withheld is not None:
             return answers
@@ -252,8 +252,8 @@ class Translator:
             pair.last.note_window(key, given.offset, answers.offset, question.basis[0])
         return answers
 
-    def _what_stays(self, pair: Pair, question: Question, keys: KeyRows) -> Translations:
-        """Return the answers to a *question*, less what is withheld for as long as the source cannot be asked.
+    def _not_withheld(self, pair: Pair, question: Question, keys: KeyRows) -> Translations:
+        """Return the answers to a *question*, less what is withheld as long as the source is unreachable.
 
         *keys* are all rows of its partition.
         """
@@ -271,7 +271,7 @@ class Translator:
     def log_once(
         self, pair: Pair, partition: TopicPartition, problem: Exception, says: str = "cannot be translated"
     ) -> None:
-        """Log *problem* with its stack trace; not again in each micro-batch while it stays the same."""
+        """Log *problem* with its stack trace, once as long as it stays the same."""
         what = f"{pair.source} to {pair.target}: {partition.topic}-{partition.partition}"
         with self._state.lock:
             is_known, self._problems[what] = self._problems.get(what) == repr(problem), repr(problem)
@@ -279,11 +279,11 @@ class Translator:
             logger.error("%s %s", what, says, exc_info=problem)
 
     def young_since_ms(self, now_ms: int) -> int:
-        """Return from when on a hole that became visible may still be filled, by the clock of whoever indexes."""
+        """Return from when on a hole that became visible may still be filled, by the indexing driver's clock."""
         return now_ms - self._grace_ms - self._index.clock_offset.at_most()
 
     def unread_since_ms(self, source: str, place: TopicPartition, said: PartitionMetadata | None, now_ms: int) -> int:
-        """Return the same for what *source* lacks: where its index is behind, what fills a hole may be there unread."""
+        """Return the same for holes at *source*: where its index is behind, a record there may fill one unread."""
         log_end = said.log_end if said is not None else int(NO_LIMIT)
         watched_ms = watched_until_ms(self._index.log(source, *place), log_end, now_ms)
         return min(self.young_since_ms(now_ms), watched_ms - self._grace_ms)
@@ -305,13 +305,13 @@ class Translator:
         return PartitionLog.of(index.view() if index is not None else None, self._index.code(cluster), metadata)
 
     def _revision(self, log: LogIndex | None, partition: TopicPartition) -> int:
-        """Return a number that changes where earlier answers bound later ones no more."""
+        """Return a number that changes when earlier answers no longer bound later ones."""
         return self._index.rebuilt(partition) << 32 | (log.reorder_count() if log is not None else 0)
 
     def outlook(self, pair: Pair, partition: TopicPartition) -> Outlook | None:
-        """Return what answers for a partition rest on beside the commits; None: the target cannot be asked.
+        """Return what answers for a partition depend on beside the commits; None: the target is unreachable.
 
-        Of a source that cannot be asked what was last seen of its log still holds.
+        For an unreachable source its last outlook is still valid.
         """
         last, source, target, snapshot, _ = pair
         there, here = self.view(target, partition, snapshot), self.view(source, partition, snapshot)
@@ -331,7 +331,7 @@ class Translator:
         return Strategy(self._strategy_of(topic), self._config.topics.header_look_back, now_ms - self._idle_ms, code)
 
     def view(self, cluster: str, partition: TopicPartition, snapshot: Snapshot) -> PartitionMetadata | None:
-        """Return what is known of a partition; None: the cluster or the partition's leader cannot be asked."""
+        """Return what is known of a partition; None: the cluster or the partition's leader is unreachable."""
         said = snapshot.metadata[cluster]
         if isinstance(said, ClusterError) or partition in said.unsettled:
             return None
@@ -358,14 +358,14 @@ class Translator:
 
     def _is_written(self, log: ClusterPartition, topic: str) -> bool:
         original = self._original_of(topic)
-        # With another strategy now, what was read off the offsets would be believed.
+        # With another strategy now, rows made from offsets alone must not be used.
         is_copy = original not in (None, log.cluster)
         return self._index.is_copied(log) if original is None else is_copy and self._index.is_written(log)
 
     def _topic_ids(self, cluster: str, partition: TopicPartition) -> Set[str]:
-        """Return the ids of the topic that its index is of: of a log with several lives the last one counts.
+        """Return the ids of the topic that was indexed: of a log with several incarnations that of the last one.
 
-        Where nothing of a log is indexed there are copies of it, and the id under which it was looked at for them.
+        Where only copies of a log are indexed, the id under which it was checked for them.
         """
         log = ClusterPartition(cluster, *partition)
         if lives := self._index.incarnations(log):
@@ -377,7 +377,7 @@ class Translator:
 def watched_until_ms(log: LogIndex | None, log_end: int, now_ms: int) -> int:
     """Return until when everything that came to the source's *log* is known, in ms; errs to earlier.
 
-    A hole ages only so long: where the index is behind, what fills the hole may have come and not been read yet.
+    A hole ages only until then: where the index is behind, the record that fills it may be there unread.
     """
     is_behind = log is not None and log.frontier < log_end
     return min(log.complete_until_ms, now_ms) if log is not None and is_behind else now_ms

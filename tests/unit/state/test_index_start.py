@@ -178,7 +178,7 @@ def test_what_was_sealed_is_not_let_go_of_where_it_is_not_what_is_in_memory(capl
     log = index.log("Y", "orders", 0)
     assert log is not None
     assert (log.run_count, log.runs.origin_start.tolist()) == (20, [n // 2 for n in range(20)])
-    assert "clusters.Y: orders-0: sealed is not what is in memory: record_runs is read anew" in caplog.text
+    assert "clusters.Y: orders-0: sealed rows differ from memory: reading all of record_runs again" in caplog.text
     index.refresh()
     assert content(index) == content(read_in_one(tables))
 

@@ -236,7 +236,7 @@ def test_whoever_starts_seals_first_where_too_much_is_not(
         append(tables, *(("dc1", first + n) for n in range(8)))
     with caplog.at_level(logging.INFO):
         index = read_in_one(tables)  # type: ignore[arg-type]
-    assert "record_runs: 64 rows are sealed" in caplog.text
+    assert "record_runs: 64 rows sealed in" in caplog.text
     log = index.log("dc1", "orders", 0)
     assert log is not None
     assert (len(log.paged.tail), log.runs.length.sum()) == (0, 64)

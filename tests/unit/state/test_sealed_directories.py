@@ -52,7 +52,7 @@ def test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing
     tables.seal(4)
     index = read_in_one(tables)
     (wrong,) = (log for log in index.all_logs().values() if len(log.paged.pages))
-    with pytest.raises(MisstatedError, match="holds other rows than it says"):
+    with pytest.raises(MisstatedError, match="holds other rows than its directory says"):
         wrong.paged.part(0)
     index.refresh()
     log = index.log("Y", "orders", 0)
@@ -68,7 +68,7 @@ def test_a_file_that_says_that_it_reaches_further_is_found_out_when_it_is_read()
     index = read_in_one(tables)
     log = index.log("Y", "orders", 0)
     assert log is not None
-    with pytest.raises(MisstatedError, match="holds other rows than it says"):
+    with pytest.raises(MisstatedError, match="holds other rows than its directory says"):
         log.paged.part(4)
     index.refresh()
     assert content(index)[:2] == (0, 20)  # type: ignore[index]
