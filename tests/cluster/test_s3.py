@@ -47,7 +47,7 @@ def test_a_driver_that_could_overwrite_what_another_enters_does_not_start(s3: S3
         writer = start_writer(s3, tmp_path, "careless", 1)
         writer.wait()
     assert writer.exit_code != 0
-    assert "passes over If-None-Match" in writer.output()
+    assert "ignores If-None-Match" in writer.output()
     assert "careless begins" not in writer.output()
 
 

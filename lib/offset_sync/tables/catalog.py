@@ -7,12 +7,12 @@ from offset_sync.tables.definition import Table, columns
 BEGINS = -1
 """The origin_start of the row that says from where a micro-batch has read a partition."""
 AT_MOST, NOT_BEFORE = "target", "source"
-"""What a row of ``record_runs`` says where a record's identity is only known by bounds."""
+"""Values of ``bound`` in ``record_runs``, where a record's identity is only known by bounds."""
 RECREATED, TRUNCATED = "TOPIC_RECREATED", "LOG_TRUNCATED"
 READ_AGAIN, ARRIVED, ELECTED, WRITTEN, COPIED = "READ_AGAIN", "ARRIVED", "ELECTED", "WRITTEN", "COPIED"
-"""Reasons of rows of ``log_incarnations``; of all seven the first two begin a life."""
+"""Reasons of rows of ``log_incarnations``; of all seven the first two begin an incarnation."""
 ALIGNED, NOT_INDEXED, AMBIGUOUS, ALTERED = "ALIGNED", "NOT_INDEXED", "AMBIGUOUS", "MIRROR_ALTERS_RECORDS"
-"""More of them, of copies that are told by their contents: whether they can be told, the newest counts."""
+"""More of them, of copies that are recognised by contents: whether they can be, the newest counts."""
 DOUBTS = (ALIGNED, NOT_INDEXED, AMBIGUOUS, ALTERED)
 RECORD_RUNS = Table(
     "record_runs",
@@ -59,7 +59,7 @@ RECORD_FINGERPRINTS = Table(
 INDEXED_TOPICS = Table(
     "indexed_topics",
     "Every incarnation of a topic that was met, and every number of partitions it had. More than one topic_id for a "
-    "topic: it was deleted and created anew. The number of __consumer_offsets is part of the order of commits.",
+    "topic: it was deleted and recreated. The partition count of __consumer_offsets decides the order of commits.",
     columns(
         "cluster | string | alias of the cluster",
         "topic | string | topic",
@@ -70,9 +70,9 @@ INDEXED_TOPICS = Table(
 )
 LOG_INCARNATIONS = Table(
     "log_incarnations",
-    "Lives of the logs that were read, __consumer_offsets among them: a topic made anew and a log that was cut have "
-    "other records at the same offsets. A row is written before the first run or commit of a life, and wherever a log "
-    "goes on under another leader epoch.",
+    "Incarnations of the logs that were read, __consumer_offsets too: a recreated topic and a truncated log have other "
+    "records at the same offsets. A row is written before the first run or commit of an incarnation, and when a "
+    "log continues under another leader epoch.",
     columns(
         "cluster | string | alias of the cluster whose log this is",
         "topic | string | topic",
@@ -181,8 +181,8 @@ QUARANTINE = Table(
 )
 DRIVERS = Table(
     "drivers",
-    "Who drives which job: a row when a driver begins, another when it ends by itself. The greatest epoch of a job "
-    "holds it; who has a smaller one writes nothing any more.",
+    "The drivers of each job: a row when a driver begins, another when it ends by itself. The greatest epoch of a job "
+    "holds it; a driver with a smaller one writes nothing any more.",
     columns(
         "job | string | index_records, sync_offsets, maintain_tables or cutover",
         "group_id | string | the consumer group that a cutover moves; null: the job as a whole",
@@ -254,7 +254,7 @@ TABLES = (
 )
 SYNC_STATUS = Table(
     "sync_status",
-    "How every group stands between two clusters, per partition: the newest report. Older ones by time travel.",
+    "The state of every group between two clusters, per partition: the newest report. Older ones by time travel.",
     columns(
         "reported_at | timestamp | when the report was made",
         "source_cluster | string | where the group committed last",

@@ -31,8 +31,8 @@ class Column:
 class Table:
     """One table under ``tables.root``; rows are only ever appended, unless it *is_replaced* as a whole.
 
-    From one that *is_cut* maintenance removes what nobody can need any more. Of the *later* columns a table that an
-    earlier version has made has none until a job of this version starts, and its rows have null there.
+    From one that *is_cut* maintenance removes rows that are no longer needed. A table of an earlier version gets the
+    *later* columns when a job of this version starts; its rows have null there.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Table:
 
     @property
     def is_append_only(self) -> bool:
-        """Whether Delta shall refuse every removal of rows."""
+        """Whether Delta refuses every removal of rows."""
         return not (self.is_replaced or self.is_cut)
 
     @cached_property
@@ -69,7 +69,7 @@ class Table:
 
 
 def fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return the columns of *schema*, null where *rows* were written by a version that did not know one."""
+    """Return the columns of *schema*, null where *rows* were written by a version without one."""
     return fitted_but_texts(rows, schema).cast(schema)
 
 

@@ -1,7 +1,7 @@
-"""Files of whatever the tables and checkpoints lie on: this machine's disk, HDFS, S3 and what else delta-rs reaches.
+"""Files of tables and checkpoints, wherever they are: on this machine's disk, HDFS, S3 and what else delta-rs reaches.
 
-No JVM is asked. A local disk is written so that a power failure costs nothing that was said to be stored; the other
-file systems see to it when a file is closed, and put a file in the place of another as a whole.
+No JVM is needed. On a local disk files are synced, so that a power failure loses nothing that was reported as stored;
+other file systems ensure that when a file is closed, and replace a file as a whole.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ from deltalake.fs import DeltaStorageHandler
 from offset_sync.tables.native_calls import native
 
 BATCH_ROWS = 1 << 17
-"""So many rows of a file are in memory at a time where a table is read in pieces."""
+"""How many rows of a file are in memory at a time where a table is read in pieces."""
 AtLeast: TypeAlias = tuple[str, "int | datetime"]
-"""A column, and the least value of it that is wanted."""
+"""A column, and its least wanted value."""
 _BUFFER = 1 << 16
 _SMALL = 1 << 17
-"""Bytes of a file that is fetched whole."""
+"""A file of up to so many bytes is fetched whole."""
 _FEW, _AT_ONCE = 2, 16
-"""So many files are opened as if there was one: for more there is a client of its own, which connects anew. And so many
-are opened together."""
+"""Up to how many files are opened one by one: for more there is another client, which has to connect first. And how
+many are opened together."""
 _WITH_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(//[^/]*)?(?P<path>.*)", re.DOTALL)
 _THIS_DISK = pafs.LocalFileSystem()
 _KEYS = ("fs.defaultFS", "fs.default.name")
 _SETTING = re.compile(r"spark\.hadoop\.(?:fs\.defaultFS|fs\.default\.name)\s*[=\s]\s*(\S+)")
 _SUBMIT = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-"""What spark-submit is given, as far as it counts here."""
+"""The options of spark-submit that matter here."""
 _SUBMIT.add_argument("--conf", "-c", action="append", default=[])
 _SUBMIT.add_argument("--properties-file")
 _SUBMIT.add_argument("--load-spark-defaults", action="store_true")
 
 
 class Written(NamedTuple):
-    """A Parquet file that was written: its *size* in bytes, and what its footer says."""
+    """A Parquet file that was written: its *size* in bytes, and its footer."""
 
     size: int
     footer: pq.FileMetaData
@@ -59,7 +59,7 @@ class Files:
     """Reads and writes whole files; threads may share it. What a file system refuses is an OSError.
 
     Paths are text, with a scheme or without; *default* is the file system of those without, "" for this machine's disk.
-    *storage* says how what lies elsewhere is reached (``tables.storage``). *sizes* of files, by path, are believed.
+    *storage* are the options for other file systems (``tables.storage``). *sizes* of files, by path, are not checked.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Files:
         return Files, (self.storage, self.default)  # for tasks
 
     def local(self, path: str) -> Path | None:
-        """Return *path* as one of this machine's disk, None if it lies elsewhere."""
+        """Return *path* as one of this machine's disk, None if it is elsewhere."""
         scheme, rest = _parted(path)
         return Path(rest) if scheme == "file" or not (scheme or self.default) else None
 
@@ -103,7 +103,7 @@ class Files:
         """
         system, rest = self._system(folder)
         found = system.get_file_info(pafs.FileSelector(rest, recursive=recursive, allow_not_found=True))
-        # Where a path has two slashes in a row, what is found there has one.
+        # Found paths have one slash where the given one has several in a row.
         first = len(re.sub("/+", "/", rest).rstrip("/")) + 1
         at_ms = {each: int(each.mtime_ns or 0) // 1_000_000 for each in found if each.is_file}
         return {each.path[first:] if recursive else each.base_name: ms for each, ms in at_ms.items()}
@@ -117,7 +117,7 @@ class Files:
 
     @native
     def write_text(self, path: str, text: str) -> None:
-        """Write a file in the place of what was there: all of it or nothing; it is stored when this returns."""
+        """Write or replace a file, as a whole or not at all; it is stored when this returns."""
         if (own := self.local(path)) is not None:
             own.parent.mkdir(parents=True, exist_ok=True)
             _checksum(own).unlink(missing_ok=True)
@@ -128,7 +128,7 @@ class Files:
             file.write(text.encode())
 
     def put_text(self, path: str, text: str) -> None:
-        """Write a file unless there is one: as one step on a local disk only."""
+        """Write a file unless there is one; atomic on a local disk only."""
         if (own := self.local(path)) is not None:
             with suppress(FileExistsError):
                 _write_whole(own, text, os.link)
@@ -136,7 +136,7 @@ class Files:
             self.write_text(path, text)
 
     def sync(self, path: str) -> None:
-        """Return when a file, and that it is in its folder, would survive a power failure."""
+        """Return when a file, and its entry in its folder, would survive a power failure."""
         if (own := self.local(path)) is not None:
             for each in (own, own.parent):
                 fsync(each)
@@ -145,7 +145,7 @@ class Files:
         """Return when *folder*, and every one above it, would survive a power failure."""
         if (own := self.local(folder)) is not None:
             for each in (own.absolute(), *own.absolute().parents):
-                with suppress(PermissionError):  # somebody else's: it was there
+                with suppress(PermissionError):  # of another user: it existed before
                     fsync(each)
 
     @native
@@ -173,7 +173,7 @@ class Files:
 
     @native
     def open(self, path: str) -> pa.NativeFile:
-        """Open a file to be read; a small one is fetched at once, for elsewhere each read is a request.
+        """Open a file to be read; a small one is fetched whole, as elsewhere each read is a request.
 
         Raises FileNotFoundError where there is none.
         """
@@ -214,7 +214,7 @@ class Files:
         """Yield files, of which path and size are given, in this order; None: the size is not known.
 
         Raises FileNotFoundError where there is none. Elsewhere than on this disk some are opened together. delta-rs
-        asks for the size of a file that it opens, and no thread goes on meanwhile: so it is told the sizes of many.
+        requests the size of a file that it opens and blocks all threads meanwhile: so it is given the sizes.
         """
         if len(wanted) <= _FEW or self.local(wanted[0][0]) is not None:
             yield from (self.open(path) for path, _ in wanted)
@@ -263,8 +263,8 @@ def read_in_pieces(
 ) -> Iterator[pa.Table]:
     """Yield those of the columns *names* that Parquet files have, :data:`BATCH_ROWS` at a time at most.
 
-    *wanted* as in :meth:`Files.opened`. *at_least* leaves out stretches of files of which the statistics say that all
-    values of a column are smaller; *encoded* reads texts by their dictionaries.
+    *wanted* as in :meth:`Files.opened`. *at_least* skips row groups where by the statistics all values of a column
+    are smaller; *encoded* reads texts by their dictionaries.
     """
     for source in files.opened(wanted):
         with source:
@@ -303,7 +303,7 @@ def _parted(path: str) -> tuple[str, str]:
 
 
 def _checksum(path: Path) -> Path:
-    """Return where Hadoop keeps the checksum of a file, which it would compare with what is there now."""
+    """Return where Hadoop keeps the checksum of a file, which it would compare with the new content."""
     return path.with_name(f".{path.name}.crc")
 
 
@@ -328,7 +328,7 @@ def fsync(path: Path) -> None:
         os.close(handle)
 
 
-# Where a path without a scheme leads: Spark asks Hadoop, so its settings are read here, where there is no JVM
+# The file system of paths without a scheme: Spark asks Hadoop; here, without a JVM, Hadoop's settings are read
 
 
 class Places(Protocol):
@@ -359,7 +359,7 @@ def default_file_system(environ: Mapping[str, str]) -> str:
 
 
 def _defaults(environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield what Hadoop is told of its default file system, what counts most first."""
+    """Yield the settings of Hadoop's default file system, by precedence."""
     submit, _ = _SUBMIT.parse_known_args(shlex.split(environ.get("PYSPARK_SUBMIT_ARGS", "")))
     yield from _settings(submit.conf)
     home = [Path(environ["SPARK_HOME"], "conf")] if environ.get("SPARK_HOME") else []
@@ -380,5 +380,5 @@ def _defaults(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _settings(lines: Sequence[str]) -> Iterator[str]:
-    """Yield what Spark is told of it; the last line counts."""
+    """Yield Spark's settings of it; the last line counts."""
     return (found[1] for line in reversed(lines) if (found := _SETTING.fullmatch(line.strip())))

@@ -1,11 +1,11 @@
-"""A log of a table on a local disk of which the newest files are empty or cut off, as a power failure leaves them.
+"""Repair of a table's log on a local disk, where a power failure has left the newest files empty or cut off.
 
-An append returns when its entry is stored. So an entry that is not whole belongs to an append that never returned, and
-what was to be appended comes again: a micro-batch is repeated until it is written. Delta would take the empty file for
-an entry without rows, and the repetition for one. An entry with others above it is a matter for a person.
+An append returns when its entry is stored. So a partial entry belongs to an append that never returned and that will be
+repeated: a micro-batch is until it is written. Delta would read the empty file as an entry without rows, and take the
+repetition for a duplicate. A partial entry below others needs an operator.
 
-delta-rs cannot open a table with a checkpoint that is not whole. The checkpoint is removed where the entries up to it,
-which say the same, are there; they stay for hours.
+delta-rs cannot open a table with a partial checkpoint. It is removed where the entries up to it, with the same content,
+are there; they are kept for hours.
 """
 
 from __future__ import annotations
@@ -31,44 +31,43 @@ _PATIENCE_SECONDS, _PAUSE_SECONDS = 60.0, 0.05
 
 
 def repair_log(table: Path) -> bool:
-    """Remove what is not whole of the log of *table*: checkpoints, and the newest entry; return whether that was one.
+    """Remove partial checkpoints and a partial newest entry from the log of *table*; return whether it was an entry.
 
-    Raises TableError where an entry that others stand on is empty.
+    Raises TableError where an empty entry is followed by others.
     """
     if not _damaged(table) and not _damaged_checkpoints(table):
         return False
     with alone(table, _PATIENCE_SECONDS) as is_alone:
         if not is_alone:
             raise TableError(
-                f"{table}: its log is to be repaired, and another process holds it for {_PATIENCE_SECONDS:.0f} s; "
+                f"{table}: cannot repair its log: another process has locked it for {_PATIENCE_SECONDS:.0f} s; "
                 "if one of our jobs or commands hangs, end it"
             )
         for each in _damaged_checkpoints(table):
-            if _CHECKPOINT.match(each.name) and not _is_said_otherwise(table, each):
+            if _CHECKPOINT.match(each.name) and not _is_covered(table, each):
                 raise TableError(f"{each}: cut off, and the entries before it are gone; put back a copy of the file")
             each.unlink(missing_ok=True)
-            logger.warning("%s is of no use and is removed: the entries of the log say the same", each)
+            logger.warning("%s was cut off and is removed: the entries of the log have the same content", each)
         damaged = _damaged(table)
         if not damaged:
             return False
         newest = _entries(table)[-1]
         if damaged != [newest] or any(newest.parent.glob(f"{newest.stem}.checkpoint*")):
             raise TableError(
-                f"{damaged[0]}: empty or cut off, and others stand on it; put back a copy of the file, or stop all "
+                f"{damaged[0]}: empty or cut off, and later entries need it; put back a copy of the file, or stop all "
                 "jobs and give tables.root and tables.checkpoints new places: all is read again"
             )
         for each in (newest, newest.with_name(f".{newest.name}.crc"), newest.with_suffix(".crc")):
             each.unlink(missing_ok=True)
-        logger.warning("%s was empty or cut off and is removed: what it was to enter comes again", newest)
+        logger.warning("%s was empty or cut off and is removed: its append is repeated", newest)
     return True
 
 
 @contextmanager
 def alone(table: Path, patience_seconds: float = 0.0) -> Iterator[bool]:
-    """Have no other process repair or clean up the log of *table*, or write a checkpoint; yield whether that is so.
+    """Lock the log of *table* against repairs, clean-ups and checkpoints elsewhere; yield whether that succeeded.
 
-    What is locked is free when its holder ends. Who waits to repair may have seen an entry that has another one in its
-    place by then.
+    The lock is released when its holder ends. After a wait look at the entries again: one may have been replaced.
     """
     gives_up_at = time.monotonic() + patience_seconds
     with (table.parent / f".{table.name}.lock").open("a+") as lock:
@@ -85,8 +84,8 @@ def _is_locked(lock: TextIO) -> bool:
     return True
 
 
-def _is_said_otherwise(table: Path, checkpoint: Path) -> bool:
-    """Return whether what *checkpoint* says is in entries from the beginning, or after an earlier checkpoint."""
+def _is_covered(table: Path, checkpoint: Path) -> bool:
+    """Return whether the content of *checkpoint* is in entries from the beginning, or after an earlier checkpoint."""
     version, log = int(checkpoint.name[:20]), table / "_delta_log"
     known = {int(each.name[:20]) for each in _entries(table)}
     whole = {int(each.name[:20]) for each in log.glob("*.checkpoint*.parquet") if _is_parquet(each)}
@@ -95,7 +94,7 @@ def _is_said_otherwise(table: Path, checkpoint: Path) -> bool:
 
 
 def _damaged_checkpoints(table: Path) -> list[Path]:
-    """Return the checkpoints that cannot be read, and the file that names the last one where there is no such one."""
+    """Return the unreadable checkpoints, and the file that names the last one where that one is missing."""
     log = table / "_delta_log"
     last, torn = log / "_last_checkpoint", [x for x in sorted(log.glob("*.checkpoint*.parquet")) if not _is_parquet(x)]
     version = _last_version(last)
@@ -105,7 +104,7 @@ def _damaged_checkpoints(table: Path) -> list[Path]:
 
 
 def _last_version(last: Path) -> int | None:
-    """Return of which version the last checkpoint is, as the log says; readers pass over what is no such file."""
+    """Return the version of the last checkpoint, as the log has it; readers skip a file that is invalid."""
     try:
         return int(json.loads(last.read_bytes())["version"])
     except (FileNotFoundError, ValueError, KeyError, TypeError):
@@ -130,7 +129,7 @@ def _entries(table: Path) -> list[Path]:
 
 
 def _damaged(table: Path) -> list[Path]:
-    """Return the entries without content, and the newest one also where it ends in the middle."""
+    """Return the empty entries, and the newest one also where it is cut off."""
     entries = _entries(table)
     empty = [each for each in entries if _size(each) == 0]
     if entries and entries[-1] not in empty and not _is_whole(entries[-1]):
@@ -145,9 +144,9 @@ def _size(entry: Path) -> int | None:
 
 
 def _is_whole(entry: Path) -> bool:
-    """Return whether an entry has all of its lines: one of ours says how many, the first one has two.
+    """Return whether an entry has all of its lines: one of ours has their number, the first one has two.
 
-    Errs to yes: what others entered may be a single line.
+    Errs to yes: an entry of another writer may be a single line.
     """
     try:
         lines = [json.loads(line) for line in entry.read_text(encoding="utf-8").splitlines() if line.strip()]

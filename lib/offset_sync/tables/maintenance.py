@@ -1,7 +1,7 @@
-"""Keep Delta tables small beside the jobs that append to them: cut rows, join files, clean up what is left.
+"""Keep Delta tables small beside the jobs that append to them: cut rows, join files, clean up leftovers.
 
-All of it leaves out what is appended meanwhile, and to a follower of the log every version made here is one that
-removes files: nothing in it was not there before.
+Rows that are appended meanwhile are left alone. To a follower of the log every version made here is one that removes
+files, without new rows.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ PARTITION = ("cluster", "topic", "partition")
 BEGINS_SCHEMA = pa.schema(
     [("cluster", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("begin", pa.int64())]
 )
-"""Where the index of each partition is to begin."""
+"""The offset where the index of each partition is to begin."""
 _LARGE_BYTES = 64 << 20
-"""What is as large is not joined again: otherwise every run would write the whole table anew."""
+"""Files of this size are not joined again: otherwise every run would rewrite the whole table."""
 LEAST_SHARE = 0.1
-"""Files are written anew when so much of them may go: a few rows less are not worth it."""
+"""Files are rewritten when at least this share of their rows may go."""
 IsCut = Callable[[pa.Table], NDArray[np.bool_]]
 Rewrite = Callable[[DataFile, Iterable[pa.Table]], DataFile]
 
 
 @dataclass(frozen=True)
 class Size:
-    """A table now: its *files*, their *size* in bytes, and how many files lie in its folder, its log among them."""
+    """A table now: its *files*, their *size* in bytes, and how many files are in its folder, its log among them."""
 
     files: int
     size: int
@@ -51,7 +51,7 @@ class Size:
 class Maintainer:
     """Works on *tables*; readers and writers elsewhere may go on.
 
-    A version can be read for *keep* after the next one was there, and so can its files.
+    A version and its files can be read for *keep* after the next one was made.
     """
 
     def __init__(self, tables: TableStore, keep: timedelta) -> None:
@@ -63,7 +63,7 @@ class Maintainer:
         return Size(len(files), sum(each.size for each in files), len(self._files.below(path)))
 
     def prepare(self, table: Table) -> bool:
-        """Set the properties that maintenance needs, where the table has others; return whether it had."""
+        """Set the properties that maintenance needs; return whether the table had others."""
         seconds = f"interval {int(self._keep.total_seconds())} seconds"
         wanted = {
             "delta.appendOnly": str(table.is_append_only).lower(),
@@ -73,7 +73,7 @@ class Maintainer:
         return self._tables.log(table).set_properties(wanted)
 
     def compact(self, table: Table, *, but: str | None = None) -> None:
-        """Join small files, none whose name begins with *but*, into larger ones. Raises as :meth:`remove`."""
+        """Join small files, but those whose name begins with *but*, into larger ones. Raises as :meth:`remove`."""
         small = [each for each in self.known_files(table) if each.size < _LARGE_BYTES]
         small = [each for each in small if but is None or not each.path.startswith(but)]
         for group in _to_join(small):
@@ -88,7 +88,7 @@ class Maintainer:
 
         Returns 0 and changes nothing where too few rows would go. Only files *among* these are read, all of the table
         by default. *write* writes the rows that are kept of a file, :meth:`write` by default. What is appended
-        meanwhile stays, whatever it is. Raises RuntimeError where somebody else removes files at the same time, or a
+        meanwhile stays, whatever it is. Raises RuntimeError where another process removes files at the same time, or a
         row that stays was not written; nothing is changed then.
         """
         known = {each.path: each for each in self.known_files(table)}
@@ -114,9 +114,9 @@ class Maintainer:
         return gone
 
     def clean_up(self, table: Table) -> None:
-        """Delete entries of the log, and files that no version needs, after the time that they are kept.
+        """Delete log entries and files that no version needs, after the time that they are kept.
 
-        What writers that were killed have left is among them: hidden files of delta-rs too.
+        Among them are leftovers of killed writers, hidden files of delta-rs too.
         """
         self._tables.log(table).clean_up()
         old_before_ms = (time.time() - self._keep.total_seconds()) * 1000
@@ -126,19 +126,19 @@ class Maintainer:
                 self._files.delete(f"{path}/{name}")
 
     def known_files(self, table: Table) -> list[DataFile]:
-        """Return the files of *table*; none where a later version of this has columns there, which would be lost.
+        """Return the files of *table*; none where it has columns of a later version of ours, which would be lost.
 
-        Raises TableError where rows of them are gone.
+        Raises TableError as :meth:`TableStore.newest` does.
         """
         now = self._tables.newest(table)
         if unknown := {*now.columns} - {*table.names}:
-            logger.warning("%s: its files stay, for their columns %s are not known", table.name, sorted(unknown))
+            logger.warning("%s: its files are left alone: columns %s are unknown", table.name, sorted(unknown))
             return []
-        # delta-rs does not remove a file whose name the log writes in another form.
+        # delta-rs does not remove a file whose name is quoted in the log.
         return [each for each in now.files() if unquote(each.path) == each.path]
 
     def move(self, table: Table, files: Sequence[DataFile], into: Sequence[DataFile], began_at: float) -> None:
-        """Enter that the rows of *files* stand in others, all of them; files that do not say how many have any."""
+        """Enter that all rows of *files* are now in *into*; a file without a row count may have any number."""
         held, rows = sum(each.rows or 0 for each in files), sum(each.rows or 0 for each in into)
         if rows < held or (rows > held and all(each.rows is not None for each in files)):
             raise RuntimeError(f"{table.name}: {rows} rows were written instead of {held}; they stay as they are")
@@ -149,13 +149,13 @@ class Maintainer:
     ) -> None:
         """Enter *into*, written from *began_at* on, in the place of *files*, if all of these are still there.
 
-        delta-rs itself does not look. Another maintenance takes a file without an entry that is older than *keep*.
+        delta-rs itself does not check. Another maintenance deletes a file without an entry that is older than *keep*.
         """
         fresh_seconds = max(FRESH_SECONDS, self._keep.total_seconds() / 2)
 
         def decide(now: Version) -> Change:
             if not {each.path for each in files} <= {each.path for each in now.files()}:
-                raise RuntimeError(f"{table.name}: somebody else has removed files; try again")
+                raise RuntimeError(f"{table.name}: another process has removed files; try again")
             return Change(into, files, moves=moves, began_ms=int(began_at * 1000), fresh_seconds=fresh_seconds)
 
         self._tables.log(table).commit(decide)
@@ -167,13 +167,13 @@ class Maintainer:
                     yield fitted(pa.Table.from_batches([batch]), table.arrow_schema)
 
     def write(self, table: Table, pieces: Iterable[pa.Table], written_ms: int) -> DataFile:
-        """Write *pieces* as a file, which nobody sees before it has its entry."""
+        """Write *pieces* as a file, which is invisible before it has its entry."""
         schema, folder = table.arrow_schema, self._tables.path(table)
         return write_rows(self._files, folder, schema, pieces_of(pieces, schema))._replace(written_ms=written_ms)
 
 
 def is_below(rows: pa.Table, begins: pa.Table) -> NDArray[np.bool_]:
-    """Return which *rows* end at or below the begin of their partition; one that is not there keeps all of its rows."""
+    """Return which *rows* end at or below the begin of their partition; a partition without one keeps all rows."""
     partner = partners(rows, begins, PARTITION)
     begin = np.append(begins.column("begin").to_numpy(), 0)[partner]
     start, length = (rows.column(name).to_numpy() for name in ("start_offset", "length"))

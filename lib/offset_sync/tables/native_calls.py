@@ -1,6 +1,6 @@
-"""Calls into delta-rs, of which none is under way when the interpreter ends: a daemon thread in one ends it by SIGSEGV.
+"""Calls into delta-rs, none of which may run when the interpreter ends: a daemon thread in one ends it by SIGSEGV.
 
-A daemon thread that begins a call after that waits for ever, which is what it is for.
+A daemon thread that begins a call after that waits for ever, on purpose.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import ParamSpec, TypeVar
 _Given = ParamSpec("_Given")
 _Found = TypeVar("_Found")
 _PATIENCE_SECONDS = 60.0
-"""So long a request may take; then the process ends all the same."""
+"""How long the end waits for a request; then the process ends all the same."""
 
 
 class NativeCalls:
-    """Which threads are in a call; one may begin another inside its own."""
+    """The threads that are in a call; calls may be nested."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Begin with nobody in a call."""
+        """Begin with no thread in a call."""
         self._changed = threading.Condition()
         self._depth: Counter[int] = Counter()
         self._is_over = False
@@ -46,7 +46,7 @@ class NativeCalls:
                 self._changed.notify_all()
 
     def end(self) -> None:
-        """Let nobody begin a call any more, and return when the last one is over."""
+        """Block new calls, and return when the last one is over."""
         with self._changed:
             self._is_over = True
             self._changed.wait_for(lambda: not self._depth, _PATIENCE_SECONDS)
@@ -59,7 +59,7 @@ os.register_at_fork(after_in_child=NATIVE_CALLS.reset)  # the threads of the par
 
 
 def native(function: Callable[_Given, _Found]) -> Callable[_Given, _Found]:
-    """Have *function* count as one call."""
+    """Count each run of *function* as a call."""
 
     @wraps(function)
     def counted(*args: _Given.args, **kwargs: _Given.kwargs) -> _Found:

@@ -1,6 +1,6 @@
-"""Rows of tables as Arrow: cut to size, told apart by values, and with their topics called as at their clusters.
+"""Rows of tables as Arrow: joined to pieces, matched by values, and with their topics renamed.
 
-Rows in a table have the names that topics have at the row's cluster; whoever asks the store knows streams.
+Rows in a table have the topic names of the row's cluster; callers of the store use streams.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from offset_sync.tables.definition import fitted
 _ROW, _PARTNER = "__row", "__partner"
 _WORTH_A_BATCH = 100_000
 Renamed = Callable[[str, str], str]
-"""Takes the alias of a cluster and what is called there or inside; returns the other of the two."""
+"""Takes the alias of a cluster and a topic's name there or inside; returns the other of the two."""
 CLUSTER_OF = {
     **dict.fromkeys(
         (RECORD_RUNS, RECORD_FINGERPRINTS, INDEXED_TOPICS, LOG_INCARNATIONS, OFFSET_COMMITS, QUARANTINE, LAST_KNOWN),
@@ -36,17 +36,17 @@ CLUSTER_OF = {
     ),
     OFFSET_TRANSLATIONS: "source_cluster",
 }
-"""Which column says where a row's ``topic`` is called so, by table."""
+"""The column with the cluster whose name a row's ``topic`` is, by table."""
 TOPIC = "topic"
 _ANSWERED = ("stream", "target_cluster", "target_topic")
 ANSWERS = (OFFSET_TRANSLATIONS, LAST_KNOWN)
-"""Whose rows are answers, or some of them."""
+"""The tables of which rows are answers, or some of them."""
 NEEDED_OF = {table: (cluster, *(_ANSWERED if table in ANSWERS else ())) for table, cluster in CLUSTER_OF.items()}
-"""What has to be read of a row to know its stream."""
+"""The columns of a row that tell its stream."""
 
 
 class TopicNames(Protocol):
-    """What topics are called where, see :class:`offset_sync.config.stream_names.Names`."""
+    """Names of topics at clusters, see :class:`offset_sync.config.stream_names.Names`."""
 
     @property
     def is_same(self) -> bool:
@@ -56,11 +56,11 @@ class TopicNames(Protocol):
         """Return the stream that *cluster* calls *topic*."""
 
     def outside(self, cluster: str, stream: str) -> str:
-        """Return what *cluster* calls *stream*; the stream itself where it has none."""
+        """Return the name of *stream* at *cluster*; the stream itself where it has none."""
 
 
 def renamed(rows: pa.Table, cluster: str, name_of: Renamed) -> pa.Table:
-    """Return *rows* with their topics called as *name_of* says; the column *cluster* says where.
+    """Return *rows* with their topics renamed by *name_of*; the column *cluster* says where.
 
     Each name is looked up once per cluster; topics that are encoded by a dictionary stay so.
     """
@@ -76,11 +76,11 @@ def renamed(rows: pa.Table, cluster: str, name_of: Renamed) -> pa.Table:
 
 
 def answered_as_now(rows: pa.Table, names: TopicNames) -> pa.Table:
-    """Return *rows*, by streams, without those answers whose stream the target called something else then than now.
+    """Return *rows*, by streams, without answers whose stream had another name at the target than now.
 
-    They stand elsewhere at the target, and mean what is another stream by now. Where the target had no name nothing
-    was written. Rows of earlier versions have no stream: it is the topic. Errs to fewer: then what we have written
-    passes for genuine.
+    They were written to another topic there, which is another stream by now. Where the target had no name nothing was
+    written. Rows of earlier versions have no stream: it is the topic. Errs to fewer: then our own writes count as
+    genuine.
     """
     if rows.num_rows == 0 or not {*_ANSWERED} <= {*rows.column_names}:
         return rows
@@ -114,7 +114,7 @@ def with_values(rows: pa.Table, values: Mapping[str, str | int]) -> pa.Table:
 
 
 def pieces_of(pieces: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Yield *pieces* with the columns of *schema*, small ones together: whoever reads them has work with each."""
+    """Yield *pieces* with the columns of *schema*, small ones together: each piece costs its reader."""
     held, rows = list[pa.Table](), 0
     for piece in pieces:
         held.append(fitted(piece, schema))

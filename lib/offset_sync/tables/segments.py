@@ -1,17 +1,17 @@
-"""The files of ``record_runs``: those that are sealed, each with a directory in its own metadata, and the others.
+"""The files of ``record_runs``: sealed ones, each with a directory in its own metadata, and the others.
 
-As with a segment of a Kafka log nothing is added to a sealed file. Its rows are by log and offset, and what is where is
-known without reading them::
+As with a closed segment of a Kafka log nothing is added to a sealed file. Its rows are sorted by log and offset, and
+the directory says where each is::
 
     row group     0                1                2
     holds         dc1 orders-0     dc1 orders-0     dc1 orders-1, dc1 orders-2, dc2 orders-0
     from offset   0                48,211           0             0             0
 
-The rows of one log in a row group are a *part*. A directory is not believed where its file has another name than it
-says, for who copies rows of a file into another may copy its metadata too, or where its checksum is another.
+The rows of one log in a row group are a *part*. A directory is ignored if it names another file, as a tool that copies
+rows may copy the metadata too, or if its checksum does not match.
 
-Followers of the log read what is appended as it comes. Whoever starts, or looks back, reads the directories of sealed
-files and all rows of the others, which are the newest; a row group of a sealed file is read when somebody asks for it.
+Followers of the log read rows as they are appended. A start, or a look back, reads the directories of sealed files and
+all rows of the others, which are the newest; row groups of sealed files are read on demand.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from offset_sync.tables.native_calls import native
 from offset_sync.tables.transaction_log import DataFile, write_rows
 
 GROUP_ROWS = 1 << 13
-"""A row group has so many rows at most: as many are read for an answer that lies deep."""
+"""The most rows of a row group: so many are read for an answer far back in the log."""
 PREFIX = "sealed-"
 _KEY, _VERSION = b"offset_sync.sealed", 1
 _ASCENDING = ("start_offset", "origin_start", "min_timestamp", "max_timestamp")
-"""These grow along a log, so they take a fraction as differences; the others have few values."""
+"""These grow along a log, so they are much smaller as differences; the others have few values."""
 _READERS = 8
-"""So many files are opened side by side: elsewhere than on a disk that is a wait for each."""
+"""How many files are opened side by side: elsewhere than on a disk each takes a request."""
 _MOST_OPEN = 32
 Int64s = NDArray[np.int64]
 Columns = Mapping[str, Int64s]
@@ -58,18 +58,18 @@ UNKNOWN = ("part", "start", "length")
 
 @dataclass(frozen=True)
 class Directory:
-    """What a sealed file says of its rows. The *parts* come by row group, and in it in the order of their rows.
+    """The directory of a sealed file. The *parts* are sorted by row group, and in it by their rows.
 
     *parts* has, of each, the number of its row group, of its log among *logs*, and how many rows it has; from the
-    first row (``start``) to where the last one ends (``end``); the first record, and the first
-    offset above the last (``reach``); how many records and runs there are, how many records are copies of another of
-    them, and of how many origins some come out of order (``reorders``); when the oldest row, the newest, and the newest
-    with records was indexed, and what the last row said that told of ``complete_until`` (0: none). ``begins``: the
-    first row says that a micro-batch begins. ``plain``: what is known of its records is here; 0: it has to be read.
+    first row (``start``) to where the last one ends (``end``); the first record, and the first offset above the last
+    (``reach``); how many records and runs there are, how many records are copies of another of them, and of how many
+    origins some come out of order (``reorders``); when the oldest row, the newest, and the newest with records was
+    indexed, and the last ``complete_until`` in a row (0: none). ``begins``: the first row says that a micro-batch
+    begins. ``plain``: all that is known of its records is here; 0: it has to be read.
 
     *spans* has, for each origin (its number among *origins*) of a part, its lowest and highest offset, how many records
-    it has, and its first run. *unknown* has the records that nobody could identify. Columns have shape (parts,),
-    (spans,) and (stretches,).
+    it has, and its first run. *unknown* has the unidentified records. Columns have shape (parts,), (spans,) and
+    (stretches,).
     """
 
     logs: Sequence[ClusterPartition]
@@ -79,7 +79,7 @@ class Directory:
     unknown: Columns
 
     def to_text(self, name: str) -> str:
-        """Return the directory as the file called *name* has it."""
+        """Return the directory as text for the file *name*."""
         columns = {
             each: {key: values.tolist() for key, values in getattr(self, each).items()}
             for each in ("parts", "spans", "unknown")
@@ -90,7 +90,7 @@ class Directory:
 
     @classmethod
     def of_text(cls, text: bytes, name: str, sizes: Int64s) -> Directory | None:
-        """Return what *text* says of the file *name* with row groups of such *sizes*; None where it is of another."""
+        """Return the directory of the file *name* with row groups of such *sizes*; None where *text* is of another."""
         try:
             crc, said = int(text[:8], 16), json.loads(text[8:])
             if crc != zlib.crc32(text[8:]) or (said["version"], said["name"]) != (_VERSION, name):
@@ -101,7 +101,7 @@ class Directory:
             )
             found = cls([ClusterPartition(*log) for log in said["logs"]], said["origins"], parts, spans, unknown)
             return found if found._fits(sizes) else None
-        except (ValueError, LookupError, TypeError, OverflowError):  # whoever has written that, the rows are there
+        except (ValueError, LookupError, TypeError, OverflowError):  # invalid, but the rows can be read
             return None
 
     def _fits(self, sizes: Int64s) -> bool:
@@ -130,7 +130,7 @@ def _columns(said: Mapping[str, Any], names: Sequence[str]) -> Columns:
 
 
 def directory_of(file: pq.ParquetFile, path: str) -> Directory | None:
-    """Return the directory of a Parquet file that lies at *path*; None where it has none that is its own."""
+    """Return the directory of a Parquet file at *path*; None where it has none of its own."""
     text = (file.metadata.metadata or {}).get(_KEY)
     if text is None:
         return None
@@ -139,7 +139,7 @@ def directory_of(file: pq.ParquetFile, path: str) -> Directory | None:
 
 
 def write_sealed(files: Files, folder: str, rows: pa.Table, directory: Directory, name: str) -> DataFile:
-    """Write *rows* as the new file called *name*, row groups and all as its *directory* says; nobody sees it yet."""
+    """Write *rows* as the new file *name*, with row groups by its *directory*; it is invisible without an entry."""
     names = [each for each in _ASCENDING if each in rows.column_names]
     sizes = np.bincount(directory.parts["group"], directory.parts["rows"]).astype(np.int64)
     firsts = np.cumsum(sizes) - sizes
@@ -175,7 +175,7 @@ def cut_into_parts(log: Int64s) -> list[list[int]]:
 
 
 class Sealed(NamedTuple):
-    """A sealed file at *path*, whose *file* is as the table's log has it; topics in its *directory* are streams."""
+    """A sealed file at *path*, its *file* in the table's log, and its *directory*, where topics are streams."""
 
     path: str
     file: DataFile
@@ -192,15 +192,15 @@ class TableFiles:
 
     @property
     def unsealed_rows(self) -> int:
-        """How many rows are not sealed, of files that say how many they have."""
+        """How many rows are not sealed, in files with a row count."""
         return sum(each.rows or 0 for _, each in self.unsealed)
 
 
 class Segments:
-    """The files of ``record_runs`` as the record index asks for them; threads may share it.
+    """The files of ``record_runs`` for the record index; threads may share it.
 
-    *listed* returns version, paths and files of the table now. *called* gives rows as the table has them other names of
-    topics, and *stream_of* those of directories.
+    *listed* returns version, paths and files of the table now. *called* renames topics to streams in rows of the table,
+    and *stream_of* in directories.
     """
 
     def __init__(
@@ -227,7 +227,7 @@ class Segments:
         return TableFiles(version, sealed, [(path, file) for path, file in found if path not in sealed])
 
     def _forget_all_but(self, paths: Set[str]) -> None:
-        """Forget files that are gone; whoever reads one reads on."""
+        """Forget files that are gone; a reader of one reads on."""
         with self._lock:
             for known in (self._known, self._open):
                 for path in [each for each in known if each not in paths]:
@@ -243,7 +243,7 @@ class Segments:
         return replace(found, logs=logs)
 
     def rows(self, files: TableFiles, schema: pa.Schema) -> Iterator[pa.Table]:
-        """Yield the rows of *files* that are not sealed, texts by their dictionaries."""
+        """Yield the unsealed rows of *files*, texts by their dictionaries."""
         for piece in read_in_pieces(
             self._files, [(path, file.size) for path, file in files.unsealed], schema.names, encoded=True
         ):
@@ -259,7 +259,7 @@ class Segments:
         return self._called(fitted_but_texts(rows, schema))
 
     def distrust(self, path: str) -> None:
-        """Believe no directory of the file at *path* any more."""
+        """Ignore the directory of the file at *path* from now on."""
         self._known[path] = None
 
     def _opened(self, path: str) -> _Open:
@@ -271,12 +271,12 @@ class Segments:
         with self._lock:
             self._open[path] = opened
             if len(self._open) > _MOST_OPEN:
-                self._open.popitem(last=False)  # closed when the last who reads it has done so
+                self._open.popitem(last=False)  # closed when its last reader is done
         return opened
 
 
 class _Open:
-    """An open Parquet file; a reader of Arrow's is one thread's at a time."""
+    """An open Parquet file; Arrow's reader serves one thread at a time."""
 
     def __init__(self, files: Files, path: str) -> None:
         self.lock, self._stack = threading.Lock(), ExitStack()
@@ -286,7 +286,7 @@ class _Open:
 
 @contextmanager
 def _named(path: str) -> Iterator[None]:
-    """Have what is wrong with the Parquet file at *path* be an OSError that names it."""
+    """Turn errors of the Parquet file at *path* into an OSError that names it."""
     try:
         yield
     except pa.ArrowInvalid as problem:

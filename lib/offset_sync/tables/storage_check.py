@@ -1,7 +1,7 @@
-"""Whether a storage refuses to replace a file: Delta's log relies on it, and a commit would be lost without a word.
+"""Whether a storage refuses to replace a file: Delta's log relies on it, else a commit would be lost silently.
 
-HDFS, ABFS, GCS and a local disk do. On S3 a put replaces unless it says otherwise (``If-None-Match``), which delta-rs
-does; a server that does not know this header may pass over it, so it is tried.
+HDFS, ABFS, GCS and a local disk do. On S3 a put replaces unless it has the header ``If-None-Match``, which delta-rs
+sends; a server that does not know this header may ignore it, so it is tested.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _WRITERS, _ROUNDS = 8, 2
 
 @native
 def check_storage(root: str, files: Files) -> None:
-    """Return where drivers beside each other lose none of their entries below *root*; asks nothing but on S3.
+    """Return if concurrent drivers lose no entries below *root*; makes requests only on S3.
 
     Raises OSError where it cannot be written to, and PlatformError, in one line, where one of two entries of the same
-    number would be lost. Nothing is left there.
+    number would be lost. Leaves no file behind.
     """
     if files.uri(root).partition(":")[0] not in _SCHEMES:
         return
@@ -46,23 +46,23 @@ def check_storage(root: str, files: Files) -> None:
                 files.delete(entry(path, version))
     if is_lost:
         raise PlatformError(
-            f"{root}: the server passes over If-None-Match, so drivers could overwrite each other's entries; use a "
+            f"{root}: the server ignores If-None-Match, so drivers could overwrite each other's entries; use a "
             "server that knows it, see docs/operations.md, Tables and checkpoints"
         )
 
 
 def _is_one_lost(pool: ThreadPoolExecutor, tables: Sequence[DeltaTable]) -> bool:
-    """Return whether entries of the same number were taken.
+    """Return whether two entries of the same number were accepted.
 
-    delta-rs looks first, so only those of the same moment are a trial; where an answer takes a few ms, one trial in
-    five is none.
+    delta-rs looks first, so only simultaneous writes are a test; where an answer takes a few ms, one test in five is
+    none.
     """
-    list(pool.map(DeltaTable.update_incremental, tables))  # all of them, before any enters something
+    list(pool.map(DeltaTable.update_incremental, tables))  # all of them, before any writes
     return sum(pool.map(_enters, tables)) > 1
 
 
 def _enters(table: DeltaTable) -> bool:
-    """Return whether an entry was taken."""
+    """Return whether an entry was accepted."""
     try:
         table.create_write_transaction([], "append", _SCHEMA, commit_properties=_ONCE)
     except DeltaError:

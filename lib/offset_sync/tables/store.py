@@ -1,4 +1,4 @@
-"""Create, append to, follow and read the Delta tables, wherever they lie. No JVM is asked; Spark only reads them."""
+"""Create, append to, follow and read the Delta tables, on any storage. No JVM is needed; Spark only reads them."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ from offset_sync.tables.transaction_log import (
 logger = logging.getLogger(__name__)
 _ATTEMPTS = 5
 _AT_ONCE = 8
-"""So many tables are looked at together: on S3 each takes four requests, one after the other."""
+"""How many tables are opened together: on S3 each takes four requests, one after the other."""
 
 
 class TableStore:
     """The Delta tables under one root; threads may share it.
 
-    With *names* who asks knows streams, and rows have the names of topics at their clusters. *before_entry* is called
-    with the path of a table when a file is written that is not in the log yet.
+    With *names* callers use streams, and rows in the tables have the topic names of their clusters. *before_entry* is
+    called with the path of a table when a file is written that is not in the log yet.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class TableStore:
         return cls(config.tables.root, files_of(config), names)
 
     def path(self, table: Table) -> str:
-        """Return where *table* lies."""
+        """Return the path of *table*."""
         return f"{self.root}/{table.name}"
 
     def log(self, table: Table) -> TableLog:
@@ -78,10 +78,10 @@ class TableStore:
         return self._logs.setdefault(table.name, TableLog(self.path(table), self.files))
 
     def create(self, tables: Sequence[Table] = TABLES) -> None:
-        """Create every table that does not exist yet, and give older ones the columns that they have not got.
+        """Create every table that does not exist yet, and add missing columns to older ones.
 
-        On a local disk mend what a power failure has left of a log. Raises TableError, with what to do, where that
-        would lose rows, and PlatformError where drivers could overwrite each other's entries.
+        On a local disk repair logs after a power failure. Raises TableError, with the remedy, where that would lose
+        rows, and PlatformError where drivers could overwrite each other's entries.
         """
         self.repair(tables)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -93,16 +93,16 @@ class TableStore:
             logger.info("created %d tables below %s", made, self.root)
 
     def repair(self, tables: Iterable[Table] = TABLES) -> None:
-        """Mend what a power failure has left of the logs of *tables*; raises TableError where that would lose rows.
+        """Repair the logs of *tables* after a power failure; raises TableError where that would lose rows.
 
-        To be done before a version is remembered: an entry that is not whole is removed, and its number comes again.
+        To be done before a version is remembered: a partial entry is removed, and its number is used again.
         """
         for table in tables:
             if (own := self.files.local(self.path(table))) is not None:
                 repair_log(own)
 
     def is_there(self, table: Table) -> bool:
-        """Return whether *table* has been made."""
+        """Return whether *table* exists."""
         return self.log(table).is_there()
 
     # Reading
@@ -116,18 +116,18 @@ class TableStore:
         return self._read_whole(table, values)[0]
 
     def _read_whole(self, table: Table, values: Mapping[str, str | int]) -> tuple[pa.Table, int]:
-        """Return all rows that have these *values*, and of which version they are."""
+        """Return all rows that have these *values*, and their version."""
         attempts = 0
         while True:
             now = self.newest(table)
             try:
                 found = [with_values(each, values) for each in self.batches(table, version=now)]
                 return pa.concat_tables([table.no_rows, *found]), now.number
-            except FileNotFoundError:  # a file that was cleaned up meanwhile has others in its place
+            except FileNotFoundError:  # it was cleaned up meanwhile, others have its rows
                 attempts += 1
                 if attempts == _ATTEMPTS:
                     raise
-                logger.info("%s was cleaned up while it was read: reading it anew", table.name)
+                logger.info("%s was cleaned up while it was read: reading it again", table.name)
 
     def batches(
         self,
@@ -136,12 +136,10 @@ class TableStore:
         at_least: AtLeast | None = None,
         version: Version | None = None,
     ) -> Iterator[pa.Table]:
-        """Yield the rows of *table* as it is now, a bounded number at a time, in no order; of *names* these columns.
+        """Yield the rows of *table* now or at a *version*, a bounded number at a time, in no order; of columns *names*.
 
-        *version*: as it was then.
-
-        *at_least* leaves out stretches without any value so large; errs to keeping. Raises FileNotFoundError where
-        files were cleaned up meanwhile: then begin anew.
+        *at_least* skips stretches without any value so large; errs to keeping. Raises FileNotFoundError where files
+        were cleaned up meanwhile: then start over.
         """
         wanted = list(names or table.names)
         has_topic = self.names is not None and TOPIC in wanted and table in CLUSTER_OF
@@ -152,7 +150,7 @@ class TableStore:
             yield (self.inside(table, piece) if has_topic else piece).select(wanted)
 
     def segments(self, table: Table) -> Segments:
-        """Return the files of *table*, ``record_runs``, by what is sealed; topics in them are streams."""
+        """Return the files of *table*, ``record_runs``, sealed or not; topics in them are streams."""
 
         def listed() -> tuple[int, list[tuple[str, DataFile]]]:
             now = self.newest(table)
@@ -164,15 +162,15 @@ class TableStore:
         return Segments(self.files, listed, partial(self.inside, table), stream_of)
 
     def data_files(self, table: Table, version: Version | None = None) -> Sequence[tuple[str, int | None]]:
-        """Return where the files of *table* lie, and their sizes; raises TableError as :meth:`newest` does."""
+        """Return the paths and sizes of the files of *table*; raises TableError as :meth:`newest` does."""
         found = (version or self.newest(table)).files()
         return [(data_path(self.path(table), each.path), each.size) for each in found]
 
     def newest(self, table: Table) -> Version:
         """Return *table* as it is now.
 
-        Raises TableError where rows of its files are gone, for somebody has switched deletion vectors on, or more is
-        other than the files say.
+        Raises TableError where its rows are not those of its files, as with deletion vectors, which a user may have
+        enabled.
         """
         now, name = self.log(table).newest(), f"delta.`{self.path(table)}`"
         if hidden_by := now.hidden_by:
@@ -183,14 +181,14 @@ class TableStore:
                     f"and REORG TABLE {name} APPLY (PURGE)"
                 )
             raise TableError(
-                f"{self.path(table)}: not all as its files say, by {', '.join(sorted(hidden_by))}; {remedy}"
+                f"{self.path(table)}: its rows are not those of its files, by {', '.join(sorted(hidden_by))}; {remedy}"
             )
         return now
 
     # Following
 
     def version(self, table: Table, known: int | None = None) -> int:
-        """Return the table's latest version; costs next to nothing on a local disk from a version that is *known*."""
+        """Return the table's latest version; nearly free on a local disk from a version that is *known*."""
         if known is not None and self.files.local(self.path(table)) is not None:
             try:
                 return latest_version(self.files, self.path(table), known)
@@ -211,10 +209,10 @@ class TableStore:
         return found._replace(rows=self.inside(table, found.rows))
 
     def rows_since(self, table: Table, known: int | None) -> tuple[pa.Table, int]:
-        """Return what was appended after the version *known*, all rows for None; and the version that it is now.
+        """Return the rows appended after the version *known*, all rows for None; and the present version.
 
-        Where retention has overtaken the reader, or somebody has set the table back, all rows come again: what is read
-        twice has to change nothing.
+        Where retention has overtaken the reader, or the table was set back, all rows come again: rows that are read
+        twice have to change nothing.
         """
         if known is not None:
             try:
@@ -228,9 +226,9 @@ class TableStore:
     # Names
 
     def inside(self, table: Table, rows: pa.Table) -> pa.Table:
-        """Return rows as the table has them with streams in the place of topics.
+        """Return rows of the table with streams in the place of topics.
 
-        Answers that were given while names meant something else are left out: they stand elsewhere at the target.
+        Answers from when names meant something else are left out: they were written to another topic at the target.
         """
         if self.names is None:
             return rows
@@ -239,7 +237,7 @@ class TableStore:
         return answered_as_now(rows, self.names) if table in ANSWERS else rows
 
     def outside(self, table: Table, rows: pa.Table) -> pa.Table:
-        """Return rows with streams as the table has them."""
+        """Return rows with streams as rows of the table."""
         if self.names is None or not self._is_renamed(table):
             return rows
         return renamed(rows, CLUSTER_OF[table], self.names.outside)
@@ -256,11 +254,11 @@ class TableStore:
         writer: tuple[str, int] | None = None,
         written: Sequence[DataFile] = (),
     ) -> None:
-        """Append *rows* and files that tasks have *written*, once for each *writer*: a repeated version is left out.
+        """Append *rows* and files that tasks have *written*, once for each *writer*: a repeated version is skipped.
 
         *writer* is (application id, version). The ids have to change with the checkpoint they come from, or every write
-        would be taken for a repetition. The log's entry is what makes the rows visible, all or none. A file without
-        one, left by whoever dies in between, is never read, and removed by maintenance. Raises TableError where the
+        would count as a repetition. The log's entry makes the rows visible, all or none. A file without one, left by a
+        crash in between, is never read, and deleted by maintenance. Raises TableError where the
         table cannot be written, and TimeoutError where a file would be too old when it gets its entry.
         """
         log, added = self.log(table), list(written)
@@ -273,7 +271,7 @@ class TableStore:
         log.commit(lambda now: None if writer is not None and now.has_written(writer) else change)
 
     def replace(self, table: Table, rows: pa.Table) -> None:
-        """Put *rows* in the place of all that *table* holds; readers see the old ones or the new ones."""
+        """Replace all rows of *table* with *rows*; readers see the old ones or the new ones."""
         rows = self.outside(table, rows.select(table.names).cast(table.arrow_schema))
         added = [self._write(table, rows)] if rows.num_rows else []
         self.log(table).commit(lambda now: Change(added, now.files()))

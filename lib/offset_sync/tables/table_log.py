@@ -1,7 +1,7 @@
-"""The log of one Delta table, written by delta-rs on whatever it lies on: one loop for everything that is entered.
+"""The log of one Delta table, written by delta-rs on any storage: one loop for all entries.
 
-Each entry is put only if it is absent. Who loses looks at the table as it is then and decides anew; delta-rs' own
-retries are off, for they let two removals of the same files through. On a local disk all is stored in the order in
+Each entry is put only if it is absent. The loser of a race reads the table again and decides again; delta-rs' own
+retries are off, as they let two removals of the same files through. On a local disk all is synced in the order in
 which it is needed: the rows' file, its folder, the entry, the log.
 """
 
@@ -36,16 +36,16 @@ logger = logging.getLogger(__name__)
 _Found = TypeVar("_Found")
 _REMEDY = "find out what was slow; let a micro-batch have fewer records (max_offsets_per_trigger) if it was that"
 _NEVER_MS = 253_402_300_799_999
-"""When a writer's number was entered: by a clock that was far behind it would expire at once, and without any Spark,
-should it write a checkpoint, would leave it out."""
+"""``last_updated`` of a writer's version: by a clock far behind it would expire at once, and without one Spark would
+omit the version from a checkpoint."""
 PATIENCE_SECONDS = 60.0
-"""So long others may come between. Few write one table, and an entry takes some ms, or 0.3 s on S3."""
+"""How long lost races are retried. Few processes write one table, and an entry takes some ms, or 0.3 s on S3."""
 FRESH_SECONDS = 300.0
-"""A file without an entry in the log is not older than that when it gets one: maintenance takes what is."""
+"""The greatest age of a file when it gets its entry in the log: maintenance deletes older ones without."""
 _LONGEST_PAUSE_SECONDS = 0.2
 _MOST_ENTRIES = 50
 _GAP = "contiguous"
-"""A list of the log that is made during a put may have a later entry and not the one before."""
+"""In the error of a listing of the log during a put: it may have a later entry and not the one before."""
 _HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _PLAIN = "\n".join(
     json.dumps(action)
@@ -55,7 +55,7 @@ _PLAIN = "\n".join(
         {"domainMetadata": {"domain": "delta.clustering", "configuration": "{}", "removed": True}},
     )
 )
-"""An entry by which a table is clustered no more."""
+"""An entry that removes the clustering of a table."""
 _OF_CLUSTERED = {"clustering", "domainMetadata", "invariants", "appendOnly"}
 _PROPERTIES = {
     # Plain protocol: delta-rs and DuckDB read the tables as they are.
@@ -65,14 +65,14 @@ _PROPERTIES = {
     "delta.setTransactionRetentionDuration": "interval 90 days",
 }
 _TYPES = {"bigint": "long", "int": "integer"}
-"""Delta's names of types where they are not those of SQL."""
+"""Delta's names of types that differ from SQL's."""
 
 
 class Change(NamedTuple):
-    """What an entry says: files that are *added* and *removed*, and the *writer* (application id, version) behind it.
+    """The content of an entry: files that are *added* and *removed*, and its *writer* (application id, version).
 
-    Of rows that it only *moves* into other files followers take no notice. Files are entered *fresh_seconds* at most
-    after the first was begun, which was at *began_ms*; None: when the oldest says that it was written.
+    Followers ignore rows that it only *moves* into other files. Files are entered *fresh_seconds* at most after the
+    first was begun, at *began_ms*; None: when the oldest was written.
     """
 
     added: Sequence[DataFile] = ()
@@ -83,7 +83,7 @@ class Change(NamedTuple):
     fresh_seconds: float = FRESH_SECONDS
 
     def is_stale(self, seconds: float) -> bool:
-        """Return whether the first file is too old *seconds* after all were written, should any clock be set."""
+        """Return whether the first file is too old *seconds* after all were written, even if a clock was set."""
         begun_ms = [each.written_ms for each in self.added] if self.began_ms is None else [self.began_ms]
         return max([seconds, *(time.time() - each / 1000 for each in begun_ms)]) > self.fresh_seconds
 
@@ -109,33 +109,33 @@ class TableLog:
 
     @native
     def is_there(self) -> bool:
-        """Return whether the table has been made."""
+        """Return whether the table exists."""
         with self._errors():
             return DeltaTable.is_deltatable(self._uri, self._files.storage)
 
     @native
     def make(self, table: Table, may_write: Callable[[], object] = lambda: None) -> bool:
-        """Create *table* unless it is there, whoever else is doing so at this moment; return whether it was not.
+        """Create *table* unless it exists, also while other processes do so; return whether it did not.
 
-        An older one is given what it has not got. *may_write* is called before anything is written. What somebody
-        killed in between has left there is no hindrance. Raises TableError where other files are.
+        An older one gets its missing columns. *may_write* is called before anything is written. Leftovers of a killed
+        process do not matter. Raises TableError where other files are.
         """
         with self._lock, self._errors():
-            self._table = None  # somebody may have removed it
+            self._table = None  # it may have been removed
             try:
                 found, is_new = self._refreshed(), False
             except TableNotFoundError:
                 may_write()
                 self._create(table)
                 found, is_new = self._refreshed(), True
-            # Whoever made the table may not have lived to store it.
+            # The process that made the table may have died before it synced it.
             self._store(found.version())
             for folder in (f"{self._path}/_delta_log", self._path):
                 self._files.sync(folder)
             if is_clustered := _is_clustered(found):
                 may_write()
                 self._make_plain()
-        if is_clustered or _lacking(table, found):
+        if is_clustered or _missing(table, found):
             may_write()
             self._add_columns(table)
         return is_new
@@ -158,30 +158,30 @@ class TableLog:
                 raise
 
     def _make_plain(self) -> None:
-        """Take clustering, to which delta-rs does not write, away from a table of an earlier version: no file changes.
+        """Remove clustering, which delta-rs cannot write to, from a table of an earlier version: no file changes.
 
-        Drivers of this version may do so at once: they write the same. On a local disk none of another version is in
-        between; elsewhere one that appends in the very moment would lose its entry. A table with more than that, which
-        somebody has added, is left as it is.
+        Drivers of this version may do so concurrently: they write the same. On a local disk none of another version
+        comes between; elsewhere one that appends at this very moment would lose its entry. A table with more features,
+        which a user has added, is left as it is.
         """
         while _is_clustered(table := self._refreshed()):
             version = table.version() + 1
-            logger.info("%s: version %d is without clustering", self._path, version)
+            logger.info("%s: version %d removes clustering", self._path, version)
             self._store(version - 1)
             self._files.put_text(entry(self._path, version), _PLAIN)
 
     def _add_columns(self, wanted: Table) -> None:
-        """Give an older table the columns that came with a later version of *wanted*; its rows have null there."""
+        """Add the columns of a later version of *wanted* to an older table; its rows have null there."""
 
         def add(table: DeltaTable) -> None:
-            if columns := _lacking(wanted, table):
+            if columns := _missing(wanted, table):
                 logger.info("%s: adding the columns %s", wanted.name, ", ".join(each.name for each in columns))
                 self._enter(table, partial(table.alter.add_columns, [_field(each) for each in columns]))
 
         self._again(add)
 
     def set_properties(self, properties: Mapping[str, str]) -> bool:
-        """Set those *properties* that the table has otherwise; return whether there were any."""
+        """Set those *properties* that differ in the table; return whether there were any."""
 
         def alter(table: DeltaTable) -> bool:
             known = table.metadata().configuration
@@ -197,17 +197,17 @@ class TableLog:
         return self._again(Version)
 
     def commit(self, decide: Callable[[Version], Change | None]) -> int | None:
-        """Enter what *decide* makes of the table as it is; return the version, None where it wants nothing.
+        """Enter what *decide* returns for the table as it is; return the version, None where it wants nothing.
 
-        It is asked again where somebody has come between. What is entered is not entered again, though the answer was
-        lost: an entry says whose it is. Raises TimeoutError for a file that maintenance may take by now.
+        *decide* is called again after a lost race. No change is entered twice, even if the answer was lost: entries
+        have an id. Raises TimeoutError for a file that maintenance may delete by now.
         """
         mine, begun_at, tried_from = uuid.uuid4().hex, time.monotonic(), -1
 
         def write(table: DeltaTable) -> int | None:
             nonlocal tried_from
             now = Version(table)
-            self._store(now.number)  # what is decided stands on it
+            self._store(now.number)  # the decision depends on it
             if 0 <= tried_from < now.number and self._is_entered(mine, tried_from, now.number):
                 return None
             if (change := decide(now)) is None:
@@ -215,7 +215,7 @@ class TableLog:
             if change.is_stale(time.monotonic() - begun_at):
                 raise TimeoutError(f"{self._path}: no entry within {change.fresh_seconds:.0f} s of writing; {_REMEDY}")
             tried_from, actions = now.number, change.actions()
-            # Another schema would take the comments of the table's columns away.
+            # Another schema would remove the comments of the table's columns.
             put = partial(table.create_write_transaction, actions, "append", table.schema())
             said = {"id": mine, "actions": len(actions) + (change.writer is not None)}
             written = [Transaction(*change.writer, last_updated=_NEVER_MS)] if change.writer else None
@@ -224,7 +224,7 @@ class TableLog:
         return self._again(write)
 
     def _is_entered(self, mine: str, after: int, until: int) -> bool:
-        """Return whether an entry in ``(after, until]`` is *mine*; one that is gone is somebody else's."""
+        """Return whether an entry in ``(after, until]`` is *mine*; one that is gone counts as another writer's."""
         for version in range(after + 1, until + 1):
             with suppress(FileNotFoundError):
                 if mine in self._files.read_text(entry(self._path, version)):
@@ -233,24 +233,24 @@ class TableLog:
 
     @native
     def clean_up(self) -> None:
-        """Delete entries of the log and files that no version needs, after the times that the properties say.
+        """Delete log entries and files that no version needs, after the times in the properties.
 
-        Files without an entry are among them: the other kind of vacuum loses sight of some for ever.
+        Files without an entry are among them: a vacuum that is not full loses track of some for ever.
         """
         with self._lock, self._alone() as is_alone:
             if not is_alone:
-                logger.info("%s: somebody else cleans it up", self._path)
+                logger.info("%s: another process is cleaning it up", self._path)
                 return
             self._table = None
             with self._errors():
-                table = self._checkpoint()  # stored, before the entries go that say the same
+                table = self._checkpoint()  # stored before the entries with the same content go
                 table.cleanup_metadata()
-                for each in table.vacuum(full=True):  # which would make two entries to say so
+                for each in table.vacuum(full=True):  # vacuum itself would write two entries
                     self._files.delete(f"{self._path}/{each}")
 
     @native
     def _again(self, act: Callable[[DeltaTable], _Found]) -> _Found:
-        """Return what *act* returns of the table as it is now; it acts again while others come between."""
+        """Return what *act* returns for the table as it is now; a lost race is retried."""
         gives_up_at = time.monotonic() + PATIENCE_SECONDS
         while True:
             before = None
@@ -265,7 +265,7 @@ class TableLog:
             time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))
 
     def _enter(self, table: DeltaTable, put: Callable[..., object], **properties: Any) -> int:
-        """Have *put* put the next entry of *table*, if it is absent, and store it; return its version."""
+        """Have *put* put the next entry of *table*, if it is absent, and sync it; return its version."""
         version = table.version() + 1
         self._store(version - 1)
         entering = CommitProperties(max_commit_retries=0, **properties)
@@ -278,7 +278,7 @@ class TableLog:
         return DeltaTable(self._uri, storage_options=self._files.storage)
 
     def _refreshed(self) -> DeltaTable:
-        """Return the table as it is now; what delta-rs keeps of it grows with each entry since it was opened."""
+        """Return the table as it is now; delta-rs' memory of it grows with each entry since it was opened."""
         if self._table is not None:
             self._table.update_incremental()
             if self._table.version() - self._opened_at < _MOST_ENTRIES:
@@ -288,7 +288,7 @@ class TableLog:
         return self._table
 
     def _was_overtaken(self, before: int | None, problem: DeltaError) -> bool:
-        """Return whether a write has failed because of somebody else's entry; the next one begins with a new look."""
+        """Return whether a write has failed because of another writer's entry; the next one opens the table again."""
         with self._lock:
             self._table = None
             if _GAP in str(problem):
@@ -299,26 +299,26 @@ class TableLog:
                 return False
 
     def _store(self, version: int) -> None:
-        """Store an entry; also one of somebody else's, who may not have done so yet, before ours stands on it."""
+        """Sync an entry; also one of another writer, who may not have synced it yet, before ours depends on it."""
         if version != self._stored:
-            with suppress(FileNotFoundError):  # cleaned up: a checkpoint that is stored says the same
+            with suppress(FileNotFoundError):  # cleaned up: a stored checkpoint has the same content
                 self._files.sync(entry(self._path, version))
             self._stored = version
 
     def _checkpoint_if_due(self, table: DeltaTable, version: int) -> None:
-        """Write a checkpoint, from which on the table is known by it and not by every entry before."""
+        """Write a checkpoint if one is due, so that readers need not read every entry before it."""
         if version % int(table.metadata().configuration.get("delta.checkpointInterval", "50")):
             return
         self._table = None
         try:
             with self._alone() as is_alone:
-                if is_alone:  # else the next one that is due does it
+                if is_alone:  # else the next one due is written
                     self._checkpoint()
-        except (DeltaError, OSError) as problem:  # the rows are in the table all the same
+        except (DeltaError, OSError) as problem:  # the rows are in the table anyway
             logger.warning("%s: no checkpoint written: %s", self._path, problem)
 
     def _checkpoint(self) -> DeltaTable:
-        """Write a checkpoint of the table as it is now, and store it; return that table."""
+        """Write a checkpoint of the table as it is now, and sync it; return that table."""
         table, log = self._open(), f"{self._path}/_delta_log"
         self._store(table.version())
         table.create_checkpoint()
@@ -328,9 +328,9 @@ class TableLog:
         return table
 
     def _alone(self) -> AbstractContextManager[bool]:
-        """Have no other process write a checkpoint or clean up: on a local disk one would replace what is stored.
+        """Lock out checkpoints and clean-ups of other processes: on a local disk one would replace what is stored.
 
-        Nobody waits for one that is doing so, which may be stopped.
+        It does not wait for another holder, which may be suspended.
         """
         own = self._files.local(self._path)
         return nullcontext(True) if own is None else alone(own)
@@ -352,8 +352,8 @@ def _is_clustered(table: DeltaTable) -> bool:
     return "clustering" in features and protocol.min_reader_version == 1 and features <= _OF_CLUSTERED
 
 
-def _lacking(wanted: Table, found: DeltaTable) -> list[Column]:
-    """Return the columns that came with a later version of *wanted* and are not *found*."""
+def _missing(wanted: Table, found: DeltaTable) -> list[Column]:
+    """Return the columns of a later version of *wanted* that are not *found*."""
     known = {field.name for field in found.schema().fields}
     return [each for each in wanted.columns if each.name in {*wanted.later} - known]
 

@@ -1,7 +1,7 @@
-"""Files of a table that Spark's tasks write, each its own rows, on whatever the table lies; the driver sees no row.
+"""Files of a table that Spark's tasks write, each its own rows, on any storage; the driver sees no row.
 
-What the attempt of a task that counts has written is told to the driver, with statistics. Files of other attempts lie
-there without an entry in the log, as those of an append that somebody died in, until maintenance takes them.
+The successful attempt of a task reports its file to the driver, with statistics. Files of other attempts have no entry
+in the log, like those of an append that was killed, until maintenance deletes them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from offset_sync.tables.transaction_log import DataFile, write_rows
 def write_by_tasks(tables: TableStore, table: Table, frames: Sequence[DataFrame]) -> list[DataFile]:
     """Have tasks write the rows of *frames*, a file each at most, for *table*; they are stored then.
 
-    Nobody sees them before they are appended.
+    The files are invisible before they are appended.
     """
     write = _WriteFile(tables.files, tables.path(table), table.arrow_schema)
     told = (frame.select(*table.names).mapInArrow(write, "file string").toArrow() for frame in frames)
@@ -30,7 +30,7 @@ def write_by_tasks(tables: TableStore, table: Table, frames: Sequence[DataFrame]
 
 
 class _WriteFile:
-    """Runs in a task: writes all rows as one file, a batch at a time, and tells of it in one row."""
+    """Runs in a task: writes all rows as one file, a batch at a time, and reports it in one row."""
 
     def __init__(self, files: Files, folder: str, schema: pa.Schema) -> None:
         self._files, self._folder, self._schema = files, folder, schema

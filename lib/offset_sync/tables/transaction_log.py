@@ -1,10 +1,10 @@
-"""What the log of a Delta table says: the table at one version, and the rows that later entries have added.
+"""The log of a Delta table, read: the table at one version, and the rows that later entries have added.
 
 The log is a folder of numbered JSON files, and its protocol is open:
 github.com/delta-io/delta/blob/master/PROTOCOL.md. delta-rs does not tell which files are new, so a follower reads the
 entries itself, and then the files that they add.
 
-Data files of a table: written a piece at a time, with what the table's log is to say of them.
+Data files of a table: written a piece at a time, with statistics for the log.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 _LONGEST = 256
 """Longer strings have no statistics: the log would grow with them."""
 OURS = "offsetSync"
-"""The key in ``commitInfo`` under which an entry of ours says its id and how many actions it has."""
+"""The key in ``commitInfo`` under which our entries have their id and number of actions."""
 VECTORS = "deletionVectors"
-"""By the feature a file may have some; once they are purged it stays behind, and does no harm."""
+"""With this feature files may have some; after a purge the feature remains, and does no harm."""
 
 
 class DataFile(NamedTuple):
@@ -54,7 +54,7 @@ def write_rows(
     metadata: Mapping[bytes, bytes] | None = None,
     **encoding: object,
 ) -> DataFile:
-    """Write *pieces* of *schema* as one new file of the table in *folder*; it is stored then, and nobody sees it.
+    """Write *pieces* of *schema* as one new file of the table in *folder*; it is stored then, but not visible.
 
     A piece is a row group. *metadata* and *encoding* are those of :meth:`Files.write_parquet`.
     """
@@ -66,7 +66,7 @@ def write_rows(
 def statistics_of(footer: pq.FileMetaData) -> dict[str, Any]:
     """Return Delta's statistics of a Parquet file; readers skip files by them.
 
-    A maximum is rounded up to the milliseconds that the format has: below the true one it would hide rows.
+    A maximum is rounded up to the milliseconds of the format: below the true one it would hide rows.
     """
     least, most, nulls = dict[str, Any](), dict[str, Any](), dict[str, int]()
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
@@ -80,7 +80,7 @@ def statistics_of(footer: pq.FileMetaData) -> dict[str, Any]:
 
 
 def _bounds(kind: pa.DataType, found: Sequence[pq.Statistics]) -> tuple[Any, Any] | None:
-    """Return a lower and an upper bound of the values, None where the log shall not have any."""
+    """Return a lower and an upper bound of the values, None where the log should not have any."""
     if pa.types.is_timestamp(kind):
         least_ms, most_ms = min(each.min_raw for each in found) // 1000, -(-max(each.max_raw for each in found) // 1000)
         return (_iso(least_ms), _iso(most_ms)) if least_ms >= _FIRST_MS and most_ms <= _LAST_MS else None
@@ -109,7 +109,7 @@ class Version:
 
     @property
     def hidden_by(self) -> set[str]:
-        """By which features the table is other than its files hold: rows are gone, or columns called otherwise."""
+        """The features that make the table differ from its files: rows are deleted, or columns renamed."""
         protocol = self._table.protocol()
         if protocol.min_reader_version == 1:
             return set()
@@ -130,9 +130,9 @@ class Version:
 
 
 def latest_version(files: Files, table: str, known: int) -> int:
-    """Return the last version of the table at the path *table*, from a version *known* to have been there.
+    """Return the last version of the table at the path *table*, searching from a *known* one.
 
-    Raises FileNotFoundError where the log was cleaned up beyond it: what comes next is not to be told from its names.
+    Raises FileNotFoundError where the log was cleaned up beyond it: the next one cannot be found by name then.
     """
     first = known
     while files.exists(entry(table, known + 1)):
@@ -143,7 +143,7 @@ def latest_version(files: Files, table: str, known: int) -> int:
 
 
 class Added(NamedTuple):
-    """*rows* that some versions have appended; *is_moved*: others have removed files, rows stand elsewhere or not."""
+    """*rows* that some versions have appended; *is_moved*: others have removed files, so rows are elsewhere or gone."""
 
     rows: pa.Table
     is_moved: bool = False
@@ -152,7 +152,7 @@ class Added(NamedTuple):
 def read_added_rows(files: Files, table: str, after: int, until: int, schema: pa.Schema) -> Added:
     """Return the rows appended by versions in ``(after, until]``; raises FileNotFoundError where one is gone.
 
-    A version that removes a file is a compaction or a clean-up: it has no row that was not there before.
+    A version that removes a file is a compaction or a clean-up: it has no new rows.
     """
     found, is_moved = [schema.empty_table()], False
     wanted = list[tuple[str, int | None]]()
@@ -168,7 +168,7 @@ def read_added_rows(files: Files, table: str, after: int, until: int, schema: pa
 
 
 def data_path(table: str, path: str) -> str:
-    """Return where a data file of *table* lies that its log names *path*: quoted, and relative to it or absolute."""
+    """Return the path of a data file of *table* from its *path* in the log: quoted, and relative or absolute."""
     path = unquote(path)
     return path if "://" in path or path.startswith(("/", "file:")) else f"{table}/{path}"
 
@@ -179,5 +179,5 @@ def read_json_lines(text: str) -> list[dict[str, Any]]:
 
 
 def entry(table: str, version: int) -> str:
-    """Return where the log has what *version* did."""
+    """Return the path of the log entry of *version*."""
     return f"{table}/_delta_log/{version:020d}.json"

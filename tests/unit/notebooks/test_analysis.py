@@ -90,7 +90,7 @@ def test_a_group_stands_at_each_cluster_where_its_last_commits_are(tables: duckd
 def test_the_reasons_are_told_in_words_and_counted(tables: duckdb.DuckDBPyConnection, day: Day) -> None:
     told = reasons(tables, ["audit", "shipping", "billing"], day.begins_at).set_index("group_id")
     assert set(told.index) == {"audit", "shipping"}
-    assert told.loc["audit", "why"].startswith("withheld: the topic was deleted and created anew")
+    assert told.loc["audit", "why"].startswith("withheld: the topic was deleted and recreated")
     assert list(told.loc["audit", ["answers", "partitions"]]) == [2 * 24, 2]
     assert list(told.loc["shipping", ["answers", "partitions"]]) == [2 * 18, 2]
 

@@ -174,7 +174,7 @@ def test_nothing_is_written_before_it_may_be(tmp_path: Path, *, is_older: bool) 
         tables.create([before(CUTOVERS)])
 
     def refuse() -> None:
-        raise PlatformError("the server passes over If-None-Match")
+        raise PlatformError("the server ignores If-None-Match")
 
     with pytest.raises(PlatformError):
         tables.log(CUTOVERS).make(CUTOVERS, refuse)

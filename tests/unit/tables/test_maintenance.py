@@ -172,7 +172,7 @@ def test_two_that_cut_at_the_same_time_do_not_both_succeed_and_no_row_comes_twic
         enter(*arguments, **named)
 
     monkeypatch.setattr(maintainer, "_enter", enter_late)
-    with pytest.raises(RuntimeError, match="somebody else has removed files"):
+    with pytest.raises(RuntimeError, match="another process has removed files"):
         cut(maintainer, begins(dc1=10, dc2=20))
     assert by_delta_rs(tables) == [("dc1", 0), ("dc1", 10), ("dc1", 20), ("dc2", 10), ("dc2", 20)]
     assert cut(maintainer, begins(dc1=10, dc2=20)) == 2
@@ -224,7 +224,7 @@ def test_a_table_with_columns_of_a_later_version_keeps_what_is_in_them(
         work(maintainer)
     told = DeltaTable(tables.path(RECORD_RUNS)).to_pyarrow_table()["told"].to_pylist()
     assert sorted(map(str, told)) == ["None"] * 6 + ["kept"]
-    assert "record_runs: its files stay, for their columns ['told'] are not known" in caplog.text
+    assert "record_runs: its files are left alone: columns ['told'] are unknown" in caplog.text
 
 
 VECTOR = "^Bg9^0rr910000000000iXQKl0rr91000005c8Xg00000"

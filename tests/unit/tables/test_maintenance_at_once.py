@@ -103,7 +103,7 @@ def test_two_that_put_the_same_files_together_at_once_double_no_row(tables: Tabl
     with going_on(write) as errors, ThreadPoolExecutor(3) as pool:
         list(pool.map(put_together, range(3)))
     assert errors == []
-    assert {*refused} == {"record_runs: somebody else has removed files; try again"}
+    assert {*refused} == {"record_runs: another process has removed files; try again"}
     assert made
     wanted = [("dc1", n) for n in [*range(0, 50, 10), *written]] + [("dc2", n) for n in range(0, 50, 10)]
     assert by_delta_rs(tables) == wanted

@@ -1,6 +1,6 @@
 """Views and questions over the Delta tables, each defined once, in SQL that Spark and DuckDB both run as it is.
 
-The SQL files of this folder have a head of comments that says what the rows and the columns are, then the query.
+The SQL files of this folder begin with comments that describe the rows and the columns, then comes the query.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from offset_sync.tables.definition import Column
 
 @dataclass(frozen=True)
 class View:
-    """A view, or the body of a question; *sql* names tables and other views as they are called under ``tables.root``.
+    """A view, or the body of a question; *sql* uses the names of tables under ``tables.root`` and of other views.
 
-    Its one function that DuckDB does not have by itself is ``unix_millis``.
+    The one function in it that DuckDB does not have is ``unix_millis``.
     """
 
     name: str
@@ -35,7 +35,7 @@ class View:
 
 
 def parse_view(name: str, text: str) -> View:
-    """Return what the file *name* says; raises ValueError where its head is not of the form."""
+    """Return the view in the file *name*; raises ValueError where its comments have another form."""
     lines = text.splitlines()
     size = next((number for number, line in enumerate(lines) if not line.startswith("--")), len(lines))
     said = [line.removeprefix("--").strip() for line in lines[:size]]
@@ -56,15 +56,15 @@ def _load(name: str) -> View:
 VIEWS = tuple(map(_load, ("current_offsets", "offset_history", "lag", "translation_quality", "sync_decisions")))
 """In an order in which they can be created."""
 QUESTIONS = tuple(map(_load, ("failover_cost", "lagging_groups")))
-"""What takes parameters, and so is no view: functions below return their SQL, to run where views are registered."""
+"""Queries with parameters, which are no views: functions below return their SQL, to run where views are registered."""
 _BODIES = {question.name: question.sql for question in QUESTIONS}
 
 
 def failover_cost(moments: Sequence[datetime]) -> str:
-    """Return the question what a failover would have cost at each of *moments*.
+    """Return the query for what a failover would have cost at each of *moments*.
 
     One row per moment, source, target, group, topic and partition. DuckDB has to be in UTC (``SET TimeZone``): it
-    takes a literal for one of its session's zone. Raises ValueError for no moment, or for one that names no zone.
+    reads a literal in its session's zone. Raises ValueError for no moment, or for one without a zone.
     """
     if not moments:
         raise ValueError("no moments: name at least one")
@@ -75,10 +75,10 @@ def failover_cost(moments: Sequence[datetime]) -> str:
 
 
 def lagging_groups(silent_after: timedelta, late_after: timedelta) -> str:
-    """Return the question which groups lag, why and since when, as of the newest report.
+    """Return the query for which groups lag, why and since when, as of the newest report.
 
     A group that has unread records and has committed none of them for *silent_after* does not commit; a mirror or a
-    sync that is behind for less than *late_after* is on its way.
+    sync that is behind for less than *late_after* is not late.
     """
     silent_ms, late_ms = (int(each / timedelta(milliseconds=1)) for each in (silent_after, late_after))
     settings = f"SELECT {silent_ms} AS silent_after_ms, {late_ms} AS late_after_ms"
@@ -99,7 +99,7 @@ class Version(NamedTuple):
 def version_at(table_path: str, history: Sequence[Version], moment: datetime) -> int | None:
     """Return the number of the newest version of the table at *table_path* that is not younger than *moment*.
 
-    None: the table did not exist yet. Raises TableError where it may have, but the log does not reach back so far.
+    None: the table did not exist yet. Raises TableError where the log does not reach back so far.
     """
     if found := [version for version in history if version.at <= moment]:
         return max(found).number

@@ -1,6 +1,6 @@
 -- What every group has committed at every cluster: the newest record of each key. A key whose newest record is a
 -- tombstone, or names no position, has no row. Records captured twice count once, as they were captured first;
--- those that their log has lost since, as a topic made anew or by an election, do not count.
+-- those that their log has lost since, to a recreation or an election, do not count.
 --
 -- cluster | string | alias of the cluster where the commit was made
 -- group_id | string | consumer group

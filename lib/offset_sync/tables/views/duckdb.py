@@ -20,8 +20,8 @@ def open_tables(
 ) -> duckdb.DuckDBPyConnection:
     """Return a connection that has every table under *root* and every view by its name; its time zone is UTC.
 
-    *at*: as the tables stood at that moment. Rows are read when a query wants them, from the versions of the moment
-    of this call. A table that is not there, or was not there then, has no rows. *storage_options* are delta-rs's, for
+    *at*: as the tables were at that moment. Rows are read when a query needs them, from the versions of the moment
+    of this call. A table that does not exist, or did not then, has no rows. *storage_options* are delta-rs's, for
     object stores. Raises TableError where there is no table at all, or the log of one does not reach back so far.
     """
     options = dict(storage_options or {})

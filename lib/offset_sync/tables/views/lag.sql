@@ -14,14 +14,14 @@
 -- source_lag | bigint | records from the commit to the source's log end, by offset
 -- source_committed_at | timestamp | when the group committed last
 -- commit_age_ms | bigint | how long ago that was, at reported_at
--- target_offset | bigint | what stands at the target; null: nothing
+-- target_offset | bigint | the offset at the target; null: none
 -- target_end | bigint | log end at the target; null when it does not answer
 -- target_lag | bigint | records from target_offset to the target's log end, by offset
--- behind | bigint | offsets from what stands at the target to what should; below 0: it has to go back
+-- behind | bigint | offsets from target_offset to where it should be; below 0: it has to go back
 -- staleness_ms | bigint | for how long the target has not had the commit's translation; 0: it has
 -- mirror_lag | bigint | records at the source that the target does not have yet, read or not
 -- mirror_lag_ms | bigint | age of the oldest of them
--- duplicates | bigint | records the group would read again if moved now; null when nobody can tell
+-- duplicates | bigint | records the group would read again if moved now; null when unknown
 -- lost | bigint | unread records the group would never see if moved now and the source never came back
 -- target_topic | string | what the target calls the topic; null: nothing there
 SELECT

@@ -9,8 +9,8 @@
 -- partitions | bigint | partitions of the group that it concerns
 -- source_lag | bigint | records from their commits to the source's log ends, by offset
 -- target_lag | bigint | the same at the target
--- duplicates | bigint | records to be read again if moved now, where they can be told
--- lost | bigint | unread records that would never be seen if moved now, where they can be told
+-- duplicates | bigint | records to be read again if moved now, where known
+-- lost | bigint | unread records that would never be seen if moved now, where known
 -- detail | string | of withheld the reasons, else one of the topics
 -- reported_at | timestamp | the report that this is taken from
 progress AS (

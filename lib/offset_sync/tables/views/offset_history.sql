@@ -1,20 +1,20 @@
--- Every commit record of every group, in the order of the log: how long it stood and how far it moved. Records
--- captured twice, as after a start with a new checkpoint, are here once. Where a log was made anew or cut, what it
--- has lost comes before what has stood there since.
+-- Every commit record of every group, in the order of the log: how long it was current and how far it moved.
+-- Records captured twice, as after a start with a new checkpoint, are here once. Where a log was recreated or
+-- truncated, the records that it has lost come before those written since.
 --
 -- cluster | string | alias of the cluster where the commit was made
 -- group_id | string | consumer group
 -- topic | string | topic
 -- partition | int | partition
 -- committed_offset | bigint | next offset to read; null for a tombstone
--- previous_offset | bigint | what stood before; null: nothing
--- moved | bigint | offsets from there to here; null when nothing stood before or stands now
+-- previous_offset | bigint | the offset before; null: none
+-- moved | bigint | offsets from there to here; null without an offset before or now
 -- is_rewind | boolean | it moved back
 -- is_tombstone | boolean | the offset was deleted or has expired
 -- is_own | boolean | Offset Sync wrote it: a translation, no progress of the group
 -- committed_at | timestamp | the coordinator's clock at the commit
--- replaced_at | timestamp | the coordinator's clock at the next record of the key; null: it still stands
--- replaced_by | string | commit or tombstone; null: it still stands
+-- replaced_at | timestamp | the coordinator's clock at the next record of the key; null: it is current
+-- replaced_by | string | commit or tombstone; null: it is current
 -- stood_ms | bigint | from committed_at to replaced_at; below 0 where a coordinator's clock went back
 -- captured_at | timestamp | when Offset Sync read it
 -- log_partition | int | partition of __consumer_offsets

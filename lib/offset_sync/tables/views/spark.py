@@ -1,4 +1,4 @@
-"""The base tables and the views of ``tables.views`` in a Spark session, as they are now or stood at a moment."""
+"""The base tables and the views of ``tables.views`` in a Spark session, as they are now or were at a moment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from offset_sync.tables.views import VIEWS, Version, version_at
 def register_views(spark: SparkSession, root: str, at: datetime | None = None) -> None:
     """Register every table under *root* and every view in *spark*, as temporary views of their own names.
 
-    *at*: as the tables stood at that moment. A table that is not there, or was not there then, has no rows. Raises
+    *at*: as the tables were at that moment. A table that does not exist, or did not then, has no rows. Raises
     TableError where there is no table at all, or the log of one does not reach back so far.
     """
     root = root.rstrip("/")

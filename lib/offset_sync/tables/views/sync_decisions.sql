@@ -13,9 +13,9 @@
 -- error | string | what the target answered, or why nothing was asked
 -- source_offset | bigint | the commit at the source
 -- source_committed_at | timestamp | when it was made
--- previous_target_offset | bigint | what stood at the target before; null: nothing
+-- previous_target_offset | bigint | the offset at the target before; null: none
 -- target_offset | bigint | the translated offset; null when withheld
--- moved | bigint | offsets from what stood before to the translated one; null when either is unknown
+-- moved | bigint | offsets from the one before to the translated one; null when either is unknown
 -- duplicates | bigint | records a failover then would have read again
 -- duplicates_at_most | bigint | the same, counting what may have been read
 -- lost | bigint | unread records that the target had deleted and the source had not
@@ -37,12 +37,12 @@ SELECT
       ELSE 'written: ' || state
     END
     WHEN 'UNCHANGED' THEN 'not written: the target holds this offset already'
-    WHEN 'NOT_FORWARD' THEN 'not written: what stands at the target is not ours, and is ahead or has just been changed'
+    WHEN 'NOT_FORWARD' THEN 'not written: the offset at the target is not ours, and is ahead or has just been changed'
     WHEN 'TARGET_ACTIVE' THEN 'not written: the group has members at the target'
     WHEN 'FAILED' THEN 'not acknowledged: ' || coalesce(error, 'no reason given')
     WHEN 'DRY_RUN' THEN 'not written: a dry run'
     WHEN 'WITHHELD' THEN CASE state
-      WHEN 'TOPIC_RECREATED' THEN 'withheld: the topic was deleted and created anew, its offsets mean other records now'
+      WHEN 'TOPIC_RECREATED' THEN 'withheld: the topic was deleted and recreated, its offsets mean other records now'
       WHEN 'LOG_TRUNCATED' THEN 'withheld: the log was cut back, its offsets may mean other records now'
       WHEN 'PARTITIONS_DIFFER' THEN 'withheld: only one of the clusters has this partition of the topic'
       WHEN 'NOT_INDEXED' THEN 'withheld: the index does not know the records that the answer would depend on'

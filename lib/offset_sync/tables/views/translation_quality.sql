@@ -1,6 +1,6 @@
 -- How good the answers of a day were, per pair of clusters, topic and strategy. Shares are of all answers of the row
--- and add up to 1. Latency counts the first write that each commit led to; a write that only refreshed what stood
--- there is none.
+-- and add up to 1. Latency counts the first write that each commit led to; a write that only refreshed an
+-- offset is none.
 --
 -- day | timestamp | begin of the day (UTC) of translated_at
 -- source_cluster | string | where the groups committed
