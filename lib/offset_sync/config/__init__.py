@@ -1,6 +1,6 @@
 """The configuration: one YAML file, read once at start, frozen afterwards.
 
-:func:`load_config` answers a whole :class:`Config` or raises :class:`offset_sync.model.errors.ConfigError` with *all*
+:func:`load_config` returns a whole :class:`Config` or raises :class:`offset_sync.model.errors.ConfigError` with *all*
 problems of the file, one ``path.to.key: what is wrong; remedy`` line each. Secrets never show in ``repr``, ``str``,
 ``redacted()`` or an error message.
 """

@@ -1,12 +1,12 @@
 """Options of the two client stacks: the JVM's (inside Spark) and librdkafka's (AdminClient).
 
 Checked against kafka-clients 3.9.2 and librdkafka 2.16: ``_JAVA_ONLY`` holds the names that librdkafka refuses, and
-those that mean something else to it. Any other name goes to both clients, so librdkafka refuses a misspelt one by its
-name and it is not silently ignored.
+those that mean something else to it. All others go to both clients, so that librdkafka refuses a misspelt name, and it
+is not silently ignored.
 
-The section ``security`` of a cluster gives each secret one place. Java reads a certificate and its key from one PEM
-file, or both as text. So a key in a file of its own is read whenever a Java client is configured, and travels as text;
-with the key in the file of the certificate only the path does.
+With the section ``security`` of a cluster each secret is written once. Java reads a certificate and its key from one
+PEM file, or both as text. So a key in its own file is read whenever a Java client is configured, and passed on as text;
+with the key in the file of the certificate only the path is.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ _PEM_STORES = {
     "ssl.keystore.certificate.chain": ["ssl.certificate.pem"],
     "ssl.keystore.key": ["ssl.key.pem"],
 }
-"""What librdkafka calls Java's options of stores in PEM."""
+"""librdkafka's names of Java's options of stores in PEM."""
 _PKCS12_STORE = ("ssl.keystore.location", "ssl.keystore.password")
-"""The options that both clients read alike, where the type of the key store is PKCS#12."""
+"""Options with the same meaning to both clients, where the type of the key store is PKCS#12."""
 _LOGIN_MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -97,7 +97,7 @@ def _is_broker(server: str) -> bool:
 def _login_problems(options: Mapping[str, str]) -> Iterator[str]:
     """Yield why librdkafka could not log in, which would otherwise show only when it first connects.
 
-    It takes Kerberos unless another mechanism is given, and cannot do it.
+    Its default mechanism is Kerberos, which it is built without.
     """
     if not options.get("security.protocol", "").upper().startswith("SASL"):
         return
@@ -112,7 +112,7 @@ def _login_problems(options: Mapping[str, str]) -> Iterator[str]:
 
 
 def _security_problems(security: Security) -> Iterator[tuple[str, str]]:
-    """Yield (option, "what is wrong; remedy") for what does not go together in the section."""
+    """Yield (option, "what is wrong; remedy") for options of the section that contradict each other."""
     protocol = security.protocol
     given = {name for name, value in security if value}
     is_sasl, is_tls = protocol.startswith("SASL_"), protocol.endswith("SSL")
@@ -131,10 +131,10 @@ def _security_problems(security: Security) -> Iterator[tuple[str, str]]:
 
 
 def to_java(cluster: Cluster, alias: str) -> dict[str, str]:
-    """Return the options of *cluster* for a client of Kafka's own.
+    """Return the options of *cluster* for a Java client.
 
-    Raises ConfigError for a key file that cannot be read, or a key in a form that Java does not take. It is read anew
-    each time, so a new one is taken up.
+    Raises ConfigError for a key file that cannot be read, or a key in a format that Java does not accept. The file is
+    read each time, so a renewed key is used.
     """
     security = cluster.security
     options = _protocol(security)
@@ -166,7 +166,7 @@ def _translated(options: dict[str, str]) -> dict[str, str]:
     """Return Java's *options* under the names of librdkafka.
 
     Those of key and trust stores are translated where both clients can read the same file: PEM and PKCS#12 with the
-    type given. Other Java-only options are dropped; what librdkafka needs in their stead belongs in ``admin``.
+    type given. Other Java-only options are dropped; what librdkafka needs instead of them belongs in ``admin``.
     """
     kept = {name: value for name, value in options.items() if not _JAVA_ONLY.fullmatch(name)}
     if kept.get("ssl.endpoint.identification.algorithm") == "":
@@ -181,7 +181,7 @@ def _translated(options: dict[str, str]) -> dict[str, str]:
 
 
 def _protocol(security: Security) -> dict[str, str]:
-    """Return the options that both clients call the same; none without the section."""
+    """Return the options with the same name for both clients; none without the section."""
     options: dict[str, str] = {"security.protocol": security.protocol} if security.protocol != "PLAINTEXT" else {}
     if security.protocol.startswith("SASL_"):
         options["sasl.mechanism"] = security.mechanism
@@ -189,14 +189,14 @@ def _protocol(security: Security) -> dict[str, str]:
 
 
 def _quoted(text: str) -> str:
-    """Return *text* as Java's StreamTokenizer, which reads JAAS, reads it back."""
+    """Return *text* quoted for Java's StreamTokenizer, which reads JAAS."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
     return f'"{escaped}"'
 
 
 def _java_keystore(security: Security, place: str) -> dict[str, str]:
     if not security.key or security.key == security.certificate:
-        with suppress(OSError, ValueError):  # where it cannot be read here the clients say so
+        with suppress(OSError, ValueError):  # the clients report a file that cannot be read
             _refuse_for_java(Path(security.certificate).read_text(encoding="utf-8"), f"{place}.certificate")
         return {"ssl.keystore.location": security.certificate}
     key = _pem_text(security.key, f"{place}.key")
@@ -206,7 +206,7 @@ def _java_keystore(security: Security, place: str) -> dict[str, str]:
 
 
 def _refuse_for_java(key: str, place: str) -> None:
-    """Raise ConfigError for a key that librdkafka reads and Java does not, which says so in no words of use."""
+    """Raise ConfigError for a key that librdkafka reads and Java refuses, with an error that does not help."""
     if re.search("BEGIN (RSA|EC|DSA) PRIVATE KEY", key):
         remedy = "openssl pkcs8 -topk8 -nocrypt -in OLD -out NEW"
         raise ConfigError([f"{place}: its key is not PKCS#8, which Java needs; convert it by {remedy}"])

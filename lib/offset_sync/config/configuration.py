@@ -1,4 +1,4 @@
-"""The whole configuration, with the questions that the jobs ask it."""
+"""The whole configuration, with methods that answer the jobs' questions."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def _with_origins(clusters: dict[str, Cluster], info: ValidationInfo) -> dict[st
 
 
 class Config(Section):
-    """Everything a job needs to know; made by :func:`load_config`.
+    """The settings of all jobs; made by :func:`load_config`.
 
-    Validation raises ConfigError with every problem at once, not pydantic's error. Topic and group questions match
-    whole names; internal topics (``__…``) are never included.
+    Validation raises ConfigError with every problem at once, not pydantic's error. Patterns match whole names of topics
+    and groups; internal topics (``__…``) are never included.
     """
 
-    mirror: Mirror = Mirror()  # first: it says what an origin is where none is given
+    mirror: Mirror = Mirror()  # first: it decides the default of an origin
     clusters: Annotated[dict[str, Cluster], AfterValidator(_with_origins)]
     directions: Annotated[Literal["all"] | Pairs, words_or(Pairs, ("all",), _DIRECTIONS)] = "all"
     topics: Topics
@@ -91,7 +91,7 @@ class Config(Section):
                 found += _rule_problems_beside(found, tree, validate)
         if lines := to_lines(read.problems, found):
             raise ConfigError(lines)
-        # Names are learned, so that there is one object, which copies of the configuration share.
+        # Names are learned later, so copies of the configuration share one object.
         config._names, config._hidden = config._to_names(), frozenset(read.hidden)
         return config
 
@@ -102,15 +102,15 @@ class Config(Section):
         return [(source, target) for source in self.clusters for target in self.clusters if source != target]
 
     def origins(self) -> dict[str, str]:
-        """Return the alias for each value that the origin header can have; a cluster still to be asked has none."""
+        """Return the alias for each value of the origin header; a cluster whose id is not known yet has none."""
         return {cluster.origin: alias for alias, cluster in self.clusters.items() if cluster.origin}
 
     def to_ask(self) -> list[str]:
-        """Return the clusters that have to be asked for their origin, which is their id."""
+        """Return the clusters whose origin is their id, which has to be fetched."""
         return [alias for alias, cluster in self.clusters.items() if not cluster.origin]
 
     def with_origins(self, asked: Mapping[str, str]) -> Config:
-        """Return the same configuration with the origins *asked*, by alias; one that is given stays.
+        """Return the same configuration with the fetched origins *asked*, by alias; configured ones stay.
 
         Raises ConfigError where two clusters have the same one.
         """
@@ -130,15 +130,15 @@ class Config(Section):
         return {f"kafka.{name}": value for name, value in self.java_options(alias).items()}
 
     def java_options(self, alias: str) -> dict[str, str]:
-        """Return the options of *alias* for a client of Kafka's own; raises ConfigError where a key cannot be read."""
+        """Return the options of *alias* for a Java client; raises ConfigError where a key cannot be read."""
         return to_java(self.clusters[alias], alias)
 
     def admin_options(self, alias: str) -> dict[str, str]:
-        """Return the options of *alias* for librdkafka: the common ones it understands, and ``admin`` over them."""
+        """Return the options of *alias* for librdkafka: the common ones, overridden by ``admin``."""
         return to_librdkafka(self.clusters[alias])
 
     def mirror_aliases(self) -> dict[str, str]:
-        """Return what the mirror calls each cluster: by default its alias."""
+        """Return the mirror's alias of each cluster, by default its alias here."""
         return {alias: cluster.mirror_alias or alias for alias, cluster in self.clusters.items()}
 
     def _to_names(self) -> Names:
@@ -151,7 +151,7 @@ class Config(Section):
 
     @property
     def names(self) -> Names:
-        """What topics are called where. Questions below are about streams; with the same names these are topics."""
+        """Names of topics at clusters. The methods below take streams; with the same names these are topics."""
         return self._names
 
     def strategy_of(self, stream: str) -> Strategy:
@@ -164,9 +164,9 @@ class Config(Section):
         return next((each.strategy for each in topics.overrides if is_match(each.topics, topic)), topics.strategy)
 
     def original_of(self, stream: str) -> str | None:
-        """Return the cluster of which the others hold *stream* as a copy, byte for byte; None: it is not so copied.
+        """Return the cluster with the original of *stream*, copied byte for byte; None: it is not copied so.
 
-        Names that say where it is produced are believed.
+        The home by names comes first, if there is one.
         """
         if self.strategy_of(stream) != "identity":
             return None
@@ -179,11 +179,11 @@ class Config(Section):
 
     @property
     def is_by_contents(self) -> bool:
-        """Whether copies are told by their contents: the mirror stamps no headers."""
+        """Whether copies are recognised by contents: the mirror stamps no headers."""
         return self.mirror.identity == "fingerprint"
 
     def origin_of(self, stream: str) -> str | None:
-        """Return the one cluster where *stream* is produced; None where any may, and headers tell."""
+        """Return the one cluster where *stream* is produced; None where that is by headers."""
         return self._names.home(stream) or self.mirror.source_of_all
 
     def is_timed(self, stream: str) -> bool:
@@ -191,7 +191,7 @@ class Config(Section):
         return self.strategy_of(stream) in _TIMED
 
     def timed_topics(self) -> Callable[[str], bool] | None:
-        """Return :meth:`is_timed`, None where it is true of no stream."""
+        """Return :meth:`is_timed`, None where it is false for all streams."""
         return None if self.topics.strategies.isdisjoint(_TIMED) else self.is_timed
 
     def is_topic_included(self, stream: str) -> bool:
@@ -199,7 +199,7 @@ class Config(Section):
         return self.strategy_of(stream) != "off"
 
     def named_topics(self) -> list[str]:
-        """Return the streams of included topics that the file names in full, known without asking a cluster."""
+        """Return the streams of included topics that the file names in full, without a request to a cluster."""
         names = list(dict.fromkeys(pattern.replace("\\.", ".") for pattern in self.topics.include))
         plain = [name for name in names if not re.search(r"[^a-zA-Z0-9._-]", name)]
         streams = (self._names.inside(alias, name) for name in plain for alias in self.clusters)
@@ -208,7 +208,7 @@ class Config(Section):
     def topic_pattern(self, without: Collection[str] = (), cluster: str | None = None) -> str:
         """Return a Java expression that matches the included topics, for Spark's ``subscribePattern``.
 
-        With the same names exactly those. Else it is for *cluster*, and errs to more. *without* are names to leave out.
+        With the same names it is exact. Else it is for *cluster*, and errs to more. *without* are names to leave out.
         """
         affixes = self._names.affixes(cluster or next(iter(self.clusters)))
         return self.topics.java_pattern(without, affixes)
@@ -222,11 +222,11 @@ class Config(Section):
         return is_included and group_id != "" and not group_id.startswith(OWN_GROUPS)
 
     def has_read_list(self, group_id: str) -> bool:
-        """Whether *group_id* is handed over with what it has read above its offset."""
+        """Whether *group_id* gets read lists of the records that it has read above its offset."""
         return is_match(self.sync.read_lists.groups, group_id) and self.is_group_included(group_id)
 
     def redacted(self) -> Any:
-        """Return the effective configuration as plain values; ``***`` for secrets and whatever came from ``${…}``."""
+        """Return the effective configuration as plain values; ``***`` for secrets and all values from ``${…}``."""
         return shown(self, (), self._hidden)
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
@@ -236,9 +236,10 @@ class Config(Section):
 def _rule_problems_beside(
     problems: Collection[Problem], tree: Any, validate: ModelWrapValidatorHandler[Config]
 ) -> list[Problem]:
-    """Return the rules that *tree* breaks beside its *problems*: whatever is at their paths is left out.
+    """Return the rules that *tree* breaks beside its *problems*: values at their paths are left out.
 
-    A list goes as a whole, and what is required gets a stand-in. Raises ValidationError where that is not enough.
+    A list is left out as a whole, and a required value gets a stand-in. Raises ValidationError where that is not
+    enough.
     """
     if not isinstance(tree, Mapping):
         return []

@@ -1,4 +1,4 @@
-"""From a YAML file, or a tree of plain values, to a :class:`Config`: values arrive as they are written."""
+"""From a YAML file, or a tree of plain values, to a :class:`Config`; values are kept as they are written."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def parse_config(
 ) -> Config:
     """Return the configuration in *tree*, the content of a file.
 
-    Raises ConfigError with all problems at once, among them *problems*, which the reader of the file has found.
+    Raises ConfigError with all problems at once, among them *problems*, found when the file was read.
     """
     substitution = Substitution(os.environ if environment is None else environment, [*problems])
     return Config.model_validate(substitution.apply(tree), context=substitution)
 
 
 def _parse(content: bytes) -> tuple[Any, list[Problem]]:
-    """Return what a file holds, with all keys as text, and a problem for each key that is given twice."""
+    """Return the content of a file, with all keys as text, and a problem for each duplicate key."""
     loader = _Loader(content)
     node = loader.get_single_node()
     if node is None:
@@ -81,9 +81,9 @@ def _parse(content: bytes) -> tuple[Any, list[Problem]]:
 
 
 def _checked_keys(node: yaml.Node, key_path: KeyPath, parents: tuple[yaml.Node, ...]) -> Iterator[Problem]:
-    """Yield the keys that are given twice in one mapping; also turns keys that look like numbers into text."""
+    """Yield the duplicate keys of each mapping; also turns keys that look like numbers into text."""
     if any(node is parent for parent in parents):
-        raise yaml.constructor.ConstructorError(None, None, "an alias stands inside what it names", node.start_mark)
+        raise yaml.constructor.ConstructorError(None, None, "an alias is inside its own anchor", node.start_mark)
     parents = (*parents, node)
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
@@ -96,7 +96,7 @@ def _checked_keys(node: yaml.Node, key_path: KeyPath, parents: tuple[yaml.Node, 
             key.tag = _TAG + "str"
         path, line = (*key_path, key.value), key.start_mark.line + 1
         if key.value in lines:
-            yield Problem(path, f"stands twice, lines {lines[key.value]} and {line}; remove one")
+            yield Problem(path, f"is given twice, lines {lines[key.value]} and {line}; remove one")
         lines.setdefault(key.value, line)
         yield from _checked_keys(value, path, parents)
 

@@ -1,4 +1,4 @@
-"""The section ``mirror``: what the data mirror stamps on copies, and what it calls them."""
+"""The section ``mirror``: the data mirror's headers on copies, and its names for them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ REDPANDA: Final = "redpanda-migrator"
 
 @dataclass(frozen=True)
 class Preset:
-    """What a mirror whose headers are known stamps on each copy: what ``mirror.preset`` means.
+    """The headers that a known mirror stamps on each copy, by ``mirror.preset``.
 
     *asks_ids*: the origin is Kafka's own id of the cluster. *is_closed*: an origin that the configuration does not
-    know, or that is the cluster itself, tells of another hop, at which the offset means another record; so it is no
-    identity.
+    know, or that is the cluster itself, is of another hop, whose offset means another record; so it is no identity.
     """
 
     origin_header: str
@@ -35,14 +34,14 @@ class Preset:
     is_closed: bool = False
 
     def defaults(self) -> dict[str, str]:
-        """Return the keys of the section ``mirror`` that it sets."""
+        """Return the keys of the section ``mirror`` that the preset sets."""
         return {name: getattr(self, name) for name in ("origin_header", "offset_header", "offset_encoding")}
 
 
 PRESETS: Mapping[str, Preset] = {
     OWN: Preset("IDC", "Offset", "text"),
     # redpanda-data/connect, internal/impl/redpanda/migrator/migrator.go: the provenance of the first hop is kept, the
-    # offset is written anew at every hop.
+    # offset is overwritten at every hop.
     REDPANDA: Preset(
         "redpanda-migrator-provenance", "redpanda-migrator-offset", "int64", asks_ids=True, is_closed=True
     ),
@@ -56,14 +55,14 @@ def is_part_of_name(text: str) -> bool:
 
 def _checked_separator(separator: str) -> str:
     if not is_part_of_name(separator):
-        raise refused("stands in no name of a topic; use A-Z a-z 0-9 . _ -")
+        raise refused("cannot be in the name of a topic; use A-Z a-z 0-9 . _ -")
     return separator
 
 
 def _checked_name(name: str) -> str:
     rest = name.replace("{from}", "").replace("{to}", "")
     if rest.count("{topic}") != 1:
-        raise refused("has not {topic} once, so nobody could tell what it was called; write it once")
+        raise refused("has not {topic} once, so the original name cannot be found; write it once")
     if not is_part_of_name(rest.replace("{topic}", "")):
         raise refused("is no name of a topic; use {topic}, {from}, {to} and A-Z a-z 0-9 . _ -")
     return name
@@ -73,7 +72,7 @@ _NAMES = "is none of its values; use same, mm2 or a list of rules {from, to, top
 
 
 class NameRule(Section):
-    """What *source* calls as *topics* says is called *name* at *target*."""
+    """Topics of *source* whose names match *topics* are called *name* at *target*."""
 
     source: Text = Field(alias="from")
     target: Text = Field(alias="to")
@@ -84,14 +83,14 @@ class NameRule(Section):
 class Mirror(Section):
     """The headers the data mirror stamps on every record it copies; the third one only where it is named.
 
-    What is not given is what the *preset* says. *names* says what it calls copies. With *identity* ``fingerprint``
-    contents tell which record is which, and this is known of the mirror:
+    Defaults are those of the *preset*. *names* is how copies are named. With *identity* ``fingerprint`` records are
+    recognised by contents, and these properties of the mirror are needed:
 
-    *flows* are from which cluster to which it copies, where the names of copies do not say it, and *exclusive* that
-    only the mirror writes to copies there. *order* says whether it may put records into another order for good, *keeps*
-    what a copy has of its original beside key and value. It goes back at most *resend_window* and *resend_records*
-    offsets. A copy that no unique one follows is decided after *hold*. Where times are not kept a copy is at most
-    *slack* offsets from where the order would have it.
+    *flows* are its pairs of source and target, where the names of copies do not tell them, and *exclusive* that only
+    the mirror writes to copies there. *order* says whether it may reorder records for good, *keeps* what a copy has of
+    its original beside key and value. It goes back at most *resend_window* and *resend_records* offsets. A copy that no
+    unique one follows is decided after *hold*. Where times are not kept a copy is at most *slack* offsets from its
+    place in the original order.
     """
 
     preset: Literal["offset-sync", "redpanda-migrator"] = OWN
@@ -121,7 +120,7 @@ class Mirror(Section):
 
     @property
     def known(self) -> Preset:
-        """What the preset knows of this mirror beside its keys."""
+        """The preset."""
         return PRESETS[self.preset]
 
     @property
@@ -131,6 +130,6 @@ class Mirror(Section):
         return next((source for source, _ in self.flows if source not in targets), None)
 
     def header_columns(self) -> dict[str, str]:
-        """Return which column of :mod:`offset_sync.decode.mirror_headers` has the value of which header."""
+        """Return the header of each column of :mod:`offset_sync.decode.mirror_headers`."""
         columns = {ORIGIN_HEADER: self.origin_header, OFFSET_HEADER: self.offset_header}
         return columns | ({PLACE_HEADER: self.place_header} if self.place_header else {})

@@ -1,8 +1,8 @@
-"""Regular expressions over topic and group names: the part of the syntax that Python and Java read alike.
+"""Regular expressions over topic and group names: the part of the syntax with the same meaning in Python and Java.
 
-The same expression decides in Python (``is_match``) and, for topics, inside Spark (``java_any``): its source lists the
-topics anew for every micro-batch, so that a new one is taken up at once, and ends no query when one is deleted, as a
-list of names would. What the two would read differently is refused at start instead of selecting different topics.
+The same expression is used in Python (``is_match``) and, for topics, inside Spark (``java_any``): its source lists the
+topics again for every micro-batch, so a new one is read at once, and a deleted one ends no query, as it would with a
+list of names. Syntax with different meanings is refused at start, as it would select different topics.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import cache
 
 LONGEST = 1000
-# Only what means the same in both. In a set, Java sees a set in a set at [ and an intersection at &&.
+# Only syntax with the same meaning in both. In a set, Java reads [ as a nested set and && as an intersection.
 _TOKEN = r"""\A\(\?i\)
       | (?P<open>\((?!\?)|\(\?(?:[:=!]|<[=!]|-?i:))
       | (?P<close>\))

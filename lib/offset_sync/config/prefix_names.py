@@ -23,9 +23,9 @@ _HEARTBEATS = "heartbeats"
 
 @dataclass(frozen=True)
 class PrefixNames:
-    """*aliases* are those that the mirror knows clusters by; with the *separator* behind it none begins another one.
+    """*aliases* are the mirror's, by ours; none followed by the *separator* is the beginning of another one.
 
-    The name of a stream is what its copy is called that came straight.
+    The name of a stream is that of its direct copy.
     """
 
     aliases: Mapping[str, str]
@@ -34,7 +34,7 @@ class PrefixNames:
     def stream(self, cluster: str, topic: str) -> str | None:
         """Return the stream of a name; None for MirrorMaker's own topics and for a copy of the cluster's own topic.
 
-        MirrorMaker makes no such copy: it would go round for ever.
+        MirrorMaker makes no such copy: it would be mirrored in a cycle for ever.
         """
         at, rest = cluster, topic
         while (hop := self._hop(at, rest)) is not None:
@@ -44,7 +44,7 @@ class PrefixNames:
         return f"{self._prefix(at)}{rest}"
 
     def name(self, cluster: str, stream: str) -> str | None:
-        """Return what *stream* is called at *cluster* where it has come the shortest way; None: nothing."""
+        """Return the name of *stream* at *cluster* after the fewest hops; None: it has none."""
         home = self.home(stream)
         name = stream if cluster != home else self.origin_topic(stream)
         return name if name is not None and self.stream(cluster, name) == stream else None
@@ -55,19 +55,19 @@ class PrefixNames:
         return None if hop is None else hop[0]
 
     def origin_topic(self, stream: str) -> str | None:
-        """Return what *stream* is called where it is produced; None where it is no stream."""
+        """Return the name of *stream* where it is produced; None where it is no stream."""
         hop = self._hop(None, stream)
         return None if hop is None else hop[1]
 
     def affixes(self, cluster: str) -> list[Affix]:
-        """Return what names at *cluster* may add to those of origins."""
+        """Return the affixes that names at *cluster* may add to those of origins."""
         others = [each for each in self.aliases if each != cluster]
         on, once_more = self._any_of(others, "(?!{}|$)"), self._any_of(self.aliases, "(?!{}|$)")
         last, only = self._any_of(self.aliases, "(?={})"), self._any_of(others, "(?={})")
         return [(f"(?:{on}{once_more}*+{last}?+|{only})?+", "")]
 
     def problems(self, cluster: str, topic: str) -> Iterable[str]:
-        """Return why the copies of *topic* could not be told from others: they always can."""
+        """Return why the copies of *topic* are ambiguous: they never are."""
         return ()
 
     def _prefix(self, cluster: str) -> str:
@@ -78,15 +78,15 @@ class PrefixNames:
         return is_internal or topic == _HEARTBEATS
 
     def _any_of(self, clusters: Iterable[str], ahead: str) -> str:
-        """Return an expression for one of the prefixes; what comes next is said of itself by *ahead*.
+        """Return an expression for one of the prefixes, each followed by *ahead*, where ``{}`` is that prefix.
 
-        At a cluster its own alias is none of a copy, so there the name begins.
+        At a cluster its own alias is no prefix of a copy, so the name begins there.
         """
         prefixes = [re.escape(self._prefix(each)) for each in clusters]
         return "(?:" + "|".join(f"{each}{ahead.replace('{}', each)}" for each in prefixes) + ")"
 
     def _hop(self, at: str | None, topic: str) -> tuple[str, str] | None:
-        """Return where the topic *at* a cluster was mirrored from, and its name there; None: it is local."""
+        """Return the cluster that the topic *at* a cluster was mirrored from, and its name there; None: it is local."""
         for cluster in self.aliases:
             prefix = self._prefix(cluster)
             if cluster != at and topic.startswith(prefix) and len(topic) > len(prefix):
@@ -95,7 +95,7 @@ class PrefixNames:
 
 
 def ambiguous_aliases(aliases: Mapping[str, str], separator: str) -> list[tuple[str, str]]:
-    """Return the pairs of clusters of which the first one's prefix begins that of the second."""
+    """Return the pairs of clusters where the prefix of the first is the beginning of that of the second."""
     prefixes = {cluster: f"{alias}{separator}" for cluster, alias in aliases.items()}
     return [
         (one, other)
@@ -106,10 +106,10 @@ def ambiguous_aliases(aliases: Mapping[str, str], separator: str) -> list[tuple[
 
 
 def checkpoint_topics(config: Config, source: str) -> tuple[str, ...]:
-    """Return what the topic with the checkpoints of the groups of *source* may be called where it is copied to.
+    """Return the possible names of the topic with the checkpoints of the groups of *source*, at the targets.
 
-    By what MirrorMaker calls that cluster (``checkpointsTopic``): its alias in names, and the value of the origin
-    header, which by default is the same. It may have its separator there, or a dot. None where another mirror copies.
+    By MirrorMaker's name of that cluster (``checkpointsTopic``): its alias in names, and the value of the origin
+    header, which by default is the same. Between them is its separator, or a dot. None where another mirror copies.
     """
     if config.mirror.preset != OWN:
         return ()

@@ -40,12 +40,12 @@ _REMOVED: dict[KeyPath, str] = {
         "no copy is copied on or back, and no application passes headers on; else unread records may count as read"
     ),
 }
-"""Options of earlier versions, whatever their value, and values behind their option; each with the remedy."""
+"""Removed options, whatever their value, and removed values, by option and value; each with the remedy."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong at *path*; *text* reads ``what is wrong; remedy`` and never quotes a secret."""
+    """A problem at *path*; *text* reads ``what is wrong; remedy`` and never quotes a secret."""
 
     path: KeyPath
     text: str
@@ -67,8 +67,8 @@ def refused(text: str) -> PydanticCustomError:
 def to_lines(read: Iterable[Problem], validated: Iterable[Problem]) -> list[str]:
     """Return the lines to show: problems found when the file was read, and when it was validated.
 
-    A path that could not be read is not mentioned again. Otherwise a variable that is not set would be followed by
-    "not a duration" and other consequences.
+    A path that could not be read is not reported again. Otherwise an unset variable would be followed by "not a
+    duration" and other consequences.
     """
     read = list(read)
     unread = {each.path for each in read}
@@ -76,7 +76,7 @@ def to_lines(read: Iterable[Problem], validated: Iterable[Problem]) -> list[str]
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> Iterator[Problem]:
-    """Yield pydantic's errors in our words, one problem for each that validating against *model* found."""
+    """Yield pydantic's errors as problems with our texts, one for each error of validation against *model*."""
     for detail in error.errors(include_url=False):
         if detail["type"] == "too_short" and detail["input"]:
             continue  # it has entries, all of them wrong, and each is reported by itself

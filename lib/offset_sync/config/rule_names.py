@@ -1,7 +1,7 @@
 """Names by rules, as Replicator's ``topic.rename.format`` and routers make them: first match wins, else the same name.
 
-A topic that some rule renames is produced where that rule reads it, and nowhere else. At clusters of which no rule
-speaks it keeps its name, and so does every other topic.
+A topic that a rule renames is produced at the source of that rule, and nowhere else. At clusters without a rule it
+keeps its name, and so does every other topic.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BOUND = "/"  # in no name of a topic, and in no alias
 
 @dataclass(frozen=True)
 class Renaming:
-    """What *source* calls as *topics* says is called ``prefix + name + suffix`` at *target*."""
+    """Topics of *source* whose names match *topics* are called ``prefix + name + suffix`` at *target*."""
 
     source: str
     target: str
@@ -29,15 +29,15 @@ class Renaming:
 
     @property
     def is_same(self) -> bool:
-        """Whether it changes nothing: then it keeps later rules away."""
+        """Whether it changes nothing, and only keeps later rules from matching."""
         return not (self.prefix or self.suffix)
 
     def copy_of(self, topic: str) -> str:
-        """Return what the copy of *topic* is called."""
+        """Return the name of the copy of *topic*."""
         return f"{self.prefix}{topic}{self.suffix}"
 
     def inner(self, name: str) -> str | None:
-        """Return what is between prefix and suffix; None for a name without them."""
+        """Return the part of *name* between prefix and suffix; None for a name without them."""
         size = len(name) - len(self.suffix)
         is_one = name.startswith(self.prefix) and name.endswith(self.suffix) and size > len(self.prefix)
         return name[len(self.prefix) : size] if is_one else None
@@ -45,7 +45,7 @@ class Renaming:
 
 @dataclass(frozen=True)
 class RuleNames:
-    """*rules* in their order. A stream that is renamed is called ``dc1/orders`` inside, another one as its topic."""
+    """*rules* in their order. A renamed stream is ``dc1/orders`` inside, any other has the name of its topic."""
 
     rules: Sequence[Renaming]
     clusters: Sequence[str]
@@ -63,7 +63,7 @@ class RuleNames:
     def stream(self, cluster: str, topic: str) -> str | None:
         """Return the stream of a name; None where it could be several, or a copy of the cluster's own topic.
 
-        So it is with a name that another cluster has for a copy: who copies that on says what the copy's origin is.
+        None also for a name that another cluster has for a copy, which may be copied on with the copy as its origin.
         """
         at, rest, seen = cluster, topic, {(cluster, topic)}
         while not self._is_copied_on(at, rest):
@@ -77,7 +77,7 @@ class RuleNames:
         return None
 
     def name(self, cluster: str, stream: str) -> str | None:
-        """Return what *stream* is called at *cluster* where it has come the shortest way; None: nothing."""
+        """Return the name of *stream* at *cluster* after the fewest hops; None: it has none."""
         home, topic = self.home(stream), self.origin_topic(stream)
         names: dict[str, str] = {} if home is None else {home: topic}
         waiting = list(names)
@@ -96,15 +96,15 @@ class RuleNames:
         return home if topic else None
 
     def origin_topic(self, stream: str) -> str:
-        """Return what *stream* is called where it is produced."""
+        """Return the name of *stream* where it is produced."""
         return stream.partition(_BOUND)[2] or stream
 
     def affixes(self, cluster: str) -> list[Affix]:
-        """Return what names at *cluster* may add to those of origins; errs to more."""
+        """Return the affixes that names at *cluster* may add to those of origins; errs to more."""
         return [("", ""), *dict.fromkeys(self._affixes(cluster, (cluster,)))]
 
     def problems(self, cluster: str, topic: str) -> Iterator[str]:
-        """Return why the copies of *topic* could not be told from others, with the names."""
+        """Yield why copies of *topic* are ambiguous, with the names."""
         hops = self._hops(cluster, topic)
         if len(hops) > 1:
             places = " or ".join(f"{name} of {source}" for source, name in sorted(hops))
@@ -114,7 +114,7 @@ class RuleNames:
         for target in self.clusters if stream is not None else ():
             copy = self._called(cluster, target, topic)
             there = self.stream(target, copy)
-            # Under its own name it may not be mirrored there at all; but if so, headers would not tell them apart.
+            # Under its own name it may not be mirrored there at all; if it is, headers cannot distinguish the two.
             if there not in (stream, None) and (copy != topic or self.home(there) == cluster):
                 does = f"becomes {copy}" if copy != topic else "keeps its name"
                 yield f"{topic} {does} at {target}, where that is something else; name the copies apart"
@@ -130,7 +130,7 @@ class RuleNames:
                     yield prefix + more[0], more[1] + suffix
 
     def _hops(self, cluster: str, topic: str) -> set[tuple[str, str]]:
-        """Return where the topic at *cluster* may have been mirrored from, and its name there; none: it is local."""
+        """Return the clusters that a topic may have been mirrored from, with its name there; none: it is local."""
         found = self._by_rules(cluster, topic)
         if found or self._is_renamed(cluster, topic):
             return found
@@ -146,7 +146,7 @@ class RuleNames:
     def _is_copied_on(self, cluster: str, topic: str) -> bool:
         """Return whether the topic may be a renamed copy of another cluster, mirrored on under the name it has there.
 
-        Its records would name places in the log of what was renamed, which is not what is called so.
+        Its records would have offsets of the renamed original, whose log has another name.
         """
         if self._by_rules(cluster, topic):
             return False
@@ -154,7 +154,7 @@ class RuleNames:
         return any(source != cluster for each in ways for source, _ in self._by_rules(each, topic))
 
     def _called(self, source: str, target: str, topic: str) -> str:
-        """Return what *target* calls a topic of *source*."""
+        """Return the name at *target* of a topic of *source*."""
         for rule in self.rules:
             if (rule.source, rule.target) == (source, target) and is_match([rule.topics], topic):
                 return rule.copy_of(topic)
@@ -165,7 +165,7 @@ class RuleNames:
 
 
 def irreversible(names: RuleNames) -> Iterator[tuple[int, str]]:
-    """Yield the number of each rule whose copies cannot be told from others, and why, as far as patterns tell."""
+    """Yield the number of each rule with ambiguous copies, and why, as far as patterns tell."""
     examples = {each for rule in names.rules for each in _examples(rule.topics)}
     for number, rule in enumerate(names.rules):
         for topic in sorted(each for each in examples if is_match([rule.topics], each)):
@@ -175,9 +175,9 @@ def irreversible(names: RuleNames) -> Iterator[tuple[int, str]]:
 
 
 def is_copied_on(names: RuleNames) -> bool:
-    """Return whether what one rule has renamed may be renamed once more on its way to a third cluster.
+    """Return whether a copy that one rule has renamed may be renamed again on its way to a third cluster.
 
-    Errs to yes, where patterns do not tell which topics they mean.
+    Errs to yes where the patterns' topics are unknown.
     """
     rules = [each for each in names.rules if not each.is_same]
     for first in rules:

@@ -1,4 +1,4 @@
-"""Rules between several values of a configuration of which each value by itself is right."""
+"""Rules between values of a configuration that are valid by themselves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rule_problems(config: Config) -> Iterator[Problem]:
     if len(config.clusters) < 2:
         yield Problem(("clusters",), "fewer than two clusters, so there is nothing to sync to; add another")
     for alias, cluster in config.clusters.items():
-        # An alias becomes the name of a folder below the checkpoints, and "." and ".." would lead out of it.
+        # An alias is the name of a folder below the checkpoints, and "." and ".." would lead out of it.
         if not _ALIAS.fullmatch(alias) or alias in (".", ".."):
             yield Problem(("clusters", alias), "not an alias; use 1 to 64 of A-Z a-z 0-9 . _ -")
         for path, text in option_problems(cluster):
@@ -43,7 +43,7 @@ def rule_problems(config: Config) -> Iterator[Problem]:
 
 
 def cautions(config: Config) -> Iterator[Problem]:
-    """Yield what a person should know of *config*: it works, and something cannot be verified. Refuses no start."""
+    """Yield what *config* leaves unverified, though it works. Refuses no start."""
     mirror, is_by_headers = config.mirror, config.topics.strategies & {"exact", "header"}
     if mirror.place_header or config.is_by_contents or not is_by_headers or not _copies_on(config):
         return
@@ -56,7 +56,7 @@ def cautions(config: Config) -> Iterator[Problem]:
 
 
 def _copies_on(config: Config) -> bool:
-    """Whether the names allow that a copy is copied on to a third cluster. Errs to yes."""
+    """Whether by its name a copy may be copied on to a third cluster. Errs to yes."""
     names = config.mirror.names
     if len(config.clusters) < 3 or names == "same":
         return False
@@ -64,7 +64,7 @@ def _copies_on(config: Config) -> bool:
 
 
 def _origin_problems(origins: Mapping[str, str]) -> Iterator[Problem]:
-    """Yield what could mean two clusters; one that is still to be asked for its origin has none."""
+    """Yield origins that could mean two clusters; a cluster whose id is not known yet has none."""
     owners: dict[str, str] = {}
     for alias, origin in origins.items():
         path = ("clusters", alias, "origin")
@@ -84,7 +84,7 @@ def _end_problem(ends: tuple[str, str], clusters: Collection[str]) -> str:
 def _direction_problems(directions: Sequence[tuple[str, str]], clusters: Collection[str]) -> Iterator[Problem]:
     for number, direction in enumerate(directions):
         is_twice = direction in directions[:number]
-        if text := _end_problem(direction, clusters) or ("stands twice; remove one" if is_twice else ""):
+        if text := _end_problem(direction, clusters) or ("is given twice; remove one" if is_twice else ""):
             yield Problem(("directions", number), text)
 
 
@@ -105,43 +105,43 @@ def _header_problems(mirror: Mirror, cluster_count: int) -> Iterator[Problem]:
             yield Problem(("mirror", key), text)
     if cluster_count > 2:
         text = (
-            f"{REDPANDA} goes with two clusters, and there are {cluster_count}: at every hop it keeps the id of the "
-            "first cluster and writes the offset anew, so what comes by way of a third one has an offset of another "
-            "cluster than it says; leave two clusters, or have a mirror that keeps both"
+            f"{REDPANDA} needs two clusters, and there are {cluster_count}: at every hop it keeps the id of the first "
+            "cluster and overwrites the offset, so a copy that came by way of a third one has an offset of another "
+            "cluster than it says; leave two clusters, or use a mirror that keeps both"
         )
         yield Problem(("mirror", "preset"), text)
 
 
 def _identity_problems(config: Config) -> Iterator[Problem]:
-    """Yield what does not go with ``mirror.identity``, by contents or by headers."""
+    """Yield options that contradict ``mirror.identity``, by contents or by headers."""
     mirror, topics = config.mirror, config.topics
     if not config.is_by_contents:
         for key in ("flows", "exclusive"):
             if getattr(mirror, key):
-                text = "is of mirror.identity: fingerprint, and headers tell what a copy is; remove it, or set that"
+                text = "is of mirror.identity: fingerprint, and headers identify copies; remove it, or set that"
                 yield Problem(("mirror", key), text)
         return
     if mirror.place_header:
-        text = "is no header that anybody looks at with mirror.identity: fingerprint; remove one of the two"
+        text = "is not read with mirror.identity: fingerprint; remove one of the two"
         yield Problem(("mirror", "place_header"), text)
     for path, section in _sections(topics):
-        if section.strategy not in ("exact", "off"):  # others look at headers, or at nothing but times
-            text = "does not go by contents, as mirror.identity: fingerprint has it; write exact or off"
+        if section.strategy not in ("exact", "off"):  # others use headers, or only times
+            text = "does not use contents, as mirror.identity: fingerprint does; write exact or off"
             yield Problem((*path, "strategy"), f"{section.strategy} {text}")
     if mirror.names == "mm2" and mirror.flows:
-        yield Problem(_FLOWS, "is what the names of copies say with mirror.names: mm2; remove it")
+        yield Problem(_FLOWS, "follows from the names of copies with mirror.names: mm2; remove it")
     elif mirror.flows:
         yield from _flow_problems(mirror.flows, config.clusters)
         if not mirror.exclusive:
             text = (
-                "has to be said where copies have the names of their originals: contents do not tell a copy from a "
-                "record that is produced there; write true if nobody but the mirror writes to copies"
+                "is required where copies have the names of their originals: contents do not tell a copy from a "
+                "record that is produced there; write true if only the mirror writes to copies"
             )
             yield Problem(("mirror", "exclusive"), text)
     elif mirror.names == "same":
         text = (
-            "is needed by mirror.identity: fingerprint with the same names, for nobody can tell from contents where a "
-            "record was produced; write [[source, target], …], all of them from one cluster"
+            "is needed by mirror.identity: fingerprint with the same names, as contents do not tell where a record "
+            "was produced; write [[source, target], …], all of them from one cluster"
         )
         yield Problem(_FLOWS, text)
 
@@ -160,7 +160,7 @@ def _flow_problems(flows: Sequence[tuple[str, str]], clusters: Collection[str]) 
 
 
 def _name_problems(config: Config) -> Iterator[Problem]:
-    """Yield what is wrong with the names of copies, which have to be readable backwards."""
+    """Yield problems of the names of copies, from which those of the originals have to follow."""
     names, separator, aliases = config.mirror.names, config.mirror.separator, config.mirror_aliases()
     if names == "same":
         return
@@ -168,16 +168,16 @@ def _name_problems(config: Config) -> Iterator[Problem]:
     for cluster, alias in aliases.items():
         path = ("clusters", cluster, "mirror_alias")
         if not is_part_of_name(alias) or alias.startswith("__"):
-            yield Problem(path, f"{alias!r} begins no name of a topic; use A-Z a-z 0-9 . _ - and no __ in front")
+            yield Problem(path, f"{alias!r} cannot begin the name of a topic; use A-Z a-z 0-9 . _ - and no __ in front")
         elif owners.setdefault(alias, cluster) != cluster:
-            yield Problem(path, f"{alias!r} is what the mirror calls clusters.{owners[alias]} too; correct one of them")
+            yield Problem(path, f"{alias!r} is the mirror's alias of clusters.{owners[alias]} too; correct one of them")
         elif names == "mm2" and f"{alias}{separator}".startswith("__"):
             text = f"copies begin with {alias}{separator}, as a cluster's own topics do; choose another separator"
             yield Problem(path, text)
     if names == "mm2":
         for one, other in ambiguous_aliases(aliases, separator):
             first, second = f"{aliases[one]}{separator}", f"{aliases[other]}{separator}"
-            text = f"{second!r} begins as copies of {one} do ({first!r}), so nobody can tell them apart; rename one"
+            text = f"{second!r} begins as copies of {one} do ({first!r}), so they are ambiguous; rename one"
             yield Problem(("clusters", other, "mirror_alias"), text)
     else:
         yield from _rule_problems(names, aliases)
@@ -203,7 +203,7 @@ def _sections(topics: Topics) -> Iterator[tuple[KeyPath, Topics | Override]]:
 
 
 def _original_problems(topics: Topics, clusters: Collection[str], *, are_named: bool) -> Iterator[Problem]:
-    """Yield where strategy ``identity`` has no original, and where an original is named for nothing.
+    """Yield where strategy ``identity`` has no original, and where an original has no use.
 
     Where all streams *are_named* for their homes these are the originals.
     """
@@ -211,9 +211,9 @@ def _original_problems(topics: Topics, clusters: Collection[str], *, are_named: 
         is_identity = section.strategy == "identity"
         text = ""
         if section.origin and not (is_identity or (section is topics and "identity" in topics.strategies)):
-            text = "goes with strategy identity only; remove it"
+            text = "is for strategy identity only; remove it"
         elif section.origin and are_named:
-            text = "is what the names say where mirror.names is mm2; remove it"
+            text = "follows from the names where mirror.names is mm2; remove it"
         elif section.origin and section.origin not in clusters:
             text = f"no cluster {section.origin!r}; use an alias below clusters"
         elif is_identity and not (section.origin or topics.origin or are_named):

@@ -1,4 +1,4 @@
-"""Values that come from elsewhere, by ``${NAME}``, ``${NAME:-default}`` or ``${file:/path}``, and are not shown."""
+"""Substituted values, by ``${NAME}``, ``${NAME:-default}`` or ``${file:/path}``, which are not shown."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def with_secrets(options: dict[str, str]) -> dict[str, str]:
 
 
 def shown(value: object, path: KeyPath, hidden: Collection[KeyPath]) -> object:
-    """Return the *value* at *path* as it would be written in the file; ``***`` for secrets and what is *hidden*."""
+    """Return the *value* at *path* as it would be written in the file; ``***`` for secrets and *hidden* paths."""
     if path in hidden:
         return HIDDEN
     if isinstance(value, Secret):
@@ -65,10 +65,10 @@ def shown(value: object, path: KeyPath, hidden: Collection[KeyPath]) -> object:
 
 @dataclass
 class Substitution:
-    """One pass over a tree, with the *problems* it found and the paths of the values that have to be *hidden*.
+    """One pass over a tree, with the *problems* it found and the paths of values to be *hidden*.
 
-    A text with a reference becomes a :class:`Secret` as a whole, even if only a part of it was substituted. What a
-    reference brings in is not searched for references again.
+    A text with a reference becomes a :class:`Secret` as a whole, even if only a part of it was substituted. A
+    substituted value is not searched for references again.
     """
 
     environment: Mapping[str, str]

@@ -100,7 +100,7 @@ Pattern = Annotated[str, WrapValidator(keep_secret), AfterValidator(_checked_pat
 Port = Annotated[int | Literal["off"], PlainValidator(_to_port)]
 Count = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, lt=2**63)]
 Pairs = tuple[Annotated[tuple[str, str], PlainValidator(_to_pair)], ...]
-"""Of a source and a target cluster each."""
+"""Pairs of a source and a target cluster."""
 
 
 class Section(BaseModel):
@@ -113,7 +113,7 @@ class Security(Section):
     """How both clients log in at a cluster and what they trust.
 
     *ca*, *certificate* and *key* are PEM: the path of a file, or the text itself. Without *key* it is in the file of
-    the certificate. An empty text is not given.
+    the certificate. Empty text counts as absent.
     """
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
@@ -129,10 +129,10 @@ class Security(Section):
 
 
 class Cluster(Section):
-    """One Kafka cluster; *origin* is what the mirror's origin header says for it, by default the alias.
+    """One Kafka cluster; *origin* is its value of the mirror's origin header, by default the alias.
 
-    It is empty where the cluster has to be asked for it, see :meth:`Config.with_origins`.
-    *mirror_alias* is what the mirror calls it in the names of copies; empty: the alias.
+    It is empty until it is fetched from the cluster, where it is an id, see :meth:`Config.with_origins`.
+    *mirror_alias* is its alias in the names of copies; empty: the alias.
     """
 
     origin: Text = ""
@@ -146,7 +146,7 @@ class Cluster(Section):
 class Override(Section):
     """Another strategy for some topics; the first override that matches a topic wins.
 
-    *origin*, of strategy ``identity``, is that of :class:`Topics` unless it is given.
+    *origin*, of strategy ``identity``, is by default that of :class:`Topics`.
     """
 
     topics: Annotated[tuple[Pattern, ...], Field(min_length=1)]
@@ -157,7 +157,7 @@ class Override(Section):
 class Topics(Section):
     """Which topics, by anchored regular expressions, and how their offsets are translated.
 
-    *origin* is the cluster of which the others hold copies, byte for byte, with strategy ``identity``.
+    *origin* is the cluster with the originals of copies byte for byte, with strategy ``identity``.
     """
 
     include: Annotated[tuple[Pattern, ...], Field(min_length=1)]
@@ -169,13 +169,13 @@ class Topics(Section):
 
     @property
     def strategies(self) -> frozenset[str]:
-        """All that any topic may have."""
+        """All strategies that topics may have."""
         return frozenset({self.strategy, *(each.strategy for each in self.overrides)})
 
     def java_pattern(self, without: Collection[str], affixes: Iterable[tuple[str, str]]) -> str:
         """Return a Java expression for the names of these topics with one of *affixes*, but those in *without*.
 
-        Spark lists the topics anew by it for every micro-batch. Affixes are expressions before and behind a name.
+        Spark lists the topics by it for every micro-batch. Affixes are expressions before and after a name.
         """
         left_out = f"(?!{java_any(list(map(re.escape, sorted(without))))}$)" if without else ""
         ways = [f"{prefix}{self._java_pattern(suffix)}" for prefix, suffix in affixes]
@@ -193,7 +193,7 @@ class Topics(Section):
         return f"{excluded}{is_on}{java_any(self.include)}{suffix}"
 
     def origin_of(self, topic: str) -> str:
-        """Return the origin that is given for *topic*, empty where none is."""
+        """Return the configured origin of *topic*, empty where there is none."""
         return next((each.origin for each in self.overrides if is_match(each.topics, topic)), "") or self.origin
 
 
@@ -205,7 +205,7 @@ class Groups(Section):
 
 
 class ReadLists(Section):
-    """Of which groups it is handed over what they have read above an answer, so that their consumers can skip it."""
+    """The groups that get read lists: of records read above an answer, for their consumers to skip."""
 
     groups: tuple[Pattern, ...] = ()
 
@@ -236,7 +236,9 @@ class Index(Section):
 
 def _at_least_ten_minutes(duration: timedelta) -> timedelta:
     if duration < timedelta(minutes=10):
-        raise refused("is too short, a file could go before its writer has entered it into the log; write at least 10m")
+        raise refused(
+            "is too short, a file could be deleted before its writer has entered it into the log; write 10m or more"
+        )
     return duration
 
 
@@ -249,7 +251,7 @@ class Maintenance(Section):
 
 
 class Tables(Section):
-    """Where the Delta tables and the checkpoints are, kept as it is written, and how that storage is reached."""
+    """Where the Delta tables and the checkpoints are, exactly as written, and the options of that storage."""
 
     root: Text = "./data/tables"
     checkpoints: Text = "./data/checkpoints"
@@ -257,7 +259,7 @@ class Tables(Section):
 
 
 class Status(Section):
-    """How often report_status looks, and from when on it reports something as wrong."""
+    """How often report_status makes a report, and from when on it reports a problem."""
 
     interval: PositiveDuration = timedelta(seconds=15)
     stalled_after: PositiveDuration = timedelta(seconds=60)

@@ -1,4 +1,4 @@
-"""What a topic is called where: a *stream* is what is translated, and each cluster holds it under one name at most.
+"""Names of topics at clusters: a *stream* is what is translated, and each cluster has at most one name for it.
 
 ```
 mirror.names: mm2           at dc1          at dc2          stream
@@ -7,8 +7,8 @@ dc2 produces orders         dc2.orders      orders          dc2.orders
 ```
 
 With the same names everywhere a topic is its own stream. Inside everything is keyed by streams; names are for Kafka,
-the tables and people. A name that is no stream, as a topic of the mirror's own, is kept apart by its cluster: nothing
-is translated of it, and what is known of it keeps its name.
+the tables and people. A topic that is no stream, such as one of the mirror's own, gets a name with its cluster: it is
+not translated, and its rows keep its name.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from offset_sync.config.rule_names import RuleNames
 
 LONGEST_NAME = 249
-"""Kafka takes no longer name of a topic."""
+"""Kafka's longest name of a topic."""
 _APART = " at "  # no name of a topic and no alias has a space
 Affix = tuple[str, str]
-"""What may come before and behind an origin's topic, as expressions that Java reads."""
+"""What may come before and after an origin's topic, as Java expressions."""
 
 
 class Names:
-    """The same names everywhere: every question is answered by the name itself."""
+    """The same names everywhere: every method returns the name itself."""
 
     is_same = True
 
@@ -37,26 +37,26 @@ class Names:
         return topic
 
     def topic(self, cluster: str, stream: str) -> str | None:
-        """Return what *stream* is called at *cluster*; None where it has no name there."""
+        """Return the name of *stream* at *cluster*; None where it has none."""
         return stream
 
     def inside(self, cluster: str, topic: str) -> str:
-        """Return the stream, or for what is none a name that no stream has."""
+        """Return the stream, or for a topic that is none a name that no stream has."""
         return topic
 
     def called(self, cluster: str, stream: str) -> str | None:
-        """Return the name again that :meth:`inside` was given; None for what *cluster* has no name for.
+        """Return the name that :meth:`inside` was given; None where *cluster* has no name for the stream.
 
-        What to ask a cluster for: the stream may be the name of something else there.
+        Requests to a cluster need it: the stream's own name may be that of another topic there.
         """
         return stream
 
     def outside(self, cluster: str, stream: str) -> str:
-        """Return the same for rows and people: of what has no name there, the stream."""
+        """Return the same for rows and people: the stream where it has no name there."""
         return self.called(cluster, stream) or stream
 
     def origin_topic(self, stream: str) -> str | None:
-        """Return what *stream* is called where it is produced; None where it is no stream."""
+        """Return the name of *stream* where it is produced; None where it is no stream."""
         return stream
 
     def home(self, stream: str) -> str | None:
@@ -64,11 +64,11 @@ class Names:
         return None
 
     def affixes(self, cluster: str) -> list[Affix]:
-        """Return what names at *cluster* may add to those of origins."""
+        """Return the affixes that names at *cluster* may add to those of origins."""
         return [("", "")]
 
     def problems(self, known: Mapping[str, Iterable[str]]) -> list[str]:
-        """Return what is wrong with the topics that are *known* of each cluster, naming both that clash."""
+        """Return the conflicts of the topics that are *known* of each cluster, naming both topics."""
         return []
 
     @property
@@ -77,11 +77,11 @@ class Names:
         return ""
 
     def __eq__(self, other: object) -> bool:
-        """Whether streams mean the same to *other*."""
+        """Whether streams have the same meaning in *other*."""
         return isinstance(other, Names) and self.signature == other.signature
 
     def __hash__(self) -> int:
-        """Return a hash of what streams mean."""
+        """Return a hash of the signature."""
         return hash(self.signature)
 
 
@@ -89,11 +89,11 @@ SAME_NAMES = Names()
 
 
 class MirroredNames(Names):
-    """Names as *naming* has them, which is pure. Threads may share this one; a process has one.
+    """Names by *naming*, which is pure. Threads may share this one; a process has one.
 
-    A copy that has come by way of another cluster is called otherwise than one that came straight, and only the
-    clusters know which there is. So the first name that is met of a stream at a cluster is its name there; a second one
-    is no stream, and one of :meth:`problems`. Errs to translating nothing of it.
+    A copy that came by way of another cluster has another name than a direct one, and only the clusters know which
+    exists. So the first name of a stream that is met at a cluster is its name there; a second one is no stream, and one
+    of :meth:`problems`. Errs to not translating it.
     """
 
     is_same = False
@@ -104,7 +104,7 @@ class MirroredNames(Names):
         self._stream_of: dict[tuple[str, str], str | None] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is known now: others may learn more while this is pickled."""
+        """Return copies: other threads may add names while this is pickled."""
         return {name: dict(each) if isinstance(each, dict) else each for name, each in vars(self).items()}
 
     def stream(self, cluster: str, topic: str) -> str | None:
@@ -118,7 +118,7 @@ class MirroredNames(Names):
         return self._stream_of[known]
 
     def topic(self, cluster: str, stream: str) -> str | None:
-        """Return what *stream* is called at *cluster*; None where it has no name there."""
+        """Return the name of *stream* at *cluster*; None where it has none."""
         known = self._name_of.get((cluster, stream))
         if known is not None:
             return known
@@ -126,21 +126,21 @@ class MirroredNames(Names):
         return None if name is None or len(name) > LONGEST_NAME else name
 
     def inside(self, cluster: str, topic: str) -> str:
-        """Return the stream, or for what is none a name that no stream has."""
-        if topic.startswith("__"):  # a cluster's own, which is no copy
+        """Return the stream, or for a topic that is none a name that no stream has."""
+        if topic.startswith("__"):  # a cluster's own topic, which is no copy
             return topic
         stream = self.stream(cluster, topic)
         return f"{topic}{_APART}{cluster}" if stream is None else stream
 
     def called(self, cluster: str, stream: str) -> str | None:
-        """Return the name again that :meth:`inside` was given; None for what *cluster* has no name for."""
+        """Return the name that :meth:`inside` was given; None where *cluster* has no name for the stream."""
         if _APART in stream:
             name, _, where = stream.partition(_APART)
             return name if where == cluster else None
         return stream if stream.startswith("__") else self.topic(cluster, stream)
 
     def origin_topic(self, stream: str) -> str | None:
-        """Return what *stream* is called where it is produced; None where it is no stream."""
+        """Return the name of *stream* where it is produced; None where it is no stream."""
         return None if _APART in stream or stream.startswith("__") else self._naming.origin_topic(stream)
 
     def home(self, stream: str) -> str | None:
@@ -148,11 +148,11 @@ class MirroredNames(Names):
         return None if _APART in stream else self._naming.home(stream)
 
     def affixes(self, cluster: str) -> list[Affix]:
-        """Return what names at *cluster* may add to those of origins."""
+        """Return the affixes that names at *cluster* may add to those of origins."""
         return self._naming.affixes(cluster)
 
     def problems(self, known: Mapping[str, Iterable[str]]) -> list[str]:
-        """Return what is wrong with the topics that are *known* of each cluster, naming both that clash."""
+        """Return the conflicts of the topics that are *known* of each cluster, naming both topics."""
         found = []
         for cluster, topics in known.items():
             for topic in sorted(topics):

@@ -69,9 +69,9 @@ def test_an_original_is_one_of_the_clusters() -> None:
 
 
 def test_an_original_without_copies_is_a_mistake() -> None:
-    assert topic_problems(origin="dc1") == ["topics.origin: goes with strategy identity only; remove it"]
+    assert topic_problems(origin="dc1") == ["topics.origin: is for strategy identity only; remove it"]
     (line,) = topic_problems(overrides=[{"topics": ["a"], "strategy": "exact", "origin": "dc1"}])
-    assert line.startswith("topics.overrides[0].origin: goes with strategy identity only")
+    assert line.startswith("topics.overrides[0].origin: is for strategy identity only")
     assert with_topics(origin="dc1", overrides=[override("a")]).original_of("a") == "dc1"
 
 
@@ -101,7 +101,7 @@ def test_names_that_are_learned_are_known_to_a_configuration_with_the_ids_of_the
 
 
 def test_an_origin_beside_prefixes_is_refused() -> None:
-    line = "is what the names say where mirror.names is mm2; remove it"
+    line = "follows from the names where mirror.names is mm2; remove it"
     with pytest.raises(ConfigError) as caught:
         with_names("mm2", strategy="identity", origin="dc1")
     assert caught.value.problems == [f"topics.origin: {line}"]

@@ -66,7 +66,7 @@ def test_a_password_without_quotes_is_not_quoted_in_the_syntax_error(path: Path,
 
 
 def test_a_file_that_contains_itself_is_refused(path: Path) -> None:
-    assert "inside what it names" in file_problems(path, "a: &a\n  b: [*a]\n")[0]
+    assert "inside its own anchor" in file_problems(path, "a: &a\n  b: [*a]\n")[0]
 
 
 def test_a_file_nested_without_end_is_refused(path: Path) -> None:
@@ -79,9 +79,9 @@ def test_keys_that_stand_twice_are_all_reported_with_their_lines(path: Path) -> 
         + "topics: {include: [a], include: [b]}\nsync: {}\nindex:\n  starting: latest\n  starting: earliest\nsync: {}\n"
     )
     assert file_problems(path, text) == [
-        "topics.include: stands twice, lines 3 and 3; remove one",
-        "index.starting: stands twice, lines 6 and 7; remove one",
-        "sync: stands twice, lines 4 and 8; remove one",
+        "topics.include: is given twice, lines 3 and 3; remove one",
+        "index.starting: is given twice, lines 6 and 7; remove one",
+        "sync: is given twice, lines 4 and 8; remove one",
     ]
 
 

@@ -138,7 +138,7 @@ def test_all_contradictions_are_told_at_once() -> None:
 
 def test_redpanda_migrator_goes_with_two_clusters_only_and_the_error_says_why() -> None:
     (line,) = mirror_problems(REDPANDA, THREE)
-    assert line.startswith("mirror.preset: redpanda-migrator goes with two clusters, and there are 3: at every hop")
+    assert line.startswith("mirror.preset: redpanda-migrator needs two clusters, and there are 3: at every hop")
     assert "; leave two clusters" in line
 
 
@@ -200,8 +200,8 @@ def test_what_is_known_of_the_mirror_has_defaults() -> None:
     ("mirror", "problem"),
     [
         ({"identity": "fingerprint"}, "mirror.flows: is needed .*write \\[\\[source, target\\], …\\]"),
-        (PREFIXES | {"flows": [["dc1", "dc2"]]}, "mirror.flows: is what the names of copies say"),
-        (HUB | {"exclusive": False}, "mirror.exclusive: has to be said"),
+        (PREFIXES | {"flows": [["dc1", "dc2"]]}, "mirror.flows: follows from the names of copies"),
+        (HUB | {"exclusive": False}, "mirror.exclusive: is required where"),
         (HUB | {"flows": [["dc1", "dc2"]]}, "mirror.flows: does not lead from one cluster to all others"),
         (HUB | {"flows": [["dc1", "dc2"], ["dc2", "dc1"], ["dc1", "dc3"]]}, "mirror.flows: does not lead from one"),
         (HUB | {"flows": [["dc1", "dc2"], ["dc3", "dc2"]]}, r"mirror.flows\[1\]: is a second flow into dc2"),
@@ -209,7 +209,7 @@ def test_what_is_known_of_the_mirror_has_defaults() -> None:
         (HUB | {"flows": [["dc1", "dc1"]]}, r"mirror.flows\[0\]: source and target are the same cluster"),
         (HUB | {"flows": ["dc1"]}, r"mirror.flows\[0\]: is no pair of clusters; write"),
         (HUB | {"flows": "dc1"}, "mirror.flows: must be a list; write"),
-        (HUB | {"place_header": "Place"}, "mirror.place_header: is no header that anybody looks at"),
+        (HUB | {"place_header": "Place"}, "mirror.place_header: is not read with mirror.identity"),
         ({"flows": [["dc1", "dc2"]]}, "mirror.flows: is of mirror.identity: fingerprint"),
         ({"exclusive": True}, "mirror.exclusive: is of mirror.identity: fingerprint"),
     ],
