@@ -1,7 +1,7 @@
-"""The door to the driver's JVM: nothing else in the package touches what pyspark and py4j keep to themselves.
+"""Access to the driver's JVM: nothing else in the package uses private parts of pyspark and py4j.
 
-Classes are asked for by name with :func:`java`. What is called on them is no public interface of Spark, so
-``platform.py`` compares versions when a job starts.
+:func:`java` returns classes by name. Their methods are no public interface of Spark, so ``platform.py`` compares
+versions when a job starts.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from pyspark.sql import DataFrame
 from offset_sync.model.errors import JvmEndedError, PlatformError
 
 JavaError: TypeAlias = Py4JJavaError
-"""An exception of the JVM, as every call into it may raise."""
+"""An exception of the JVM, which every call into it may raise."""
 
 
 def start_jvm() -> None:
-    """Start the driver's JVM unless it runs; there need not be a session yet. Raises JvmEndedError where it ends."""
+    """Start the driver's JVM unless it runs; needs no session. Raises JvmEndedError where it ends."""
     try:
         SparkContext._ensure_initialized()
     except PySparkRuntimeError as problem:
@@ -39,7 +39,7 @@ def jvm_exit_code() -> int | None:
 
 
 def is_connection_lost(problem: BaseException | None) -> bool:
-    """Return whether *problem* comes of a connection to the JVM that has broken."""
+    """Return whether *problem* was caused by a broken connection to the JVM."""
     while problem is not None:
         if isinstance(problem, (Py4JNetworkError, ConnectionError)) or type(problem) is Py4JError:
             return True
@@ -54,7 +54,7 @@ def java(name: str) -> Any:
 
 @cache
 def _class(jvm: Any, name: str) -> Any:
-    """Return a class, kept: asking for it is a question to the JVM."""
+    """Return a class; it is cached, as each look-up is a call to the JVM."""
     found = getattr(jvm, name)
     if not isinstance(found, JavaClass):
         raise PlatformError(f"{name}: not on Spark's class path; run 'make install'")
@@ -62,15 +62,15 @@ def _class(jvm: Any, name: str) -> Any:
 
 
 def release(frame: DataFrame) -> None:
-    """Let the executors forget the rows of a local checkpoint; otherwise they keep them until Java looks for garbage.
+    """Release the rows of a local checkpoint at the executors; otherwise they keep them until Java collects garbage.
 
-    Whoever reads *frame* later fails.
+    A later read of *frame* fails.
     """
     frame._jdf.queryExecution().logical().rdd().unpersist(False)
 
 
 def processors() -> int:
-    """Return what ``*`` in ``local[*]`` stands for; Java knows of a container's limits."""
+    """Return the number that ``*`` in ``local[*]`` means; Java respects a container's limits."""
     return int(java("java.lang.Runtime").getRuntime().availableProcessors())
 
 
@@ -78,17 +78,17 @@ _BATCHES = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution
 
 
 def silence_batches(is_worth_telling: Callable[[logging.LogRecord], bool]) -> None:
-    """Keep the end of a micro-batch that was asked for out of the logs: Spark would print it over two screens.
+    """Keep the requested end of a micro-batch out of the logs, where Spark would print two screens of it.
 
-    What py4j has to say of it in Python is told only where *is_worth_telling*. Until :func:`hear_batches`.
+    Records of py4j about it pass only where *is_worth_telling*. Until :func:`hear_batches`.
     """
     _set_level(_BATCHES, java("org.apache.logging.log4j.Level").OFF)
     logging.getLogger("py4j.clientserver").addFilter(is_worth_telling)
 
 
 def hear_batches(is_worth_telling: Callable[[logging.LogRecord], bool]) -> None:
-    """Take back what :func:`silence_batches` has done."""
-    _set_level(_BATCHES, None)  # that of the loggers above it
+    """Undo :func:`silence_batches`."""
+    _set_level(_BATCHES, None)  # inherit that of the parent logger
     logging.getLogger("py4j.clientserver").removeFilter(is_worth_telling)
 
 
@@ -97,9 +97,9 @@ def _set_level(name: str, level: Any) -> None:
 
 
 def version_and_jar(name: str) -> tuple[str, str]:
-    """Return the version of the jar that a class is from, by its manifest, else by its name, else ""; and its path.
+    """Return the version of the jar of a class, by its manifest, else by its name, else ""; and its path.
 
-    Raises LookupError, with what Java says, where the class or one that it needs is missing.
+    Raises LookupError, with Java's message, where the class or one that it needs is missing.
     """
     loader = java("java.lang.Thread").currentThread().getContextClassLoader()
     try:

@@ -1,4 +1,4 @@
-"""How the JVM of this process has ended, where it has one: nothing of pyspark is loaded to find out."""
+"""How the JVM of this process has ended, if it has one; does not load pyspark."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def jvm_exit_code() -> int | None:
 
 
 def is_connection_lost(problem: BaseException | None) -> bool:
-    """Return whether *problem* comes of a connection to it that has broken."""
+    """Return whether *problem* was caused by a broken connection to it."""
     door = _door()
     return False if door is None else bool(door.is_connection_lost(problem))
 

@@ -1,7 +1,7 @@
-"""Is the platform the one that this was built with? Asked when a job starts, before there is a session.
+"""Checks that the platform is the one that this was built with, when a job starts, before there is a session.
 
 Jars of another version come from SPARK_HOME, ``--jars`` or ``--packages``. The rule for versions is that of
-``model/versions.py``, for each jar by itself. Executors are not looked at: spark-submit gives them the same jars.
+``model/versions.py``, for each jar by itself. Executors are not checked: spark-submit gives them the same jars.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from offset_sync.model.versions import Match, match_version
 from offset_sync.spark.jvm import version_and_jar
 
 SPARK, DELTA, KAFKA_CLIENTS = "4.2.0", "4.4.0", "3.9.2"
-"""Those of setup.cfg and conf/jars/ivy.xml; a test compares them."""
+"""The versions in setup.cfg and conf/jars/ivy.xml; a test compares them."""
 REMEDY = (
     "run 'make install' and start the job by spark-submit.sh, which gives Spark the jars of jars/spark; "
-    "take away jars of other versions that come from SPARK_HOME, --jars or --packages"
+    "remove jars of other versions that come from SPARK_HOME, --jars or --packages"
 )
 
 
@@ -56,7 +56,7 @@ def check_platform() -> list[str]:
 def check(
     package: Callable[[str], str], jar: Callable[[str], tuple[str, str]], jars: Iterable[Jar] = JARS
 ) -> list[str]:
-    """The same where *package* returns the version of a Python package, *jar* version and path by a class.
+    """Do the same, where *package* returns the version of a Python package, *jar* version and path by a class.
 
     *jar* raises LookupError where the class is missing.
     """
@@ -84,7 +84,7 @@ def check(
 
 
 def package_version(name: str) -> str:
-    """Return the version of a Python package; "" where it was not installed but only unpacked."""
+    """Return the version of a Python package; "" where it was unpacked and not installed."""
     if name == "pyspark":
         return pyspark.__version__
     try:
