@@ -111,7 +111,7 @@ class Places(NamedTuple):
     def of(self, rows: pa.Table) -> tuple[Int64s, Int64s, Int64s]:
         """Return, per row, when it was noticed to be gone (ABSENT: it exists), *newest* and *place*.
 
-        *newest* orders the records of a key as they were written. *place* does so too, but after those that are gone.
+        *newest* orders the records of a key as they were written. *place* does too, with those that are gone first.
         """
         gone_ms, number = self.gone_ms(rows), np.zeros(rows.num_rows, np.int64)
         numbers = {noticed_ms: n for n, noticed_ms in enumerate(sorted({e.noticed_ms for e in self.lives}), 1)}

@@ -250,7 +250,7 @@ class ClusterOffsets:
         np.maximum.at(self.columns["rewound_ms"], records.key[went_back], records.made_ms[went_back])
 
     def _repeats(self, records: CommitRecords, is_new: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which *records* repeat an offset that was committed a while ago; shape (records,)."""
+        """Return which *records* repeat the offset of the one before, which was made a while ago; shape (records,)."""
         rows, before = _before_each(records, is_new)
         key, found = records.key[rows], np.zeros(len(records.key), np.bool_)
         held = np.where(before >= 0, records.offset[before], self.columns["actual_offset"][key])

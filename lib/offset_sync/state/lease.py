@@ -155,7 +155,7 @@ class Lease:
         self.may_have_written = False
         """Whether a former driver may have written what no table has recorded: it died, or the tables are new."""
         self.is_followed_up = True
-        """Whether such writes are resolved. Else the next driver treats this one as died."""
+        """Whether such writes are resolved. Else the next driver treats this one as dead."""
         self._lock, self._has_ended = threading.Lock(), threading.Event()
 
     def claim(self, groups: Sequence[str] = ()) -> None:
