@@ -8,16 +8,16 @@ from types import ModuleType
 
 def jvm_exit_code() -> int | None:
     """Return how it has ended; None as long as it runs, is not the child of this process, or was never started."""
-    door = _door()
-    code: int | None = None if door is None else door.jvm_exit_code()
+    jvm = _loaded_jvm()
+    code: int | None = None if jvm is None else jvm.jvm_exit_code()
     return code
 
 
 def is_connection_lost(problem: BaseException | None) -> bool:
     """Return whether *problem* was caused by a broken connection to it."""
-    door = _door()
-    return False if door is None else bool(door.is_connection_lost(problem))
+    jvm = _loaded_jvm()
+    return False if jvm is None else bool(jvm.is_connection_lost(problem))
 
 
-def _door() -> ModuleType | None:
+def _loaded_jvm() -> ModuleType | None:
     return sys.modules.get("offset_sync.spark.jvm")
