@@ -47,7 +47,7 @@ def repair_log(table: Path) -> bool:
             if _CHECKPOINT.match(each.name) and not _is_covered(table, each):
                 raise TableError(f"{each}: cut off, and the entries before it are gone; put back a copy of the file")
             each.unlink(missing_ok=True)
-            logger.warning("%s was cut off and is removed: the entries of the log have the same content", each)
+            logger.warning("%s is unusable and is removed: the entries of the log have the same content", each)
         damaged = _damaged(table)
         if not damaged:
             return False
