@@ -22,7 +22,7 @@ from offset_sync.translate.index.origin_positions import NO_LIMIT
 logger = logging.getLogger(__name__)
 RETRY_S = 2.0
 FORGOTTEN_S = 60.0
-"""A silent cluster is not asked any more once no fetch has wanted it for so long."""
+"""A silent cluster is asked again until no fetch has wanted it for so long."""
 
 Ask = Callable[[str, Collection[TopicPartition]], Collection[TopicPartition]]
 """Asks a cluster about partitions and returns those that exist and do not answer; ClusterError where it is silent."""
@@ -78,7 +78,7 @@ class Silence:
                         self._errors[alias] = problem
                 continue
             except Exception:
-                logger.exception("clusters.%s: could not be asked whether it answers again", alias)
+                logger.exception("clusters.%s: cannot check whether it answers again", alias)
                 silent = frozenset()  # the next fetch meets it
             with self._lock:
                 has_returned = self._errors.pop(alias, None) is not None or silent < asked

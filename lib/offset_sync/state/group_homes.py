@@ -201,7 +201,7 @@ class UnreadLogs:
     unread commits may be newer than all that the others hold: a group may have been set back there. Which commits of
     another cluster count meanwhile::
 
-        answered by a driver before    goes on: that driver knew no more of the unread log than we do
+        answered by a driver before    still counts: that driver knew no more of the unread log
         made before this start         waits: the unread log may hold a newer commit
         made after it                  counts: the group is active there now
 

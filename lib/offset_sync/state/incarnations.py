@@ -224,9 +224,9 @@ class KnownIncarnations:
     def known_to_the_cut(self, log: ClusterPartition, rows: Runs) -> dict[int, int]:
         """Return where incarnations of *log* begin, and since when all below is known to be read, in ms, or else -1.
 
-        Offsets below without a row then have no record. The first row that the cut took from there on tells: unless it
-        says that a micro-batch begins, the one before has read at least so far. Errs to -1. Without such a row the
-        beginning is left out: a later row may tell.
+        Offsets below without a row then have no record. The first row from there on that the cut removed decides:
+        unless it marks the beginning of a micro-batch, the one before has read at least so far. Errs to -1. Without
+        such a row the beginning is left out: a later row may decide.
         """
         lives, found = self.of(log), dict[int, int]()
         limit = true_below(rows.indexed_at_ms, lives)

@@ -149,7 +149,7 @@ class _LogStart:
     def _look_for_cuts(self) -> dict[int, int]:
         """Note what cuts have removed from the log; return how far it was read before.
 
-        Any row may tell, so this comes before the first one is taken in.
+        Any row may show a cut, so this comes before the first one is taken in.
         """
         source, edges = self.source, dict[int, int]()
         for rows in chain((each.all_rows() for each in self._mixed(self.parts)), [self._rows(to_sealed=False)]):

@@ -20,7 +20,7 @@ def learn_names(config: Config, admins: Mapping[str, ClusterAdmin]) -> None:
     """Tell ``config.names`` which topics exist; asks no cluster where all names are the same.
 
     Raises ConfigError, naming both, where two topics of a cluster are one stream or the stream of a topic is ambiguous.
-    For a cluster that does not answer the tables tell later under which names it was indexed.
+    For a cluster that does not answer the names are later read from the tables.
     """
     asked = list(admins.values())
     if config.names.is_same or not asked:

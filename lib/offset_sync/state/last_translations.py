@@ -4,7 +4,7 @@ Also a source's last metadata of its logs, for when it is unreachable: only the 
 holds for every target alike, also for one that hung, or did not exist yet, at that time. A driver that has not reached
 the source uses the answers of the driver before. Such an answer is out of date once all that the source's log held a
 minute later, as clocks differ, is indexed: the indexer has checked the log's incarnation by then, and a commit above
-the log end is not above it any more once the log has grown so far::
+the log end is an offset like any other once the log has grown so far::
 
     12:00  a commit to 12, the log ends at 10: withheld
     12:30  all up to 14 is indexed: 12 is an offset like any other, also when the source is lost by then
@@ -98,7 +98,7 @@ class SourceMemory:
         """Return the source's last reason for a whole log."""
         if partition in self._said:
             return self._said[partition]
-        # It may be the reason of one commit of a former incarnation; only a driver that has asked the source can tell.
+        # It may be the reason of one commit of a former incarnation; only the source's own metadata could tell.
         for pair in self._fitting(keys):
             state = _valid_states(pair, keys, log)
             if (is_whole := np.isin(state, _OF_THE_LOG)).any():
