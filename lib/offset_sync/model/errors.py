@@ -28,16 +28,16 @@ class TableError(OffsetSyncError):
 
 
 class UnknownVersionError(OffsetSyncError):
-    """Brokers write what this version of the program cannot read; it has to be updated."""
+    """Brokers write records of a version that this program cannot decode; update it."""
 
 
 class PlatformError(OffsetSyncError):
-    """Spark, Delta, librdkafka or a package around them is not what this was built with; trying again does not help."""
+    """Spark, Delta, librdkafka or a package around them is not what this was built with; retrying does not help."""
 
 
 class JvmEndedError(PlatformError):
-    """The JVM ended before it could be asked anything."""
+    """The JVM exited before it answered any call."""
 
 
 class TakenOverError(OffsetSyncError):
-    """Another driver has claimed what this one was doing, so this one may not write any more and has to end."""
+    """Another driver has claimed this driver's job; this one must stop writing and exit."""

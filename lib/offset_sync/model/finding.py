@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Level(Enum):
-    """OK: as it should be; SKIP: could not be told, and need not; WARN: works, and is not as it should be; FAIL."""
+    """OK; SKIP: not checked, and not required; WARN: works, but should be fixed; FAIL."""
 
     OK = "OK"
     SKIP = "SKIP"
@@ -21,7 +21,7 @@ class Level(Enum):
 class Finding:
     """*place* is a cluster's path or a key of the configuration; *text* says what was found, and the remedy.
 
-    *topics* are all those that it is about, where it is about topics; the text may name the first ones only.
+    *topics* are all topics concerned, if any; the text may name only the first ones.
     """
 
     level: Level
@@ -44,20 +44,20 @@ class Lines:
     check: str
 
     def of(self, level: Level, text: str, topics: Iterable[str] = ()) -> Finding:
-        """Return what *text* says; the *topics* that it is about are named in front of it."""
+        """Return a finding with *text*, prefixed with the first of the *topics* concerned."""
         named = tuple(sorted(topics))
         return Finding(level, self.place, self.check, f"{some(named)}: {text}" if named else text, named)
 
 
 def in_order(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings of each place together, and there those of each check, in the order in which these come."""
+    """Group the findings by place, then by check, both in order of first appearance."""
     places = list(dict.fromkeys(each.place for each in findings))
     checks = list(dict.fromkeys(each.check for each in findings))
     return sorted(findings, key=lambda each: (places.index(each.place), checks.index(each.check)))
 
 
 def some(names: Iterable[str], most: int = 3) -> str:
-    """Return the first of *names*, and how many more there are."""
+    """Return the first *most* of *names*, sorted, and how many more there are."""
     listed = sorted(names)
     more = f" and {len(listed) - most} more" if len(listed) > most else ""
     return ", ".join(listed[:most]) + more

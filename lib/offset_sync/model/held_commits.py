@@ -1,4 +1,4 @@
-"""Commits behind an open transaction, which readers of committed records do not get."""
+"""Commits behind an open transaction, which ``read_committed`` consumers do not receive."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class OpenTransaction:
 class HeldCommits:
     """What an open transaction holds back in one partition of ``__consumer_offsets``: offsets *stable* to *high*.
 
-    *stable* is where the oldest open transaction begins. *keys* are all that were committed there, within transactions
-    or not: which of them count is not known before it ends. None: not all could be read, so any key may be among
-    them. *transactions* is empty where the coordinators of transactions do not know it, or may not be read.
+    *stable* is the last stable offset, where the oldest open transaction begins. *keys* are all keys committed there,
+    inside transactions or not: which of them count is decided when it ends. None: not all could be read, so any key may
+    be affected. *transactions* is empty where transaction coordinators do not know it, or may not be read.
     """
 
     partition: int

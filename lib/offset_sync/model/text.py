@@ -1,4 +1,4 @@
-"""Text that came from elsewhere, as a terminal or a log may show it. It may have been chosen by an attacker."""
+"""Untrusted text, made safe to show on a terminal or in a log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
 def escaped(text: str) -> str:
-    r"""Return *text* on one line, with everything that does not show, or changes what is beside it, as ``\u202e``.
+    r"""Return *text* on one line, with invisible and direction-changing characters escaped as ``\u202e``.
 
     >>> escaped("group \x1b[31m\nred")
     'group \\u001b[31m\\u000ared'
@@ -32,7 +32,7 @@ def visible(name: str) -> str:
 def told(problem: BaseException) -> str:
     r"""Return what an exception says, on one line: what has failed, and why.
 
-    delta-rs puts each cause below its consequence, in colours; the last one is what nobody else knows.
+    delta-rs puts each cause on a line below its consequence, in colours; the last line is the root cause.
 
     >>> told(OSError("Generic S3 error\n  \x1b[31m↳\x1b[0m Error performing PUT\n   \x1b[31m↳\x1b[0m refused"))
     'Generic S3 error: refused'

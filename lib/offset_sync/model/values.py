@@ -1,4 +1,4 @@
-"""Frozen values and the words of the tables, which every room speaks; the standard library only."""
+"""Frozen values and the enums of the tables, used by every room; imports the standard library only."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from enum import IntEnum
 from typing import NamedTuple
 
 ABSENT = -1
-"""What stands in an array or a format for an offset or a time that is not there: all real ones are 0 or more."""
+"""Marks an absent offset or time in arrays and formats; real ones are 0 or more."""
 CONSUMER_OFFSETS = "__consumer_offsets"
 """The topic in which a cluster keeps what its groups have committed."""
 CLOCKS_APART_MS = 60_000
-"""The clocks of two machines may differ by so much, where a time of one is compared with one of the other."""
+"""The clock skew allowed for when timestamps of two machines are compared."""
 
 
 class Word(IntEnum):
     """A word of the tables, as the code that arrays hold: ``State(code).name`` is what a column says.
 
-    Codes live in memory only, so a new word may stand anywhere; they count from 0, for arrays are looked up by them.
+    Codes exist in memory only, so a new word may be inserted anywhere; they count from 0, because they index arrays.
     """
 
     def __str__(self) -> str:
@@ -30,7 +30,7 @@ class Word(IntEnum):
 
 
 OWN_GROUPS = "__offset-sync."
-"""What groups of our own begin with: they hold read lists and what consumers say of them, and are never synced."""
+"""The prefix of our own groups: they hold read lists and what consumers report on them, and are never synced."""
 
 
 class State(Word):
@@ -39,7 +39,7 @@ class State(Word):
     EXACT = 0
     AT_FRONTIER = 1
     INDEX_BEHIND = 2
-    APPROXIMATE = 3  # of another strategy than exact, and earlier than need be
+    APPROXIMATE = 3  # by another strategy than exact, and earlier than necessary
     REWIND = 4
     # Withheld reasons: nothing is written to the target.
     TOPIC_RECREATED = 5
@@ -47,27 +47,27 @@ class State(Word):
     PARTITIONS_DIFFER = 7
     NOT_INDEXED = 8
     TOPIC_MISSING = 9
-    TOPIC_UNAUTHORIZED = 10  # it may not be described, so nobody can tell whether it is there
+    TOPIC_UNAUTHORIZED = 10  # we may not describe it, so whether it exists is unknown
     COMMIT_BEYOND_END = 11
     CLUSTER_UNREACHABLE = 12
     STRATEGY_REFUSED = 13  # it could lose records of this topic
     NO_REFERENCE = 14  # the strategy finds nothing to go by, and the topic is not idle
-    TRANSLATION_FAILED = 15  # an error of ours, which is in the log: it costs this partition and no other
-    OWNER_UNKNOWN = 16  # a cluster's commits could not be read since the start, and may be newer than this one
-    # Of offsets that were given to be translated, which no group has committed.
+    TRANSLATION_FAILED = 15  # a bug of ours, logged; only this partition is affected
+    OWNER_UNKNOWN = 16  # a cluster's commits were not read since the start, and may be newer than this one
+    # Only for offsets given to ``translate`` that no group has committed.
     TOPIC_NOT_INCLUDED = 17  # the configuration leaves it out, so it is not indexed
     PARTITION_MISSING = 18  # the topic has fewer partitions
     # Of committed offsets again.
-    COPY_WRITTEN = 19  # a copy, byte for byte, holds records that its original lacks (strategy identity)
-    # Of a mirror that stamps no headers, whose copies are told by their contents.
-    AMBIGUOUS = 20  # hardly any record has contents of its own
-    MIRROR_ALTERS_RECORDS = 21  # too many copies have the contents of no original
-    # Of a group and a topic as a whole.
+    COPY_WRITTEN = 19  # a byte-for-byte copy has records that its original has not (strategy identity)
+    # For mirrors that stamp no headers, whose copies are matched by contents.
+    AMBIGUOUS = 20  # hardly any record has unique contents
+    MIRROR_ALTERS_RECORDS = 21  # too many copies match no original
+    # For a group and a topic as a whole.
     COMMITTED_AT_BOTH = 22  # the group committed at two clusters within sync.home_silence: neither is its home
 
     @property
     def is_withheld(self) -> bool:
-        """True where the state is a reason not to answer."""
+        """Whether the state is a reason to withhold the answer."""
         return self not in _ANSWERS
 
 
@@ -87,9 +87,9 @@ class Outcome(Word):
 
 
 class Status(Word):
-    """May a partition of a group be moved now, and if not, what it waits for (column ``status`` of sync_status).
+    """Whether a partition of a group can be moved now, or what it waits for (column ``status`` of sync_status).
 
-    From worst to best, so a code is also a rank. The tables, the page and the command line say :attr:`word`.
+    From worst to best, so a code is also a rank. The tables, the page and the command line show :attr:`word`.
     """
 
     WITHHELD = 0  # not translated, for the reason given; nothing is written until a person acts
@@ -120,8 +120,8 @@ class Rule(Word):
     """What may be done to the value that the target holds."""
 
     SET = 0  # our own value, or none: up or down
-    FORWARD = 1  # somebody else's, older than the source's commit
-    FOLLOW = 2  # somebody else's, but the source went back after it: an operator's reset
+    FORWARD = 1  # written by others, older than the source's commit
+    FOLLOW = 2  # written by others, but the source was reset to an earlier offset afterwards
 
 
 class TopicPartition(NamedTuple):
@@ -132,9 +132,9 @@ class TopicPartition(NamedTuple):
 
 
 class EpochEnd(NamedTuple):
-    """The log's records of leader epochs below *below* end at *end*: what they had beyond is lost (KIP-320).
+    """Records of leader epochs below *below* end at *end*; any beyond were truncated (KIP-320).
 
-    *known* is the epoch under which the log was looked at before, so later ones begin at *end*; None: not known.
+    *known* is the leader epoch last seen before, so later epochs begin at *end*; None: unknown.
     """
 
     below: int
@@ -143,16 +143,16 @@ class EpochEnd(NamedTuple):
 
 
 class ToldEnd(NamedTuple):
-    """The records of an epoch and those below it end at *end*, or, where it is not certain, perhaps before."""
+    """Records up to an epoch end at *end*, possibly earlier where that is not certain."""
 
     end: int
     is_certain: bool = True
 
 
 class EpochChange(NamedTuple):
-    """From the leader epoch under which a log was last looked at to the one of the leader that speaks *now*.
+    """From the leader epoch last seen, *known*, to that of the current leader, *now*.
 
-    *ended* says where epochs before had ended, in the order in which it was noticed.
+    *ended* are the ends of earlier epochs, in the order in which we noticed them.
     """
 
     known: int
@@ -160,28 +160,28 @@ class EpochChange(NamedTuple):
     ended: Sequence[EpochEnd] = ()
 
     def end(self, told: int, epoch: int) -> ToldEnd:
-        """Return where the records known end, if the leader has nothing between *epoch*, which ends at *told*, and now.
+        """Return where the records we know end; the leader has none between *epoch*, which ends at *told*, and now.
 
-        Its own records of that epoch may reach beyond those known, where elections were unclean, told 150 of epoch 1::
+        After unclean elections the leader's records of *epoch* may reach beyond ours; here it reports 150 for epoch 1::
 
             known until now      epoch 1: 0 ... 99     epoch 2: 100 ... 199
             the leader's log     epoch 1: 0 ... 149                 epoch 3: 150 ...
 
-        So the end is at most where a known epoch above *epoch* began. It is certain where that is known of the first
-        one. After a cut nobody knows where epochs before it began: then it may be at 0. Errs to the small side: after
-        unclean elections, and where compaction took an epoch from a new replica.
+        So the end is at most where a known epoch above *epoch* began. It is certain where we know that of the first
+        one. After a truncation at an unknown offset the starts of earlier epochs are unknown, and the end may be 0.
+        Errs to the small side: after unclean elections, and where compaction removed an epoch from a new replica.
         """
         ends: dict[int, int] = {}
         uncertain = told
         for each in self.ended:
             if each.known is not None and each.end:
                 ends[each.known] = each.end
-            else:  # it was cut, and nobody can tell where
+            else:  # truncated at an unknown offset
                 ends.clear()
                 uncertain = 0
         began = [end for each, end in ends.items() if epoch <= each < self.known]
         is_certain = epoch in (self.known, *ends)
-        is_later = any(each < epoch for each in ends)  # than one that began since the cut
+        is_later = any(each < epoch for each in ends)  # than an epoch that began after the truncation
         return ToldEnd(min([told if is_certain or is_later else uncertain, *began]), is_certain)
 
 
@@ -199,7 +199,7 @@ class ClusterPartition(NamedTuple):
 
 
 class GroupPartition(NamedTuple):
-    """A partition as one consumer group commits it: what an offset belongs to."""
+    """A partition as committed by one consumer group: the key of a committed offset."""
 
     group_id: str
     topic: str
@@ -207,7 +207,7 @@ class GroupPartition(NamedTuple):
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """The partition, whichever group reads it."""
+        """The partition, of any group."""
         return TopicPartition(self.topic, self.partition)
 
 
@@ -215,13 +215,13 @@ class GroupPartition(NamedTuple):
 class OffsetWrite:
     """One value wanted at a target: what to write, and what we believe the target holds now.
 
-    *leader_epoch* is that of the target partition's leader under which its log was seen to reach *offset*; consumers
-    that validate it (KIP-320) notice when the log is truncated below. None: not known, and none is sent; never the
-    source's. *expected_offset* is the value last seen at the target (None: there was none). If the target holds another
-    one, it was written by others since and is left alone: overwriting it could move a group past records it never read.
-    *refresh*: write even the same value again, before it expires. *moves_forward*: replace an unexpected value too
-    where the write does not go back; only for a command that acts for a person. With *metadata* it is always written:
-    the group is one of ours, which holds a read list.
+    *leader_epoch* is the target leader's epoch under which its log was seen to reach *offset*; consumers that validate
+    it (KIP-320) detect a later truncation below. None: unknown, and none is sent; never the source's. *expected_offset*
+    is the value last seen at the target (None: there was none). If the target holds another one, others have written it
+    since and it is left alone: overwriting it could move a group past records it never read. *refresh*: write even the
+    same value again, before it expires. *moves_forward*: replace an unexpected value too where the write does not go
+    back; only for commands run by an operator. With *metadata* it is always written: the group is one of ours and holds
+    a read list.
     """
 
     group_id: str
@@ -240,7 +240,7 @@ class OffsetWrite:
 class WriteOutcome:
     """What became of one :class:`OffsetWrite`; *previous_offset* is what the target held before (None: nothing).
 
-    *is_read*: the target was read before. *is_in_doubt*: it failed, and may have been applied: no answer came.
+    *is_read*: the target was read before. *is_in_doubt*: it failed without a response, so it may have been applied.
     """
 
     group_id: str

@@ -1,9 +1,9 @@
-"""Whether a library is one that the program was built with. The rule for all of them:
+"""Checks a library's version against the one that the program was built with. The rule:
 
-- the very version that it was built with: fine;
-- another patch of the same major and minor version, or one that does not say which it is: fine as long as everything
-  that is called is there; said once in the log;
-- another major or minor version: refused. What is called may be there and mean something else.
+- the same version: accepted;
+- another patch of the same major and minor version, or an unknown version: accepted if everything
+  that we call exists; logged once;
+- another major or minor version: refused. The same call may mean something else.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Match(Enum):
 
 
 def match_version(built_with: str, found: str) -> Match:
-    """Return how *found* compares; "" stands for a version that nobody can tell.
+    """Return how *found* compares; "" is an unknown version.
 
     >>> match_version("4.4.0", "4.4.1"), match_version("4.4.0", "4.3.9")
     (<Match.SIMILAR: 'similar'>, <Match.OTHER: 'other'>)
