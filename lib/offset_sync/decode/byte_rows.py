@@ -18,9 +18,9 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class ByteRows:
-    """A binary column: row i is ``content[start[i]:end[i]]``, which means nothing where *is_null*.
+    """A binary column: row i is ``content[start[i]:end[i]]``, undefined where *is_null*.
 
-    Starts and ends never fall from one row to the next (Arrow's own promise), which :func:`gather` relies on.
+    Starts and ends never decrease, as Arrow promises and :func:`gather` relies on.
     """
 
     content: NDArray[np.uint8]
@@ -129,11 +129,11 @@ def window(content: NDArray[np.uint8], width: int) -> NDArray[np.void]:
 
 
 class BulkCursor:
-    """Reads the same field of all *rows*, field after field; a row that has not the bytes for it leaves the cursor.
+    """Reads one field of all *rows* at a time; a row too short for it is dropped from the cursor.
 
-    Results go into full-size columns, one element per row of the batch, so that the rows that are left stay aligned.
-    Bounds are checked before each read. Arrays are replaced and never changed, for cursors share them. What is wrong
-    with a row :class:`offset_sync.decode.cursor.Cursor` says.
+    Results go into full-size columns, one element per row of the batch, so that the remaining rows stay aligned. Bounds
+    are checked before each read. Arrays are replaced and never changed, because cursors share them.
+    :class:`offset_sync.decode.cursor.Cursor` says what is wrong with a row.
     """
 
     def __init__(self, source: ByteRows, rows: Rows) -> None:
@@ -149,7 +149,7 @@ class BulkCursor:
         return part
 
     def keep(self, fits: Flags) -> None:
-        """Take the rows that do not fit out of the cursor."""
+        """Drop the rows that do not fit from the cursor."""
         if not fits.all():
             self.rows, self.position, self._end = self.rows[fits], self.position[fits], self._end[fits]
 
@@ -184,7 +184,7 @@ class BulkCursor:
         self.position = self.position + size
 
     def _varint(self) -> Ints:
-        """Read unsigned varints of one or two bytes, as of all lengths up to 16,383; rows with longer ones leave."""
+        """Read unsigned varints of one or two bytes, so lengths up to 16,383; rows with longer ones are dropped."""
         self.keep(self.position < self._end)
         octets = self._source.content
         number = octets[self.position].astype(np.int64)

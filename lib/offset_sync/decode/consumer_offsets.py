@@ -1,6 +1,6 @@
 """Records of ``__consumer_offsets`` to typed rows: sound commits many at a time, all other records one by one.
 
-And which partition of it a group's coordinator leads, as Kafka's ``partitionFor`` has it.
+Also a group's partition of it, computed as by Kafka's ``partitionFor``.
 """
 
 from __future__ import annotations
@@ -92,12 +92,12 @@ def _with_rest(columns: Columns, field: pa.Field, rest: list[dict[str, Any]], is
     column = columns[field.name] if field.name in columns else pa.nulls(len(is_rest), field.type)
     values, mask = pa.array([row.get(field.name) for row in rest], field.type), pa.array(is_rest)
     if values.null_count == column.filter(mask).null_count == len(rest):
-        return column  # which is most of them, and spares a copy
+        return column  # so most columns need no copy
     return pc.replace_with_mask(column, mask, values)
 
 
 def _decode_commits(keys: ByteRows, values: ByteRows) -> tuple[Columns, Flags]:
-    """Return the columns of sound commits and their tombstones, and which rows these are; the others mean nothing."""
+    """Return the columns of sound commits and their tombstones, and which rows these are; the others are undefined."""
     count = len(keys)
     record_type, partition = np.zeros(count, np.int16), np.zeros(count, np.int32)
     group, topic = Spans.empty(keys), Spans.empty(keys)
@@ -117,7 +117,7 @@ def _decode_commits(keys: ByteRows, values: ByteRows) -> tuple[Columns, Flags]:
 
 
 def _decode_values(values: ByteRows, rows: Rows) -> tuple[Columns, Flags]:
-    """Return the columns of the commit values of *rows* (ascending), and which could be read; nulls can."""
+    """Return the columns of the commit values of *rows* (ascending), and which were decoded; nulls count as decoded."""
     count = len(values)
     offset, committed_at = np.zeros(count, np.int64), np.zeros(count, np.int64)
     epoch, expires_at = np.full(count, -1, np.int32), np.full(count, -1, np.int64)
@@ -155,7 +155,7 @@ def _decode_values(values: ByteRows, rows: Rows) -> tuple[Columns, Flags]:
 
 
 def _read_topic_id(cursor: BulkCursor, id_at: Ints) -> None:
-    """Note where the topic id begins, in rows with that tagged field; rows with any other one leave the cursor."""
+    """Note where the topic id begins, in rows with that tagged field; rows with any other one are dropped."""
     fields, tag_and_size = np.zeros(len(id_at), np.int8), np.zeros(len(id_at), np.int16)
     cursor.read(fields)
     tagged = cursor.select(fields[cursor.rows] == 1)
@@ -183,10 +183,9 @@ def _topic_ids(values: ByteRows, position: Ints) -> pa.StringArray:
 
 
 def coordinator_hashes(groups: Sequence[str]) -> Ints:
-    """Return what the partitions of *groups* are found by, modulo their number; shape (groups,).
+    """Return the hash of each group, shape (groups,): modulo the partition count it is the group's partition.
 
-    Java's ``String.hashCode`` over UTF-16 units, without its sign; of the least number, which has no positive
-    counterpart, 0 (``Utils.abs``).
+    The absolute value of Java's ``String.hashCode`` over UTF-16 units; 0 for the smallest int32 (``Utils.abs``).
 
     >>> coordinator_hashes(["", "a", "billing"]).tolist()
     [0, 97, 109829509]
@@ -204,5 +203,5 @@ def coordinator_hashes(groups: Sequence[str]) -> Ints:
 
 
 def coordinator_partition(group_id: str, partitions: int) -> int:
-    """Return the partition of a group where ``__consumer_offsets`` has so many *partitions*, at least one."""
+    """Return a group's partition of ``__consumer_offsets``, which has *partitions* of them, at least one."""
     return int(coordinator_hashes([group_id])[0]) % partitions

@@ -1,7 +1,7 @@
-"""A cursor over one record's bytes, and the records of two other logs than that of commits, one at a time.
+"""A cursor over one record's bytes, and decoders for MirrorMaker's checkpoints and the transaction log.
 
-Integers are big-endian, and an int16 length, never that of null, comes before a string. Bytes after the last field are
-no error, as for Kafka. What is not understood raises DecodeError, another version among it.
+Integers are big-endian; strings are never null and have an int16 length in front. Trailing bytes are no error, as for
+Kafka. Anything else that is not understood, another version included, raises DecodeError.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _VARINT_LIMIT = 1 << 32
 _INT8, _INT16, _INT32, _INT64 = 1, 2, 4, 8
 _FLEXIBLE = 1
 _OPEN = (1, 2, 3)
-"""Ongoing, and the two in which it is decided but its partitions do not have their markers yet."""
+"""Ongoing, PrepareCommit and PrepareAbort: in the last two the markers are not all written yet."""
 
 
 class DecodeError(ValueError):
@@ -117,9 +117,9 @@ class Cursor:
 
 @dataclass(frozen=True)
 class MirrorCheckpoint:
-    """A group that had committed *source_offset* would go on at *offset*, both next to read, says MirrorMaker.
+    """MirrorMaker's translation of a group's committed *source_offset* to *offset*, both the next to read.
 
-    Its group sync writes *offset* with *metadata*, which are the group's own.
+    Its group sync commits *offset* with *metadata*, which it copies from the group's commit.
     """
 
     group_id: str
@@ -132,7 +132,7 @@ class MirrorCheckpoint:
 
 @dataclass(frozen=True)
 class TransactionState:
-    """One transactional id as a record has it; *partitions* are those of the transaction that is open, if one is."""
+    """The state of one transactional id; *partitions* are those of its open transaction, if there is one."""
 
     transactional_id: str
     producer_id: int
@@ -142,14 +142,14 @@ class TransactionState:
 
 
 def decode_checkpoint(key: bytes, value: bytes) -> MirrorCheckpoint:
-    """Return what a record of ``<source>.checkpoints.internal`` says.
+    """Decode a record of ``<source>.checkpoints.internal``.
 
-    As ``org.apache.kafka.connect.mirror.Checkpoint`` of 4.3.0 has it::
+    The format of ``org.apache.kafka.connect.mirror.Checkpoint`` of 4.3.0::
 
         key    group, topic as it is called there, partition (int32)            no version in front
         value  version (int16, 0), offset at the source (int64), offset there (int64), metadata
 
-    Negative numbers raise DecodeError too: what is not understood must not tell whose commit another one is.
+    Negative numbers raise DecodeError too: a record we do not understand must not attribute a commit to MirrorMaker.
     """
     of_key, of_value = Cursor(key, "key"), Cursor(value, "value")
     group_id, topic, partition = of_key.text("group"), of_key.text("topic"), of_key.integer(_INT32, "partition")
@@ -162,14 +162,14 @@ def decode_checkpoint(key: bytes, value: bytes) -> MirrorCheckpoint:
 
 
 def decode_transactional_id(key: bytes) -> str:
-    """Return whose state a record of ``__transaction_state`` has: version (int16, 0), transactional id."""
+    """Decode a key of ``__transaction_state``: version (int16, 0), transactional id."""
     cursor = Cursor(key, "key")
     _refuse_other_version(cursor)
     return cursor.text("transactional id")
 
 
 def decode_transaction(key: bytes, value: bytes) -> TransactionState:
-    """Return what the coordinator of a transaction knows of it.
+    """Decode the transaction coordinator's state of one transactional id.
 
     ``TransactionLogValue.json`` of Kafka 4.3::
 

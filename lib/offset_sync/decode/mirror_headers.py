@@ -1,12 +1,13 @@
-"""All that a mirror stamps on its copies, vectorised over Arrow buffers: origin and offset, and maybe the place.
+"""Decodes the headers that a mirror stamps on its copies, vectorised: origin and offset, and maybe the place.
 
-The place header says of which topic and partition a record is a copy: ``orders-3``. Applications that hand the headers
-of what they read on to what they write (Kafka Streams, Camel, Spring Cloud Stream do) make records that name an origin
-and an offset of another topic. Taken for copies they would make that topic's unread records pass for read ones. A
-record that names another place was produced where it is.
-An application that writes into the very topic it reads hands on the right place too; for that the mirror may add the
-time of the original, ``orders-3@1700000000000``, which has to be the record's own. That needs topics that keep the time
-of the copies (CreateTime), and helps only against applications that give what they write a time of its own.
+The place header names the topic and partition of which a record is a copy: ``orders-3``. Applications that forward
+headers from input to output (Kafka Streams, Camel, Spring Cloud Stream do) produce records with an origin and offset of
+another topic. Taken for copies, they would make unread records of that topic count as read. So a record that names
+another place is native: it was produced where it is.
+
+An application that writes to the topic it reads forwards the right place too. Against that the mirror may append the
+original's timestamp, ``orders-3@1700000000000``, which must equal the record's own. It requires CreateTime topics, and
+helps only where the application gives its records new timestamps.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ ORIGIN_BYTES = 249
 NOT_MIRRORED = -1
 """Origin code of a record that has none; as an index it names the last entry, which callers add for such records."""
 LARGEST_OFFSET = 2**62 - 1
-"""No log is as long as that; the numbers above mean "not there" to those who count with them."""
+"""No log is that long; larger numbers mean "not there" in ``translate`` (``NO_LIMIT``)."""
 NO_PLACE = "no place header, or none that fits: a mirror that stamps it otherwise, or handed on by an application"
 OTHER_ORIGIN = "another origin than the topic is named for"
 _DIGITS = 19
@@ -62,9 +63,9 @@ class Identities:
         return ~(self.is_mirrored | self.is_malformed)
 
     def judged(self, is_native: Flags | bool, reasons: dict[int, str]) -> Identities:
-        """Return the same where rows that are *native* are so whatever they say, and those with *reasons* malformed.
+        """Return the same with *is_native* rows native whatever their headers say, and the rows of *reasons* malformed.
 
-        Malformed ones are unread by everyone.
+        Malformed records are unread by every group.
         """
         if not (reasons or np.any(is_native)):
             return self
@@ -96,8 +97,8 @@ def decode_stamps(
 
     *where* is their topic and partition, *timestamp_ms* their times, shape (records,).
 
-    *known* are the only origins that a copy can have there; None: any. A record with another one is malformed, for its
-    offset may be of another cluster. Errs to malformed: such a record is unread by everyone.
+    *known* are the only origins that a copy can have there; None: any. A record with another one is malformed, because
+    its offset may be of another cluster. Errs to malformed: such a record is unread by every group.
     """
     found = decode_identities(headers[ORIGIN_HEADER], headers[OFFSET_HEADER], encoding)
     if (places := places_of(headers, where, timestamp_ms)) is not None:
@@ -111,30 +112,30 @@ def decode_stamps(
 
 
 def all_native(found: Identities) -> Identities:
-    """Return the identities of records at the one cluster where their stream is produced: every one is native.
+    """Return the identities of records at the home of their stream: all are native.
 
-    Nothing comes in from elsewhere: whatever headers a record has there, an application has handed them on.
+    Nothing is mirrored to there, so any headers were forwarded by an application.
     """
     return found.judged(True, {})
 
 
 def of_one_origin(found: Identities, is_of_home: Flags) -> Identities:
-    """Return the identities in a copy of a stream that is produced at one cluster, its home.
+    """Return the identities in a copy of a stream that is produced only at its home.
 
-    *is_of_home* says which records name that one, shape (records,). One that names another origin has no
-    known place; it is malformed, so unread by everyone.
+    *is_of_home* marks the records that name the home, shape (records,). One that names another origin is malformed, so
+    unread by every group.
     """
     is_other = found.is_mirrored & ~is_of_home
     return found.judged(False, dict.fromkeys(np.flatnonzero(is_other).tolist(), OTHER_ORIGIN))
 
 
 def places_of(headers: Mapping[str, pa.Array], where: tuple[str, int], timestamp_ms: Ints) -> Places | None:
-    """Return what the records say of their places, None where the mirror stamps none."""
+    """Compare the records' place headers with *where* they are; None where the mirror stamps none."""
     return read_places(headers[PLACE_HEADER], *where, timestamp_ms) if PLACE_HEADER in headers else None
 
 
 def read_places(header: pa.Array, topic: str, partition: int, timestamp_ms: Ints) -> Places:
-    """Compare raw header values of the records of one partition with the place where these are."""
+    """Compare raw place headers of one partition's records with its name and their timestamps."""
     own = f"{topic}-{partition}".encode()
     is_here = pc.equal(header, pa.scalar(own, header.type))
     is_own = pc.or_(is_here, pc.starts_with(header, own + b"@"))
@@ -147,10 +148,10 @@ def read_places(header: pa.Array, topic: str, partition: int, timestamp_ms: Ints
 
 
 def confirmed(found: Identities, places: Places) -> Identities:
-    """Return the identities that are left: of records that name their own place.
+    """Keep as mirrored only records that name their own place.
 
-    What names another one is native, whatever else it says. What names none, or its own with another time, may be
-    either, so it is malformed: unread by everyone.
+    A record that names another place is native. One that names none, or its own with another timestamp, may be either,
+    so it is malformed: unread by every group.
     """
     is_unplaced = found.is_mirrored & ~places.is_here & ~places.is_elsewhere
     return found.judged(places.is_elsewhere, dict.fromkeys(np.flatnonzero(is_unplaced).tolist(), NO_PLACE))
@@ -161,8 +162,8 @@ def decode_identities(
 ) -> Identities:
     """Decode the raw header values of each record; null means that the record has no such header, or a null one.
 
-    A record with one header only is native, for the mirror stamps both. A record with two headers of which one cannot
-    be read is malformed: its identity is unknown, so it has to count as unread for every group.
+    A record with only one header is native, because the mirror stamps both. A record with two headers of which one
+    cannot be read is malformed: its identity is unknown, so it has to count as unread for every group.
     """
     origins, offsets = to_byte_rows(origin), to_byte_rows(offset)
     if len(origins) != len(offsets):
@@ -241,8 +242,8 @@ def _text_problem(offset: bytes) -> str:
 def _read_int64(offsets: ByteRows, rows: Rows) -> tuple[Ints, Flags]:
     """Read eight bytes, big-endian, neither negative nor larger than any offset.
 
-    Eight digits are text, not a number of 3 * 10^18, where no log ends. Returns the numbers of *rows*, and which could
-    be read.
+    Eight ASCII digits are text, not a number near 3 * 10^18: no log is that long. Returns the numbers of *rows*, and
+    which could be read.
     """
     numbers = np.zeros(len(rows), np.int64)
     is_read = (offsets.end - offsets.start)[rows] == _INT64_BYTES

@@ -1,7 +1,8 @@
 """One record of ``__consumer_offsets``: record types, kinds, layouts, and a decoder that says what is wrong.
 
-Source: schema files of Kafka's group coordinator, 4.3.0 and 4.4.0, and ``CoordinatorRecordSerde``. What brokers
-write most, sound offset commits, :mod:`offset_sync.decode.consumer_offsets` reads many at a time; all else comes here.
+Source: schema files of Kafka's group coordinator, 4.3.0 and 4.4.0, and ``CoordinatorRecordSerde``.
+:mod:`offset_sync.decode.consumer_offsets` decodes valid offset commits, most of the log, in bulk; all other records are
+decoded here.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ MEMBER_KINDS = (MEMBER, STREAMS_MEMBER, SHARE_MEMBER)
 """The kinds whose keys name a member."""
 
 KINDS_BY_LOG = (STREAMS, STREAMS_MEMBER, SHARE, SHARE_MEMBER)
-"""Groups of which no request tells that they have members: the log does."""
+"""Kinds of groups whose members no request lists; only the log has them."""
 
 TOPIC_ID_TAG = 0
 UUID_BYTES = 16
@@ -73,7 +74,7 @@ COMMIT_LAYOUTS = (
 
 
 def unknown_version(version: int, record_type: int) -> str:
-    """Return the error of a known record type with a value version that is not."""
+    """Return the error for an unknown value version of a known record type."""
     return f"value version {version} is unknown for record type {record_type}"
 
 
@@ -108,7 +109,7 @@ def decode_commit_key(key: bytes) -> tuple[str, str, int] | None:
 
 
 def _key_columns(cursor: Cursor, kind: str) -> Row:
-    """Read a key behind its record type. Keys are never flexible, whatever the value's version is."""
+    """Read a key after its record type. Keys are never flexible, whatever the value's version is."""
     if kind == IGNORED:
         return {}
     row: Row = {"group_id": cursor.text("group")}
@@ -125,7 +126,7 @@ def _key_columns(cursor: Cursor, kind: str) -> Row:
 
 
 def _value_columns(value: bytes, kind: str, record_type: int) -> Row:
-    """Read a whole value, although little of a group's is returned, so that one that is cut off is noticed."""
+    """Read a whole value, although little of a group's is returned, so that a truncated one is detected."""
     cursor = Cursor(value, "value")
     version = cursor.integer(_INT16, "version")
     versions, read = _VALUES[kind]
@@ -195,7 +196,7 @@ def _group_epoch(cursor: Cursor, _version: int) -> Row:
 
 
 def _member(cursor: Cursor, _version: int) -> Row:
-    """ConsumerGroupMemberMetadataValue (KIP-848): the member lives as long as the record exists."""
+    """ConsumerGroupMemberMetadataValue (KIP-848): the member exists as long as the record does."""
     cursor.nullable_string("instance id", compact=True)
     cursor.nullable_string("rack id", compact=True)
     cursor.string("client id", compact=True)
