@@ -1,4 +1,4 @@
-"""What a micro-batch has read of a cluster's logs, and the rows of the tables that say so."""
+"""A micro-batch read from a cluster's logs, and its rows of ``record_runs`` and ``quarantine``."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _ORDER = ("topic", "partition", "start_offset")
 
 
 class ReadBatch(NamedTuple):
-    """Rows of :data:`CUT_SCHEMA`, and from where to where they were read, before *at*.
+    """Rows of :data:`CUT_SCHEMA`, read from *start* to *end*, before *at*.
 
-    *again* are logs that were read once more. *complete_until* says of logs up to when what stood in them is read.
-    *kept* are more such rows, which tasks have made and the driver has not.
+    *again* are logs that were re-read. *complete_until* has, by log, the time up to which its records are read. *kept*
+    are more such rows, which stay with the tasks that made them.
     """
 
     cut: pa.Table
@@ -67,7 +67,7 @@ def to_runs(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
 
 
 def _is_in_order(cut: pa.Table) -> bool:
-    """Return whether few rows are in their order; of many nobody looks here."""
+    """Return whether the rows are in order; many are not checked, so False."""
     if cut.num_rows > FEW:
         return False
     places = list(zip(*(cut.column(name).to_pylist() for name in _ORDER), strict=True))
@@ -90,12 +90,12 @@ def to_quarantine(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
 
 
 def coverage(runs: pa.Table, read: ReadBatch, batch_id: int, alias: str) -> pa.Table:
-    """Return rows of length 0: from where each partition was read, and how far if no record stands there.
+    """Return rows of length 0: where reading of each partition began, and where it ended if no record is there.
 
-    *runs* are those of *read* that the driver has.
+    *runs* are the runs of *read* that the driver holds.
 
-    With another checkpoint a query may begin beyond what was read before. A partition that appears after batch 0 is
-    read from its log start, so its index lacks nothing from 0 on.
+    With a new checkpoint a query may begin beyond what was read before. A partition that appears after batch 0 is read
+    from its log start, so its index is complete from 0 on.
     """
     run_ends = int64s(runs.column("start_offset")) + int64s(runs.column("length"))
     last = greatest_of_each([runs.column("topic"), runs.column("partition")], run_ends)

@@ -1,13 +1,13 @@
-"""What a streaming query's checkpoint says: its id, and which offsets a micro-batch covers.
+"""A streaming query's checkpoint: the id of the query, and the offsets that each micro-batch covers.
 
-Spark writes a batch's end offsets before it runs the batch, and the same ones when the batch is repeated, so they
-say exactly how far the batch reads, also where the last offsets hold no record.
+Spark writes a batch's end offsets before it runs the batch, and reuses them when the batch is repeated. So they are
+exactly how far the batch reads, even where the last offsets hold no record.
 
-A power failure leaves the newest files empty or cut off where nothing was synced, and Spark refuses such a query for
-ever. Without the newest plan it plans that micro-batch anew, from where the one before has ended: nothing is left out,
-and what was written of it may come twice. It comes under a new id of the query, for under the old one the tables would
-take it for a repetition although it reads up to elsewhere. What came twice changes nothing (design.md, invariant 3). An
-older file that cannot be read is a matter for a person.
+After a power failure files that were not synced may be empty or truncated, and Spark refuses to start the query.
+Without the newest plan Spark plans that micro-batch again, from the end of the one before: no record is skipped, and
+some rows may be written twice, which changes nothing (design.md, invariant 3). The query gets a new id, because under
+the old one the tables would skip the batch as a repetition although its end may differ. An older file that cannot be
+read needs an operator.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ logger = logging.getLogger(__name__)
 _INITIAL = "sources/0/0"
 _NO_OFFSET = "-"
 DRIVER_MAX_RECORDS = 20_000
-"""So many the driver works on by itself: the way to a Python worker and back takes longer than the work.
+"""The driver handles up to so many records itself: the round trip to a Python worker takes longer than the work.
 
-Of what tasks have made of more records it takes no more rows than that.
+It collects no more rows than that from tasks.
 """
 
 
 class Checkpoint:
-    """The checkpoint directory of one query, at the cluster *alias* where topics have other *names* inside."""
+    """The checkpoint directory of one query at the cluster *alias*; *names* map its topics to streams."""
 
     def __init__(self, files: Files, path: str, alias: str = "", names: Names = SAME_NAMES) -> None:
         self.path = path.rstrip("/")
@@ -65,8 +65,8 @@ class Checkpoint:
     def end_offsets(self, batch_id: int) -> Offsets:
         """Return the first offset of each partition that *batch_id* does not read.
 
-        The plan is stored when this returns, before anything is written by it: planned anew, the micro-batch would
-        read up to elsewhere and be taken for a repetition.
+        The plan is synced to disk when this returns, before any row is written: planned again, the micro-batch might
+        end elsewhere and be skipped as a repetition.
         """
         return self._by_stream(self._end(batch_id))
 
@@ -77,10 +77,10 @@ class Checkpoint:
         return _parse(self._lines(f"offsets/{batch_id}")[2])
 
     def repair(self) -> None:
-        """Remove the newest files that a power failure has left empty or cut off; the query must not be running.
+        """Remove the newest files if a power failure left them empty or truncated; the query must not be running.
 
-        Raises TableError, with what to do, and changes nothing, where another file cannot be read that Spark needs.
-        Files of another format are left to whoever reads them.
+        Raises TableError with the remedy, and changes nothing, if another file that Spark needs cannot be read. Files
+        of another format are left alone.
         """
         planned, done = self._numbers("offsets"), self._numbers("commits")
         damaged = self._damaged_plans(planned)
@@ -94,24 +94,24 @@ class Checkpoint:
             gone.append("metadata")
         for name in [*gone, *damaged]:
             self._files.delete(f"{self.path}/{name}")
-            logger.warning("%s/%s was empty or cut off and is removed: its micro-batch is read again", self.path, name)
+            logger.warning("%s/%s was empty or truncated, removed: its micro-batch is read again", self.path, name)
         self._stored = -1
 
     def _damaged_plans(self, planned: list[int]) -> list[str]:
-        """Return what has to go for the newest micro-batch to be planned anew; nothing where its plan can be read."""
+        """Return the files to delete so that the newest micro-batch is planned again; none if its plan can be read."""
         needed = [f"offsets/{number}" for number in planned[-2:]]
         damaged = [name for name in needed if self._is_damaged(name, lines=3)]
         if damaged and damaged != needed[-1:]:
             raise TableError(
-                f"{self.path}/{damaged[0]}: empty or cut off, and others stand on it; delete the folder {self.path}: "
-                "its query then reads its logs again from the beginning"
+                f"{self.path}/{damaged[0]}: empty or truncated, and later files depend on it; delete the folder "
+                f"{self.path}: its query then reads its logs again from the beginning"
             )
         if planned[-1:] in ([], [0]) and self._is_damaged(_INITIAL, lines=2):
             return [*needed, _INITIAL]
         return damaged
 
     def _is_damaged(self, name: str, lines: int) -> bool:
-        """Return whether a file of so many *lines* is there and is not all of what Spark wrote."""
+        """Return whether a file that should have so many *lines* exists and is incomplete."""
         try:
             text = self._read(name).lstrip("\0")
         except FileNotFoundError:
@@ -134,10 +134,10 @@ class Checkpoint:
             return True
 
     def leave_out(self, streams: Collection[str]) -> None:
-        """Take *streams* out of the micro-batch that is planned and not done; the query must not be running.
+        """Remove *streams* from the micro-batch that is planned and not done; the query must not be running.
 
-        Spark repeats such a batch as it was planned, so one topic that may not be read would fail it for ever. Of these
-        it then ends where it starts, and a later batch reads them: twice, if this one was done but for the word.
+        Spark repeats such a batch as planned, so a topic that we may not read would fail it forever. Their ranges
+        become empty, and a later batch reads them; twice, if this one was done but not marked so.
         """
         topics = {self._names.outside(self._alias, each) for each in streams}
         planned, done = self._last("offsets"), self.last_committed()
@@ -154,14 +154,14 @@ class Checkpoint:
             self._files.write_text(f"{self.path}/{name}", "\n".join([*before, json.dumps(left)]))
 
     def last_committed(self) -> int | None:
-        """Return the last micro-batch that is done; None: none has ever been.
+        """Return the last micro-batch that is done; None: there is none.
 
-        Its rows are in the tables: they are written before Spark calls a batch done.
+        Its rows are in the tables: they are written before Spark marks it done.
         """
         return self._last("commits")
 
     def position(self) -> dict[int, int]:
-        """Return how far each partition of the one topic was read by what is done; nothing where that is not known."""
+        """Return how far done micro-batches have read each partition of the one topic; empty where unknown."""
         last = self.last_committed()
         try:
             ends = {} if last is None else self.end_offsets(last)
@@ -170,7 +170,7 @@ class Checkpoint:
         return {partition: offset for (_, partition), offset in ends.items()}
 
     def last_sign_ms(self) -> int | None:
-        """Return when the query began or ended a micro-batch last, in milliseconds; None: it never did."""
+        """Return when the query last began or ended a micro-batch, in milliseconds; None: it never did."""
         signs = [self._files.written_ms(f"{self.path}/{folder}") for folder in ("commits", "offsets")]
         numbered = [{int(name): at_ms for name, at_ms in each.items() if name.isdigit()} for each in signs]
         return max((each[max(each)] for each in numbered if each), default=None)
@@ -186,7 +186,7 @@ class Checkpoint:
         return count_offsets(self.start_offsets(batch_id), self.end_offsets(batch_id))
 
     def _lines(self, name: str) -> list[str]:
-        """Return the lines of a file that begins with its format; raises TableError for one that nobody here reads."""
+        """Return the lines of a file that begins with its format; raises TableError for an unknown format."""
         lines = self._read(name).split("\n")
         if lines[0].removeprefix("\0") != CHECKPOINT_FORMAT:  # in the files of Kafka's source a zero comes first
             raise TableError(
@@ -207,13 +207,13 @@ def ranges_of(start: Offsets, end: Offsets) -> dict[TopicPartition, OffsetRange]
 def count_offsets(start: Offsets, end: Offsets) -> int:
     """Return how many offsets lie between *start* and *end*; a partition that is not in *start* begins at 0.
 
-    The plan for a log that was cut ends before it starts: nothing is read of it, and it takes nothing from the others.
+    The plan for a truncated log ends before it starts: nothing is read of it, so it counts as 0.
     """
     return sum(max(0, offset - start.get(place, 0)) for place, offset in end.items())
 
 
 def are_few(records: int) -> bool:
-    """Return whether the driver works on so many records by itself."""
+    """Return whether the driver handles so many records itself."""
     return records <= DRIVER_MAX_RECORDS
 
 

@@ -1,8 +1,8 @@
 """The log of commits, ``__consumer_offsets``, from its bytes to a micro-batch of typed rows.
 
-Spark only plans what is read. It asks each partition of a log by itself, twice over, and this one has fifty; a consumer
-of our own fetches from all of them at once. So the driver has few records long before a Spark job would have them: that
-is most of the time between a commit and its translation.
+Spark only plans the offsets to read. Its source queries each partition of a log separately, twice, and this topic has
+fifty; our own consumer fetches from all of them at once. So the driver has a small batch much sooner than a Spark job
+would: that is most of the latency between a commit and its translation.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ logger = logging.getLogger(__name__)
 UNREAD = "unread"
 _MOST_ROWS, _MOST_BYTES = 5_000, 16 << 20
 _PATIENCE_S = 10.0
-"""A stop waits for the micro-batch in hand, and nobody waits for a stop for half a minute."""
+"""Short, because a shutdown waits for the micro-batch in flight."""
 RowsOf = Callable[[Chunk], pa.RecordBatch]
 LAST_MS = (2**63 - 1) // 1000
-"""The last time that fits; one beyond it counts as this one, and one before its negative as that."""
+"""The latest timestamp that Spark can hold; later ones are clamped to it, earlier ones to its negative."""
 _DECODED = [(field.name, pa.string() if field.name == "kind" else field.type) for field in RECORDS]
 DECODED_SCHEMA = pa.schema(
     [
@@ -52,16 +52,16 @@ DECODED_SCHEMA = pa.schema(
         ("value", pa.binary()),
     ]
 )
-"""What :data:`offset_sync.decode.consumer_offsets.RECORDS` has, with the record's position in the log.
+"""The columns of :data:`offset_sync.decode.consumer_offsets.RECORDS`, with the record's position in the log.
 
 ``key`` and ``value`` only where malformed; ``records`` is 1, or in the one row of kind ``ignored`` per Arrow batch the
-number of records that say nothing about offsets or groups. A row of kind ``unread`` stands for a log that could not be
-read up to the end of its range: ``log_partition`` says which, ``error`` why.
+number of records that say nothing about offsets or groups. A row of kind ``unread`` marks a log that could not be read
+to the end of its range: ``log_partition`` says which, ``error`` why.
 """
 
 
 def offset_records(chunk: Chunk) -> pa.RecordBatch:
-    """Return the columns that are decoded, of records of ``__consumer_offsets``."""
+    """Return records of ``__consumer_offsets`` as the columns that are decoded."""
     return chunk_rows(
         chunk,
         {
@@ -72,7 +72,7 @@ def offset_records(chunk: Chunk) -> pa.RecordBatch:
 
 
 def chunk_rows(chunk: Chunk, columns: dict[str, pa.Array]) -> pa.RecordBatch:
-    """Return *columns* of the records of *chunk* with the place and time of each, cut to fit."""
+    """Return *columns* with the partition, offset and clamped timestamp of each record of *chunk*."""
     times = pa.array([fitting(record.timestamp_ms) * 1000 for _, record in chunk], pa.int64())
     return pa.RecordBatch.from_pydict(
         {
@@ -85,7 +85,7 @@ def chunk_rows(chunk: Chunk, columns: dict[str, pa.Array]) -> pa.RecordBatch:
 
 
 def fitting(milliseconds: int) -> int:
-    """Return a time, or the last one that Spark can hold on its side."""
+    """Clamp a timestamp to what Spark can hold."""
     return max(-LAST_MS, min(LAST_MS, milliseconds))
 
 
@@ -132,7 +132,7 @@ class LogRows:
         self._is_beyond = False
 
     def rows(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
-        """Yield the records of *ranges* as Spark's source would, some thousand at a time; times are cut to fit.
+        """Yield the records of *ranges* as Spark's source would, some thousand at a time; timestamps are clamped.
 
         Raises UnreadError, after all that could be read, where logs could not be read up to the end of their ranges.
         """
@@ -161,7 +161,7 @@ class LogRows:
 
 
 def _joined(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-    """Join small chunks, each log in its order and one log after the other: so runs are found whole."""
+    """Join small chunks and sort them by log and offset, so that runs are not split."""
     joined: Chunk = []
     size = 0
     try:
@@ -192,7 +192,7 @@ class CommitReader(LogRows):
     def read(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
         """Yield the decoded records of *ranges*, rows of DECODED_SCHEMA, each log in its order.
 
-        A log that could not be read up to the end of its range has a row that says so, and no error is raised for it.
+        A log that could not be read to the end of its range yields a row of kind ``unread`` instead of an error.
         """
         try:
             yield from decode_batches(self.rows(ranges))
@@ -206,15 +206,15 @@ class CommitReader(LogRows):
 
 MADE = "made_at"
 LATEST_MS = 253_402_300_799_999
-"""The end of the year 9999, the last that every reader of the tables knows."""
+"""The end of the year 9999, the latest that every reader of the tables supports."""
 
 
 class Looked(NamedTuple):
-    """What was found out *at* a time that every row of the micro-batch bears.
+    """The result of a check *at* a time that is stamped on every row of the micro-batch.
 
-    *again* is what has to be read once more, in the place of all that Spark has read of these logs. *begun* of them
-    have begun another life, *whole* are those of which nothing more is to be read again then. *is_certain*: what was
-    acknowledged before and not read yet will be read.
+    *again* are ranges to re-read, which replace all that was read of these logs. *begun* are those of them that have a
+    new incarnation, *whole* those of which nothing is left to re-read then. *is_certain*: commits acknowledged before
+    and not read yet will be read.
     """
 
     at: datetime
@@ -228,7 +228,7 @@ class Looked(NamedTuple):
 class CommitBatch:
     """A decoded micro-batch: *records* of all kinds, and of them the *commits* in log order.
 
-    *looked* is what was found out about the logs that they stand in.
+    *looked* is the check of their logs.
     """
 
     batch_id: int
@@ -238,7 +238,7 @@ class CommitBatch:
 
     @property
     def captured_at(self) -> datetime:
-        """The time that every row of it bears."""
+        """The time stamped on every row."""
         return self.looked.at
 
     @cached_property
@@ -251,7 +251,7 @@ class CommitBatch:
     def timestamp_ms(self) -> Int64s:
         """When the coordinator wrote each commit, by the cluster's clock.
 
-        Of the record, and not of the commit in it: a client of protocol version 1 sends what it likes.
+        The record's timestamp, not that of the commit in it, to which a client of protocol version 1 sends any value.
         """
         written: Int64s = self.commits.column("timestamp").cast(pa.int64()).to_numpy() // 1000
         return written
@@ -282,7 +282,7 @@ class CommitBatch:
         return replace(self, commits=self.commits.append_column("is_own", pa.array(is_own)))
 
     def of_logs(self, logs: Collection[TopicPartition], *, others: bool = False) -> CommitBatch:
-        """Return what stands in *logs*, or in all *others*."""
+        """Return the records of *logs*, or of all *others*."""
         is_record, is_commit = is_of_logs(self.records, logs), is_of_logs(self.commits, logs)
         if others:
             is_record, is_commit = pc.invert(is_record), pc.invert(is_commit)
@@ -294,12 +294,12 @@ class CommitBatch:
 
 
 def is_of_logs(records: pa.Table, logs: Collection[TopicPartition]) -> pa.ChunkedArray:
-    """Return which of the decoded *records* stand in *logs*; those that count what was ignored stand in none."""
+    """Return which decoded *records* are from *logs*; rows that count ignored records are from none."""
     return pc.is_in(records.column("log_partition"), pa.array([each.partition for each in logs], pa.int32()))
 
 
 def to_batch(decoded: pa.Table, batch_id: int, looked: Looked) -> CommitBatch:
-    """Return decoded records as the micro-batch that they are."""
+    """Build the micro-batch from decoded records."""
     at = decoded.schema.get_field_index("timestamp")
     records = decoded.set_column(at, DECODED_SCHEMA.field(at), _known_time(decoded.column(at)))
     commits = records.filter(pc.equal(records.column("kind"), "commit"))
@@ -316,7 +316,7 @@ def _numbers(rows: pa.Table, name: str) -> Int64s:
 def committed_at_ms(commits: pa.Table) -> Int64s:
     """Return the coordinator's commit time; the time its record was written where there is none, as in a tombstone.
 
-    A client may send any number, and one that no calendar has must not stop the stream.
+    A client may send any number; one that is no valid date must not stop the stream.
     """
     written_ms = commits.column("timestamp").cast(pa.int64()).to_numpy() // 1000
     committed_ms = _numbers(commits, "committed_at_ms")

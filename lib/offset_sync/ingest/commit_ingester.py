@@ -1,4 +1,4 @@
-"""Micro-batches of ``__consumer_offsets``: decode them, and write down every record that was seen."""
+"""Decodes micro-batches of ``__consumer_offsets`` and appends every record to the tables."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ logger = logging.getLogger(__name__)
 
 
 class Reading(NamedTuple):
-    """Who is asked about what was read: *logs* whether it is still there.
+    """How a query reads: *logs* checks that what was read is still there.
 
-    *lives* are those of the logs of commits, as the state knows them; without them a log has only one. *names* say
-    which streams the topics are. A micro-batch reads at *most* so many records.
+    *lives* are the incarnations of the commit logs, as the state knows them; without them a log has only one. *names*
+    map topics to streams. A micro-batch reads at *most* so many records.
     """
 
     logs: CommitLogCheck
@@ -53,7 +53,7 @@ class Reading(NamedTuple):
 
 
 class CommitIngester:
-    """Reads and writes down what the query of the cluster *alias* plans; *commits* are read from its log."""
+    """Reads and stores what the query of the cluster *alias* plans; *commits* reads its log."""
 
     def __init__(
         self,
@@ -71,15 +71,15 @@ class CommitIngester:
         self._reading = reading
         self._lives = reading.lives or CommitLogLives(tables)
         self._versions = UnknownVersions(alias, CONSUMER_OFFSETS)
-        self._taken_in: int | None = None  # not known, and not looked at
+        self._taken_in: int | None = None  # unknown, so not checked
         self._is_restored = False
         self.taking_in = threading.Lock()
         """Held from :meth:`restore_missed` to :meth:`note_taken_in`."""
 
     def has_all(self, state: SyncState) -> bool:
-        """Return whether *state* has all that is done: what an overtaken driver has ended since is taken in here.
+        """Return whether *state* has all that is done; takes in what an overtaken driver has completed since.
 
-        It would come with the next micro-batch, but a log that is quiet has none. False while one is being taken in.
+        The next micro-batch would do so too, but an idle log has none. False while one is being taken in.
         """
         if not self.taking_in.acquire(blocking=False):
             return False
@@ -93,21 +93,21 @@ class CommitIngester:
             self.taking_in.release()
 
     def note_taken_in(self, batch_id: int | None) -> None:
-        """Note the last micro-batch that is in the state; None: not one is."""
+        """Note the last micro-batch that is in the state; None: there is none."""
         self._taken_in = -1 if batch_id is None else batch_id
 
     def is_whole(self, batch_id: int) -> bool:
         """Return whether a micro-batch reads all that the logs held when it was planned. Errs to False.
 
-        Spark rounds the share down that each partition has of the most: all together may miss one offset of each.
+        Spark rounds each partition's share of the limit down, so a full batch may miss one offset of each.
         """
         partitions = len(self._checkpoint.end_offsets(batch_id))
         return self._checkpoint.record_limit(batch_id) < self._reading.most - partitions
 
     def restore_missed(self, state: SyncState, batch_id: int) -> KeyRows:
-        """Bring *state* up to *batch_id*, which is next; return the rows of what another driver took in before it.
+        """Bring *state* up to *batch_id*, which is next; return the rows that another driver took in before it.
 
-        Its micro-batches are in the tables, for none is done before, and they do not come again.
+        Its micro-batches are in the tables, because none is done before that, and Spark does not repeat them.
         """
         before = self._taken_in
         if before is None or batch_id <= before + 1:
@@ -115,19 +115,19 @@ class CommitIngester:
         logger.warning("clusters.%s: another driver took in %d micro-batches", self.alias, batch_id - before - 1)
         try:
             since = self._checkpoint.end_offsets(before) if before >= 0 else {}
-        except FileNotFoundError:  # cleaned up: so many were they
+        except FileNotFoundError:  # cleaned up, because there were so many
             since = {}
         until = self._checkpoint.start_offsets(batch_id)
         places = _by_partition(since), _by_partition(until)
         return restore_missed(self._tables, state, self.alias, *places, self._lives)
 
     def decode(self, records: DataFrame, batch_id: int) -> CommitBatch:
-        """Read one micro-batch; of a log that has other records than before, those that it has now.
+        """Read one micro-batch; a log whose records have changed meanwhile is re-read.
 
-        What it is, its plan says: of *records*, as Spark would read them, nothing is.
+        The offsets come from the batch's plan; *records*, as Spark would read them, are not read.
 
-        Raises UnknownVersionError where so many commits are of an unknown version that none may be passed, and
-        ClusterError where not all could be read, or nobody can tell whether what was read is still there.
+        Raises UnknownVersionError if too many commits are of an unknown version to pass them, and ClusterError if not
+        all could be read, or if it cannot be verified that what was read is still there.
         """
         ranges = self.ranges(batch_id)
         self._reading.logs.before_reading(batch_id)
@@ -135,16 +135,16 @@ class CommitIngester:
             decoded = self._commits.table(ranges)
         else:
             decoded = read_by_tasks(self._commits, ranges, records, self._clusters)
-        # Asked after reading, and written down before anything that was read: so each row is of a life that is known.
+        # After reading, and recorded before any row is stored: so the incarnation of each row is known.
         looked = self._reading.logs.look(batch_id)
         batch = to_batch(self._with_streams(self._with_again(decoded, looked)), batch_id, looked)
         self._versions.check(batch.records)
         return batch
 
     def _with_again(self, decoded: pa.Table, looked: Looked) -> pa.Table:
-        """Return *decoded* with the logs that have to be read again as they are now.
+        """Return *decoded* with the present records of the logs to re-read.
 
-        Raises ClusterError where another log was not read to the end of its range: it was not cut, so there is more.
+        Raises ClusterError if another log was not read to the end of its range: it was not truncated, so there is more.
         """
         if looked.again:
             others = decoded.filter(pc.invert(is_of_logs(decoded, looked.again)))
@@ -155,7 +155,7 @@ class CommitIngester:
         return decoded
 
     def _with_streams(self, decoded: pa.Table) -> pa.Table:
-        """Return *decoded* with streams in the place of topics: of commits alone, for nothing else has any."""
+        """Return *decoded* with streams in place of topics, which only commits have."""
         if self._reading.names.is_same or decoded.num_rows == 0:
             return decoded
         topics, alias = pc.unique(decoded.column("topic")).drop_null().to_pylist(), self.alias
@@ -164,10 +164,10 @@ class CommitIngester:
         return decoded.set_column(decoded.schema.get_field_index("topic"), "topic", column)
 
     def restore_lost(self, state: SyncState, batch: CommitBatch) -> None:
-        """Bring *state* to what is still there, where a log has begun another life: before *batch* is taken in.
+        """If a log has a new incarnation, reload the cluster's commits into *state* before *batch* is taken in.
 
-        What is known of the cluster is then what the tables say in the light of its lives, as after a start. The driver
-        before may have noticed one since the tables were read, so the first micro-batch looks as well.
+        They come from the tables, less what the former incarnations have lost, as at a start. The previous driver may
+        have recorded one after the tables were read, so the first micro-batch checks too.
         """
         if not batch.looked.is_certain:
             with state.lock:
@@ -194,7 +194,7 @@ class CommitIngester:
         commit_rows(self.alias, batch.with_own(np.zeros(batch.commits.num_rows, np.bool_)))
 
     def write(self, batch: CommitBatch, is_own: NDArray[np.bool_]) -> dict[str, int]:
-        """Append *batch* to the tables, once however often it comes; return how many records of which kind it had.
+        """Append *batch* to the tables, once however often it is repeated; return the number of records by kind.
 
         Kinds: genuine, own (as *is_own* says of each commit), malformed (put in quarantine).
         """
@@ -206,7 +206,8 @@ class CommitIngester:
         if ignored:
             logger.info("clusters.%s: %d records of other types ignored", self.alias, ignored)
         if batch.looked.begun:
-            # By itself: it may be that this micro-batch was written before anybody knew, and counts as a repetition.
+            # Without an id: if this batch was written before the change was noticed, it would be skipped as a
+            # repetition.
             self._append(batch.of_logs(batch.looked.begun), None)
         self._append(batch.of_logs(batch.looked.begun, others=True), writer)
         self._reading.logs.was_read_again(batch.looked)

@@ -1,12 +1,12 @@
-"""May what was read of a cluster's ``__consumer_offsets`` be written down and passed? Asked of each micro-batch.
+"""Checks whether a micro-batch of a cluster's ``__consumer_offsets`` can be stored and passed.
 
-**Is it still the log that was read?** Spark's source does not look at topic ids nor at leader epochs. Where a log is
-shorter than it was Spark goes on from its new end, and where it is longer by then from where it had read to: what
-stands before that it never reads.
+**Is it still the log that was read?** Spark's source checks neither topic ids nor leader epochs. If a log is shorter
+than before Spark continues from its new end, and if it has grown beyond by then, from the old position: it never reads
+the new records below.
 
-**Can it be decoded?** A broken record is one among many, and the group's next commit is read. When a cluster is updated
-to a broker that writes a new version, all commits of a partition have it from some offset on: put in quarantine one
-after the other, no group of that partition would be synced any more, and the checkpoint would move on.
+**Can it be decoded?** A single broken record does little harm, because the group's next commit is read. After an
+upgrade to brokers that write a new version, all commits of a partition have it from some offset on. If they all went to
+quarantine, no group of that partition would be synced any more, and the checkpoint would move on.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from offset_sync.translate.index.runs import Int64s
 
 
 class CommitLogCheck:
-    """Looks after the query of the cluster *alias* with this *checkpoint*; *logs* asks that cluster.
+    """Checks the query of the cluster *alias* with this *checkpoint*; *logs* queries that cluster.
 
-    The queries of a job share the *incarnations*. Raises ClusterError, and the micro-batch comes again, where the
-    cluster does not answer: nobody can tell then what was read.
+    The queries of a job share the *incarnations*. Raises ClusterError, so that the micro-batch is repeated, if the
+    cluster does not answer: then what was read cannot be verified.
     """
 
     def __init__(
@@ -41,19 +41,19 @@ class CommitLogCheck:
     ) -> None:
         self._alias, self._checkpoint, self._logs, self._incarnations = alias, checkpoint, logs, incarnations
         self._due = DueLogs(alias, incarnations)
-        self._led: dict[TopicPartition, int | None] = {}  # leaders' epochs of logs that were never looked at before
+        self._led: dict[TopicPartition, int | None] = {}  # leader epochs of logs never checked before
 
     def before_reading(self, batch_id: int) -> None:
-        """Learn who leads the logs that are read now, if that was never asked: later there may be another leader.
+        """Query the leader epochs of logs that were never checked before they are read.
 
-        It may have lost what the one before had, and of that nobody would know.
+        Otherwise a truncation by the next leader would go unnoticed.
         """
         read = changed(self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id))
         if never := read - self._incarnations.leader_epochs(self._alias, read).keys() - self._led.keys():
             self._led |= {each: ends.leader_epoch for each, ends in self._ask(never).ends.items()}
 
     def look(self, batch_id: int) -> Looked:
-        """Ask about the logs that were read; write down, before anything of it, which have begun another life."""
+        """Query the logs that were read; record new incarnations before any of their rows is stored."""
         start, end = self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id)
         wanted = self._due.of(start, end) | start.keys() - end.keys()
         moment, before = self._incarnations.moment(), self._incarnations.leader_epochs(self._alias, wanted)
@@ -61,7 +61,7 @@ class CommitLogCheck:
         refuse_unknown(self._alias, said, start, end)
         at = self._incarnations.note({self._alias: said}, self._read_to(said, start, end), moment)
         begun = self._incarnations.to_read_again(self._alias)
-        # Under another leader: what was read before it was asked may be gone, and not have been known to anybody.
+        # Under a new leader: what was read before the query may be truncated, although it was never recorded.
         led = self._led | dict(before)
         elected = {each for each, ends in said.ends.items() if led.get(each, ends.leader_epoch) != ends.leader_epoch}
         again, whole = dict[TopicPartition, OffsetRange](), set[TopicPartition]()
@@ -70,13 +70,13 @@ class CommitLogCheck:
                 ends, first = said.ends[each], start.get(each, 0)
                 first = max(min(first, begun.get(each, first)), ends.log_start)
                 again[each] = OffsetRange(first, max(first, min(end[each], ends.log_end)))
-                # Up to where Spark goes on, or what comes to stand before that would be read by nobody.
+                # Only up to where Spark continues: records appended below that would never be read.
                 whole |= {each} if ends.log_end >= end[each] else set()
         is_certain = not elected and before.keys() >= said.ends.keys()
         return Looked(at, again, frozenset(begun.keys() & again.keys()), frozenset(whole & begun.keys()), is_certain)
 
     def was_read_again(self, looked: Looked) -> None:
-        """Note that the logs that have begun another life need not be read again any more."""
+        """Record that logs with a new incarnation need not be re-read any more."""
         self._incarnations.was_read_again(self._alias, looked.whole)
 
     def _ask(self, wanted: set[TopicPartition]) -> ClusterMetadata:
@@ -84,12 +84,12 @@ class CommitLogCheck:
         if isinstance(said, ClusterError):
             raise said
         topic = said.topics.get(CONSUMER_OFFSETS)
-        # Made anew with fewer partitions: what the others held is gone like the rest.
+        # Recreated with fewer partitions: the records of the others are gone too.
         gone = {each for each in wanted if topic is not None and each.partition >= topic.partitions}
         return ClusterMetadata(said.topics, {**said.ends, **dict.fromkeys(gone, LogEnds(0, 0))})
 
     def _read_to(self, said: ClusterMetadata, start: Offsets, end: Offsets) -> dict[ClusterPartition, int]:
-        """Return how far each log was read for certain: where it is shorter than this micro-batch, it was longer."""
+        """Return how far each log has certainly reached: to the batch's end if it is shorter now, else to its start."""
 
         def read_to(place: TopicPartition, ends: LogEnds) -> int:
             return max(start.get(place, 0), end.get(place, 0) if ends.log_end < end.get(place, 0) else 0)
@@ -122,9 +122,9 @@ class UnknownVersions:
         self._tallies: dict[int, _Tally] = {}
 
     def check(self, records: pa.Table) -> None:
-        """Count the decoded *records* of a micro-batch; raises UnknownVersionError where it is not to be passed.
+        """Count the decoded *records* of a micro-batch; raises UnknownVersionError if it must not be passed.
 
-        What raises is not counted: the same micro-batch comes again.
+        A batch that raises is not counted, because it is repeated.
         """
         unknown = records.filter(_is_of_unknown_version(records))
         tallies = dict(self._tallies)
@@ -152,10 +152,9 @@ class UnknownVersions:
         )
         version = _VERSION.fullmatch(first["error"])
         return (
-            f"clusters.{self._alias}: {total} offset commits ({share:.0%} since the first) have a version that is not "
-            f"known, as value version {version[1] if version else '?'} at {self._log}-{first['log_partition']} offset "
-            f"{first['log_offset']}; versions up to {len(COMMIT_LAYOUTS) - 1} are: nothing is read past them before "
-            "Offset Sync is updated"
+            f"clusters.{self._alias}: {total} offset commits ({share:.0%} since the first) have an unknown version, "
+            f"as value version {version[1] if version else '?'} at {self._log}-{first['log_partition']} offset "
+            f"{first['log_offset']} (known: up to {len(COMMIT_LAYOUTS) - 1}); update Offset Sync: it reads no further"
         )
 
 

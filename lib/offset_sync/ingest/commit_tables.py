@@ -1,4 +1,4 @@
-"""What the tables get of a micro-batch of commits: beside what is done with it, and once however often it comes."""
+"""The table rows of a micro-batch of commits, appended while it is reconciled, once however often it is repeated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from offset_sync.tables.definition import Table
 
 
 def rows_of(alias: str, batch: CommitBatch) -> dict[Table, pa.Table]:
-    """Return what the tables get of *batch*, of which is known which commits are ours."""
+    """Return the rows of *batch* by table; its commits are marked as ours or not."""
     same = {"cluster": alias, "captured_at": batch.captured_at, "seen_at": batch.captured_at}
     of_log = same | {"topic": CONSUMER_OFFSETS}
     places = {"partition": "log_partition", "offset": "log_offset"}
@@ -27,13 +27,13 @@ def rows_of(alias: str, batch: CommitBatch) -> dict[Table, pa.Table]:
 
 
 def group_event_rows(alias: str, batch: CommitBatch) -> pa.Table:
-    """Return what *batch* says of groups and their members as rows of ``group_events``."""
+    """Return the records of groups and members in *batch* as rows of ``group_events``."""
     same = {"cluster": alias, "captured_at": batch.captured_at}
     return to_rows(GROUP_EVENTS, _group_events(batch), same, {"at": "timestamp"})
 
 
 def commit_rows(alias: str, batch: CommitBatch) -> pa.Table:
-    """Return the commits of *batch*, of which is known which are ours, as rows of ``offset_commits``."""
+    """Return the commits of *batch*, marked as ours or not, as rows of ``offset_commits``."""
     same = {"cluster": alias, "captured_at": batch.captured_at}
     return to_rows(OFFSET_COMMITS, _history(batch.commits), same, {})
 

@@ -1,4 +1,4 @@
-"""A micro-batch that fails again and again: what it reads, and the record that it fails at where one is to blame."""
+"""Logs what a repeatedly failing micro-batch reads, and the record that makes it fail, if there is one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from offset_sync.model.values import CONSUMER_OFFSETS
 
 logger = logging.getLogger(__name__)
 TIMES = 3
-"""After so many failures of the same micro-batch it is looked into, once."""
+"""After so many failures of the same micro-batch it is examined, once."""
 _MOST_PARTITIONS = 5
 
 
@@ -28,18 +28,18 @@ class Step(Protocol):
         """Return what the micro-batch reads."""
 
     def try_rows(self, rows: pa.RecordBatch) -> None:
-        """Do with *rows* what is done with those of a micro-batch, and write nothing."""
+        """Do what is done with the rows of a micro-batch, and write nothing."""
 
 
 class FailingBatches:
-    """Counts how often the micro-batch in hand of the query of the cluster *alias* has failed, over its restarts."""
+    """Counts the failures of the current micro-batch of the query of the cluster *alias*, across restarts."""
 
     def __init__(self, alias: str, again: LogRows) -> None:
         self._alias, self._again = alias, again
         self._batch_id, self._times = -1, 0
 
     def guard(self, function: BatchFunction, step: Step) -> BatchFunction:
-        """Return *function* for foreachBatch; what it raises is raised, and told after the third time."""
+        """Return *function* for foreachBatch; its errors are raised again, and logged with details the third time."""
 
         def guarded(batch: DataFrame, batch_id: int) -> None:
             try:
@@ -60,7 +60,7 @@ class FailingBatches:
             ranges = step.ranges(batch_id)
             # What we raise ourselves names its place.
             found = "" if isinstance(problem, OffsetSyncError) else f"; {self._look(ranges, step)}"
-        except Exception as another:  # what was raised first counts
+        except Exception as another:  # the first error counts
             logger.error(
                 "clusters.%s: micro-batch %d has failed %d times: %s; what it reads is not known: %s",
                 *(self._alias, batch_id, TIMES, reason, first_line(str(another))),
@@ -72,7 +72,7 @@ class FailingBatches:
         )
 
     def _look(self, ranges: OffsetRanges, step: Step) -> str:
-        """Return at which record *step* fails, or that it is none."""
+        """Return a text that says at which record *step* fails, or at none."""
         try:
             for rows in self._again.rows(ranges):
                 if (problem := _failure(step, rows)) is not None:
@@ -91,7 +91,7 @@ def to_text(ranges: OffsetRanges) -> str:
 
 
 def _blame(step: Step, rows: pa.RecordBatch, problem: Exception) -> str:
-    """Return the record of *rows* that the *problem* is of, or all of them where each half is fine by itself."""
+    """Bisect *rows* to the record that causes the *problem*, or to rows of which each half alone is fine."""
     while rows.num_rows > 1:
         middle = rows.num_rows // 2
         for half in (rows.slice(0, middle), rows.slice(middle)):

@@ -1,7 +1,7 @@
-"""Which groups have members at a cluster now, of every type, for reports and moves: asked, whatever jobs run.
+"""Which groups of any type have members at a cluster now, for reports and moves; needs no running job.
 
-Classic and consumer groups are asked for. Streams and share groups are known from ``group_events``, and from what
-``sync_offsets`` has not read yet of the log::
+Classic and consumer groups are queried. Streams and share groups come from ``group_events``, and from the part of the
+log that ``sync_offsets`` has not read yet::
 
     __consumer_offsets-7   |----- in the table -----|-- read here --|
                            0              checkpoint of             log end
@@ -44,9 +44,9 @@ class GroupActivity:
     def active(self, groups: Collection[str] | None = None) -> frozenset[str] | ClusterError:
         """Return the groups with members: all of them, or those among *groups* and maybe others.
 
-        Of all, where the rest of the log is not read in :data:`DEADLINE_S` seconds, streams and share groups are those
-        of the table, and a warning says so. Of *groups* nothing is left open: a ClusterError where their part of the
-        log is not read to its end, and one that is neither a classic nor a consumer group counts as having members
+        For all groups, if the rest of the log is not read within :data:`DEADLINE_S` seconds, streams and share groups
+        are those of the table, and a warning is logged. For *groups* the answer is complete: ClusterError if their part
+        of the log is not read to its end, and a group that is neither classic nor consumer counts as having members
         unless the log says that it has none.
         """
         asked = self._asked.active()
@@ -66,12 +66,12 @@ class GroupActivity:
         return self._by_log.share_groups(self._alias)
 
     def _untold(self, groups: Collection[str] | None, asked: frozenset[str]) -> frozenset[str]:
-        """Read the log up to the present; return those of *groups* that are of neither type, and not in it."""
+        """Read the log to its end; return those of *groups* that are of neither type, and not in it."""
         position = self._checkpoint.position()  # first: what is read by then is in the table
         self._by_log.refresh()
         self._by_log.take_in(self._alias, self._read(groups, position))
         untold = self._of_another_type(groups or (), asked)
-        # An earlier version did not know what it read, and a tombstone may have been compacted before it was read.
+        # An earlier version did not decode these types, and a tombstone may have been compacted before it was read.
         doubtful = untold | self._by_log.with_members(self._alias) & {*(groups or ())}
         if doubtful and self._partitions:
             partitions = _partitions_of(doubtful, self._partitions)
@@ -89,7 +89,7 @@ class GroupActivity:
         return self._by_log.streams_groups(self._alias) | self._by_log.share_groups(self._alias)
 
     def _read(self, groups: Collection[str] | None, position: Mapping[int, int]) -> pa.Table:
-        """Return what the log says from *position* on, of *groups* or all; a ClusterError where its end is not seen."""
+        """Return group events from *position* on, of *groups* or all; ClusterError if a log is not read to its end."""
         ends = self._log.ends()
         self._partitions = len(ends)
         self._by_log.note_partitions(self._alias, len(ends))

@@ -1,8 +1,7 @@
-"""Are the logs still those that were indexed? A topic made anew or a log that was cut has other records since.
+"""Detects new incarnations of logs: a recreated topic or a truncated log has other records at the same offsets.
 
-Asked after a micro-batch was read and before it is written down, of its own logs and of those that its copies come
-from. So whatever is indexed of a life was read after that life was known, and nobody's memory has to be trusted later:
-what was noticed stands in ``log_incarnations``.
+Runs after a micro-batch was read and before it is stored, on its own logs and on the origins of its copies. So an
+incarnation is in ``log_incarnations`` before its first row is indexed, and later readers need nothing else.
 """
 
 from __future__ import annotations
@@ -25,26 +24,26 @@ from offset_sync.tables.store import TableStore
 
 
 class EpochEnds(Protocol):
-    """A cluster that is asked where leader epochs end, see :class:`offset_sync.kafka.leader_epochs.LeaderEpochs`."""
+    """Queries a cluster for the ends of leader epochs, see :class:`offset_sync.kafka.leader_epochs.LeaderEpochs`."""
 
     def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> Mapping[TopicPartition, ToldEnd]:
-        """Return the first offset after the records of each epoch; raise ClusterError where one is not answered."""
+        """Return the first offset after the records of each epoch; raise ClusterError if one is not answered."""
 
 
 ALL_LOGS_SECONDS = 60.0
-"""So often also logs are asked about of which nothing new was read: their end may be the same by chance."""
+"""Interval at which logs without new records are checked too: a new incarnation may have the same end by chance."""
 
 Said = Mapping[str, "ClusterMetadata | ClusterError"]
-"""What clusters say of their logs, by alias, or why they say nothing."""
+"""The clusters' answers about their logs, by alias, or the error of one that did not answer."""
 
 
 def ends_of_epochs(
     epochs: Mapping[str, EpochEnds], asked: Mapping[ClusterPartition, KnownLog | None], said: Said
 ) -> dict[ClusterPartition, ToldEnd | None]:
-    """Return where the epoch ends that was known of each log, None where none was; *epochs* are asked by alias.
+    """Return the end of the last known epoch of each log, None where none was known; *epochs* are queried by alias.
 
-    Raises ClusterError where a leader that has just said where its log ends does not answer that: whatever was read
-    meanwhile would be of a life that nobody knows. Errs to waiting.
+    Raises ClusterError if a leader that has just reported its log end does not answer: what was read meanwhile would be
+    of an unknown incarnation. Errs to waiting.
     """
     found: dict[ClusterPartition, ToldEnd | None] = dict.fromkeys(asked)
     for cluster in {log.cluster for log in asked}:
@@ -61,15 +60,15 @@ def ends_of_epochs(
 
 
 class OvertakenError(ClusterError):
-    """What a cluster said is older than what another query has noticed since: it has to be asked again."""
+    """A cluster's answer is older than a change that another query recorded since; query the cluster again."""
 
 
 class IncarnationCheck:
-    """Compares logs with what *tables* know; *epochs* are asked by alias. Queries that ask about the same share it.
+    """Compares logs with their state in *tables*; *epochs* are queried by alias. Queries over the same logs share it.
 
-    *late_ms* is how long a copy may be on its way. *reaches* says, by log, the first offset above all records of it
-    that anybody has indexed, there or as copies. It reads a table, so it is called at most once, when a log's leader
-    is another than it was. Logs of topics, or *of_commits*: two jobs look after them, by two clocks.
+    *late_ms* is how long a copy may be in flight. *reaches* returns, by log, the first offset above all its records
+    that are indexed, there or as copies. It reads a table, so it is called at most once, when a leader has changed.
+    Checks the logs of topics, or *of_commits*: two jobs check them, by two clocks.
     """
 
     def __init__(
@@ -88,39 +87,40 @@ class IncarnationCheck:
         self._is_read = False
 
     def moment(self) -> int:
-        """Return a number to be taken before the clusters are asked: what was noticed since is newer than they say."""
+        """Return a version to take before querying clusters; incarnations recorded later supersede their answers."""
         with self._lock:
             return self._log.moment
 
     def note(self, said: Said, read_to: Mapping[ClusterPartition, int], moment: int) -> datetime:
-        """Write down which of the logs that *said* tells of have other records than before, and from where on.
+        """Record which of the logs in *said* have other records than before, and from which offset on.
 
-        Return the time that rows bear which were read before the clusters were asked, at *moment*: it lies after every
-        life that is known by now and before any that will be. *read_to* is how far logs were indexed before. A cluster
-        that does not answer is left out: its logs are taken for the same. Where nobody can tell from where on the
-        records differ, it is the beginning of the log. Raises OvertakenError where somebody else has noticed more.
+        Return the timestamp for rows that were read before the clusters were queried, at *moment*: later than every
+        incarnation recorded so far, earlier than any recorded afterwards. *read_to* is how far logs were indexed
+        before. A cluster that does not answer is skipped: its logs count as unchanged. If it is unknown where the
+        records begin to differ, it is the beginning of the log. Raises OvertakenError if another query has recorded a
+        change.
         """
         with self._lock:
             self._refuse_overtaken(said, moment)
             asked = {log: self._log.known(log) for log, *_ in _logs(said) if self._is_questionable(log, said, read_to)}
-        # Not under the lock, for that is of all clusters, and a leader may be silent.
+        # Without the lock, which all clusters share: a leader may not answer.
         ends_of_epoch = ends_of_epochs(self._epochs, asked, said)
         with self._lock:
             self._refuse_overtaken(said, moment)
             lives, reach = list[Life](), dict[ClusterPartition, int]()
             for log, topic_id, ends in _logs(said):
-                # Another query may have noted the new leader, and that its log reaches beyond the old one's end.
+                # Another query may have recorded the new leader, and that its log reaches beyond the old one's end.
                 is_older = log in asked and _epoch_of(asked[log]) != _epoch_of(self._log.known(log))
                 if is_older or (log not in asked and self._is_questionable(log, said, read_to)):
-                    raise OvertakenError(log.cluster, f"{log!r} was looked at by another query meanwhile")
+                    raise OvertakenError(log.cluster, f"{log!r}: change recorded by another query; retrying")
                 now = Life(log, topic_id, ends.leader_epoch)
                 found, reach[log] = self._lives(now, ends, read_to, ends_of_epoch)
                 lives += found
             begun = [life.log for life in lives if life.is_new]
             if begun and self._log.is_behind(begun):
-                raise OvertakenError(begun[0].cluster, f"{begun[0]!r} was looked at by another driver meanwhile")
+                raise OvertakenError(begun[0].cluster, f"{begun[0]!r}: change recorded by another driver; retrying")
             self._log.write(lives)
-            # Not before: how far a log reaches under a new leader says nothing as long as the old one is known.
+            # Not before the write: a new leader's reach must not be compared with the old leader's epoch.
             self._reach |= reach
             for life in lives:
                 if life.reason == ELECTED and life.leader_epoch is not None:
@@ -130,18 +130,18 @@ class IncarnationCheck:
     def _refuse_overtaken(self, said: Said, moment: int) -> None:
         for log, _, _ in _logs(said):
             if self._log.noticed_since(log, moment):
-                raise OvertakenError(log.cluster, f"{log!r} has begun another life while it was asked about")
+                raise OvertakenError(log.cluster, f"{log!r}: new incarnation recorded meanwhile; retrying")
 
     def leader_epochs(self, alias: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int | None]:
-        """Return the leader epochs of those *partitions* of a cluster that were ever asked about, as last heard."""
+        """Return the last reported leader epochs of *partitions* of a cluster, without those never checked."""
         with self._lock:
             found = {each: self._log.known(ClusterPartition(alias, *each)) for each in partitions}
             return {each: known.leader_epoch for each, known in found.items() if known is not None}
 
     def elected_since(self, alias: str, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Return where the records end of the leaders that logs of a cluster had in *epochs*, where others came since.
+        """Return where the records of the leaders of *epochs* end, for logs of a cluster with an election since.
 
-        What was read from there on between may be of a leader that has lost it, though nothing older is lost.
+        Records read from there on meanwhile may have been truncated by the election, though no older ones were.
         """
         with self._lock:
             elected = {each: self._elected.get(ClusterPartition(alias, *each), {}) for each in epochs}
@@ -149,28 +149,28 @@ class IncarnationCheck:
         return {each: min(of_log) for each, of_log in ends.items() if of_log}
 
     def begin_after(self, at_ms: int) -> None:
-        """Have lives begin after *at_ms*: rows were written then, by somebody whose clock may have been ahead."""
+        """Date new incarnations after *at_ms*, when rows were written by a driver whose clock may have been ahead."""
         with self._lock:
             self._log.begin_after(at_ms)
 
     def begun_ms(self, partition: TopicPartition) -> int:
-        """Return when the last life of any log of *partition* after its first was noticed, in ms; 0: there is none."""
+        """Return when the newest incarnation of any log of *partition* after its first was noticed, in ms; 0: none."""
         with self._lock:
             self._log.known(ClusterPartition("", *partition))  # the table is read once
             return self._log.begun_ms.get(partition, 0)
 
     def note_doubt(self, log: ClusterPartition, frontier: int, word: str) -> None:
-        """Write down, as one of ``catalog.DOUBTS``, whether copies in *log* can be told by contents, at *frontier*."""
+        """Record, as one of ``catalog.DOUBTS``, whether copies in *log* can be matched by contents, at *frontier*."""
         with self._lock:
             self._log.write([Life(log, self._log.topic_id(log), None, frontier, word)])
 
     def to_read_again(self, alias: str) -> dict[TopicPartition, int]:
-        """Return from where on logs of a cluster have to be read again, because they have other records since."""
+        """Return the offsets from which logs of a cluster must be re-read, because their records have changed."""
         with self._lock:
             return self._log.unread(alias)
 
     def note_arrived(self, alias: str, ends: Mapping[TopicPartition, LogEnds], asked_at: datetime) -> None:
-        """Write down where logs of a cluster ended when no copy of an earlier life was on its way any more."""
+        """Record where logs of a cluster ended when no copy of a former incarnation was in flight any more."""
         with self._lock:
             found = []
             for partition, each in ends.items():
@@ -182,15 +182,15 @@ class IncarnationCheck:
             self._log.write(found)
 
     def note_written(self, ends: Mapping[ClusterPartition, int]) -> None:
-        """Write down, once in each of their lives, which copies have records that their originals lack.
+        """Record, once per incarnation, which copies have records that their originals have not.
 
-        *ends* says where the original ended. It is not forgotten when the original grows beyond.
+        *ends* has the end of the original. The record stays valid when the original grows beyond.
         """
         with self._lock:
             self._log.write(self._told(ends, WRITTEN, self._log.written))
 
     def note_copied(self, logs: Collection[ClusterPartition]) -> None:
-        """Write down, once in each of their lives, which *logs* are indexed as copies whatever their headers say."""
+        """Record, once per incarnation, which *logs* are indexed as copies whatever their headers say."""
         with self._lock:
             self._log.write(self._told(dict.fromkeys(logs, 0), COPIED, self._log.copied))
 
@@ -201,19 +201,19 @@ class IncarnationCheck:
         return [Life(log, topic_id, None, places[log], reason) for log, topic_id in ids.items() if log not in told]
 
     def was_read_again(self, alias: str, partitions: Collection[TopicPartition]) -> None:
-        """Write down that *partitions* of a cluster were read again, as :meth:`to_read_again` says."""
+        """Record that *partitions* of a cluster were re-read, as :meth:`to_read_again` demands."""
         with self._lock:
             logs = [ClusterPartition(alias, *each) for each in sorted(partitions)]
             known = [(log, each) for log in logs if (each := self._log.known(log)) is not None]
             self._log.write([Life(log, each.topic_id, each.leader_epoch, None, READ_AGAIN) for log, each in known])
 
     def _is_questionable(self, log: ClusterPartition, said: Said, read_to: Mapping[ClusterPartition, int]) -> bool:
-        """Return whether a log is under another leader, or shorter than it was: its leader has to be asked why."""
+        """Return whether a log has a new leader or is shorter than it was, so that its epochs must be queried."""
         before, metadata = self._log.known(log), said[log.cluster]
         assert isinstance(metadata, ClusterMetadata)
         ends = metadata.ends[log.topic_partition]
         if before is None:
-            # A log of commits that is shorter than an earlier version, which wrote down no lives, has read it was cut.
+            # A commit log is truncated if an earlier version, which recorded no incarnations, had read more of it.
             return self._of_commits and ends.log_end < read_to.get(log, 0)
         if before.topic_id != metadata.topics[log.topic].topic_id:
             return False
@@ -226,9 +226,9 @@ class IncarnationCheck:
         read_to: Mapping[ClusterPartition, int],
         ends_of_epoch: Mapping[ClusterPartition, ToldEnd | None],
     ) -> tuple[list[Life], int]:
-        """Return what is to be written down of a log, and how far it is known to reach then.
+        """Return the rows to record for a log, and how far it is known to reach then.
 
-        *now* is its life where it has begun no other one.
+        *now* is its row if there is no new incarnation.
         """
         log, found = now.log, list[Life]()
         before, is_asked = self._log.known(log), log in ends_of_epoch
@@ -260,7 +260,7 @@ def _epoch_of(known: KnownLog | None) -> int | None:
 
 
 def _logs(said: Said) -> Iterator[tuple[ClusterPartition, str, LogEnds]]:
-    """Yield every log that a cluster tells of, with its topic's id and its ends."""
+    """Yield every log that a cluster reports, with its topic id and its ends."""
     for cluster, metadata in said.items():
         if isinstance(metadata, ClusterMetadata):
             for partition, ends in metadata.ends.items():
@@ -268,9 +268,9 @@ def _logs(said: Said) -> Iterator[tuple[ClusterPartition, str, LogEnds]]:
 
 
 class DueLogs:
-    """Which logs of the cluster *alias* are asked about after a micro-batch, for each costs a part of a request.
+    """Chooses which logs of the cluster *alias* to check after a micro-batch, since each costs a part of a request.
 
-    *incarnations* know what has to be read again.
+    *incarnations* know which logs must be re-read.
     """
 
     def __init__(self, alias: str, incarnations: IncarnationCheck) -> None:
@@ -278,7 +278,7 @@ class DueLogs:
         self._all_due_at = 0.0
 
     def of(self, start: Offsets, end: Offsets) -> set[TopicPartition]:
-        """Return the logs to ask about: those that were read, those to be read again, and once in a while all."""
+        """Return the logs to check: those that were read, those to re-read, and at intervals all."""
         is_due = time.monotonic() >= self._all_due_at
         if is_due:
             self._all_due_at = time.monotonic() + ALL_LOGS_SECONDS
@@ -292,9 +292,9 @@ def changed(start: Offsets, end: Offsets) -> set[TopicPartition]:
 
 
 def refuse_unknown(alias: str, said: ClusterMetadata, start: Offsets, end: Offsets) -> None:
-    """Raise ClusterError where nobody can tell the life of a log that was read: its records may be of any.
+    """Raise ClusterError if the incarnation of a log that was read is unknown.
 
-    Logs of *alias* that were not read may be silent: of them nothing is written down. Errs to reading once more.
+    Logs of *alias* that were not read need no answer: none of their records is stored. Errs to reading again.
     """
     unknown = {each for each in changed(start, end) if each.topic in said.topics and said.log_end(each) is None}
     if unknown:

@@ -1,4 +1,4 @@
-"""What is written down of the lives of logs: the table ``log_incarnations``, as a job knows it."""
+"""A job's view of the table ``log_incarnations``."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from offset_sync.tables.catalog import (
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
-_REASONS = {RECREATED: "the topic was made anew", TRUNCATED: "its log was cut"}
+_REASONS = {RECREATED: "topic recreated", TRUNCATED: "log truncated"}
 
 
 class Life(NamedTuple):
-    """A row: the log goes on, or (*begins_at*, *reason*) has other records; see the table's description."""
+    """A row: the log continues, or (*begins_at*, *reason*) has other records; see the table's description."""
 
     log: ClusterPartition
     topic_id: str
@@ -40,14 +40,14 @@ class Life(NamedTuple):
 
     @property
     def is_new(self) -> bool:
-        """Whether other records stand there from *begins_at* on."""
+        """Whether the log has other records from *begins_at* on."""
         return self.reason in _REASONS
 
 
 class KnownLog(NamedTuple):
-    """What was written down of a log last; *unread_from* says from where on it has to be read again.
+    """The last recorded state of a log; *unread_from* is the offset from which it must be re-read.
 
-    *ended* says where the epochs before ended, of the topic as it is now.
+    *ended* are the ends of earlier epochs, of the topic's present incarnation.
     """
 
     topic_id: str
@@ -56,7 +56,7 @@ class KnownLog(NamedTuple):
     ended: tuple[EpochEnd, ...] = ()
 
     def ended_by(self, life: Life) -> tuple[EpochEnd, ...]:
-        """Return the same once *life* was noticed."""
+        """Return *ended* as it is once *life* was recorded."""
         if life.topic_id != self.topic_id:
             return ()
         if life.reason not in (ELECTED, TRUNCATED) or life.leader_epoch is None:
@@ -65,13 +65,12 @@ class KnownLog(NamedTuple):
 
 
 class IncarnationLog:
-    """The table as it was when it was first asked for, and what was written since; whoever shares it brings a lock.
+    """The table as first loaded, and what was written since; not thread-safe.
 
-    It has the logs of topics, or *of_commits*: whichever is written by the job that asks.
-    *moment* counts what was written. *begun_ms* is when the last life of any log of a partition was noticed,
-    *arrived_ms* when it was last written where a log had ended. *written* are logs of copies that have been written to,
-    with the end of their original, unless they were cut back to there since; *copied* are those that have been indexed
-    as copies in this life.
+    It has the logs of topics, or *of_commits*, whichever this job writes. *moment* counts writes. *begun_ms* is when
+    the newest incarnation of any log of a partition was noticed, *arrived_ms* when the end of a log was last recorded
+    as ARRIVED. *written* are copies with records of their own, with the end of their original, unless they were
+    truncated back to there since; *copied* are logs that were indexed as copies in this incarnation.
     """
 
     def __init__(self, tables: TableStore, *, of_commits: bool) -> None:
@@ -89,9 +88,9 @@ class IncarnationLog:
         self._told: set[ClusterPartition] = set()
 
     def known(self, log: ClusterPartition) -> KnownLog | None:
-        """Return what is known of *log*; by an earlier version only the topic's ids were written down.
+        """Return the state of *log*; an earlier version recorded only topic ids.
 
-        Of two ids nobody knows which rows are of which: such a topic stays withheld, and is not taken for known here.
+        With two ids it is unknown which rows are of which: such a topic stays withheld, and counts as unknown here.
         """
         self._load()
         known, ids = self._logs.get(log), self._indexed_ids.get((log.cluster, log.topic), set())
@@ -99,7 +98,7 @@ class IncarnationLog:
             known = KnownLog(next(iter(ids)), None)
         if known is None and len(ids) > 1 and log not in self._told:
             self._told.add(log)
-            logger.error("clusters.%s: %s-%d: indexed in two lives of its topic; withheld until indexed anew", *log)
+            logger.error("clusters.%s: %s-%d: indexed in two incarnations; withheld until indexed again", *log)
         return known
 
     def topic_id(self, log: ClusterPartition) -> str:
@@ -108,28 +107,28 @@ class IncarnationLog:
         return known.topic_id if known is not None else ""
 
     def unread(self, alias: str) -> dict[TopicPartition, int]:
-        """Return from where on logs of a cluster have to be read again."""
+        """Return the offsets from which logs of a cluster must be re-read."""
         self._load()
         found = {log: known.unread_from for log, known in self._logs.items() if log.cluster == alias}
         return {log.topic_partition: offset for log, offset in found.items() if offset is not None}
 
     def noticed_since(self, log: ClusterPartition, moment: int) -> bool:
-        """Return whether a life of *log* was noticed after *moment*."""
+        """Return whether an incarnation of *log* was recorded after *moment*."""
         return self._noticed_at.get(log, 0) > moment
 
     def now(self) -> datetime:
-        """Return the time, or the moment after the last row where the clock was set back since."""
+        """Return the time, or 1 ms after the last row if the clock was set back since."""
         self._load()
         now = max(datetime.now(timezone.utc), _to_time(self._noticed_ms + 1))
         self.begin_after(epoch_ms(now))
         return now
 
     def begin_after(self, at_ms: int) -> None:
-        """Let no row have a time before *at_ms*: what was read until then was read before."""
+        """Date no later row before *at_ms*: records read until then were read before it."""
         self._latest_ms = max(self._latest_ms, at_ms)
 
     def write(self, lives: list[Life]) -> None:
-        """Append rows, and know them from then on."""
+        """Append rows to the table and to this view of it."""
         if not lives:
             return
         now = max(self.now(), _to_time(self._latest_ms))
@@ -140,25 +139,24 @@ class IncarnationLog:
             self._take_in(life, epoch_ms(now))
             if life.reason == WRITTEN:
                 logger.error(
-                    "clusters.%s: %s-%d: no copy any more: it has records of its own from offset %d on at the latest, "
-                    "so its offsets are withheld",
+                    "clusters.%s: %s-%d: no longer a copy: it has records of its own from offset %d on at the "
+                    "latest; its offsets are withheld",
                     *life.log,
                     life.begins_at,
                 )
             if life.is_new:
                 self._noticed_at[life.log] = self.moment
                 logger.error(
-                    "clusters.%s: %s-%d: %s; from offset %d on it is read again, and its former records are not those "
-                    "that stand there now",
+                    "clusters.%s: %s-%d: %s; re-reading from offset %d on, where its records have been replaced",
                     *life.log,
                     _REASONS[str(life.reason)],
                     life.begins_at,
                 )
 
     def is_behind(self, logs: Collection[ClusterPartition]) -> bool:
-        """Return whether another driver has written of any of *logs* since they were read; it is known then.
+        """Reload the table; return whether another driver has recorded a change of any of *logs* meanwhile.
 
-        One that was paused and woke may have: it has indexed what came under a leader that is not known here.
+        A driver that was paused and resumed may have: it indexed records under a leader that is unknown here.
         """
         before = [self._logs.get(log) for log in logs]
         self._logs.clear()

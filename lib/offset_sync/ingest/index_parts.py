@@ -1,4 +1,4 @@
-"""What the queries of ``index_records`` share: how far the index has come, which topics may be read, and all else."""
+"""What the queries of ``index_records`` share: the progress of the index, access to topics, and collaborators."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from offset_sync.state.lease import Lease
 from offset_sync.tables.store import TableStore
 
 _RATE_OVER_S = 30.0
-"""The rate is that of so many seconds: long enough for a few micro-batches, short enough to follow what happens."""
+"""The window of the rate: long enough for a few micro-batches, short enough to follow changes."""
 
 
 @dataclass(frozen=True)
 class Backfill:
-    """Where the index is: *done* of *total* offsets that were there at the start, and what that makes.
+    """The progress of the index: *done* of *total* offsets that existed at the start.
 
-    *records* counts those of this run, *records_per_s* those of the last half minute; *seconds_left* is None while
-    nothing has been read by which it could be told.
+    *records* counts those of this run, *records_per_s* those of the last half minute; *seconds_left* is None until a
+    rate is known.
     """
 
     records: int
@@ -54,7 +54,7 @@ class Backfill:
 
 
 class IndexProgress:
-    """Is told what micro-batches have read; threads may share it. *clock* gives monotonic seconds.
+    """Tracks what micro-batches have read; thread-safe. *clock* gives monotonic seconds.
 
     Offsets without a record (markers, compacted ones) count as done when they are passed, and not as records.
     """
@@ -99,7 +99,7 @@ class IndexProgress:
 
     @property
     def seconds(self) -> float:
-        """Return for how long the job has been at it."""
+        """Return for how long the job has been indexing."""
         return self._clock() - self._began_at
 
     def _offsets(self) -> tuple[int, int]:
@@ -114,14 +114,14 @@ class IndexProgress:
 
 logger = logging.getLogger(__name__)
 EVERY_S = 60.0
-"""So often it is asked whether a right was granted meanwhile."""
+"""The interval at which refused topics are checked again."""
 _DEADLINE_S = 5.0
 
 
 class TopicAccess:
-    """What *admins* say of the rights to the included topics; each error is logged when it is new.
+    """Which of the included topics we may read, by *admins*; each error is logged when it is new.
 
-    Every method waits for the clusters, so none belongs into a loop that serves more than one. Threads may share it.
+    Every method waits for clusters, so call none from a loop that serves several. Thread-safe.
     """
 
     def __init__(self, config: Config, admins: Mapping[str, ClusterAdmin], clock: Clock = SYSTEM_CLOCK) -> None:
@@ -137,7 +137,7 @@ class TopicAccess:
         admin = self._admins[alias]
         included = {topic for topic in admin.topics() if self._config.is_topic_included(topic)}
         refused: dict[str, ClusterError] = dict(admin.unreadable(included))
-        # A list of topics leaves out what may not be described; what is named in full is asked for all the same.
+        # Listing topics omits those that we may not describe, so those named in full are described as well.
         named = admin.describe(self._config.named_topics())
         self._note(alias, refused | {name: each for name, each in named.items() if isinstance(each, ClusterError)})
         return bool(included - refused.keys()), set(refused)
@@ -147,7 +147,7 @@ class TopicAccess:
         return sorted(str(error) for refused in list(self._refused.values()) for error in refused.values())
 
     def granted(self) -> list[str]:
-        """Return the clusters at which a topic that may not be read now may be read, or is gone; asks now and then."""
+        """Return the clusters where a refused topic has become readable or is gone; queries at intervals."""
         if self._clock.now() < self._ask_again_at:
             return []
         self._ask_again_at = self._clock.now() + EVERY_S
@@ -160,7 +160,7 @@ class TopicAccess:
             described = admin.describe(refused, _DEADLINE_S)
             unreadable = admin.unreadable(refused, _DEADLINE_S)
         except ClusterError:
-            return False  # its query says so
+            return False  # its query reports that
         still = {name for name, each in described.items() if isinstance(each, ClusterError)} | unreadable.keys()
         return still != refused
 
@@ -171,7 +171,7 @@ class TopicAccess:
 
 
 ORIGIN_DEADLINE_S = 1.0
-"""An origin that is silent for longer is believed, and not asked again for some seconds: no index waits for another."""
+"""Past it copies are accepted unchecked and the origin is not queried for some seconds: no index waits for another."""
 
 
 class IndexParts(NamedTuple):
@@ -188,7 +188,7 @@ class IndexParts(NamedTuple):
     is_once: bool
 
     def checkpoint(self, config: Config, alias: str, refused: Collection[str], kind: str = "") -> Checkpoint:
-        """Return the checkpoint of the query of cluster *alias* for *kind*, fit to start from without *refused*."""
+        """Return the checkpoint of the query of cluster *alias* for *kind*, repaired, without *refused*."""
         path = f"{config.tables.checkpoints}/index_records/{alias}{kind}"
         found = Checkpoint(self.tables.files, path, alias, config.names)
         found.repair()
@@ -196,7 +196,7 @@ class IndexParts(NamedTuple):
         return found
 
     def asked(self, again: ReadRanges) -> Asked:
-        """Return who is asked about what was read; *again* reads ranges once more."""
+        """Return the clients that check what was read; *again* re-reads ranges."""
         own, others = (MetadataFetcher(self.admins, seconds) for seconds in (DEADLINE_S, ORIGIN_DEADLINE_S))
         return Asked(own, others, again)
 
@@ -208,5 +208,5 @@ class IndexParts(NamedTuple):
 
 
 def called(names: Names, alias: str, ranges: OffsetRanges) -> OffsetRanges:
-    """Return *ranges* of streams by what the cluster calls them."""
+    """Return *ranges* of streams under the cluster's topic names."""
     return {TopicPartition(names.outside(alias, topic), number): each for (topic, number), each in ranges.items()}

@@ -1,10 +1,10 @@
 """Kafka topics as DataFrames, with the options without which Spark reads too little or too much.
 
-Spark has no room for some times. It counts in microseconds, and Kafka takes any 64-bit number of milliseconds for a
-time. One record beyond 9223372036854775 ms (nanoseconds where milliseconds were meant are enough) and Spark's source
-fails with an ArithmeticException, each time that the micro-batch is repeated. Then we read the records by ourselves.
+Spark cannot hold some timestamps: it counts in microseconds, and Kafka accepts any 64-bit number of milliseconds. One
+record beyond 9223372036854775 ms (nanoseconds sent as milliseconds are enough) makes Spark's source fail with an
+ArithmeticException, each time that the micro-batch is repeated. Then we read the records with our own consumer.
 
-Of commits Spark only plans what is read. Where they are many each task has a share.
+For commits Spark only plans the offsets. A large batch is shared out to tasks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk
 from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, RecordContent, TopicPartition
 
 HEADER_BYTES = 1024
-"""A header is cut after that: nothing that long is valid, cut or not, and it bounds the memory of a batch."""
+"""Headers are cut at this length, which bounds the memory of a batch: nothing that long is valid, cut or not."""
 _EARLIEST = -2  # as Spark writes it
 
 _ALWAYS = {
@@ -41,7 +41,7 @@ _ALWAYS = {
     "kafka.max.partition.fetch.bytes": str(4 << 20),
     # Large fetches through the client's 64 KiB of socket buffer cost the broker a fifth more processor time.
     "kafka.receive.buffer.bytes": str(2 << 20),
-    # A dead cluster holds its share of the task slots for so long, each time it is tried.
+    # A dead cluster blocks its share of the task slots for so long, each time it is tried.
     "kafkaConsumer.pollTimeoutMs": "15000",
     "kafka.default.api.timeout.ms": "15000",
     "kafka.request.timeout.ms": "10000",
@@ -109,11 +109,11 @@ def read_whole_records(
 ) -> DataFrame:
     """Stream every record of every included topic but those named in *without*, with all that Kafka has of it.
 
-    *options* of Spark's source are over all others.
+    *options* of Spark's source override all others.
 
-    Retention may overtake a slow index. That is no loss: what a log has deleted cannot be skipped there, and at the
-    source it counts as a hole. So a gap is read over (failOnDataLoss=false); truncation and recreation are detected
-    by topic ids and log ends instead, which Spark does not look at.
+    Retention may overtake a slow index. That loses nothing: what a target has deleted cannot be skipped there, and at
+    the source it counts as a hole. So gaps are tolerated (failOnDataLoss=false); truncation and recreation are detected
+    by topic ids and log ends instead, which Spark does not check.
     """
     own = {
         "subscribePattern": config.topic_pattern(without, alias),
@@ -129,9 +129,9 @@ def read_consumer_offsets(
 ) -> DataFrame:
     """Stream ``key, value, partition, offset, timestamp`` of the cluster's ``__consumer_offsets``, from its beginning.
 
-    All *partitions* are assigned by number: subscribing would join a group and write into the very topic we read.
-    The topic is compacted, so its beginning is the full present state and a gap is what compaction left. With a new
-    checkpoint a partition among *starting* is read from that offset on.
+    All *partitions* are assigned by number: subscribing would join a group and write into the very topic we read. The
+    topic is compacted, so from its beginning it has the full present state, and gaps are normal. With a new checkpoint
+    a partition among *starting* is read from that offset on.
     """
     begins = {str(number): (starting or {}).get(number, _EARLIEST) for number in range(partitions)}
     own = {
@@ -144,7 +144,7 @@ def read_consumer_offsets(
 
 
 def _options(config: Config, alias: str, options: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """Return all options of a source, each over those before: the user's, those of the caller and its *own*."""
+    """Return all options of a source, each overriding those before: the user's, the caller's and its *own*."""
     return {**_ALWAYS, **config.spark_options(alias), **options, **own, "failOnDataLoss": "false"}
 
 
@@ -154,9 +154,9 @@ class SecondReader(LogRows):
     def map(
         self, by_spark: Callable[[], Made], function: MapBatches, schema: pa.Schema, ranges: OffsetRanges
     ) -> Made | pa.Table:
-        """Return what *by_spark* returns; where it fails for a time, what *function* makes of the same records.
+        """Return what *by_spark* returns; if it fails on a timestamp, what *function* makes of the same records.
 
-        While such records keep coming Spark is not asked first: every micro-batch would be read twice.
+        While such records keep arriving Spark is not tried first, or every micro-batch would be read twice.
         """
         if not self._is_beyond:
             try:
@@ -168,7 +168,7 @@ class SecondReader(LogRows):
 
 
 def is_for_a_time(problem: Exception) -> bool:
-    """Return whether Spark failed for a number that it could not count with."""
+    """Return whether Spark failed on a timestamp that it cannot hold."""
     return _SYMPTOM in str(problem) or _SYMPTOM in type(problem).__name__
 
 
@@ -188,7 +188,7 @@ class MirroredRecords:
 
 
 def last_header(record: RecordContent, name: str) -> bytes | None:
-    """Return the value of the last header of this *name*, cut; what nobody can read is no identity: it is empty."""
+    """Return the value of the last header of this *name*, cut; empty where headers cannot be read."""
     if record.headers == UNREADABLE_HEADERS:
         return b""
     found = next((value for key, value in reversed(record.headers) if key == name), None)
@@ -196,9 +196,9 @@ def last_header(record: RecordContent, name: str) -> bytes | None:
 
 
 def read_by_tasks(commits: CommitReader, ranges: OffsetRanges, records: DataFrame, clusters: int) -> pa.Table:
-    """Return what *commits* reads of *ranges*, read by tasks of Spark; of *records*, which it plans, it reads none.
+    """Return what *commits* reads of *ranges*, read in Spark tasks; *records*, as Spark planned them, are not read.
 
-    They have the share of the slots that each of *clusters* has.
+    The tasks use the share of the slots that each of *clusters* has.
     """
     found = shares(ranges, task_share(records, clusters))
     numbers = records.sparkSession.range(0, len(found), 1, len(found))
@@ -221,7 +221,7 @@ class _ReadShares:
 
 
 def shares(ranges: OffsetRanges, tasks: int) -> list[OffsetRanges]:
-    """Return which *ranges* each of so many *tasks* reads: each log by one, and the longest are shared out first."""
+    """Distribute *ranges* over so many *tasks*: each log to one task, the longest first."""
     read = [(place, each) for place, each in ranges.items() if each.end > each.start]
     found: list[dict[TopicPartition, OffsetRange]] = [{} for _ in range(max(1, min(tasks, len(read))))]
     sizes = [0] * len(found)

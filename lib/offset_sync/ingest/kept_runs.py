@@ -1,9 +1,9 @@
-"""The runs of a large micro-batch stay with the tasks that have made them: the driver has a summary, and no run.
+"""The runs of a large micro-batch stay on the executors that made them; the driver gets only a summary.
 
-The records are read once. What the tasks make of them lies on the disks of the executors as a local checkpoint of
-Spark's: it is asked about, checked, and written into the table from there. Where it is lost, with an executor, whoever
-wants it fails, and the micro-batch is repeated: what is read later nobody has checked. So does whoever finds rows of
-another attempt of a task than those that the summary is of, as one that runs twice may leave them later elsewhere.
+The records are read once. Their runs are a local checkpoint of Spark on the executors' disks, and are checked and
+written to the table from there. If it is lost with an executor, reading fails and the micro-batch is repeated, because
+records read later were not checked. Reading also fails on rows of another task attempt than the summary is of: a task
+that runs twice may leave such rows elsewhere.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from offset_sync.spark.jvm import release
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
 from offset_sync.tables.definition import Table
 
-_UNCHECKED = "rows of another attempt of a task than those that were checked: the micro-batch is repeated"
+_UNCHECKED = "rows of a task attempt that was not checked: the micro-batch is repeated"
 
 
 class KeptRuns(NamedTuple):
-    """Rows of :data:`CUT_SCHEMA` that tasks have made and nobody has collected.
+    """Rows of :data:`CUT_SCHEMA` that stay on the executors.
 
-    *summary* has a row per log and origin, of null for those that nobody can be asked about: ``end`` and ``reach``, the
-    first offsets above the runs here and at the origin, the number of ``records``, and of malformed ones (``errors``),
-    and the ``attempts`` that have made the rows. *without* are logs whose rows do not count, *beyond* ends of origins'
-    logs that some run is beyond. *is_again* says that logs were read once more for it.
+    *summary* has a row per log and origin, null for origins that cannot be queried: ``end`` and ``reach``, the first
+    offsets above the runs here and at the origin, the number of ``records``, and of malformed ones (``errors``), and
+    the ``attempts`` that made the rows. *without* are logs whose rows are discarded, *beyond* the ends of origins' logs
+    that some run exceeds. *is_again*: the rows are of re-read logs.
     """
 
     rows: DataFrame
@@ -89,7 +89,7 @@ class KeptRuns(NamedTuple):
         return found
 
     def _place(self, alias: str, names: Names) -> dict[str, Column]:
-        """Return a row's cluster, and what its topic is called there, where that is not its stream."""
+        """Return a row's cluster, and its topic there if names differ from streams."""
         place, streams = {"cluster": F.lit(alias)}, pc.unique(self.summary.column("topic")).to_pylist()
         if streams and not names.is_same:
             called = [F.lit(each) for stream in streams for each in (stream, names.outside(alias, stream))]
@@ -99,15 +99,15 @@ class KeptRuns(NamedTuple):
     def _rows_of(self, table: Table, are_of_it: Column, named: Mapping[str, Column]) -> DataFrame:
         found = [(each, named[each.name] if each.name in named else F.col(each.name)) for each in table.columns]
         columns = [column.cast(each.type).alias(each.name) for each, column in found]
-        return self._believed().where(are_of_it).select(*columns)
+        return self._checked_rows().where(are_of_it).select(*columns)
 
     def _counted(self) -> pa.Table:
         """Return the summary of the logs whose rows count."""
         places = [(row["topic"], row["partition"]) for row in self.summary.to_pylist()]
         return self.summary.filter(pa.array([place not in self.without for place in places], pa.bool_()))
 
-    def _believed(self) -> DataFrame:
-        """Return the rows that count; to read others than those that were asked about fails."""
+    def _checked_rows(self) -> DataFrame:
+        """Return the rows that count; reading fails on rows of attempts that were not checked."""
         attempts = {each for row in self.summary.column("attempts").to_pylist() for each in row}
         is_known = F.when(F.col(ATTEMPT).isin(*sorted(attempts)), True).otherwise(F.raise_error(F.lit(_UNCHECKED)))
         rows = self.rows.where(is_known).select(*CUT_SCHEMA.names)
@@ -119,16 +119,16 @@ class KeptRuns(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """Rows of :data:`CUT_SCHEMA`: those that the driver has, and those that stay where they were made."""
+    """Rows of :data:`CUT_SCHEMA`: those that the driver holds, and those that stay on executors."""
 
     rows: pa.Table
     kept: tuple[KeptRuns, ...] = ()
 
 
 def cut_by_tasks(records: DataFrame, function: MapBatches, origins: Collection[str]) -> Cut:
-    """Return what *function* makes of *records*, rows of :data:`CUT_SCHEMA`: all of them where they are few.
+    """Return what *function* makes of *records*, rows of :data:`CUT_SCHEMA`; they are collected if they are few.
 
-    *origins* are those that can be asked about. Whoever asks releases what is kept.
+    *origins* are those that can be queried. The caller releases what is kept.
     """
     made = records.mapInArrow(Signed(function), f"{to_sql(CUT_SCHEMA)}, {ATTEMPT} bigint")
     kept = made.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
@@ -144,13 +144,13 @@ def cut_by_tasks(records: DataFrame, function: MapBatches, origins: Collection[s
 
 
 def release_all(kept: Collection[KeptRuns]) -> None:
-    """Let the executors forget what they keep."""
+    """Release the rows on the executors."""
     for each in kept:
         release(each.rows)
 
 
 def _summary(kept: DataFrame, origins: Collection[str]) -> pa.Table:
-    # A header may name anything: what cannot be asked about is one group, or the summary grew with the records.
+    # Headers may name anything: origins that cannot be queried are one group, or the summary would grow with records.
     origin = F.when(F.col("origin").isin(*sorted(origins)), F.col("origin")).alias("origin")
     is_run = F.col("error").isNull()
     return (

@@ -1,4 +1,4 @@
-"""Can what a micro-batch has read be believed? Asked of the clusters, after reading and before it is written down."""
+"""Verifies a micro-batch with the clusters, after it was read and before it is stored."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ _T = TypeVar("_T")
 
 
 class _Seen(NamedTuple):
-    """Where a log ended, or further on, and a moment before that was asked."""
+    """A log's end, queried just after *asked_at*."""
 
     log_end: int
     asked_at: datetime
 
 
 class Completeness:
-    """Up to when the logs of one cluster are indexed completely: a hole of the mirror ages only so long.
+    """The time up to which the logs of one cluster are completely indexed; holes age only until then.
 
-    What fills a hole may stand in the log and not be read yet. So it does not count that the index grows, only that it
-    has come to where the log ended when somebody looked. Begins with nothing known after a restart: errs to earlier.
+    The record that fills a hole may be in the log and not read yet. So growth of the index does not count; it must
+    reach the end that the log had at a known time. Starts empty after a restart: errs to earlier.
     """
 
     def __init__(self) -> None:
@@ -54,10 +54,10 @@ class Completeness:
     def of(
         self, read: ReadBatch, ends: Mapping[TopicPartition, LogEnds], asked_at: datetime
     ) -> dict[TopicPartition, datetime]:
-        """Return up to when what stood in each log is among what was *read*; nothing of logs where that is unknown.
+        """Return, by log, the time up to which its records are in *read*; logs where it is unknown are missing.
 
-        *ends* is what the cluster said after that was read, when it was asked at *asked_at*. A busy log has grown
-        meanwhile, so one waits until the index has come to the end that was seen before, and only then for another.
+        *ends* was queried after reading, at *asked_at*. A busy log has grown meanwhile, so we wait until the index has
+        reached the end seen before, and only then for the next.
         """
         for place in read.again:  # it may be shorter than it was
             self._waits_for.pop(place, None)
@@ -73,15 +73,15 @@ class Completeness:
 
 
 ReadRanges = Callable[[OffsetRanges], DataFrame]
-"""Reads the records of some ranges once more, as the query does: from each first offset to below the second."""
+"""Re-reads the records of some ranges as the query does: from each first offset to below the second."""
 CutRecords = Callable[[DataFrame, OffsetRanges], Cut]
 """Makes runs of the records of some ranges."""
 
 
 class Asked(NamedTuple):
-    """Who is asked: *own* about the logs of the cluster that is read, *others* about those that copies come from.
+    """The clients for checks: *own* for the logs of the cluster that is read, *others* for the origins of copies.
 
-    *others* should not hold the index up for long. *read_again* reads parts of the cluster's logs.
+    *others* should have a short deadline. *read_again* re-reads parts of the cluster's logs.
     """
 
     own: MetadataFetcher
@@ -103,33 +103,33 @@ class LogCheck:
         self._alias, self._asked, self._origins, self._incarnations = alias, asked, origins, incarnations
         self._copies = copies or CopyCheck(lambda _topic: None, incarnations)
         self._due, self._completeness = DueLogs(alias, incarnations), Completeness()
-        self._epochs: dict[TopicPartition, int] = {}  # of the leaders when the logs were looked at last
-        self._nameless: set[TopicPartition] = set()  # logs whose leaders' epochs their broker does not tell
+        self._epochs: dict[TopicPartition, int] = {}  # of the leaders at the last check
+        self._nameless: set[TopicPartition] = set()  # logs whose broker reports no leader epoch
 
     def was_read_again(self, read: ReadBatch) -> None:
-        """Take note that what *read* has was written down."""
+        """Record that the re-read logs of *read* are stored."""
         self._incarnations.was_read_again(self._alias, read.again)
 
     def before_reading(self, start: Offsets, end: Offsets) -> None:
-        """Learn who leads the logs that are read now, if that was never asked: later there may be another leader.
+        """Query the leader epochs of logs that were never checked before they are read.
 
-        It may have lost what the one before had, and of that nobody would know. Raises ClusterError.
+        Otherwise a truncation by the next leader would go unnoticed. Raises ClusterError.
         """
         unseen = changed(start, end) - self._epochs.keys() - self._nameless
         led = _those_known(self._incarnations.leader_epochs(self._alias, unseen))
         if never := unseen - led.keys():
-            _unless_overtaken(partial(self._meet, never))
+            _retry_overtaken(partial(self._meet, never))
             led = _those_known(self._incarnations.leader_epochs(self._alias, unseen))
         self._epochs |= led
 
     def checked(self, read: ReadBatch, cut: CutRecords) -> ReadBatch:
-        """Return what of *read* can be believed; of a log that has other records than before, those that it has now.
+        """Return what of *read* is verified; a log whose records have changed is re-read.
 
-        Asked after reading: what was there to be read was at its origin before, and in the life that is known then.
-        *cut* makes such rows of the records of some ranges.
+        Clusters are queried after reading: a copy that was read was at its origin before, in an incarnation that is
+        known then. *cut* makes runs of the records of some ranges.
         """
         wanted, before, copies = self._due.of(read.start, read.end), dict(self._epochs), self._copies.known()
-        here, said, at, asked_at = _unless_overtaken(partial(self._ask, read, wanted))
+        here, said, at, asked_at = _retry_overtaken(partial(self._ask, read, wanted))
         self._copies.look(self._alias, here.ends, said, copies)
         self._incarnations.note_arrived(self._alias, here.ends, asked_at)
         places = {each: here.ends[each] for each in self._incarnations.to_read_again(self._alias) if each in here.ends}
@@ -151,15 +151,15 @@ class LogCheck:
     def _ask(
         self, read: ReadBatch, wanted: Collection[TopicPartition]
     ) -> tuple[ClusterMetadata, Said, datetime, datetime]:
-        """Return what this cluster says of its logs, what all say, the time for rows of *read*, and when we asked."""
+        """Return this cluster's answer, the answers of all, the timestamp for rows of *read*, and when we asked."""
         alias, moment, asked_at = self._alias, self._incarnations.moment(), datetime.now(timezone.utc)
-        # What is read once more has originals too, and was not there to be read when the origins were found.
+        # Re-read records have originals too, but are not read yet when the origins are collected.
         origins = self._origins.origins(read.cut, [each.summary for each in read.kept])
         originals = self._copies.originals(alias, wanted)
         wanted_there = {each: {*origins.get(each, ()), *originals.get(each, ())} for each in [*origins, *originals]}
         ask = partial(self._asked.others.fetch_each, wanted_there)
         with ThreadPoolExecutor(1) as beside:  # each answer takes several requests, one after the other
-            # But of logs that are the same, byte for byte, the copy has to say first how far it reaches.
+            # But with byte-for-byte copies the copy's end must be queried before the original's.
             others = None if originals else beside.submit(ask)
             here = self._asked.own.fetch_each({alias: wanted})[alias]
         if isinstance(here, ClusterError):
@@ -170,11 +170,11 @@ class LogCheck:
         return here, said, self._incarnations.note(said, read_to, moment), asked_at
 
     def _read_again(self, read: ReadBatch, places: Mapping[TopicPartition, LogEnds], cut: CutRecords) -> ReadBatch:
-        """Return *read* with the logs in *places* as they are now, from where they have other records."""
+        """Return *read* with the logs in *places* re-read from where their records have changed."""
         places = {each: ends for each, ends in places.items() if each in read.end}
         if not places:
             return read
-        # From where this micro-batch has begun, if that is lower: what it read there is read again too.
+        # From the start of this micro-batch, if that is lower: what it read there is re-read too.
         begins = {
             each: min(offset, read.start.get(each, 0))
             for each, offset in self._incarnations.to_read_again(self._alias).items()
@@ -193,9 +193,9 @@ class LogCheck:
         lost_from: Mapping[TopicPartition, int],
         cut: CutRecords,
     ) -> ReadBatch:
-        """Return *read* with the logs as they are now that it may have read before another leader had lost the records.
+        """Return *read* with logs re-read from *lost_from* on, where an election may have truncated what was read.
 
-        Nothing above *lost_from* was indexed before, else the log has begun another life. Errs to reading twice.
+        Nothing above *lost_from* was indexed before, else the log has a new incarnation. Errs to reading twice.
         """
         ranges = {}
         for each, offset in lost_from.items():
@@ -205,7 +205,7 @@ class LogCheck:
         if not ranges:
             return read
         some = {each: each_range for each, each_range in ranges.items() if each_range.start < each_range.end}
-        # The query goes on behind what was lost. What comes there below that it may never read: nobody is to miss it.
+        # The query continues behind the truncated part and may never read what is appended there: do not cover it.
         places = {each: max(read.start.get(each, 0), ranges[each].end) for each in ranges}
         return self._replaced(read._replace(end=read.end | places), ranges, some, cut, is_again=False)
 
@@ -218,7 +218,7 @@ class LogCheck:
         *,
         is_again: bool,
     ) -> ReadBatch:
-        """Return *read* with what stands in *ranges* now, and nothing else of the logs in *places*."""
+        """Return *read* with the present records of *ranges*, and no others of the logs in *places*."""
         rows = [read.cut.filter(pc.invert(is_of(read.cut, places)))]
         kept = tuple(each._replace(without=each.without | frozenset(places)) for each in read.kept)
         if ranges:
@@ -228,8 +228,8 @@ class LogCheck:
         return read._replace(cut=pa.concat_tables(rows), kept=kept)
 
 
-def _unless_overtaken(ask: Callable[[], _T]) -> _T:
-    """Return what *ask* returns; it is asked again where another query has noticed more meanwhile."""
+def _retry_overtaken(ask: Callable[[], _T]) -> _T:
+    """Return what *ask* returns; retries while another query has recorded a change meanwhile."""
     for _ in range(_TRIES - 1):
         with suppress(OvertakenError):
             return ask()

@@ -1,4 +1,4 @@
-"""Who works on the records of a micro-batch: the tasks that read them or, where they are few, the driver."""
+"""Where the records of a micro-batch are handled: in the tasks that read them or, if they are few, in the driver."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ MapBatches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 _SQL_TYPES = {"string": "string", "bool": "boolean", "int16": "smallint", "int32": "int", "int64": "bigint"}
 _SQL_TYPES |= {"binary": "binary", "timestamp[us, tz=UTC]": "timestamp"}
 ATTEMPT = "attempt"
-"""The column that rows of a task have besides: a number by chance. Two attempts may have read different records."""
+"""The extra column of rows made by tasks: a random number per attempt. Two attempts may read different records."""
 
 
 def map_batches(records: DataFrame, function: MapBatches, schema: pa.Schema, clusters: int, at_most: int) -> pa.Table:
-    """Return what *function* makes of *records*, rows of *schema*; there are *at_most* so many records.
+    """Return what *function* makes of *records*, rows of *schema*; *at_most* bounds their number.
 
-    The records of a Kafka partition come in order and one after the other, whoever works on them.
+    The records of a Kafka partition come in order and one after the other, in tasks and in the driver.
     """
     shared = in_its_share(records, clusters)
     if not are_few(at_most):
@@ -33,20 +33,20 @@ def map_batches(records: DataFrame, function: MapBatches, schema: pa.Schema, clu
 
 
 def has_executors(records: DataFrame) -> bool:
-    """Return whether tasks run elsewhere than in the driver's own process, so that what they keep costs it nothing."""
+    """Return whether tasks run outside the driver's process, so that the rows they keep cost it nothing."""
     return re.fullmatch(r"local(\[.*\])?", str(records.sparkSession.sparkContext.master)) is None
 
 
 def few_rows(frame: DataFrame) -> pa.Table | None:
-    """Return all rows of *frame*, in no order; None where they are more than the driver takes."""
+    """Return all rows of *frame*, in no order; None if they are more than the driver collects."""
     found = frame.limit(DRIVER_MAX_RECORDS + 1).toArrow()
     return found if are_few(found.num_rows) else None
 
 
 def in_its_share(records: DataFrame, clusters: int) -> DataFrame:
-    """Return *records* in so few tasks that every cluster has its share of the slots.
+    """Return *records* in no more tasks than the cluster's share of the slots.
 
-    Tasks that wait for a dead broker would otherwise hold all of them, and one cluster would stop the others.
+    Otherwise tasks that wait for a dead broker could take all slots, and one cluster would block the others.
     """
     return records.coalesce(task_share(records, clusters))
 
@@ -63,12 +63,12 @@ def to_sql(schema: pa.Schema) -> str:
 
 @dataclass(frozen=True)
 class Signed:
-    """Does what *function* does, and signs the rows; pickled to the executors."""
+    """Applies *function* and adds :data:`ATTEMPT` to the rows; pickled to the executors."""
 
     function: MapBatches
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows with a last column that is the same in all of this attempt, and no other."""
+        """Yield the rows with a last column that identifies this attempt."""
         attempt = pa.scalar(secrets.randbits(63), pa.int64())
         for batch in self.function(batches):
             yield batch.append_column(ATTEMPT, pa.repeat(attempt, batch.num_rows))

@@ -1,13 +1,13 @@
-"""Are copies what they claim to be? Asked of the clusters that they come from, after the records were read.
+"""Verifies copies with the clusters of their origins, after the records were read.
 
-**By their headers**: a record cannot be a copy of one that is not written. One header that names an offset far beyond
-its origin's log would make everything below it that is missing here look dropped by the mirror, and so read. Asked
-*after* the records were read, the origin's log end is above every honest identity, for logs only grow. What is beyond
-it is no copy: its records are unread by everyone, and in quarantine.
+**By headers**: a record cannot be a copy of one that is not written yet. One header with an offset far beyond its
+origin's log would make everything missing below it here look dropped by the mirror, and so read. The origin's log end,
+queried *after* the records were read, is above every valid identity, because logs only grow. Records beyond it are no
+copies: they are unread by every group, and in quarantine.
 
-**Byte for byte**: a copy is behind its original, for it has every record from there. So where a copy has said how far
-it reaches before the original was asked, it reaches no further. What does was written to by somebody else, and stays so
-when the original has grown beyond: from there on the same offsets mean other records, for good. So it is written down.
+**Byte for byte**: a copy is never ahead of its original, from which it has every record. So if the copy is queried
+first and its end is above the original's, others have written to it. From there on its offsets mean other records for
+good, even when the original grows beyond. So it is recorded.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ OriginEnds = Mapping[tuple[str, str, int], int]
 
 
 def refute_beyond(cut: pa.Table, ends: OriginEnds) -> pa.Table:
-    """Return the rows, of :data:`CUT_SCHEMA`, with the stretches of runs made malformed that are beyond *ends*.
+    """Return the rows, of :data:`CUT_SCHEMA`, with the parts of runs beyond *ends* made malformed.
 
-    Where a mirror writes nonsense that is every second row of a micro-batch, so no row is looked at by itself.
+    A broken mirror may cause that in every second row of a micro-batch, so there is no loop over rows.
     """
     if not ends or cut.num_rows == 0:
         return cut
@@ -52,7 +52,7 @@ def refute_beyond(cut: pa.Table, ends: OriginEnds) -> pa.Table:
 
 
 def _log_ends(cut: pa.Table, ends: OriginEnds) -> NDArray[np.int64]:
-    """Return where the log of each row's origin ends, shape (rows,); of those not in *ends* the greatest number."""
+    """Return where the log of each row's origin ends, shape (rows,); the greatest int64 if it is not in *ends*."""
     columns = [cut.column(name) for name in IDENTITY]
     groups = RowGroups.of(columns)
     found = [ends.get(key, _ENDLESS) for key in keys_at(columns, groups.first)]
@@ -61,7 +61,7 @@ def _log_ends(cut: pa.Table, ends: OriginEnds) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class RefuteBeyond:
-    """Does so with the rows of a task; pickled to the executors."""
+    """Applies :func:`refute_beyond` to the rows of a task; pickled to the executors."""
 
     ends: OriginEnds
 
@@ -72,18 +72,18 @@ class RefuteBeyond:
 
 
 def _split(runs: pa.Table, log_end: NDArray[np.int64]) -> list[pa.Table]:
-    """Return of *runs* what may be copies, what is none, and the lines about that for the quarantine.
+    """Split *runs* into possible copies, malformed runs, and rows about these for the quarantine.
 
-    The logs of their origins end at *log_end*, shape (runs,), which lies before the end of each run.
+    The logs of their origins end at *log_end*, shape (runs,), below the end of each run.
     """
     starts, length = int64s(runs.column("start_offset")), int64s(runs.column("length"))
     origin_start = int64s(runs.column("origin_start"))
     honest = np.maximum(0, log_end - origin_start)
     first, left = starts + honest, length - honest
     copies = _with(runs, {"length": pa.array(honest)}).filter(pa.array(honest > 0))
-    nobody = pa.repeat(pa.scalar("", pa.string()), len(runs))
+    no_origin = pa.repeat(pa.scalar("", pa.string()), len(runs))
     wrong = {"start_offset": first, "length": left, "origin_start": first}
-    wrongs = _with(runs, {"origin": nobody, **{name: pa.array(values) for name, values in wrong.items()}})
+    wrongs = _with(runs, {"origin": no_origin, **{name: pa.array(values) for name, values in wrong.items()}})
     numbers = (each.tolist() for each in (origin_start + honest, left, log_end))
     rows = zip(runs.column("origin").to_pylist(), *numbers, strict=True)
     line = {
@@ -106,11 +106,11 @@ def _reason(origin: str, claimed: int, left: int, log_end: int) -> str:
 
 
 class OriginCheck:
-    """Checks what was mirrored to *alias* against the logs of the other clusters in *aliases*.
+    """Checks records mirrored to *alias* against the logs of the other clusters in *aliases*.
 
-    An origin that is no cluster of ours, does not answer or has no such partition any more cannot be asked: its
-    identities are believed. So are those of topics that *are_copied* byte for byte: they are asked about, and one that
-    was written to is withheld as a whole (:class:`CopyCheck`).
+    Identities are accepted unchecked if the origin is no cluster of ours, does not answer or no longer has the
+    partition; and in topics that *are_copied* byte for byte, which are withheld as a whole once a copy was written to
+    (:class:`CopyCheck`).
     """
 
     def __init__(
@@ -120,19 +120,19 @@ class OriginCheck:
         self._last: tuple[pa.Table, OriginEnds] | None = None
 
     def origins(self, cut: pa.Table, kept: Iterable[pa.Table] = ()) -> dict[str, set[TopicPartition]]:
-        """Return the partitions to ask about, by cluster, for rows of :data:`CUT_SCHEMA` and summaries of kept ones."""
+        """Return the partitions to query, by cluster, for rows of :data:`CUT_SCHEMA` and summaries of kept ones."""
         found: dict[str, set[TopicPartition]] = {}
         for origin, topic, partition in chain(self._reach(cut), *map(self._reach_of_kept, kept)):
             found.setdefault(origin, set()).add(TopicPartition(topic, partition))
         return found
 
     def refute(self, cut: pa.Table, said: Said) -> pa.Table:
-        """Return the rows with the stretches of runs made malformed that are no copies, by what the clusters *said*."""
-        ends, self._last = self._ends(self._reach(cut), said), None  # the rows are not kept
+        """Return the rows with parts of runs that are no copies made malformed, by what the clusters *said*."""
+        ends, self._last = self._ends(self._reach(cut), said), None  # releases the rows
         return refute_beyond(cut, ends)
 
     def refuted_kept(self, summary: pa.Table, said: Said) -> OriginEnds:
-        """Return the log ends that kept runs of this *summary* are beyond: the tasks that write them refute those."""
+        """Return the log ends that kept runs of this *summary* exceed; the tasks that write them refute those."""
         return self._ends(self._reach_of_kept(summary), said)
 
     def _reach_of_kept(self, summary: pa.Table) -> OriginEnds:
@@ -140,9 +140,9 @@ class OriginCheck:
         return {(row["origin"], row["topic"], row["partition"]): row["reach"] for row in rows}
 
     def _reach(self, cut: pa.Table) -> OriginEnds:
-        """Return, by origin and partition, the first offset above all identities that can be asked about.
+        """Return, by origin and partition, the first offset above all identities that can be checked.
 
-        Tables do not change, so the same one, which is asked about before and after its origins, is gone through once.
+        Cached for the last table, which is looked up before and after its origins are queried; tables never change.
         """
         if self._last is None or self._last[0] is not cut:
             self._last = cut, self._reach_of(cut)
@@ -154,7 +154,7 @@ class OriginCheck:
         return {(origin, topic, number): end for (origin, topic, number), end in reach.items() if origin in self._asked}
 
     def _ends(self, reach: OriginEnds, said: Said) -> OriginEnds:
-        """Return the log ends that some identity is beyond."""
+        """Return the log ends that some identity exceeds."""
         found: dict[tuple[str, str, int], int] = {}
         for (origin, topic, number), highest in reach.items():
             answer, partition = said.get(origin), TopicPartition(topic, number)
@@ -170,10 +170,10 @@ Reach = Mapping[ClusterPartition, int]
 
 
 class CopyCheck:
-    """Shared by the queries of all clusters; *original* says which cluster has a topic of which others are copies.
+    """Detects copies that were written to, for all queries; *original* returns the cluster of a topic's original.
 
-    An original that does not answer is asked again with the next micro-batch, of its own or of a copy. What it has
-    written until then is not told from what it had: it errs to believing, and the times of the records are to tell.
+    An original that does not answer is queried again with the next micro-batch, of its own or of a copy. What it wrote
+    until then cannot be told from what it had: errs to accepting, and leaves it to the records' timestamps.
     """
 
     def __init__(self, original: Callable[[str], str | None], incarnations: IncarnationCheck) -> None:
@@ -182,12 +182,12 @@ class CopyCheck:
         self._lock = threading.Lock()
 
     def known(self) -> Reach:
-        """Return how far copies reach; to be taken before any cluster is asked."""
+        """Return how far copies reach; take it before querying any cluster."""
         with self._lock:
             return dict(self._reach)
 
     def originals(self, alias: str, logs: Collection[TopicPartition]) -> dict[str, set[TopicPartition]]:
-        """Return, by cluster, what has to be asked about for *logs* of *alias*, whatever was read of them."""
+        """Return, by cluster, the originals to query for *logs* of *alias*."""
         found: dict[str, set[TopicPartition]] = {}
         for each in logs:
             if (original := self._original(each.topic)) not in (None, alias):
@@ -195,15 +195,15 @@ class CopyCheck:
         return found
 
     def look(self, alias: str, own: Mapping[TopicPartition, LogEnds], said: Said, known: Reach) -> None:
-        """Compare where copies end with what originals have *said* since: those of *alias* by its *own* ends.
+        """Compare the ends of copies, for *alias* its *own*, with what originals have *said* since.
 
-        It was asked before all others, and what was *known* of other copies is older. What is found stands in the table
-        when this returns, before the rows of what was read.
+        *alias* was queried before all others, and what was *known* of other copies is older. Findings are in the table
+        when this returns, before the rows of the micro-batch.
         """
         copies = [each for logs in self.originals(alias, own).values() for each in logs]
         reach = {ClusterPartition(alias, *each): own[each].log_end for each in copies}
         self._incarnations.note_copied(list(reach))
-        with self._lock:  # one that was cut meanwhile, as its original may have been before, has other records since
+        with self._lock:  # one truncated meanwhile, as its original may have been before, has other records since
             known = {log: end for log, end in known.items() if end <= self._reach.get(log, end)}
         if beyond := self._beyond({**known, **reach}, said):
             self._incarnations.note_written(beyond)

@@ -1,8 +1,8 @@
-"""Commits that were put in quarantine and can be decoded by now, entered into the history where they belong.
+"""Replays commits from quarantine that can be decoded by now into ``offset_commits``.
 
-``quarantine`` is only ever appended to. So what was replayed gets a second row, which says so: it is written after the
-commits are, and a commit that is in ``offset_commits`` already is not written again. Killed in between, the next start
-does the rest. One driver at a time may do it.
+``quarantine`` is append-only, so a replayed record gets a second row as a mark. It is written after the commits, and a
+commit that is in ``offset_commits`` already is not written again: after a kill in between the next start does the rest.
+Only one driver at a time may do it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ REPLAYED = "replayed: it is in offset_commits now"
 _PLACE = ["cluster", "partition", "offset"]
 _LOG_PLACE = ["cluster", "log_partition", "log_offset"]
 _RECORD = [*_LOG_PLACE, "captured_at"]
-"""In another life of the log another record stands at the same place."""
+"""Other incarnations of the log have other records at the same offset."""
 
 
 def replay_quarantine(tables: TableStore) -> int:
-    """Enter into ``offset_commits`` what can be decoded by now of the commits in quarantine; return how many.
+    """Append to ``offset_commits`` the commits in quarantine that can be decoded by now; return how many.
 
-    Call it before the state is restored: what it enters is restored with the rest, and a later commit of the same key
-    stays the later one. A commit of a value that we never wrote there counts as genuine; errs to genuine.
+    Call it before the state is restored, which then includes them; a later commit of the same key stays newer. A commit
+    of a value that we never wrote there counts as genuine; errs to genuine.
     """
     if tables.version(QUARANTINE) == 0:
         return 0
@@ -49,24 +49,24 @@ def replay_quarantine(tables: TableStore) -> int:
     if not commits:
         return 0
     rows = pa.concat_tables(commits)
-    lacking = _lacking(tables, rows)
-    tables.append(OFFSET_COMMITS, lacking)
+    missing = _missing(tables, rows)
+    tables.append(OFFSET_COMMITS, missing)
     tables.append(QUARANTINE, _marks(rows, now))
     for alias, decoded in by_cluster.items():
         if decoded.num_rows:
-            logger.warning("clusters.%s: %d offset commits are out of quarantine", alias, decoded.num_rows)
-    return int(lacking.num_rows)
+            logger.warning("clusters.%s: %d offset commits replayed from quarantine", alias, decoded.num_rows)
+    return int(missing.num_rows)
 
 
 def clusters_waiting(tables: TableStore) -> set[str]:
-    """Return the clusters of which commits are in quarantine that were not replayed: what they say is not known."""
+    """Return the clusters with commits in quarantine that were not replayed, whose offsets are unknown."""
     if tables.version(QUARANTINE) == 0:
         return set()
     return {*_waiting(tables).column("cluster").to_pylist()}
 
 
 def _waiting(tables: TableStore) -> pa.Table:
-    """Return the records of ``__consumer_offsets`` that have not been replayed, each once, as it was seen first."""
+    """Return the records of ``__consumer_offsets`` that have not been replayed, each once, as first seen."""
     rows = tables.rows_where(QUARANTINE, {"topic": CONSUMER_OFFSETS})
     is_mark = pc.fill_null(pc.equal(rows.column("error"), REPLAYED), False)
     seen = _grouped(rows.filter(pc.invert(is_mark)), [*_PLACE, "key", "value"], "min")
@@ -82,7 +82,7 @@ def _grouped(rows: pa.Table, by: Sequence[str], of_times: str) -> pa.Table:
 
 
 def _decoded(rows: pa.Table) -> pa.Table:
-    """Return the commits among these *rows* of quarantine; when one was seen is all that is known of its time."""
+    """Return the commits among these *rows* of quarantine; their only known time is when they were seen."""
     records = rows.select(["key", "value", "partition", "offset"]).append_column("timestamp", rows.column("seen_at"))
     found = pa.Table.from_batches(list(decode_batches(records.to_batches(max_chunksize=10_000))), DECODED_SCHEMA)
     return found.filter(pc.equal(found.column("kind"), "commit"))
@@ -90,7 +90,7 @@ def _decoded(rows: pa.Table) -> pa.Table:
 
 def _rows(tables: TableStore, alias: str, decoded: pa.Table, now: datetime) -> pa.Table:
     rows = commit_rows(alias, CommitBatch(0, Looked(now), decoded, decoded).with_own(_is_own(tables, alias, decoded)))
-    # When it was read, and not now: the log may have begun another life since.
+    # When it was read, not now: the log may have a new incarnation since.
     seen_at = decoded.column("timestamp")
     return rows.set_column(rows.column_names.index("captured_at"), "captured_at", seen_at)
 
@@ -109,8 +109,8 @@ def _is_own(tables: TableStore, alias: str, decoded: pa.Table) -> NDArray[np.boo
     return is_own
 
 
-def _lacking(tables: TableStore, rows: pa.Table) -> pa.Table:
-    """Return those of *rows* that ``offset_commits`` has not: a start that was killed may have entered them."""
+def _missing(tables: TableStore, rows: pa.Table) -> pa.Table:
+    """Return the *rows* that are not in ``offset_commits``; a start that was killed may have appended some."""
     is_there = np.zeros(rows.num_rows, np.bool_)
     for known in tables.batches(OFFSET_COMMITS, _RECORD):
         is_there |= partners(rows, known.group_by(_RECORD).aggregate([]), _RECORD) >= 0

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Sequence
 
 _NO_CLIENT = ("Failed to construct", "Failed to create")
-"""So Kafka's Java clients begin when one of them cannot be made."""
+"""How the errors of Kafka's Java clients begin when one cannot be constructed."""
 
 
 def failure_of(query: StreamingQuery) -> str | None:
@@ -26,13 +26,13 @@ def failure_of(query: StreamingQuery) -> str | None:
 
 
 def with_root(line: str, cause: str) -> str:
-    """Return *line* with what lies below: of a client that cannot be made Kafka tells no more, say of a lost file."""
+    """Return *line* with its root cause, which Kafka omits if a client cannot be constructed, say a missing file."""
     roots = [each.partition("Caused by: ")[2].strip() for each in cause.splitlines() if "Caused by: " in each]
     return f"{line}: {roots[-1][:300]}" if roots else line
 
 
 def reason_of(problem: BaseException) -> str:
-    """Return the line of an error that says why, or what kind of error it is."""
+    """Return the line of an error that says why, or the type of the error."""
     return first_line(str(problem)) or type(problem).__name__
 
 
@@ -50,14 +50,14 @@ _LEAST_FREE = 1 << 20
 
 
 def is_of_full_disk(problem: BaseException) -> bool:
-    """Return whether somebody, here or in the JVM, has found a disk full."""
+    """Return whether a disk is full, here or in the JVM."""
     return _FULL in str(problem)
 
 
 def with_full_disk(line: str, folders: Sequence[str]) -> str:
-    """Return *line*, and which of the *folders* it is about where it says that a disk is full.
+    """Return *line*; if it says that a disk is full, with those of *folders* that are.
 
-    The folder for temporary files is one more. Where none of them is full here, or not any more, all are named.
+    The folder for temporary files is one more. If none of them is full here, or not any more, all are named.
     """
     if _FULL not in line:
         return line
@@ -67,7 +67,7 @@ def with_full_disk(line: str, folders: Sequence[str]) -> str:
 
 
 def _is_full(place: str) -> bool:
-    """Return whether a local folder has no room; one that is elsewhere, or not there, has."""
+    """Return whether a local folder has no room; False if it is remote or missing."""
     try:
         found = os.statvfs(place)
     except OSError:

@@ -1,7 +1,7 @@
-"""Run streaming queries side by side: a failing one is started again and never stops the others.
+"""Runs streaming queries side by side: a failed one is restarted and never stops the others.
 
-Nothing here waits for a cluster: a start that a silent one holds up, and a query that does not come to an end, are
-looked at again with the next poll, and the others go on meanwhile.
+Nothing here waits for a cluster: a start that an unresponsive one blocks, and a query that does not end, are checked
+again with the next poll, and the others continue meanwhile.
 """
 
 from __future__ import annotations
@@ -41,34 +41,34 @@ def has_caught_up(query: StreamingQuery) -> bool:
 
 
 class HeldFunction:
-    """Calls *function*, which may hold all that a job knows, until it is to :meth:`let_go`.
+    """Calls *function*, which may reference all state of a job, until :meth:`let_go` releases it.
 
-    Spark keeps what it was given for foreachBatch until its JVM collects garbage, if ever.
+    Spark keeps a function of foreachBatch until its JVM collects garbage, if ever.
     """
 
     def __init__(self, function: BatchFunction) -> None:
         self._function: BatchFunction | None = function
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
-        """Do as the function does; RuntimeError, and the micro-batch comes again, where nobody is left to do it."""
+        """Call the function; RuntimeError, so that the micro-batch is repeated, once it was released."""
         if (function := self._function) is None:
             raise RuntimeError("the job whose micro-batch this is has ended")
         function(batch, batch_id)
 
     def let_go(self) -> None:
-        """Hold nothing more."""
+        """Release the function."""
         self._function = None
 
 
 class QueryStarter(Protocol):
-    """Who starts one query."""
+    """Starts one query."""
 
     def start(self) -> StreamingQuery | None:
-        """Start it; None: there is nothing to read yet, ask again later."""
+        """Start it; None: there is nothing to read yet, try again later."""
 
 
 def started(name: str, starter: QueryStarter) -> Future[StreamingQuery | None]:
-    """Start a query in a thread of its own, so nobody else waits for a silent cluster; return what comes of it."""
+    """Start a query in a thread of its own, so that an unresponsive cluster blocks no other; return the future."""
     start: Future[StreamingQuery | None] = Future()
 
     def run() -> None:
@@ -82,7 +82,7 @@ def started(name: str, starter: QueryStarter) -> Future[StreamingQuery | None]:
 
 
 def stop_started(start: Future[StreamingQuery | None]) -> None:
-    """Stop the query that a start has come to after all."""
+    """Stop the query of a start that completed after it was given up."""
     if start.exception() is None and (query := start.result()) is not None:
         query.stop()
 
@@ -94,25 +94,25 @@ class StopRequestedError(Exception):
 @dataclass
 class _Supervised:
     starter: QueryStarter
-    start: Future[StreamingQuery | None] | None = None  # while it is under way
+    start: Future[StreamingQuery | None] | None = None  # while starting
     query: StreamingQuery | None = None
     failures: int = 0
     retry_at: float = 0.0
     error: str | None = None
-    was_started: bool = False  # at least one start has come to its end
-    ends_by: float | None = None  # it is being ended, to be started anew; by then it is interrupted
+    was_started: bool = False  # at least one start has completed
+    ends_by: float | None = None  # it is being restarted; by then it is interrupted
     ending: threading.Thread | None = None
 
     @property
     def has_caught_up(self) -> bool:
-        query = self.query  # the supervisor's thread may take it away
+        query = self.query  # the supervisor's thread may clear it
         if self.error is not None or self.start is not None:
             return False
         return self.was_started if query is None else query.isActive and has_caught_up(query)
 
 
 class QuerySupervisor:
-    """Named queries of one job: they end when the job is to *stop*, and when they are *over* without that."""
+    """Named queries of one job; they end when *stop* is set for the job, or *over* for the queries alone."""
 
     def __init__(self, stop: threading.Event, over: threading.Event | None = None, folders: Sequence[str] = ()) -> None:
         self._stop, self._over = stop, over or threading.Event()
@@ -132,7 +132,7 @@ class QuerySupervisor:
     def stop_between_batches(self, function: BatchFunction) -> BatchFunction:
         """Return *function* for foreachBatch; once a stop is asked for no further micro-batch begins.
 
-        One that finds that this driver was taken over, or waits when it is to end, ends as quietly: the job says why.
+        One that finds this driver taken over, or is waiting at shutdown, ends as quietly: the job logs why.
         """
 
         def guarded(batch: DataFrame, batch_id: int) -> None:
@@ -168,7 +168,7 @@ class QuerySupervisor:
         return [f"clusters.{alias}: {error.removeprefix(f'clusters.{alias}: ')}" for alias, error in errors]
 
     def run_until_stopped(self, every_poll: Callable[[], None] = lambda: None) -> None:
-        """Keep every query running until it is time to end; a failed one waits longer each time."""
+        """Keep every query running until shutdown; a failed one is restarted with exponential back-off."""
         while not self._must_end:
             for name, supervised in self._queries.items():
                 self._revive(name, supervised)
@@ -181,13 +181,13 @@ class QuerySupervisor:
         return all(supervised.error is not None or supervised.has_caught_up for supervised in self._queries.values())
 
     def has_caught_up(self, name: str) -> bool:
-        """Return whether a query has read its log up to the end once; nothing is unread where nothing is there."""
+        """Return whether a query has read its log up to the end once; true if there is nothing to read."""
         return self._queries[name].has_caught_up
 
     def has_read(self, name: str) -> bool:
         """Return whether a query has read its log up to the end once, or was to read no further and ended.
 
-        StopRequestedError where the queries are to end: then nobody waits for it any more.
+        StopRequestedError at shutdown, so that callers stop waiting.
         """
         if self._must_end:
             raise StopRequestedError
@@ -205,16 +205,16 @@ class QuerySupervisor:
         return len(self.errors()) == len(self._queries)
 
     def restart(self, alias: str, patience_seconds: float = 10.0) -> None:
-        """Have the queries of a cluster end between two micro-batches and started again: their start has changed.
+        """Restart the queries of a cluster between two micro-batches, because their starting options have changed.
 
-        They are not waited for. Past *patience_seconds* the micro-batch in hand is interrupted.
+        Does not wait for them. Past *patience_seconds* the micro-batch in flight is interrupted.
         """
         for name, supervised in self._queries.items():
             if _cluster_of(name) == alias:
                 supervised.ends_by = time.monotonic() + patience_seconds
 
     def stop(self, patience_seconds: float = 60.0) -> None:
-        """End all queries, letting the micro-batch in hand finish; past *patience_seconds* it is interrupted."""
+        """End all queries, letting the micro-batch in flight finish; past *patience_seconds* it is interrupted."""
         self._over.set()
         deadline = time.monotonic() + patience_seconds
         for name, supervised in self._queries.items():
@@ -244,13 +244,13 @@ class QuerySupervisor:
 
     def _start(self, name: str, supervised: _Supervised) -> None:
         supervised.start = start = started(name, supervised.starter)
-        # Most starts end at once. All together wait no longer than one poll, however many clusters are silent.
+        # Most starts complete at once. All together wait no longer than one poll, however many clusters do not answer.
         wait([start], _POLL_SECONDS / len(self._queries))
         if start.done():
             self._take(name, supervised)
 
     def _take(self, name: str, supervised: _Supervised) -> None:
-        """Take what a start has come to; one that has not ended yet is given up."""
+        """Take the result of a start; one that has not completed is given up."""
         start, supervised.start = supervised.start, None
         assert start is not None
         supervised.query = supervised.error = None
@@ -287,12 +287,12 @@ class QuerySupervisor:
             self._start(name, supervised)
 
     def _is_ending(self, query: StreamingQuery, supervised: _Supervised) -> bool:
-        """Return whether a query that is to be started anew still has to end, and have it ended when it can be."""
+        """Return whether a query to be restarted is still active; stop it once it is idle or its time is up."""
         if supervised.ends_by is None or not query.isActive:
             return False
         is_idle = not query.status["isTriggerActive"]
         if supervised.ending is None and (is_idle or time.monotonic() > supervised.ends_by):
-            # Spark waits there for the query's last word, which a silent cluster may hold up.
+            # Spark waits there for the query to terminate, which an unresponsive cluster may delay.
             supervised.ending = threading.Thread(target=query.stop, name=f"end {query.name}", daemon=True)
             supervised.ending.start()
             supervised.ending.join(_POLL_SECONDS)
@@ -303,7 +303,7 @@ class QuerySupervisor:
         supervised.failures += 1
         supervised.retry_at = time.monotonic() + pause
         if self._must_end:
-            return  # whatever ends now was told to, or falls with the rest
+            return  # at shutdown: it was told to end, or fails with the rest
         why = with_full_disk(str(supervised.error), self._folders)
         logger.error("query %s failed, next try in %.0f s: %s", name, pause, why)
 

@@ -1,8 +1,8 @@
-"""Micro-batches of mirrored records into ``record_runs``: what the index covers is written with what it found.
+"""Writes micro-batches of mirrored records to ``record_runs``: runs and coverage in one append.
 
-One append holds the runs of a micro-batch and, as rows of length 0, from where it has read each partition and how far
-where no record stands. So the frontier can never pass a record that is not among the runs, wherever the job is killed;
-and where an append is missing, because a checkpoint or a table was set back, the next one does not join on.
+An append holds the runs of a micro-batch and, as rows of length 0, where reading of each partition began, and where it
+ended if no record is there. So the frontier never passes a record that is not among the runs, wherever the job is
+killed. If an append is missing, because a checkpoint or a table was set back, the next one leaves a gap.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 class Checks(NamedTuple):
-    """Who is asked about what was read: *topics* for the ids of topics, *logs* whether it can be believed.
+    """The checks of what was read: *topics* has topic ids, *logs* verifies the logs.
 
     *again* reads what Spark cannot.
     """
@@ -69,7 +69,7 @@ class Builder(Protocol):
 
 
 class RecordIndexer:
-    """Writes the micro-batches of one cluster's query, when *checks* have answered; *builder* makes *schema*."""
+    """Writes the micro-batches of one cluster's query, once *checks* have verified them; *builder* makes *schema*."""
 
     schema = CUT_SCHEMA
 
@@ -89,7 +89,7 @@ class RecordIndexer:
         self._ids: dict[str, set[str]] | None = None
 
     def __call__(self, records: DataFrame, batch_id: int) -> None:
-        """Index one micro-batch; may be repeated at any point, the tables then hold it once all the same."""
+        """Index one micro-batch; idempotent: it may be repeated after a failure at any point."""
         start, end = self._offsets(batch_id)
         self._record_incarnations(sorted({topic for topic, _ in end}), datetime.now(timezone.utc))
         self._checks.logs.before_reading(start, end)
@@ -111,7 +111,7 @@ class RecordIndexer:
         return (f"index_records-{self._checkpoint.query_id()}", batch_id)
 
     def _write(self, read: ReadBatch, batch_id: int) -> int:
-        """Write down what was *read*; return how many records the runs have."""
+        """Store what was *read*; return how many records the runs have."""
         writer = self._writer(batch_id)
         cut, malformed = read.cut, QUARANTINE.no_rows
         if cut.column("error").null_count < cut.num_rows:
@@ -122,7 +122,7 @@ class RecordIndexer:
         rows = pa.concat_tables([runs, coverage(runs, read, batch_id, self._builder.alias)])
         self._put_in_quarantine(malformed, read, writer)
         failpoints.failpoint(failpoints.BEFORE_RUNS)
-        # By itself: it may be that this micro-batch was written before anybody knew, and counts as a repetition.
+        # Without an id: if this batch was written before the change was noticed, it would be skipped as a repetition.
         if read.again:
             is_again = is_of(rows, read.again)
             self._append_runs(rows.filter(is_again), [kept for kept in read.kept if kept.is_again], read.at)
@@ -156,7 +156,7 @@ class RecordIndexer:
         self._tables.append(QUARANTINE, rows, writer, write_by_tasks(self._tables, QUARANTINE, frames))
 
     def _cut(self, made: ExitStack, records: DataFrame, ranges: OffsetRanges) -> Cut:
-        """Return the runs of *records*, which are those of *ranges*; what tasks keep of them is theirs until *made*."""
+        """Return the runs of *records*, those of *ranges*; runs kept on executors are released with *made*."""
         found = self._checks.again.map(partial(self._by_spark, records, ranges), self._builder, self.schema, ranges)
         if not isinstance(found, Cut):
             return Cut(found)
@@ -165,7 +165,7 @@ class RecordIndexer:
 
     def _by_spark(self, records: DataFrame, ranges: OffsetRanges) -> Cut:
         aliases, at_most = self._builder.aliases, sum(end - start for start, end in ranges.values())
-        if are_few(at_most) or not has_executors(records):  # to keep them takes twice as long where nothing is gained
+        if are_few(at_most) or not has_executors(records):  # keeping them takes twice as long and gains nothing
             return Cut(map_batches(records, self._builder, CUT_SCHEMA, len(aliases), at_most))
         return cut_by_tasks(in_its_share(records, len(aliases)), self._builder, aliases)
 
@@ -179,9 +179,9 @@ class RecordIndexer:
         to_runs(cut.filter(pc.is_null(cut.column("error"))), self._builder.alias, now)
 
     def _record_incarnations(self, topics: list[str], now: datetime) -> None:
-        """Write down topic ids not met before, ahead of the runs: a topic is never indexed without its id.
+        """Record new topic ids before the runs: a topic is never indexed without its id.
 
-        Raises the ClusterError of a topic that was never met and may not be described: the micro-batch is tried again.
+        Raises the ClusterError of a new topic that we may not describe: the micro-batch is retried.
         """
         alias = self._builder.alias
         if self._ids is None:
@@ -198,7 +198,7 @@ class RecordIndexer:
             elif answer is not None and answer.topic_id not in ids:
                 fresh.append({"topic": topic, "topic_id": answer.topic_id, "partitions": answer.partitions})
             elif answer is None and not ids:
-                # Gone before anybody could ask: what was read of it belongs to no life that could come back.
+                # Deleted before the query: what was read of it is of no incarnation that could come back.
                 fresh.append({"topic": topic, "topic_id": "", "partitions": None})
         if not fresh:
             return

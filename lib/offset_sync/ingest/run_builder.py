@@ -1,6 +1,6 @@
 """Records to runs inside Spark tasks: Arrow batches of headers in, Arrow batches of runs out, no shuffle.
 
-What a record is its headers say, and what its stream allows.
+A record's identity comes from its headers, as far as its stream allows.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def cut_runs(
 
 
 def join_runs(first: RunColumns, second: RunColumns, split_on_timestamp: bool = False) -> RunColumns:
-    """Put *second*, which follows *first* in the log, behind it; a run that goes on across the border becomes one.
+    """Append *second*, which follows *first* in the log; a run that continues across the border becomes one.
 
     ``join_runs(cut_runs(a), cut_runs(b))`` is ``cut_runs(a + b)``, given the same *split_on_timestamp*.
     """
@@ -129,10 +129,10 @@ def _continues(first: RunColumns, second: RunColumns, split_on_timestamp: bool) 
 
 @dataclass(frozen=True)
 class StreamIdentities:
-    """Says what records at the cluster *alias* are.
+    """Decodes the identities of records at the cluster *alias*.
 
-    *origins* are aliases by what the origin header says. *is_closed*: of a copy only a known one of another cluster
-    counts, see :class:`offset_sync.config.mirror.Preset`.
+    *origins* has the aliases by origin header. *is_closed*: a copy's origin must be another known cluster, see
+    :class:`offset_sync.config.mirror.Preset`.
     """
 
     alias: str
@@ -142,9 +142,9 @@ class StreamIdentities:
     is_closed: bool = False
 
     def of(self, headers: Headers, where: TopicPartition, timestamp_ms: NDArray[np.int64]) -> Identities:
-        """Return the identities that count, of records of the stream *where* with the times *timestamp_ms*.
+        """Return the identities of records of the stream *where* with the times *timestamp_ms*.
 
-        Errs to malformed, which is unread by everyone.
+        Errs to malformed, which is unread by every group.
         """
         home = self.names.home(where.topic)
         if home == self.alias:
@@ -157,16 +157,16 @@ class StreamIdentities:
         return of_one_origin(found, is_home[found.origin_code])
 
     def places(self, headers: Headers, where: TopicPartition, timestamp_ms: NDArray[np.int64]) -> Places | None:
-        """Return what records of the stream *where* say of their places; None where the mirror stamps none."""
+        """Return the place headers of records of the stream *where*; None where the mirror stamps none."""
         return places_of(headers, self._at_origin(where), timestamp_ms)
 
     def _at_origin(self, where: TopicPartition) -> TopicPartition:
-        """Return what the mirror has to call *where*: it names the topic as its origin does."""
+        """Return *where* by the topic's name at its origin, which is what the mirror stamps."""
         return TopicPartition(self.names.origin_topic(where.topic) or where.topic, where.partition)
 
 
 def identities_at(config: Config, alias: str) -> StreamIdentities:
-    """Return who says what records at the cluster *alias* are."""
+    """Return the decoder of identities at the cluster *alias*."""
     mirror = config.mirror
     return StreamIdentities(alias, config.origins(), mirror.offset_encoding, config.names, mirror.known.is_closed)
 
@@ -180,12 +180,11 @@ def _never(_topic: str) -> str | None:
 
 @dataclass(frozen=True)
 class RunBuilder:
-    """What a task has to know to cut the records of one cluster; pickled to the executors.
+    """Cuts the records of one cluster into runs; pickled to the executors.
 
-    *identities* say what a record is, and which stream a topic is: what is made of records bears streams. *is_timed*
-    says of which streams a run also ends where the timestamp changes. *original* says of a stream at which cluster it
-    is produced where the others hold it byte for byte, None where they do not. Those of *clusters* may be origins
-    though no header names them.
+    *identities* decodes records and maps topics to streams, by which rows are named. *is_timed* tells of which streams
+    a run also ends where the timestamp changes. *original* returns the cluster where a stream is produced if the others
+    hold it byte for byte, else None. Those of *clusters* may be origins though no header names them.
     """
 
     identities: StreamIdentities
@@ -219,7 +218,7 @@ class RunBuilder:
                 if malformed is not None:
                     yield malformed
                 if carried is not None and carried[:2] == (topic, partition):
-                    # The last run may go on in the next batch; all before it is done.
+                    # The last run may continue in the next batch; all before it are complete.
                     if len(carried[3]) > 1:
                         yield _to_batch(*carried[:3], _part(carried[3], slice(None, -1)))
                     runs = join_runs(_part(carried[3], slice(-1, None)), runs, self.is_timed(topic))
@@ -232,9 +231,9 @@ class RunBuilder:
     def _cut(
         self, part: pa.RecordBatch, topic: str, known: list[str]
     ) -> tuple[RunColumns, list[str], pa.RecordBatch | None]:
-        """Return the runs of one partition's records, the aliases their codes count into, and the malformed rows.
+        """Return the runs of one partition's records, the aliases that their codes index, and the malformed rows.
 
-        Codes go on from *known*, so that a carried run can be compared with the runs that follow it.
+        Codes continue *known*, so that a carried run can be compared with the runs that follow it.
         """
         offset = int64_values(part.column("offset"))
         timestamp_ms = int64_values(part.column("timestamp").cast(pa.timestamp("us", tz="UTC"))) // 1000
@@ -251,7 +250,7 @@ class RunBuilder:
         code_of = {name: code for code, name in enumerate(names)}
         codes = np.array([*(code_of[alias] for alias in aliases), code_of[self.alias]], np.int32)[found.origin_code]
         reasons = dict(found.reasons)
-        # An echo of a record of this very cluster stands above the original; any other place is impossible.
+        # A record that was mirrored back has a higher offset than its original here; any other is impossible.
         is_impossible = found.is_mirrored & (codes == code_of[self.alias]) & (found.origin_offset > offset)
         for row in np.flatnonzero(is_impossible).tolist():
             reasons[row] = f"origin offset {found.origin_offset[row]} of this very cluster is not yet written"
@@ -311,7 +310,7 @@ def _to_batch(topic: str, partition: int, names: list[str], runs: RunColumns) ->
 
 
 def filled(columns: Mapping[str, pa.Array], count: int, schema: pa.Schema) -> list[pa.Array]:
-    """Return *columns* as *schema* has them; those that are not there are null in all of so many rows."""
+    """Return *columns* as *schema* has them; missing ones are null in all of so many rows."""
     return [columns[field.name] if field.name in columns else pa.nulls(count, field.type) for field in schema]
 
 

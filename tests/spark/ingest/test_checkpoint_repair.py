@@ -108,7 +108,9 @@ def test_the_very_first_plan_is_made_anew(spark: SparkSession, tmp_path: Path) -
 @pytest.mark.parametrize("names", [["offsets/1"], ["offsets/1", "offsets/2"]], ids=" ".join)
 def test_an_older_plan_is_refused_by_name_with_what_to_do_and_stays(reader: Reader, names: list[str]) -> None:
     damage(reader, "empty", *names)
-    with pytest.raises(TableError, match="offsets/1: empty or cut off, and others stand on it; delete the folder"):
+    with pytest.raises(
+        TableError, match="offsets/1: empty or truncated, and later files depend on it; delete the folder"
+    ):
         reader.repair()
     assert (reader.folder / "offsets" / "2").exists()
 

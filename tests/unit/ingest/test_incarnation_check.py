@@ -218,9 +218,7 @@ def test_a_log_of_which_an_earlier_version_knew_two_lives_stays_withheld(caplog:
     job.index(1, (ORDERS, 3, None), (ORDERS, 4, None))
     assert [life for life in lives(job) if life[2] is not None] == []
     assert job.topic_ids() == [("orders-1", 2), ("orders-2", 2)]
-    assert (
-        caplog.text.count("clusters.Y: orders-0: indexed in two lives of its topic; withheld until indexed anew") == 1
-    )
+    assert caplog.text.count("clusters.Y: orders-0: indexed in two incarnations; withheld until indexed again") == 1
 
 
 def test_a_log_that_an_earlier_version_has_indexed_goes_on() -> None:

@@ -144,8 +144,7 @@ def test_a_topic_created_anew_is_recorded_beside_its_first_life(caplog: pytest.L
             job.index(batch_id, (ORDERS, batch_id, None))
     assert job.topic_ids() == [("orders-1", 2), ("orders-2", 4)]
     assert [record.getMessage() for record in caplog.records] == [
-        "clusters.Y: orders-0: the topic was made anew; from offset 0 on it is read again, and its former records are "
-        "not those that stand there now"
+        "clusters.Y: orders-0: topic recreated; re-reading from offset 0 on, where its records have been replaced"
     ]
 
 

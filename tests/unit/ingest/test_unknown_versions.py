@@ -37,9 +37,8 @@ def test_when_a_cluster_writes_a_new_version_nothing_is_passed_and_the_line_says
         with pytest.raises(UnknownVersionError) as raised:
             job.ingest(0, *known(50), *new(12))
         assert str(raised.value) == (
-            "clusters.X: 12 offset commits (100% since the first) have a version that is not known, as value version 7 "
-            "at __consumer_offsets-3 offset 50; versions up to 4 are: nothing is read past them before Offset Sync is "
-            "updated"
+            "clusters.X: 12 offset commits (100% since the first) have an unknown version, as value version 7 at "
+            "__consumer_offsets-3 offset 50 (known: up to 4); update Offset Sync: it reads no further"
         )
     assert (counts(job), job.reconciled) == ((0, 0), [])
 
