@@ -1,4 +1,4 @@
-"""Experimental: copies of a mirror that stamps no headers are told by contents (``mirror.identity: fingerprint``).
+"""Experimental: copies of a mirror that stamps no headers are matched by contents (``mirror.identity: fingerprint``).
 
 Each job imports one module: ``index_records`` :mod:`offset_sync.contents.index_contents`, ``maintain_tables``
 :mod:`offset_sync.contents.known_logs`, ``check`` :mod:`offset_sync.contents.check`. The rules are in

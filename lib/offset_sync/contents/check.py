@@ -1,7 +1,7 @@
-"""What ``check`` says of copies without headers: the newest ones beside originals of about the same time.
+"""For ``check``: compares the newest copies without headers with originals of about the same time.
 
-Which copy is of which original, what copies keep of it, and whether the mirror does what ``mirror.keeps``, ``order``
-and ``exclusive`` promise.
+Finds which copy is of which original, what copies keep of it, and whether the mirror does what ``mirror.keeps``,
+``order`` and ``exclusive`` promise.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from offset_sync.model.finding import Finding, Level, Lines
 from offset_sync.model.values import OffsetRange, TopicPartition
 
 _ENOUGH = 5
-"""So many copies and their originals have to be alike before more is promised than the file does."""
+"""So many copies must match their originals before a finding suggests to extend ``mirror.keeps``."""
 _AROUND = 200
-"""So many originals before the time of the oldest copy that was read are looked at, and twice as many after it."""
+"""So many originals before the time of the oldest copy that was read are compared, and twice as many after it."""
 
 
 @dataclass(frozen=True)
 class Alike:
-    """What was found of copies, of one log or of all logs of a topic.
+    """How copies compare with originals, of one log or of all logs of a topic.
 
-    *late* are those *matches* that come behind a copy of a later original, and for the first time; *aliens* stand
-    between matches and have no original among those around.
+    *late* are those *matches* that follow a copy of a later original, and for the first time; *aliens* are between
+    matches and have no original among those compared.
     """
 
     copies: int = 0
@@ -46,7 +46,7 @@ _Chosen = Callable[[Alike], Sequence[TailRecord]]
 
 
 def judge_contents(config: Config, seen: Mapping[str, SeenLogs], alias: str) -> list[Finding]:
-    """Return what the newest copies at *alias* show, beside the originals at other clusters, which are asked."""
+    """Return findings on the newest copies at *alias*, compared with originals that are read from other clusters."""
     lines, topics = Lines(f"clusters.{alias}", "copies"), _compared_topics(config, seen, alias)
     told = {name: each for name, each in topics.items() if each.matches}
     broken = [*_broken_promises(config.mirror, told, lines)]
@@ -58,7 +58,7 @@ def _broken_promises(mirror: Mirror, topics: _Topics, lines: Lines) -> Iterator[
     remedy = "of mirror.keeps and begin with new tables"
     moved = _where(topics, lambda one: [m.copy for m in one.matches if not m.keeps_time])
     if "timestamps" in mirror.keeps and moved:
-        text = f"{_share(moved, topics)} have other times than their originals, so none is told by contents"
+        text = f"{_share(moved, topics)} have other times than their originals, so none can be matched"
         if any(copy.is_appended for some in moved.values() for copy in some):
             text = f"{_share(moved, topics)} have times of their own (message.timestamp.type=LogAppendTime)"
             remedy = "of mirror.keeps, or set it to CreateTime, and begin with new tables"
@@ -78,7 +78,7 @@ def _broken_promises(mirror: Mirror, topics: _Topics, lines: Lines) -> Iterator[
 
 
 def _more(mirror: Mirror, topics: _Topics, lines: Lines) -> Iterator[Finding]:
-    """Yield what copies keep and the file does not say: with it more answers would be exact."""
+    """Yield what copies keep and ``mirror.keeps`` omits: with it more answers would be exact."""
     matches = [each for one in topics.values() for each in one.matches]
     with_headers = [each for each in matches if each.original.content.headers]
     kept = {
@@ -91,7 +91,7 @@ def _more(mirror: Mirror, topics: _Topics, lines: Lines) -> Iterator[Finding]:
 
 
 def _others(mirror: Mirror, topics: _Topics, right: set[str], lines: Lines) -> Iterator[Finding]:
-    """Yield of which topics no copy is told, of which nothing could be compared, and which are *right*."""
+    """Yield the topics without a match, those where nothing could be compared, and those that are *right*."""
     if untold := {name: one for name, one in topics.items() if one.originals and not one.matches}:
         copies, originals = (sum(getattr(one, what) for one in untold.values()) for what in ("copies", "originals"))
         text = f"none of {copies} copies has key and value of exactly one of {originals} originals of that time; find"
@@ -119,7 +119,7 @@ def _first(found: Mapping[str, Sequence[TailRecord]]) -> int:
 
 
 def _compared_topics(config: Config, seen: Mapping[str, SeenLogs], alias: str) -> dict[str, Alike]:
-    """Return how the copies at *alias* compare with originals, by what it calls their topic."""
+    """Return how the copies at *alias* compare with originals, by their topic's name there."""
     mine = seen[alias]
     origins = {s: origin for s in mine.partitions if (origin := config.origin_of(s)) not in (None, alias)}
     found = {config.names.outside(alias, stream): Alike() for stream in origins}
@@ -154,10 +154,10 @@ def _around(
 
 
 def _compared(copies: Sequence[TailRecord], originals: Sequence[TailRecord]) -> Alike:
-    """Return which of *copies* are of which of *originals*, both of one log each and in its order.
+    """Match *copies* with *originals*, both of one log each and in its order.
 
-    Only what is certain: an original with the same key and value that has no other one like it, or whose time alone is
-    the copy's.
+    Only certain matches count: the original is the only one with this key and value, or the only one of these with the
+    copy's timestamp.
     """
     by_content: dict[tuple[bytes | None, bytes | None], list[TailRecord]] = defaultdict(list)
     for each in originals:
@@ -171,17 +171,16 @@ def _compared(copies: Sequence[TailRecord], originals: Sequence[TailRecord]) -> 
             matches.append(Pair(copy, found[0]))
             rows.append(row)
     for (first, end), (before, behind) in zip(pairwise(rows), pairwise(matches), strict=True):
-        # Where the mirror goes back it may send what is older than all originals around.
+        # A mirror that goes back may send records older than all originals compared.
         if before.original.content.offset < behind.original.content.offset:
             aliens += [c for c in copies[first:end] if (c.content.key, c.content.value) not in by_content]
     return Alike(len(copies), len(originals), tuple(matches), tuple(_late(matches)), tuple(aliens))
 
 
 def _late(matches: Sequence[Pair]) -> Iterator[TailRecord]:
-    """Yield copies behind one of a later original, unless their original or an older one than the first came before.
+    """Yield copies after one of a later original, unless their original came before or is older than the first.
 
-    A mirror that goes back sends what it has sent before. What it sent before the first copy here nobody can tell, so
-    it errs to in order.
+    A mirror that goes back resends records. What it sent before the first copy here is unknown: errs to in order.
     """
     seen, latest = set[int](), -1
     for copy, original in matches:

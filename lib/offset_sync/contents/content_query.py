@@ -1,13 +1,13 @@
-"""A query of ``index_records`` for copies told by contents: it hashes the originals or the copies of one cluster.
+"""A query of ``index_records`` that hashes the originals or the copies of one cluster, to match them by contents.
 
-They are two, for originals are read as most mirrors read them, and copies as consumers do. The hash of a record is made
-where Spark reads it: ``xxhash64`` of Spark is made in the JVM while the bytes are in the cache, at gigabytes a second.
-It mixes each value into what the ones before have left, so the order counts. 64 bits are enough: a copy is looked up
-among those originals that the mirror may send, and among a million one of other contents has its hash with 5 in 10^14.
-It is no hash against whoever wants two records to look alike: who may write to a topic may harm its readers anyway.
+There are two, because originals are read as most mirrors read them, and copies as consumers do. Spark hashes records
+where it reads them: its ``xxhash64`` runs in the JVM while the bytes are in the cache, at gigabytes a second. The hash
+of each value is the seed of the next, so the order counts. 64 bits are enough: a copy is looked up among those
+originals that the mirror may send, and among a million one of other contents has its hash with probability 5 in 10^14.
+The hash does not resist deliberate collisions: who may write to a topic may harm its readers anyway.
 
-Of originals their runs go into ``record_runs`` at once, as of any record that was produced where it stands. What copies
-are nobody knows yet: :mod:`offset_sync.contents.copy_alignment` tells, from both logs.
+The runs of originals go into ``record_runs`` at once, like those of any native record. Copies are identified later,
+from both logs, by :mod:`offset_sync.contents.copy_alignment`.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ from offset_sync.tables.catalog import RECORD_FINGERPRINTS
 from offset_sync.tables.store import TableStore
 
 _UNCOMMITTED: Mapping[str, str] = {"kafka.isolation.level": "read_uncommitted"}
-"""How originals are read: most mirrors copy records of transactions that are open, or come to nothing.
+"""How originals are read: most mirrors copy records of open and aborted transactions, too.
 
-Copies are read as consumers do: one that was aborted is none.
+Copies are read as consumers do, without aborted ones.
 """
 _RAW_SCHEMA = pa.schema(
     [
@@ -72,25 +72,25 @@ _RAW_SCHEMA = pa.schema(
 
 
 def with_fingerprints(records: DataFrame, keeps: Collection[str]) -> DataFrame:
-    """Return the place of each record, and the hash of what a copy has of it: ``mirror.keeps``, key and value."""
+    """Return the place of each record, and the hash of what copies keep of it: ``mirror.keeps``, key and value."""
     return records.select("topic", "partition", "offset", _fingerprint(keeps).alias(FINGERPRINT))
 
 
 def _fingerprint(keeps: Collection[str]) -> Column:
-    """Return the hash. It skips what is null, so that is said apart: else (null, x) looked like (x, null)."""
+    """Return the hash. It skips nulls, so flags for them are hashed too: else (null, x) would equal (x, null)."""
     parts: list[Column] = []
     if "timestamps" in keeps:
         parts.append(F.col("timestamp"))
     parts += [F.isnull("key"), F.col("key"), F.isnull("value"), F.col("value")]
     if "headers" in keeps:
-        # No headers are null to Spark, and an empty list to others: the hash of both is that of nothing.
+        # Without headers Spark has null, other readers an empty list: neither changes the hash.
         are_null = F.transform(F.col("headers"), lambda header: F.isnull(header["value"]))
         parts += [F.col("headers"), F.when(F.isnotnull("headers"), are_null)]
     return F.xxhash64(*parts)
 
 
 class ContentRows:
-    """Makes the columns of :func:`with_fingerprints` of what was read without Spark's source, by Spark all the same."""
+    """Makes the columns of :func:`with_fingerprints`, by Spark, of records read without Spark's source."""
 
     def __init__(self, spark: SparkSession, keeps: Collection[str]) -> None:
         self._spark, self._keeps = spark, keeps
@@ -110,7 +110,7 @@ class ContentRows:
 
 
 class QueryKind(NamedTuple):
-    """What a query reads: originals or copies, who takes rows once they are in the table, and who counts."""
+    """What a query reads: originals or copies; *take* gets rows once they are in the table, *progress* counts."""
 
     are_originals: bool
     take: Callable[[pa.Table], None]
@@ -118,7 +118,7 @@ class QueryKind(NamedTuple):
 
     @property
     def word(self) -> str:
-        """What it is called."""
+        """Its name."""
         return "originals" if self.are_originals else "copies"
 
 
@@ -139,7 +139,7 @@ class FingerprintIndexer(RecordIndexer):
         self._wanted, self._kind = builder.is_wanted, kind
 
     def _offsets(self, batch_id: int) -> tuple[Offsets, Offsets]:
-        """Return what the micro-batch reads of the logs that are wanted: the pattern may let others through."""
+        """Return what the micro-batch reads of the wanted logs: the topic pattern may match others."""
         start, end = super()._offsets(batch_id)
         return self._of_wanted(start), self._of_wanted(end)
 
@@ -151,7 +151,7 @@ class FingerprintIndexer(RecordIndexer):
         return Cut(map_batches(records, self._builder, self.schema, len(self._builder.aliases), at_most))
 
     def _write(self, read: ReadBatch, batch_id: int) -> int:
-        """Write down what was *read*; return how many records it has."""
+        """Store what was *read*; return how many records it has."""
         rows = fingerprint_rows_of(read, self._builder.alias)
         writer = self._writer(batch_id)
         append = partial(self._tables.append, RECORD_FINGERPRINTS)
@@ -221,12 +221,12 @@ class ContentQuery:
     def read_from(self, log: ClusterPartition, begin: int) -> pa.Table:
         """Return rows of ``record_fingerprints`` for *log*, from *begin* to where it ends now.
 
-        Raises ClusterError where nobody says where that is.
+        Raises ClusterError if that end is not reported.
         """
         place = log.topic_partition
         ends = self._admin.ends([place])
         if place not in ends:
-            raise ClusterError(log.cluster, f"{log.topic}-{log.partition}: nobody says where it ends")
+            raise ClusterError(log.cluster, f"no answer about the end of {log.topic}-{log.partition}")
         wanted = OffsetRange(max(begin, ends[place].log_start), ends[place].log_end)
         return range_rows(log, wanted, self._builder(), self._read_again({place: wanted}))
 
@@ -240,7 +240,7 @@ class ContentQuery:
         return FingerprintBuilder(self._admin.alias, self._config.origins(), self._wanted, self._config.names)
 
     def _left_out(self, refused: Collection[str]) -> list[str]:
-        """Return the names that are not read here; of a topic that is made later its records are left aside."""
+        """Return the topic names to exclude; the records of topics that are created later are filtered out."""
         names, alias = self._config.names, self._admin.alias
         others = [each for each in self._admin.topics() if not self._wanted(each)]
         included = [each for each in others if self._config.is_topic_included(each)]
@@ -248,9 +248,9 @@ class ContentQuery:
 
 
 def range_rows(log: ClusterPartition, wanted: OffsetRange, builder: FingerprintBuilder, records: DataFrame) -> pa.Table:
-    """Return rows of the table for *records* of *log*, which are all in the *wanted* range and not read yet.
+    """Return rows of the table for *records* of *log*: all of the *wanted* range, which are read here.
 
-    Of a life that is noticed while they are read they may be or not: they count as read before it.
+    They count as read before any incarnation that is noticed meanwhile.
     """
     place, at = log.topic_partition, datetime.now(timezone.utc)
     packed = records.coalesce(1).mapInArrow(builder, to_sql(PACKED_SCHEMA)).toArrow()

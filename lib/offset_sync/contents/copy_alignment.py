@@ -1,8 +1,8 @@
-"""Which record each copy is, told by contents: a step beside the queries of ``index_records`` that read both logs.
+"""Identifies copies by contents: a step beside the queries of ``index_records`` that read both logs.
 
-What the queries have written into ``record_fingerprints`` they hand over. For copies that were read the end of their
-originals' log is asked, once the originals are read to there the copies are aligned, and what is decided of all logs is
-one append to ``record_runs``. Whatever fails is forgotten and begun anew by the tables.
+The queries hand over what they have written into ``record_fingerprints``. For copies that were read the end of their
+originals' log is queried. Once the originals are read up to it, the copies are aligned, and the decisions for all logs
+are one append to ``record_runs``. After a failure the state is discarded and reloaded from the tables.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 _NOT_SOONER_MS = 3_600_000
-"""A log whose copies have no originals after that is not read again at once: they have none."""
+"""The least time between two re-reads of a log's originals: copies still without one after a re-read have none."""
 
 
 OriginOf = Callable[[ClusterPartition], str | None]
-"""At which cluster the originals of a log are; None where nobody says so, or where nobody reads that log any more."""
+"""Returns the cluster of a log's originals; None if none is configured, or the log is no longer read."""
 
 
 class Lookups(NamedTuple):
-    """Who is asked: about the ends of *logs*, about *incarnations*, and for originals that were read long ago.
+    """What is queried: the ends of *logs*, *incarnations*, and originals that were read long ago.
 
     *read_from* returns rows of ``record_fingerprints`` for a log, from an offset on to where it ends now.
     """
@@ -50,9 +50,9 @@ class Lookups(NamedTuple):
 
 @dataclass
 class _Followed:
-    """A log of copies that is being aligned, and the one of its originals, which begins at *log_start* now.
+    """A log of copies that is being aligned, and that of its originals, which now begins at *log_start*.
 
-    *lives_ms* is when the last life was noticed that it is aligned by, *word* what was written down of it last.
+    *lives_ms* is when the newest incarnation known to the alignment was noticed, *word* the last doubt recorded of it.
     """
 
     follower: CopyFollower
@@ -63,9 +63,9 @@ class _Followed:
 
 
 class CopyAlignment:
-    """All logs of copies; *file* says where to go on from. :meth:`take` may be called by any thread, the rest by one.
+    """Aligns all logs of copies; *file* has the states to resume from. Only :meth:`take` is thread-safe.
 
-    Of each log that is followed the state is kept whose decisions are in the tables.
+    Of each log that is followed, the state that is kept is one whose decisions are in the tables.
     """
 
     def __init__(
@@ -89,18 +89,18 @@ class CopyAlignment:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether anything is there that was read and not decided."""
+        """Whether anything that was read is not decided yet."""
         return bool(self._incoming or self._due) or any(each.follower.is_waiting for each in self._followed.values())
 
     def save(self) -> None:
-        """Keep how far all logs are aligned; what has led there is written down."""
+        """Write the states of all logs to the file; their decisions are in the tables."""
         if self._is_begun:
             self._file.write(self._kept)
 
     def step(self, now_ms: int) -> int:
-        """Decide what can be decided now, and write it down; return of how many logs something was decided.
+        """Decide what can be decided now, and store it; return for how many logs.
 
-        Raises what the tables raise; then everything begins anew by them with the next call.
+        Raises what the tables raise; the next call then reloads everything from them.
         """
         try:
             return self._step(now_ms)
@@ -113,12 +113,12 @@ class CopyAlignment:
         if not self._is_begun:
             self._begin()
         self._take_in()
-        self._let_go_of_former_lives()
+        self._forget_former_incarnations()
         self._load()
         self._ask_ends()
-        self._let_go_of_former_lives()
+        self._forget_former_incarnations()
         decided = {log: each for log, known in self._followed.items() if (each := known.follower.advance(now_ms))}
-        for log in [log for log, each in decided.items() if each.aliens and self._begin_anew(log, each, now_ms)]:
+        for log in [log for log, each in decided.items() if each.aliens and self._restart(log, each, now_ms)]:
             del decided[log]
         self._write(decided)
         return len(decided)
@@ -147,22 +147,22 @@ class CopyAlignment:
         for log, originals in self._origins.items():
             known = self._followed.get(log)
             if known is None and (log in came or originals in came):
-                self._due.add(log)  # by the table, which has these rows
+                self._due.add(log)  # loaded from the table, which has these rows
             if known is not None and not known.follower.take(came.get(originals, ()), came.get(log, ())):
-                logger.warning("clusters.%s: %s-%d: not all of it was read; it begins anew", *log)
+                logger.warning("clusters.%s: %s-%d: rows are missing; reloading its alignment", *log)
                 self._forget(log)
 
     def _forget(self, log: ClusterPartition) -> None:
         self._followed.pop(log, None)
         self._due.add(log)
 
-    def _let_go_of_former_lives(self) -> None:
+    def _forget_former_incarnations(self) -> None:
         for log, known in list(self._followed.items()):
             if self._lookups.incarnations.begun_ms(log.topic_partition) != known.lives_ms:
                 self._forget(log)
 
     def _load(self) -> None:
-        """Begin with what the tables have of the logs that are due; of which they have nothing yet rows will come."""
+        """Load the logs that are due from the tables; those without rows are loaded when some arrive."""
         if not self._due:
             return
         originals = {log: self._origins[log] for log in self._due}
@@ -178,7 +178,7 @@ class CopyAlignment:
         self._due.clear()
 
     def _ask_ends(self) -> None:
-        """Ask where the logs of originals end whose copies were read since that was last asked."""
+        """Query the ends of originals' logs whose copies were read since the last query."""
         to_ask = [known for known in self._followed.values() if known.follower.is_to_ask]
         if not to_ask:
             return
@@ -198,11 +198,11 @@ class CopyAlignment:
                 known.log_start = end.log_start
                 known.follower.note_end(end.log_end, at)
 
-    def _begin_anew(self, log: ClusterPartition, decision: Decision, now_ms: int) -> bool:
-        """Begin anew with all originals that there are, if copies in *log* may be older than those that are known.
+    def _restart(self, log: ClusterPartition, decision: Decision, now_ms: int) -> bool:
+        """Restart with all originals that the log still has, if copies in *log* may be older than the known ones.
 
-        False where all of them are known, or were read again for that a while ago: then such copies have none. The
-        mirror is looked for anew, but what it has altered does not count for less by that.
+        False if all of them are known, or were re-read for that lately: then such copies have no original. The mirror's
+        position is searched again, but the counts of altered records are kept.
         """
         known, written = self._followed[log], self._kept[log].state
         forgotten = known.follower.state.reach.first_needed - known.log_start
@@ -210,27 +210,27 @@ class CopyAlignment:
         if is_lately or not decision.may_be_older(forgotten, self._settings.entry):
             return False
         logger.warning(
-            "clusters.%s: %s-%d: copies of records that were forgotten: the originals are read again, from %d on, and "
-            "its offsets wait",
+            "clusters.%s: %s-%d: copies may be older than the known originals: re-reading originals from offset %d on; "
+            "its offsets are withheld meanwhile",
             *log,
             known.log_start,
         )
         self._say(log, NOT_INDEXED)
-        anew = AlignerState(written.frontier, Reach(known.log_start), counts=written.counts)
-        self._kept[log] = Kept(anew, known.lives_ms)
+        restarted = AlignerState(written.frontier, Reach(known.log_start), counts=written.counts)
+        self._kept[log] = Kept(restarted, known.lives_ms)
         self.save()
         self._forget(log)
         try:
             rows = self._lookups.read_from(known.origin, known.log_start)
-        except Exception as problem:  # the other logs go on
-            logger.error("clusters.%s: %s-%d: its originals could not be read again: %s", *log, problem)
+        except Exception as problem:  # the other logs continue
+            logger.error("clusters.%s: %s-%d: cannot re-read its originals: %s", *log, problem)
             return True
         self._tables.append(RECORD_FINGERPRINTS, rows)
         self._read_again_ms[log] = now_ms
         return True
 
     def _write(self, decided: Mapping[ClusterPartition, Decision]) -> None:
-        """Write down what was *decided*, at once; doubts before that, for what such a log has is not to be used."""
+        """Store what was *decided* in one append; doubts first, because runs of such a log must not be used."""
         words = {log: self._followed[log].follower.state.counts.verdict.value for log in decided}
         for log, word in words.items():
             if word != ALIGNED:
@@ -244,9 +244,10 @@ class CopyAlignment:
             self._say(log, word)
 
     def _say(self, log: ClusterPartition, word: str) -> None:
-        """Write down a *word* of ``catalog.DOUBTS`` of *log*, unless it is the last one."""
+        """Record a *word* of ``catalog.DOUBTS`` for *log*, unless it is the last one."""
         known = self._followed[log]
         if word != known.word:
             self._lookups.incarnations.note_doubt(log, self._kept[log].state.frontier, word)
-            (logger.info if word == ALIGNED else logger.error)("clusters.%s: %s-%d: told by contents: %s", *log, word)
+            log_line = logger.info if word == ALIGNED else logger.error
+            log_line("clusters.%s: %s-%d: matching by contents: %s", *log, word)
             known.word = word

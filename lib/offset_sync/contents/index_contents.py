@@ -1,4 +1,4 @@
-"""``index_records`` where contents tell what a copy is: queries for originals and copies, and who aligns them."""
+"""``index_records`` for copies matched by contents: queries for originals and copies, and their alignment."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FIRST_BACK_OFF_S, _LONGEST_BACK_OFF_S = 1.0, 60.0
 
 
 def to_settings(mirror: Mirror) -> Settings:
-    """Return what the configuration says of the mirror, for whoever aligns copies."""
+    """Return the configured properties of the mirror for the alignment."""
     return Settings(
         keeps_timestamps="timestamps" in mirror.keeps,
         keeps_order=mirror.order == "kept",
@@ -41,16 +41,16 @@ def to_settings(mirror: Mirror) -> Settings:
 
 
 def origin_of(config: Config, log: ClusterPartition) -> str | None:
-    """Return where the originals of *log* are; None where nobody reads it any more, though the tables have it yet.
+    """Return the cluster of the originals of *log*; None if it is no longer read, though the tables still have it.
 
-    Of a cluster that was taken out of the file no copy comes, and who waited for one would keep all originals.
+    A cluster that was removed from the file sends no more copies, and to wait for one would keep all originals.
     """
     is_read = log.cluster in config.clusters and config.is_topic_included(log.topic)
     return config.origin_of(log.topic) if is_read else None
 
 
 class ContentQueries:
-    """The queries of all clusters by what they read, in *parts*, and the alignment of what they have read."""
+    """The queries of all clusters for originals and copies, and the alignment of what they have read."""
 
     def __init__(self, config: Config, access: TopicAccess, parts: IndexParts) -> None:
         self._config, self._parts = config, parts
@@ -77,7 +77,7 @@ class ContentQueries:
             queries.add(each.name, each)
 
     def begin(self) -> Callable[[], None]:
-        """Align in a thread of its own what is read; what is returned ends it, and waits for that."""
+        """Align in a thread of its own what is read; the returned function ends it, and waits for that."""
         ended = threading.Event()
         thread = threading.Thread(target=self._align, args=(ended,), name="alignment", daemon=True)
         thread.start()
@@ -91,8 +91,8 @@ class ContentQueries:
     def run_once(self, supervisor: Callable[[], QuerySupervisor]) -> list[str]:
         """Index up to what is there now; return one line per query that failed.
 
-        Copies first, so that the originals are read to an end that was asked afterwards, and those once more where no
-        original had been read before.
+        Copies first, so that the originals are read to an end that was queried afterwards; and originals once more if
+        none had been read before.
         """
         failures = self._run(self._copies, supervisor())
         for _ in range(2):

@@ -47,7 +47,7 @@ _RUN = [*_LOG, "start_offset", "length", "indexed_at"]
 
 
 class Kept(NamedTuple):
-    """The *state* of a log of copies, and when the last life of a log of its partition was noticed before, in ms."""
+    """The *state* of a log of copies, and when the newest incarnation of its partition was noticed before, in ms."""
 
     state: AlignerState
     lives_ms: int
@@ -61,11 +61,11 @@ class KeptAlignments:
 
     @property
     def path(self) -> str:
-        """Where it lies."""
+        """The path of the file."""
         return f"{self._folder}/index_records.alignments.json"
 
     def read(self) -> dict[ClusterPartition, Kept]:
-        """Return what is kept; nothing where nobody can read it."""
+        """Return what is kept; nothing if the file cannot be read."""
         try:
             found = json.loads(self._files.read_text(self.path))
             if found["version"] != _VERSION:
@@ -74,11 +74,11 @@ class KeptAlignments:
         except FileNotFoundError:
             return {}
         except (ValueError, KeyError, TypeError) as problem:
-            logger.warning("%s cannot be read, so the mirror is looked for anew: %s", self.path, problem)
+            logger.warning("%s cannot be read, so all alignments start over: %s", self.path, problem)
             return {}
 
     def write(self, kept: Mapping[ClusterPartition, Kept]) -> None:
-        """Put *kept* in the place of what was kept before."""
+        """Replace what was kept before."""
         logs = [[log, asdict(each.state), each.lives_ms] for log, each in sorted(kept.items())]
         self._files.write_text(self.path, json.dumps({"version": _VERSION, "logs": logs}))
 
@@ -99,7 +99,7 @@ def _to_state(plain: Mapping[str, Any]) -> AlignerState:
 class KnownLogs(NamedTuple):
     """What is known of logs: the newest *stretches* that follow each other, and how far each one is indexed.
 
-    Both are of the present life of a log. *doubts* are the words that were last written down of logs of copies.
+    Both are of a log's present incarnation. *doubts* are the last words recorded for logs of copies.
     """
 
     stretches: Mapping[ClusterPartition, list[Stretch]]
@@ -116,7 +116,7 @@ def logs_with_fingerprints(tables: TableStore) -> set[ClusterPartition]:
 def read_known(tables: TableStore, wanted: Collection[ClusterPartition]) -> KnownLogs:
     """Return what is known of the *wanted* logs.
 
-    A life that is noticed meanwhile makes all of it void: to be known to who asks before that.
+    An incarnation that is noticed meanwhile makes all of it void, so callers note the newest one before.
     """
     told = tables.all_rows(LOG_INCARNATIONS)
     lives: dict[ClusterPartition, list[Incarnation]] = {}
@@ -145,7 +145,7 @@ def _only(places: Collection[TopicPartition], parts: Iterable[pa.Table]) -> Iter
 
 
 def _ends(rows: pa.Table, lives: Mapping[ClusterPartition, list[Incarnation]]) -> dict[ClusterPartition, int]:
-    """Return how far each log is indexed by *rows*, by what is still true of them."""
+    """Return how far each log is indexed by the parts of *rows* that are still valid."""
     start, indexed_ms = int64s(rows.column("start_offset")), int64s(rows.column("indexed_at")) // 1000
     end = start + int64s(rows.column("length"))
     for log, later in lives.items():
@@ -165,10 +165,10 @@ def _doubts(told: pa.Table) -> dict[ClusterPartition, str]:
 def follower_of(
     known: KnownLogs, copies: ClusterPartition, originals: ClusterPartition, kept: Kept | None, settings: Settings
 ) -> CopyFollower | None:
-    """Return who aligns *copies*, with all that is known of both logs; None as long as one of them was not read.
+    """Return the follower of *copies*, with all that is known of both logs; None while one of them was not read.
 
-    *kept* is where it was before, None: nowhere that counts. Without it the mirror is looked for among all originals
-    that are known.
+    *kept* is its state from before, None: no valid one. Without it the mirror's position is searched among all known
+    originals.
     """
     here, there = known.stretches.get(copies), known.stretches.get(originals)
     if not here or not there:
@@ -181,13 +181,13 @@ def follower_of(
 def _state(copies_from: int, originals_from: int, indexed_to: int | None, kept: Kept | None) -> AlignerState:
     state = kept.state if kept is not None else None
     if state is not None and (indexed_to is None or state.frontier > indexed_to):
-        state = None  # what it has led to is not there any more
+        state = None  # its decisions are no longer in the table
     if state is None:
         frontier = copies_from if indexed_to is None else max(copies_from, indexed_to)
         return AlignerState(frontier, Reach(originals_from))
     if originals_from > state.reach.first_needed:
         state = replace(state, reach=Reach(originals_from))
-    if copies_from > state.frontier:  # some were never read: what stands before them tells nothing of them
+    if copies_from > state.frontier:  # some were never read: the state before them does not apply
         state = replace(state, frontier=copies_from, anchor=None, dips=())
     return state
 
@@ -197,10 +197,10 @@ def needed_from(
     states: Mapping[ClusterPartition, AlignerState],
     origin_of: Callable[[str], str | None],
 ) -> dict[ClusterPartition, int]:
-    """Return from where on the fingerprints of each of *logs* are needed, by the *states* of the logs of copies.
+    """Return the offset from which fingerprints of each of *logs* are needed, by the *states* of logs of copies.
 
-    Of originals what any log of copies goes on with: all of them as long as one of those is not aligned, nothing where
-    there is none. Logs of copies that are not aligned yet are left out: all of theirs are needed.
+    Originals are needed from where any log of copies resumes: all while one of those is not aligned, none if there is
+    no such log. Logs of copies that are not aligned yet are left out: all of theirs are needed.
     """
     found: dict[ClusterPartition, int] = {}
     for log in {*logs, *states}:
@@ -217,13 +217,13 @@ def needed_from(
 
 
 def retire_fingerprints(config: Config, tables: TableStore, maintainer: Maintainer, now: datetime) -> int:
-    """Remove what nobody needs at *now* and was read longer ago than ``mirror.resend_window``; return how many rows.
+    """Remove rows not needed *now* and read longer ago than ``mirror.resend_window``; return how many.
 
-    Nothing where headers tell what a copy is, and where it is not worth it.
+    Nothing for mirrors with headers, or if it is not worth it.
     """
     if not config.is_by_contents:
         return 0
-    # Before the rows: what is kept by then is needed by who goes on from there, or from a later one.
+    # Before the rows: the alignment resumes from these states or later ones.
     states = _states(config, tables)
     logs = {log for log in logs_with_fingerprints(tables) if log.cluster in config.clusters}
     needed = needed_from(logs, states, config.origin_of)
@@ -234,7 +234,7 @@ def retire_fingerprints(config: Config, tables: TableStore, maintainer: Maintain
 
 
 def _states(config: Config, tables: TableStore) -> dict[ClusterPartition, AlignerState]:
-    """Return how far logs of copies are aligned, of those that there are, and in the life that is known now."""
+    """Return the states of logs of copies at configured clusters, if they are of the newest known incarnation."""
     kept = KeptAlignments(tables.files, config.tables.checkpoints).read()
     begun_ms: dict[TopicPartition, int] = {}
     for log, life in lives_of(tables.all_rows(LOG_INCARNATIONS)):
@@ -247,7 +247,7 @@ def _states(config: Config, tables: TableStore) -> dict[ClusterPartition, Aligne
 
 
 def _is_old(rows: pa.Table, begins: pa.Table, old_before: datetime) -> NDArray[np.bool_]:
-    """Return which *rows* of the table nobody needs; a log that is not among the *begins* keeps all of its rows."""
+    """Return which *rows* of the table are not needed; a log that is not among the *begins* keeps all of its rows."""
     is_old = pc.less(rows.column("read_at"), pa.scalar(old_before, rows.schema.field("read_at").type))
     found: NDArray[np.bool_] = is_below(rows, begins) & is_old.fill_null(False).to_numpy()
     return found

@@ -1,4 +1,4 @@
-"""Rows of tables: fingerprints as ``record_fingerprints`` has them and back, and what was decided for ``record_runs``.
+"""Converts fingerprints to rows of ``record_fingerprints`` and back, and decisions to rows of ``record_runs``.
 
 A Spark task gets the hash of each record and packs those of a log. Executors unpickle the builder, so this module must
 not import the Kafka client.
@@ -43,20 +43,20 @@ PACKED_SCHEMA = pa.schema(
 )
 """A row is of *length* records from *start_offset* on.
 
-Who is asked about origins finds the cluster itself there, which says nothing: these are not known yet.
+Its origin is the cluster itself, which means nothing: origins are not known yet.
 """
 _MOST_RECORDS = 100_000
-"""So many a row of the table has: rows are removed one by one."""
+"""The most that a row of the table has: it is removed as a whole."""
 _TIME = pa.timestamp("us", tz="UTC")
 _ORIGIN, _COVERAGE = 0, -10
 
 
 @dataclass(frozen=True)
 class FingerprintBuilder:
-    """What a task has to know to pack the records of one cluster; pickled to the executors.
+    """Packs the records of one cluster; pickled to the executors.
 
-    *is_wanted* says of which streams; what else Spark reads by its pattern is left out. *origins* are as those of
-    :class:`RunBuilder`, *names* say which stream a topic is.
+    *is_wanted* selects streams; others that Spark reads by its pattern are left out. *origins* are as those of
+    :class:`RunBuilder`, *names* map topics to streams.
     """
 
     alias: str
@@ -116,7 +116,7 @@ def _records_of(cut: pa.Table) -> dict[TopicPartition, Fingerprints]:
 
 
 def fingerprint_rows_of(read: ReadBatch, alias: str) -> pa.Table:
-    """Return what was *read* of *alias* as rows of the table: together they leave nothing out."""
+    """Return what was *read* of *alias* as rows of the table, without gaps."""
     records, nothing, rows = _records_of(read.cut), Fingerprints.none(), []
     for place, end in sorted(read.end.items()):
         begin = read.start.get(place, 0)
@@ -142,7 +142,7 @@ def fingerprint_rows_of(read: ReadBatch, alias: str) -> pa.Table:
 
 
 def stretches_of(rows: pa.Table) -> Iterator[tuple[ClusterPartition, Stretch]]:
-    """Yield the log of each of *rows* of the table, and what it says of it."""
+    """Yield the log and the stretch of each of *rows* of the table."""
     for row in rows.to_pylist():
         begin, end = row["start_offset"], row["start_offset"] + row["length"]
         offset = np.arange(begin, end) if row["offsets"] is None else _from_bytes(row["offsets"])
@@ -153,7 +153,7 @@ def stretches_of(rows: pa.Table) -> Iterator[tuple[ClusterPartition, Stretch]]:
 
 
 def native_runs(cut: pa.Table, alias: str) -> pa.Table:
-    """Return the runs of the records in *cut*, which were produced where they stand, as :data:`CUT_SCHEMA`."""
+    """Return the runs of the native records in *cut*, as :data:`CUT_SCHEMA`."""
     rows = []
     for place, records in _records_of(cut).items():
         offset = records.offset
@@ -167,8 +167,8 @@ def native_runs(cut: pa.Table, alias: str) -> pa.Table:
 def decided_rows(log: ClusterPartition, origin: str, found: Decision) -> pa.Table:
     """Return the rows of one append for copies of *log*, whose originals the cluster *origin* has produced.
 
-    They say coverage, runs, and where unrecognised originals may stand. All of them belong together: a row of runs
-    without those of the others would let holes be read too early.
+    They are coverage, runs, and the possible places of unrecognised originals. Runs without the other rows would let
+    holes count as read too early.
     """
     rows = to_runs(found.identities, _ORIGIN, 0).followed_by(unrecognised(found.identities, _ORIGIN, 0))
     kind = [_COVERAGE, _COVERAGE, *rows.origin.tolist()]

@@ -44,7 +44,7 @@ class CommitLogCheck:
         self._led: dict[TopicPartition, int | None] = {}  # leader epochs of logs never checked before
 
     def before_reading(self, batch_id: int) -> None:
-        """Query the leader epochs of logs that were never checked before they are read.
+        """Before reading, query the leader epochs of logs that were never checked.
 
         Otherwise a truncation by the next leader would go unnoticed.
         """

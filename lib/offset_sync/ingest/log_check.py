@@ -111,7 +111,7 @@ class LogCheck:
         self._incarnations.was_read_again(self._alias, read.again)
 
     def before_reading(self, start: Offsets, end: Offsets) -> None:
-        """Query the leader epochs of logs that were never checked before they are read.
+        """Before reading, query the leader epochs of logs that were never checked.
 
         Otherwise a truncation by the next leader would go unnoticed. Raises ClusterError.
         """

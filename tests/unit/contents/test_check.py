@@ -51,7 +51,7 @@ def test_flows_of_the_same_names_are_looked_at_too_and_each_cluster_for_itself()
 
 def test_times_that_are_promised_and_not_kept_fail() -> None:
     (found,) = at_dc2(moved(ORIGINALS))
-    assert found.startswith("FAIL 100 of 100 have other times than their originals, so none is told by contents; leave")
+    assert found.startswith("FAIL 100 of 100 have other times than their originals, so none can be matched; leave")
     (appended,) = at_dc2(moved(ORIGINALS, is_appended=True))
     assert "message.timestamp.type=LogAppendTime" in appended
     assert "set it to CreateTime" in appended

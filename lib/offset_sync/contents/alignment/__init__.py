@@ -1,1 +1,1 @@
-"""Pure: which originals the copies of one partition may be of, told by fingerprints of their contents."""
+"""Pure: matches the copies of one partition with originals, by fingerprints of their contents."""

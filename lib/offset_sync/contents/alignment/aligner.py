@@ -1,12 +1,12 @@
-"""The copies of one partition as both logs are read: when they are aligned, and which original each one is of.
+"""Aligns the copies of one partition as both logs are read: decides which original each copy is of.
 
-Before copies are aligned the end of their originals' log is asked, *after* they were read, and the originals are read
-to there. So the original of every copy lies below the end of what is known of the originals, and of all with the same
-contents that are known the right one is among them: :mod:`offset_sync.contents.alignment.rules` tell which.
+Copies are aligned once the originals are read to the end that their log had *after* the copies were read. So the
+original of every copy is among the known originals with the same contents: :mod:`offset_sync.contents.alignment.rules`
+tell which.
 
-Nothing is assumed but that the mirror copies bytes, that no two contents have one fingerprint within what can still
-come (:class:`Reach`), and in rule 2 that it keeps the order and drops nothing at random. Where that is so ``low <=
-original <= high`` always.
+This assumes that the mirror copies bytes, that no two contents have one fingerprint within what can still come
+(:class:`Reach`), and in rule 2 that it keeps the order and drops nothing at random. Then ``low <= original <= high``
+always.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _NONE = -1
 
 @dataclass(frozen=True)
 class AlignerState:
-    """All that is to be kept of a partition to go on later; does not change once it is made.
+    """The state from which a partition can be resumed; immutable.
 
-    Who goes on reads the copies again from *frontier*, the first one that is not decided, and the originals from
-    ``reach.first_needed`` on. An older state does as well. What stood in the copies' log at *complete_ms* is decided,
-    0: nobody knows. *anchor* is the last one, *dips* are offsets near it at which the order broke or may have.
+    To resume, read copies from *frontier*, the first one that is not decided, and originals from ``reach.first_needed``
+    on. An older state does as well. All copies in the log at *complete_ms* are decided, 0: unknown. *anchor* is the
+    last one, *dips* are offsets near it at which the order broke or may have.
     """
 
     frontier: int
@@ -46,7 +46,7 @@ class AlignerState:
 class Batch(NamedTuple):
     """Records read since the last call, up to *copies_end* and *originals_end*.
 
-    The copies' log ended there at *complete_ms*, or before there: later copies were written later. 0: nobody knows.
+    At *complete_ms* the copies' log ended there or before, so later copies were written later. 0: unknown.
     """
 
     originals: Fingerprints
@@ -57,7 +57,7 @@ class Batch(NamedTuple):
 
 
 class Aligner:
-    """One partition; *state* is what was known before, of a copies' log that is read from its frontier on."""
+    """Aligns one partition; *state* is from before, and copies are read from its frontier on."""
 
     def __init__(self, state: AlignerState, settings: Settings) -> None:
         self.state = state
@@ -67,17 +67,17 @@ class Aligner:
         self._complete: list[tuple[int, int]] = []
 
     def advance(self, batch: Batch, now_ms: int) -> Identities:
-        """Take in what was read, and return what can be decided; all of it lies below ``state.frontier`` then.
+        """Add what was read, and return what is decided; all of it is below ``state.frontier`` then.
 
-        Copies come in the order of their log. Those behind the last unique one are kept back, ``hold_ms`` at most.
+        Copies come in the order of their log. Those after the last unique one are held back, for ``hold_ms`` at most.
         """
         reach = self.state.reach.at(now_ms, self._settings)
-        # Times of a clock that was ahead, as of another machine, are forgotten: errs to what may still be sent again.
+        # Times of a clock that was ahead, as of another machine, are dropped: errs to more that may be resent.
         complete_ms = self.state.complete_ms if self.state.complete_ms <= now_ms else 0
         self.state = replace(self.state, reach=reach, complete_ms=complete_ms)
         self._pending = replace(self._pending, read_ms=np.minimum(self._pending.read_ms, now_ms))
         self._window.append(batch.originals)
-        # Of what is kept back any original that it may have is still to be found.
+        # Every original that a held-back copy may have must still be found.
         self._window.forget_below(int(self._pending.from_original.min(initial=reach.floor)))
         at_hand = self._pending.followed_by(self._looked_up(batch, now_ms))
         count = self._decided(at_hand, now_ms) if reach.is_complete else len(at_hand)
@@ -101,7 +101,7 @@ class Aligner:
         return Pending(copies.offset, copies.fingerprint, *found, floor, end, read_ms)
 
     def _decided(self, copies: Pending, now_ms: int) -> int:
-        """Return how many copies are decided now: up to the last unique one, and what has waited for too long."""
+        """Return how many copies are decided now: up to the last unique one, and those held back for too long."""
         unique = np.flatnonzero(copies.is_unique) + 1
         waited = int(copies.read_ms.searchsorted(now_ms - self._settings.hold_ms, "right"))
         return int(unique.max(initial=waited))
@@ -117,14 +117,14 @@ class Aligner:
             decided.cut_to_near(near, self._window, settings.slack)
         newest = int(near.original.max(initial=_NONE))
         reach = state.reach.advanced(newest, state.complete_ms, now_ms, settings)
-        # What comes begins at the last anchor, so of no other dip it is near.
+        # What comes next follows the last anchor, so only dips near that one matter.
         since = 0 if near.last is None else near.last.offset - 2 * settings.reorder_window
         recent = tuple(each for each in dips if each >= since)
         self.state = replace(state, reach=reach, anchor=near.last, dips=recent)
         return decided
 
     def _before_it_is_found(self, copies: Pending, now_ms: int) -> Decisions:
-        """Decide *copies* that may be of originals from before all that is known: by rules 3, 4 and 5."""
+        """Decide *copies* whose originals may be older than all known ones: by rules 3, 4 and 5."""
         before, told = self.state.reach, np.flatnonzero(copies.count <= 1)
         original = np.where(copies.count == 1, copies.least, _NONE)[told]
         reach, first = before.searched(original, self.state.complete_ms, now_ms, self._settings)
@@ -134,9 +134,9 @@ class Aligner:
 
 
 class _AskedEnd(NamedTuple):
-    """The originals' log ended at *originals_end*, asked after the copies below *copies_end* were read; rows bear *at*.
+    """The end of the originals' log, queried after the copies below *copies_end* were read; *at* is for rows.
 
-    *at* lies after every life of the logs that was known then, and before any that is noticed later.
+    *at* is later than every incarnation of the logs known then, and earlier than any noticed afterwards.
     """
 
     copies_end: int
@@ -146,10 +146,10 @@ class _AskedEnd(NamedTuple):
 
 @dataclass(frozen=True)
 class Decision:
-    """What was decided of the copies in ``[begin, end)``, to be written down at once; rows bear *at*.
+    """The decisions on the copies in ``[begin, end)``, for one append; its rows are stamped *at*.
 
-    What stood in the copies' log at *complete_ms* is decided, 0: nobody knows. *aliens* copies in a row, with those
-    that were decided before, have no original among those that are known.
+    All copies in the log at *complete_ms* are decided, 0: unknown. *aliens* copies in a row, with those that were
+    decided before, have no known original.
     """
 
     begin: int
@@ -160,16 +160,16 @@ class Decision:
     aliens: int = 0
 
     def may_be_older(self, forgotten: int, entry: int) -> bool:
-        """Return whether copies in a row may be of some of so many originals that were *forgotten*.
+        """Return whether copies in a row may be of originals that were dropped, of which there are *forgotten*.
 
-        Then nothing of it should be written down. So many as tell where the mirror is are no accident, and one is
-        enough where fewer than that were forgotten: there will be no such row.
+        Then nothing of it should be stored. *entry* aliens in a row are no accident. If fewer originals were dropped
+        there can be no such row, so one alien is enough.
         """
         return forgotten > 0 and self.aliens >= (entry if forgotten >= entry else 1)
 
 
 class CopyFollower:
-    """Goes on from *state*: both logs are to be given from there on, ``reach.first_needed`` and ``frontier``."""
+    """Resumes from *state*: originals must be given from ``reach.first_needed`` on, copies from ``frontier``."""
 
     def __init__(self, state: AlignerState, settings: Settings) -> None:
         self._aligner = Aligner(state, settings)
@@ -183,12 +183,12 @@ class CopyFollower:
 
     @property
     def state(self) -> AlignerState:
-        """What is to be kept to go on from here; what has led to it is to be written down before."""
+        """The state to resume from; its decisions must be stored before it."""
         return self._aligner.state
 
     @property
     def is_to_ask(self) -> bool:
-        """Whether copies were read since the end of the originals' log was asked."""
+        """Whether copies were read since the end of the originals' log was queried."""
         return self._copies_end > max([self._given, *(each.copies_end for each in self._asked)])
 
     @property
@@ -197,9 +197,9 @@ class CopyFollower:
         return self.state.frontier < self._copies_end
 
     def take(self, originals: Iterable[Stretch], copies: Iterable[Stretch]) -> bool:
-        """Take in what was read of both logs; False where something lacks before it: then neither can be gone on with.
+        """Add what was read of both logs; False if there is a gap before it: then this follower cannot continue.
 
-        What comes again is left out.
+        Repeated records are left out.
         """
         for each in originals:
             if each.begin > self._originals_end:
@@ -216,7 +216,7 @@ class CopyFollower:
         return True
 
     def note_end(self, originals_end: int, at: datetime) -> None:
-        """Take note of where the originals' log ended after all was read that was taken in; rows may bear *at*."""
+        """Note the end of the originals' log, queried after all copies so far were read; *at* is for rows."""
         self._asked.append(_AskedEnd(self._copies_end, originals_end, at))
 
     def advance(self, now_ms: int) -> Decision | None:
@@ -225,7 +225,7 @@ class CopyFollower:
         if ready:
             self._given, self._at = ready[-1].copies_end, ready[-1].at
             self._asked = [each for each in self._asked if each.originals_end > self._originals_end]
-        elif begin == self._given:  # nothing is kept back
+        elif begin == self._given:  # nothing is held back
             return None
         found = self._aligner.advance(self._batch(), now_ms)
         end = self.state.frontier
@@ -245,7 +245,7 @@ class CopyFollower:
         return Batch(there, self._originals_end, here, self._given, complete_ms)
 
     def _aliens_in_a_row(self, found: Identities) -> int:
-        """Return how many copies in a row have no original, the longest row with any of *found*; 0 where none has."""
+        """Return the longest row of aliens, continued from the last call; 0 if *found* has none."""
         is_alien = found.kind == Kind.ALIEN
         others = np.flatnonzero(~is_alien)
         edges = np.concatenate(([-1 - self._aliens], others, [len(found)]))

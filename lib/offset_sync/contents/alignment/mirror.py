@@ -1,10 +1,10 @@
-"""What is known of the mirror of one partition: how far it has come, and whether its copies can be told by contents.
+"""The mirror of one partition: how far it has come, and whether its copies can be matched by contents.
 
-:class:`Settings` are what the file says of it, :class:`Reach` and :class:`Counts` what its copies show.
+:class:`Settings` are configured, :class:`Reach` and :class:`Counts` are observed on its copies.
 
 The mirror may resend from an offset below the one that it has reached. While originals from there on are not all read,
 a copy may be of one that was not read, and equal contents prove nothing. If the originals' log was not read from its
-first record, it takes a while to find where the mirror is: a copy of an older record may look like one of a later.
+first record, the mirror's position must be found first: a copy of an older record may look like one of a later.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from enum import Enum
 from offset_sync.translate.index.runs import Int64s
 
 _MARKS = 16
-"""So many times within ``resend_ms`` it is noted how far the mirror has come."""
+"""The mirror's position is noted so many times within ``resend_ms``."""
 _ONE_IN = 1_000
 _LATELY = 1_000_000
-"""So many copies are counted; what came before them counts for half, and for half of that again."""
+"""Beyond so many copies all counts are halved, so that older ones weigh less and less."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is known of the mirror, and how far back it may go.
+    """The properties of the mirror, and how far back it may go.
 
-    *keeps_timestamps*: fingerprints are of contents and time. *keeps_order*: False where the mirror may put records
-    into any order for good (``mirror.order: any``). Without timestamps a copy stands at most *slack* offsets from where
-    the order would have it. *reorder_window* (offsets): for so long an order that was broken is looked back at. The
-    mirror goes back at most *resend_records* (offsets) below the newest original that it has copied, and at most to
-    where it had come *resend_ms* ago. What nothing unique follows is decided after *hold_ms*. Where the originals are
-    not known from their log's first record on, *entry* copies in a row that each have one original, in ascending order,
-    tell where the mirror is.
+    *keeps_timestamps*: fingerprints include timestamps. *keeps_order*: False if the mirror may reorder records for good
+    (``mirror.order: any``). Without timestamps a copy is at most *slack* offsets from its place in that order.
+    *reorder_window* (offsets): how near broken order prevents certification. The mirror goes back at most
+    *resend_records* (offsets) below the newest original that it has copied, and at most to its position *resend_ms*
+    ago. Copies that no unique one follows are decided after *hold_ms*. If the originals are not known from their log's
+    first record on, *entry* copies in a row that each have one original, in ascending order, show the mirror's
+    position.
     """
 
     keeps_timestamps: bool = True
@@ -46,12 +46,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class Reach:
-    """What is known of one partition; does not change once it is made.
+    """The mirror's progress in one partition; immutable.
 
-    The originals are known from *begin* on. *newest* is the greatest that was copied for certain, -1: none yet. *floor*
-    is the oldest that can still come. *marks* are moments, in ms, with the newest of then. *row* are the last originals
-    of copies that came in ascending order one after the other. The copy of *newest* was written at *newest_ms* or
-    later, 0: nobody knows.
+    Originals are known from *begin* on. *newest* is the greatest that was certainly copied, -1: none yet. *floor* is
+    the oldest that can still come. *marks* are times, in ms, with the newest of then. *row* are the originals of the
+    last copies, as long as they ascend. The copy of *newest* was written at *newest_ms* or later, 0: unknown.
     """
 
     begin: int
@@ -68,15 +67,15 @@ class Reach:
 
     @property
     def first_needed(self) -> int:
-        """The first original that has to be known to go on."""
+        """The first original that is needed to resume."""
         return max(self.begin, self.floor)
 
     def at(self, now_ms: int, settings: Settings) -> Reach:
-        """Return the same with the floor for copies that come behind that of the newest original; it never falls.
+        """Return the same with the floor for copies after that of the newest original; it never falls.
 
-        How late they come says nothing. A mirror that stood still for hours goes back from where it was before that,
-        and takes its time until it has sent all of it again. Times later than *now_ms*, by a clock that was ahead, are
-        forgotten: it errs to a lower floor.
+        The time at which they arrive does not matter: a mirror that was down for hours goes back from its position
+        before that, and may take long to resend. Times later than *now_ms*, by a clock that was ahead, are dropped:
+        errs to a lower floor.
         """
         newest_ms = self.newest_ms if self.newest_ms <= now_ms else 0
         marks = [each for each in self.marks if each[0] <= now_ms]
@@ -94,12 +93,11 @@ class Reach:
         return replace(self, newest=newest, newest_ms=since_ms, marks=marks)
 
     def searched(self, original: Int64s, since_ms: int, now_ms: int, settings: Settings) -> tuple[Reach, int]:
-        """Look for the mirror among copies in their order: the only *original* of each, negative where it has none.
+        """Locate the mirror by copies in their order: the only *original* of each, negative where it has none.
 
-        They were written at *since_ms* or later. Copies that may be of several say nothing and are left out. Returns
-        what is known then, and the number of the first copy from which on the mirror was there, or how many copies
-        there are. Only whole rows of ``Settings.entry`` copies count, and of each its first original: a few that only
-        look alike make none.
+        They were written at *since_ms* or later. Copies that may be of several are left out. Returns the new progress,
+        and the number of the first copy from which on the mirror is located, or how many copies there are. Only whole
+        rows of ``Settings.entry`` copies count, each by its first original: a few accidental matches make none.
         """
         row, newest, first = [*self.row], self.newest, len(original)
         for number, each in enumerate(original.tolist()):
@@ -115,18 +113,18 @@ class Reach:
 
 
 class Verdict(Enum):
-    """What may be said of the copies of a partition; a value is a word of ``catalog.DOUBTS``."""
+    """Whether the copies of a partition can be matched; a value is a word of ``catalog.DOUBTS``."""
 
     ALIGNED = "ALIGNED"
     AMBIGUOUS = "AMBIGUOUS"
-    """Less than one in 1,000 has contents of its own: nothing tells where the mirror is."""
+    """Less than one in 1,000 has unique contents: the mirror's position is unknown."""
     MIRROR_ALTERS_RECORDS = "MIRROR_ALTERS_RECORDS"
-    """More than one in 1,000 has no original: the mirror alters records, or somebody else writes them."""
+    """More than one in 1,000 has no original: the mirror alters records, or others write to the copy."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Copies that were decided lately; does not change once it is made."""
+    """Counts of lately decided copies; immutable."""
 
     copies: int = 0
     unique: int = 0
@@ -141,7 +139,7 @@ class Counts:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the partition has to be withheld. One alien alone says nothing of a mirror."""
+        """Whether the partition has to be withheld. One alien alone is not enough."""
         if self.aliens * _ONE_IN > max(self.copies, _ONE_IN):
             return Verdict.MIRROR_ALTERS_RECORDS
         if self.unique * _ONE_IN < self.copies:

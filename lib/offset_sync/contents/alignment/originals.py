@@ -1,8 +1,8 @@
-"""The originals that a copy may still be of, found by fingerprint, and the copies that are not decided yet.
+"""The candidate originals of copies, by fingerprint, and the copies that are not decided yet.
 
-Records come in the order of their log and lie in a few parts, each of one stretch of it, sorted by fingerprint and then
-by offset. Parts that are small beside the next one are put together with it, so n new records among W cost
-O(n log W) comparisons, and there are O(log W) parts to search.
+Records come in log order and are held in a few parts, each of one stretch of the log, sorted by fingerprint and then by
+offset. Parts that are small beside the next one are merged with it, so n new records among W cost O(n log W)
+comparisons, and there are O(log W) parts to search.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from offset_sync.translate.index.runs import Int64s, members
 from offset_sync.translate.index.time_index import first_at_least
 
 _TIMES = 4
-"""A part is put together with the next one unless it has more than so many times its records."""
+"""A part is merged with the next one unless it has more than so many times its records."""
 _AT_ONCE = 1 << 21
-"""So many pairs of a copy and an original are held in memory at a time, or those of one copy."""
+"""The most pairs of a copy and an original in memory at a time, unless one copy has more."""
 
 
 class Candidates(NamedTuple):
     """How many originals each copy may have, the least and the greatest of them; shapes (copies,).
 
-    Where *number* is 0, *least* and *greatest* mean nothing.
+    Where *number* is 0, *least* and *greatest* are undefined.
     """
 
     number: Int64s
@@ -49,7 +49,7 @@ class _Part(NamedTuple):
         return cls(fingerprint[order], offset[order], last)
 
     def followed_by(self, other: _Part, lowest: int) -> _Part:
-        """Put two stretches together, without what lies below *lowest*."""
+        """Merge two stretches, without records below *lowest*."""
         fingerprint = np.concatenate((self.fingerprint, other.fingerprint))
         offset = np.concatenate((self.offset, other.offset))
         kept = offset >= lowest
@@ -70,14 +70,14 @@ class _Part(NamedTuple):
 
 
 class OriginalWindow:
-    """Fingerprints of the log of originals from some offset on; grows at its end and forgets at its beginning."""
+    """Fingerprints of the log of originals from some offset on; grows at its end and shrinks at its beginning."""
 
     def __init__(self) -> None:
         self._parts: list[_Part] = []
         self._lowest = 0
 
     def append(self, originals: Fingerprints) -> None:
-        """Add records that stand behind all that are here."""
+        """Add records that follow all that are here."""
         if len(originals) == 0:
             return
         self._parts.append(_Part.of(originals.fingerprint, originals.offset, int(originals.offset[-1])))
@@ -86,7 +86,7 @@ class OriginalWindow:
             self._parts[-1] = self._parts[-1].followed_by(last_part, self._lowest)
 
     def forget_below(self, offset: int) -> None:
-        """Forget what lies below *offset*; some of it may be found for a while yet."""
+        """Drop records below *offset*; some may still be found for a while."""
         self._lowest = max(self._lowest, offset)
         self._parts = [part for part in self._parts if part.last >= self._lowest]
 
@@ -147,8 +147,8 @@ class Pending(Columns):
 def possible_places(copies: Pending, low: Int64s, high: Int64s, known: Int64s, window: OriginalWindow) -> Places:
     """Return the last of *copies* that each original may be of, shapes (copies,).
 
-    Originals with the contents of a copy count that lie in its ``[low, high)``, but not those of *known*:
-    of these a copy was recognised.
+    An original counts if it has the contents of a copy and lies in its ``[low, high)``, unless it is *known*: then a
+    copy of it was recognised.
     """
     found = Places.none()
     chunk = np.cumsum(np.minimum(copies.count, _AT_ONCE)) // _AT_ONCE

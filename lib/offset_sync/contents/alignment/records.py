@@ -1,4 +1,4 @@
-"""What was read of the logs of a partition, and what is told of its copies: fingerprints in, rows of the index out.
+"""Records read from a partition's logs, and the identities of its copies: fingerprints in, rows of the index out.
 
 Only stretches count that follow each other and are of the log's present incarnation. A copy whose original is known
 becomes a run, as with headers; any other becomes a bound.
@@ -20,7 +20,7 @@ from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, at_mo
 
 @dataclass(frozen=True)
 class Fingerprints(Columns):
-    """Records of one log by ascending *offset*; both int64, shape (records,). An offset that lacks has no record."""
+    """Records of one log by ascending *offset*; both int64, shape (records,). A missing offset has no record."""
 
     offset: Int64s
     fingerprint: Int64s
@@ -32,19 +32,19 @@ class Fingerprints(Columns):
 
 
 class Kind(IntEnum):
-    """What is known of a copy."""
+    """How much is known of a copy."""
 
     EXACT = 0
     """Its original."""
     BOUNDED = 1
     """Between which two offsets its original lies."""
     ALIEN = 2
-    """That it has none: it was altered, or produced here. Unread by everyone."""
+    """That it has none: it was altered, or produced here. Unread by every group."""
 
 
 @dataclass(frozen=True)
 class Places(Columns):
-    """Originals of which a copy may stand as late as at *offset*: not before that; shapes (places,), by *original*."""
+    """Originals whose copy may be as late as at *offset*; shapes (places,), by ascending *original*."""
 
     original: Int64s
     offset: Int64s
@@ -52,9 +52,9 @@ class Places(Columns):
 
 @dataclass(frozen=True)
 class Identities:
-    """Copies by ascending *offset*: ``low <= original <= high``; shapes (copies,). Of an alien both mean nothing.
+    """Copies by ascending *offset*: ``low <= original <= high``; shapes (copies,). Undefined for aliens.
 
-    *places* are those of all originals that some BOUNDED one may be of, less those of which a copy is known here.
+    *places* are those of all originals that a BOUNDED or certified one may be of, less those of which a copy is known.
     """
 
     offset: Int64s
@@ -71,7 +71,7 @@ class Identities:
 class Stretch:
     """All records with offsets in ``[begin, end)`` of a log, read at *read_ms*.
 
-    What stood in the log at *complete_ms* is read up to *end*; 0: nobody knows.
+    At *complete_ms* the log ended at *end* or before; 0: unknown.
     """
 
     begin: int
@@ -90,7 +90,7 @@ class Stretch:
 
 
 def of_present_life(stretches: Iterable[Stretch], lives: Sequence[Incarnation]) -> list[Stretch]:
-    """Return what of *stretches* was not replaced in a later life of the log; *lives* are those after its first."""
+    """Return the parts of *stretches* that no later incarnation has replaced; *lives* are those after the first."""
     found = []
     for each in stretches:
         limits = [life.begins_at for life in lives if each.read_ms <= life.noticed_ms]
@@ -101,9 +101,9 @@ def of_present_life(stretches: Iterable[Stretch], lives: Sequence[Incarnation]) 
 
 
 def newest_whole(stretches: Iterable[Stretch]) -> list[Stretch]:
-    """Return the last of *stretches* that join on to each other, in order and without what they have twice.
+    """Return the last contiguous *stretches*, in order and without overlaps.
 
-    Where one lacks, as after a checkpoint or a table was set back, what lies before is left out.
+    Stretches before a gap, as after a checkpoint or a table was set back, are left out.
     """
     found: list[Stretch] = []
     for each in sorted(stretches, key=lambda each: (each.begin, -each.end)):
@@ -117,10 +117,10 @@ def newest_whole(stretches: Iterable[Stretch]) -> list[Stretch]:
 
 
 def to_runs(found: Identities, origin: int, seen_ms: int) -> Runs:
-    """Return the copies as runs of the log in which they stand, joined and by ascending offset.
+    """Return the copies as runs of their log, joined and by ascending offset.
 
-    *origin* is the code of the cluster that produced the originals. A copy of which only bounds are known stands in
-    the place of the greatest original that it may be of, under the code that says so; an alien is of unknown origin.
+    *origin* is the code of the cluster that produced the originals. A BOUNDED copy has the greatest original that it
+    may be of, and the code ``at_most``; an alien is of unknown origin.
     """
     code = np.select([found.kind == Kind.EXACT, found.kind == Kind.BOUNDED], [origin, at_most(origin)], UNKNOWN_ORIGIN)
     of_origin = np.where(found.kind == Kind.ALIEN, found.offset, found.high)
@@ -128,7 +128,7 @@ def to_runs(found: Identities, origin: int, seen_ms: int) -> Runs:
 
 
 def unrecognised(found: Identities, origin: int, seen_ms: int) -> Runs:
-    """Return where the originals may stand of which no copy was recognised, by ascending offset of the copies' log."""
+    """Return the possible places of originals without a recognised copy, by ascending offset of the copies' log."""
     places = found.places
     order = np.lexsort((places.original, places.offset))
     code = np.full(len(order), not_before(origin), np.int64)

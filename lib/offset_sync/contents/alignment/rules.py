@@ -1,22 +1,22 @@
-"""The five rules by which copies are told; the first that fits::
+"""The five rules that identify copies; the first that fits applies::
 
     1  one original has these contents                                     it is that one
-    2  certified: record for record what stands between two such originals  it is the one in its place
+    2  certified: record for record the same as between their originals    it is the one in its place
     3  several originals, near the neighbours where times are not kept      between the least and the greatest
-    4  none, and the mirror was not found yet in what is known              older than all that is known
-    5  none                                                                 an alien, unread by everyone
+    4  none, and the mirror was not located yet in the known originals     older than all known ones
+    5  none                                                                 an alien, unread by every group
 
-A copy of rule 1 is an *anchor*. *Certified*: between two neighbouring anchors stands record for record what stands
-between their originals, and no order was broken near::
+A copy of rule 1 is an *anchor*. *Certified*: between two neighbouring anchors the log has, record for record, the same
+contents as between their originals, and no order was broken near::
 
     copies      A  x  y  x  B        offsets 70 to 74        each x is the one in its place, though there are others
     originals   A  x  y  x  B        offsets 20 to 24
 
-A *dip* is an anchor whose original stands at or below that of the anchor before: either records were put into another
-order, or the mirror sends again. It counts as broken order in both cases, which errs to fewer certified copies.
+A *dip* is an anchor whose original is at or below that of the anchor before: the mirror has either reordered or resent
+records. It counts as broken order in both cases, which errs to fewer certified copies.
 
-*Near*: where times of records are not kept, equal contents come again and again. Only originals near those of the
-anchors on both sides can be meant, as long as the mirror puts no record further away.
+*Near*: without timestamps equal contents recur. Only originals near those of the anchors on both sides are candidates,
+as long as the mirror moves no record further.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Anchor(NamedTuple):
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The anchors on both sides of each copy of which rule 1 says nothing; shapes (copies,).
+    """The anchors on both sides of each copy that is not one itself; shapes (copies,).
 
-    *row* are the numbers of these copies. *stretch* is the number of the anchor before: negative where there is none,
-    and there is none behind where it is the last. *offset* and *original* are those of all anchors, by ascending
-    offset; shapes (anchors,).
+    *row* are the numbers of these copies. *stretch* is the number of the anchor before, negative where there is none;
+    the last one has none behind it. *offset* and *original* are those of all anchors, by ascending offset; shapes
+    (anchors,).
     """
 
     row: NDArray[np.intp]
@@ -59,7 +59,7 @@ class Neighbours:
 
     @classmethod
     def of(cls, copies: Pending, before: Anchor | None) -> Neighbours:
-        """Return those of *copies*, the last anchor *before* them was this one."""
+        """Return those of *copies*; *before* is the last anchor before them."""
         known = [] if before is None else [before]
         unique = copies.is_unique
         row = np.flatnonzero(~unique)
@@ -91,14 +91,14 @@ class Neighbours:
 
     @property
     def dips(self) -> list[int]:
-        """The offsets of anchors whose original stands at or below that of the anchor before, ascending."""
+        """The offsets of anchors whose original is at or below that of the anchor before, ascending."""
         found: list[int] = self.offset[1:][self.original[1:] <= self.original[:-1]].tolist()
         return found
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """One row per copy, which the rules write to; *first* and *end* are where its original is looked for."""
+    """One row per copy, which the rules write to; its original is searched in ``[first, end)``."""
 
     copies: Pending
     kind: NDArray[np.int8]
@@ -109,16 +109,16 @@ class Decisions:
 
     @classmethod
     def by_count(cls, copies: Pending) -> Decisions:
-        """Return what the number of originals says: rules 1, 3 and 5."""
+        """Decide by the number of originals: rules 1, 3 and 5."""
         kind = np.select([copies.count == 0, copies.count == 1], [Kind.ALIEN, Kind.EXACT], Kind.BOUNDED)
         spans = (copies.least, copies.greatest, copies.from_original, copies.to_original)
         return cls(copies, kind.astype(np.int8), *(each.copy() for each in spans))
 
     @classmethod
     def before_it_is_found(cls, copies: Pending, begin: int, found_at: int) -> Decisions:
-        """Return what can be said of copies that may be of originals older than *begin*: rules 3, 4 and 5.
+        """Decide copies that may be of originals older than *begin*: rules 3, 4 and 5.
 
-        From the copy number *found_at* on the mirror is known to be within what is known.
+        From the copy number *found_at* on the mirror is located within the known originals.
         """
         decided = cls.by_count(copies)
         is_none = copies.count == 0
@@ -130,8 +130,8 @@ class Decisions:
     def certify(self, near: Neighbours, dips: Sequence[int], window: OriginalWindow, reorder_window: int) -> None:
         """Apply rule 2.
 
-        Every copy of a stretch has to be at hand, and no offset may lack on either side: it could have been a record.
-        Nor may a dip lie within *reorder_window* offsets behind it, or twice as many before it.
+        Every copy of a stretch must be at hand, and no offset may be missing on either side: it could have been a
+        record. No dip may be within *reorder_window* offsets behind it, or twice as many before it.
         """
         length, at_hand = np.diff(near.offset), np.diff(self.copies.offset.searchsorted(near.offset))
         # The anchor before all copies at hand is not among them, so from it to the first one there is one fewer.
@@ -150,14 +150,14 @@ class Decisions:
         self.kind[row] = Kind.EXACT
 
     def cut_to_near(self, near: Neighbours, window: OriginalWindow, slack: int) -> None:
-        """Leave out, of the originals that copies may have, what does not lie near those of their neighbours.
+        """Restrict the originals that copies may have to those near their neighbours' originals.
 
-        Where only one is left, by neighbours on both sides, it is that one.
+        If only one is left, by neighbours on both sides, it is that one.
         """
         near = near.take(self.kind[near.row] == Kind.BOUNDED)
         first, end = self._near_range(near, slack)
         cut = window.candidates(self.copies.fingerprint[near.row], first, end)
-        # Where nothing is left the mirror has put a record further away than it was said to: all may be meant.
+        # If none is left the mirror has moved a record further than configured: all remain possible.
         some = cut.number > 0
         row = near.row[some]
         self.first[row], self.end[row] = first[some], end[some]
@@ -165,9 +165,9 @@ class Decisions:
         self.kind[near.row[(cut.number == 1) & near.has_both]] = Kind.EXACT
 
     def _near_range(self, near: Neighbours, slack: int) -> tuple[Int64s, Int64s]:
-        """Return from where to below where the original of each copy can stand, by its neighbours; shapes (copies,).
+        """Return from where to below where the original of each copy can be, by its neighbours; shapes (copies,).
 
-        Between two anchors the mirror may have gone back: copies follow the anchor before, or lead to the one behind.
+        Between two anchors the mirror may have gone back: copies follow the anchor before, or precede the one behind.
         """
         least, most = self.first[near.row], self.end[near.row]
         before, both = np.flatnonzero(near.has_before), np.flatnonzero(near.has_both)
@@ -181,10 +181,10 @@ class Decisions:
         return low, high
 
     def identities(self, window: OriginalWindow, settings: Settings) -> Identities:
-        """Return what was decided, and where the originals may stand that nobody recognised.
+        """Return what was decided, and the possible places of unrecognised originals.
 
-        A certified copy is of another original if the mirror does not keep the order after all. So where that costs
-        little its other originals count too: then a group that has not read one has read the same contents.
+        A certified copy is of another original if the mirror does not keep the order after all. So where it costs
+        little, its other candidates count too: a group that has not read one has read the same contents.
         """
         is_asked = (self.kind == Kind.BOUNDED) & (self.copies.count > 0)
         if settings.keeps_timestamps:
