@@ -2,9 +2,9 @@
 
     1  one original has these contents                                     it is that one
     2  certified: record for record the same as between their originals    it is the one in its place
-    3  several originals, near the neighbours where times are not kept      between the least and the greatest
+    3  several originals, near the neighbours where times are not kept     between the least and the greatest
     4  none, and the mirror was not located yet in the known originals     older than all known ones
-    5  none                                                                 an alien, unread by every group
+    5  none                                                                an alien, unread by every group
 
 A copy of rule 1 is an *anchor*. *Certified*: between two neighbouring anchors the log has, record for record, the same
 contents as between their originals, and no order was broken near::
