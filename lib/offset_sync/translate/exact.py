@@ -1,10 +1,10 @@
-"""The theorem that everything else rests on: t(c), the first record of the target that a group has not read.
+"""The core theorem: t(c), the first record of the target that a group has not read.
 
-``f(y)`` is where the record at offset ``y`` of the target stands in the source's log, ``F`` its running maximum. A
-committed offset c says that everything below c is read, so ``t(c)`` is the first y with ``F(y) >= c``, or the target's
+``f(y)`` is the offset in the source's log of the record at offset ``y`` of the target, ``F`` its running maximum. A
+committed offset c means that everything below c is read, so ``t(c)`` is the first y with ``F(y) >= c``, or the target's
 index frontier where there is none. Everything below t(c) is read and the record at t(c) is not, so no later answer is
-safe and no earlier one is needed. All errors fall to the small side: reading a record twice is a nuisance, never
-reading it is a loss.
+safe and no earlier one is needed. All errors are to the small side: reading a record twice is a nuisance, never reading
+it is a loss.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from offset_sync.translate.read_window import ReadWindow, possible_duplicates
 
 
 class Known(NamedTuple):
-    """Answers that were given before and still hold, where *is_known*; the others mean nothing. Shapes (commits,).
+    """Earlier answers that are still valid, where *is_known*; the others are undefined. Shapes (commits,).
 
     *offset* is t(c), at or above the log start, the others are counts as in :class:`Answers`; these may have grown.
     """
@@ -38,13 +38,13 @@ class Known(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What a translation may leave out of account.
+    """What a translation may assume.
 
-    *young_since_ms* (since the epoch): a hole that became visible after this moment may still be filled, so its
-    records count as unread. *window_start* promises that every one of the commits has read the target below this
-    offset; only what lies above is looked at, so the cost follows the window and not the age of the index. *origins*
-    are codes of clusters that may have produced records beside source and target. *known* answers are given again.
-    *begun*: from this offset on the log of an origin, by code, has had other records. The target's own is left out.
+    *young_since_ms* (since the epoch): a hole that became visible after this moment may still be filled, so its records
+    count as unread. *window_start* promises that all commits have read the target below this offset; only records above
+    are examined, so the cost depends on the window and not on the age of the index. *origins* are codes of clusters
+    that may have produced records beside source and target. *known* answers are reused. *begun*: the offset from which
+    on the log of an origin, by code, had other records in a former incarnation. The target's own is left out.
     """
 
     young_since_ms: int
@@ -99,11 +99,11 @@ class Answers(NamedTuple):
 def translate(committed: Int64s, source: PartitionLog, target: PartitionLog, bounds: Bounds) -> Answers:
     """Translate the *committed* offsets of one partition, shape (commits,), from *source*'s log to *target*'s.
 
-    Promises no loss and the fewest duplicates: each answer is t(c). Of a source that is not indexed only the records
+    Promises no loss and the fewest duplicates: each answer is t(c). If the source is not indexed, only the records
     produced there are known to be read. Errs to the small side where an index is behind.
     """
     if bounds.known is not None and bounds.known.is_known.any():
-        # Beyond the source's index it may have begun to matter what is there.
+        # Commits beyond the source's index are translated again: records there may matter by now.
         is_known = bounds.known.is_known & (committed <= source.index.frontier)
         return _with_known(committed, source, target, bounds, bounds.known._replace(is_known=is_known))
     window = ReadWindow(committed, source, target, bounds.young_since_ms, bounds.window_start)
@@ -111,7 +111,7 @@ def translate(committed: Int64s, source: PartitionLog, target: PartitionLog, bou
 
 
 def _with_known(committed: Int64s, source: PartitionLog, target: PartitionLog, bounds: Bounds, known: Known) -> Answers:
-    """Return what is *known*, and translate the other commits."""
+    """Return *known* answers, and translate the other commits."""
     no = np.zeros(len(committed), np.bool_)
     clamped, lost = np.maximum(known.offset, target.log_start), np.zeros(len(committed), np.int64)
     found = Answers(known.offset, clamped, no, no, known.duplicates, known.duplicates_at_most, lost, ~no, no)
@@ -147,7 +147,7 @@ def _with_costs(
 ) -> Answers:
     """Count what resuming at *offset*, or at the log start where that is later, repeats and loses.
 
-    Everything below *offset* is read. These are *below* records of the window, and the other read ones are repeated.
+    Everything below *offset* is read: *below* records of the window. The other read records are repeated.
     """
     is_clamped = offset < target.log_start
     duplicates = window.read - np.where(is_clamped, window.read_deleted, below)
@@ -167,10 +167,10 @@ def _with_costs(
 
 
 def _lost(committed: Int64s, window: ReadWindow, source: PartitionLog) -> Int64s:
-    """Count the unread records that the target has deleted, without those that the source has deleted as well.
+    """Count the unread records that the target has deleted and the source has not.
 
-    These no group can read any more, wherever it is. Errs to too many: of a record that came late or again at the
-    source there may be another one above the log start, so there all count, and so they do of a source that is silent.
+    What both have deleted no group can read anyway. Errs to too many: if records came late or again at the source,
+    another copy may be above its log start, so all count, as they do if the source does not answer.
     """
     lost, readable = window.deleted - window.read_deleted, np.maximum(committed, source.log_start)
     rows = np.flatnonzero((lost > 0) & (readable > committed))
@@ -182,17 +182,17 @@ def _lost(committed: Int64s, window: ReadWindow, source: PartitionLog) -> Int64s
 def needs_of_unindexed(source: PartitionLog, target: PartitionLog, bounds: Bounds) -> int:
     """Return the lowest commit for which everything *below* the target's index can be taken as read.
 
-    An index that began late (``index.starting: latest``) knows nothing of the records before it. The mirror keeps the
-    order per origin, so all of them are read once the group has passed the first indexed record of each origin::
+    An index that began late (``index.starting: latest``) has none of the records before it. The mirror keeps the order
+    per origin, so all of them are read once the group has passed the first indexed record of each origin::
 
         target X   x0 x1 | x2 y0           the index begins at x2
-        source Y   y0 x2                   x0 and x1 never came to Y, or an election took them
+        source Y   y0 x2                   x0 and x1 never came to Y, or were truncated there
                    commit 1                x0 and x1 are unread
                    commit 2                x2 is read, so the holes x0 and x1 count as read
 
-    The source's own records are never holes there: reaching the first one is enough. Of an origin without an indexed
-    record nothing is known, nor where copies below the index may be lost at the source or of a former life of their
-    origin. Errs to the large side, which withholds the answer.
+    The source's own records are never holes there: reaching the first one is enough. ``NO_LIMIT`` if an origin has no
+    indexed record, or if copies below the index may be lost at the source or of a former incarnation of their origin.
+    Errs to the large side, which withholds the answer.
     """
     first_runs = target.index.first_runs()
     is_known = {source.origin, target.origin} | bounds.origins <= target.index.origins
@@ -205,7 +205,7 @@ def needs_of_unindexed(source: PartitionLog, target: PartitionLog, bounds: Bound
 
 
 def _may_differ(first_runs: Runs, source: PartitionLog, bounds: Bounds) -> NDArray[np.bool_]:
-    """Return of which *first_runs* earlier copies may be lost at the source, or of a former life of their origin."""
+    """Return for which *first_runs* earlier copies may be lost at the source, or of a former incarnation."""
     origins = [origin_of(code) for code in first_runs.origin.tolist()]
     same_below = [min(source.index.lowest_lost(each), bounds.begun.get(each, NO_LIMIT)) for each in origins]
     return first_runs.origin_start > np.array(same_below, np.int64)

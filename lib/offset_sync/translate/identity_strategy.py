@@ -1,18 +1,18 @@
 """Strategy ``identity``: copies byte for byte, in which every record has the offset that it has in its original.
 
-Cluster Linking, Shadowing and the like keep such copies, and let nobody write to them before they are promoted. So
-t(c) = c, as long as the copy is one and up to its end. Whoever writes to it ends that for good::
+Cluster Linking, Shadowing and the like keep such copies, which are read-only until they are promoted. So t(c) = c up to
+the end of the copy, as long as it is one. A write to the copy ends that for good::
 
     original   a b c d e f g          a commit at 6: a to f are read
     copy       a b c d X Y            t(6) = 6 would skip X and Y
 
-The promise: **no answer is beyond the records that are known to be the same in both logs.** Records are the same when
-they have the same time at the same offset. A copy that was written to is none from there on, so where two records are
-the same all below are, and one that differs speaks against all that follow, whichever cluster is asked about. Errs to
-smaller answers, where an index is behind, and to withholding.
+The promise: **no answer is beyond the records that are known to be the same in both logs.** Records are the same if
+they have the same timestamp at the same offset. A copy that was written to differs from there on. So if two records are
+the same, all below are; if two differ, none above can be trusted at either cluster. Errs to smaller answers, where an
+index is behind, and to withholding.
 
-What nobody can tell: that records differ which were written to both logs at the same offset with the same time. Until
-two with different times are indexed they count as the same. The ends of the logs tell sooner where the copy is ahead.
+Not detected: different records that were written to both logs at the same offset with the same timestamp. Until two
+with different timestamps are indexed they count as the same. Log ends show it sooner if the copy is ahead.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from offset_sync.translate.index.time_index import TimeIndex
 from offset_sync.translate.partition_log import PartitionLog
 
 _NEWEST = 4096
-"""So many of the newest stretches that both logs may have are compared: what differs goes on to differ."""
+"""So many of the newest stretches that both logs may have are compared: logs that differ stay different."""
 
 
 class Sameness(NamedTuple):
-    """Up to *verified_to* the records of two logs are the same, 0 where nobody knows; or some of them *differ*."""
+    """The records of two logs are the same up to *verified_to*, 0 if unknown; or some of them *differ*."""
 
     verified_to: int
     differ: bool
@@ -43,8 +43,8 @@ class Sameness(NamedTuple):
 def compare_times(source: LogIndex, target: LogIndex) -> Sameness:
     """Compare the newest records that both indexes have, by their times; costs the same for logs of any length.
 
-    A stretch of several times, as a topic has that was given the strategy later, tells only where it is another one
-    altogether. Errs to fewer that are the same.
+    A stretch of several times, from before the topic had this strategy, only counts as different if the times do not
+    overlap. Errs to fewer that are the same.
     """
     end = min(source.frontier, target.frontier)
     here, there = _newest(source.times, end), _newest(target.times, end)
@@ -63,10 +63,10 @@ def compare_times(source: LogIndex, target: LogIndex) -> Sameness:
 
 
 def reason_against_copies(original: int, source: PartitionLog, target: PartitionLog) -> State | None:
-    """Return COPY_WRITTEN where one of the logs has records that it would not have as a copy, None where none is known.
+    """Return COPY_WRITTEN if one of the logs has records that it would not have as a copy, None if none is known.
 
-    *original* is the code of the cluster that is copied. A copy that was read further than the original reached when
-    it was asked later has been written to; so has one whose records differ.
+    *original* is the code of the cluster that is copied. A copy was written to if it was read beyond the original's
+    end, queried later, or if records differ.
     """
     for copy, other in ((source, target), (target, source)):
         is_pair = other.origin == original and copy.origin != original
@@ -78,10 +78,10 @@ def reason_against_copies(original: int, source: PartitionLog, target: Partition
 def translate_copies(
     committed: Int64s, source: PartitionLog, target: PartitionLog, bounds: Bounds
 ) -> tuple[Answers, NDArray[np.intp]]:
-    """Return the *committed* offsets as they are, shape (commits,), or the end of what is the same where that is less.
+    """Return the *committed* offsets as they are, shape (commits,), but no more than the end of the same records.
 
-    And the states: EXACT for the same offset; AT_FRONTIER for the end of the target's index; INDEX_BEHIND where that
-    of the source has not come to the commit. Whatever the index knows else of records unread lowers an answer too.
+    And the states: EXACT for the same offset; AT_FRONTIER for the end of the target's index; INDEX_BEHIND where that of
+    the source has not reached the commit. Other records that the index knows to be unread lower an answer too.
     """
     limit = _limit(source, target)
     answers = translate_no_later(committed, np.minimum(committed, limit), source, target, bounds)

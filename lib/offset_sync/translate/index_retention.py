@@ -31,7 +31,7 @@ _NEVER = int(NO_LIMIT)
 
 @dataclass(frozen=True)
 class UnsealedRows:
-    """Where the rows of a log begin that are not sealed, and when each was first seen; by offset, shape (rows,)."""
+    """The start offsets of a log's unsealed rows, and when each was first seen; by offset, shape (rows,)."""
 
     start: Int64s
     seen_ms: Int64s
@@ -57,9 +57,9 @@ class IndexedLog:
         return PartitionLog(self.index, self.origin)
 
     def floor(self, old_before_ms: int) -> int:
-        """Return the lowest offset that can be asked for, or that of the first row too young to be deleted.
+        """Return the lowest offset that can be translated, or that of the first row too young to be deleted.
 
-        A page is as young as its youngest row. Runs in memory are asked too: *rows* may have been read before them.
+        A page is as young as its youngest row. Runs in memory count too: *rows* may have been read before them.
         """
         pages, rows, tail = self.index.paged.pages, self.rows, self.index.paged.tail
         told = (pages.start, pages.seen_ms), (rows.start, rows.seen_ms), (tail.start, tail.indexed_at_ms)
@@ -67,10 +67,10 @@ class IndexedLog:
         return min(self.log_start, self.lowest_commit, int(young.min(initial=NO_LIMIT)))
 
     def row_at(self, offset: int) -> int:
-        """Return where the last page or row begins that begins at or below *offset*; else where the index does.
+        """Return the last start of a page or row at or below *offset*; else that of the index.
 
-        The index has to begin where a row does: it then covers everything from there to its frontier, which is never
-        below the end of the last row. Where a page begins with what lacks before its rows no row does.
+        The index must begin at a row: it then covers everything from there to its frontier, which is never below the
+        end of the last row. A page that begins with a gap before its rows does not count.
         """
         pages, (unknown, _) = self.index.paged.pages.first_record, self.index.unknown_ranges
         begins = np.concatenate((pages[~np.isin(pages, unknown)], self.rows.start))
@@ -80,7 +80,7 @@ class IndexedLog:
 def begins(logs: Sequence[IndexedLog], *, old_before_ms: int) -> list[int]:
     """Return, for each of the partition's *logs*, where its index may begin: rows that end at or below can be deleted.
 
-    *logs* must be all logs of the partition, for one that is left out may need a run. Rows first seen at or after
+    *logs* must be all logs of the partition, because one that is left out may need a run. Rows first seen at or after
     *old_before_ms* (since the epoch) stay, and a hole that only they show does not count as one yet. Errs to keeping.
     """
     floors = [log.floor(old_before_ms) for log in logs]
@@ -98,15 +98,15 @@ def begins(logs: Sequence[IndexedLog], *, old_before_ms: int) -> list[int]:
             lower.append(log.row_at(min([found[number], *needed])))
         if lower == found:
             return found
-        # A record that one log keeps longer may be one whose position another log then has to keep too.
+        # If one log keeps a record longer, another log may have to keep its position too.
         found = lower
 
 
 def _read_by_all(target: IndexedLog, floor: int, source: IndexedLog, lowest_commit: int) -> int:
     """Return the offset below which every commit of *source* from *lowest_commit* on has read the target.
 
-    It is never beyond the last record at or below *floor* whose f equals F there. A lower commit, whose answer lay
-    below that, is answered with the log start before and after.
+    It is never beyond the last record at or below *floor* whose f equals F there. A lower commit, whose answer is below
+    that, gets the log start before and after.
     """
     answers = translate(np.array([lowest_commit]), source.log, target.log, Bounds(_NEVER))
     reaches, reached = floor, -1
@@ -122,17 +122,17 @@ def _read_by_all(target: IndexedLog, floor: int, source: IndexedLog, lowest_comm
 
 
 def _kept_for(source: IndexedLog, floor: int, target: LogIndex, begin: int) -> int:
-    """Return the offset of the first record that *source* has to keep for what *target* has from *begin* on.
+    """Return the offset of the first record that *source* must keep for the records of *target* from *begin* on.
 
-    Of every origin the newest record below *floor* stays, if the target still holds one that is not newer. It proves
-    all of those to be read by every commit from *floor* on, by their own position or as a hole that the group has
-    passed. Where the mirror has sent a record twice its first position stays too, or the later one would count. The
+    Of every origin the newest record below *floor* is kept, if the target still has one that is not newer. It proves
+    that every commit from *floor* on has read all of those, by their own position or as a hole that the group has
+    passed. If the mirror has sent a record twice its first position is kept too, or the later one would count. The
     source's own records need no index.
     """
     lowest = int(NO_LIMIT)
     for origin in source.index.origins - {source.origin, UNKNOWN_ORIGIN}:
         if origin < UNKNOWN_ORIGIN:
-            continue  # what is only bounded proves nothing; its rows count for commits below them, which are gone
+            continue  # bounds prove nothing; their rows count for commits below them, which are gone
         of_origin = _OriginParts(source.index, origin, floor)
         reach, last = of_origin.newest_below()
         if target.paged.lowest_of(origin, begin) < reach:
@@ -141,7 +141,7 @@ def _kept_for(source: IndexedLog, floor: int, target: LogIndex, begin: int) -> i
 
 
 class _OriginParts:
-    """The runs of *origin* in a log, page by page: those below *floor*, and those from there on; no more at a time."""
+    """The runs of *origin* in a log, below *floor* and from there on; a page at a time."""
 
     def __init__(self, index: LogIndex, origin: int, floor: int) -> None:
         self._paged, self._origin, self._floor = index.paged, origin, floor
@@ -149,9 +149,9 @@ class _OriginParts:
         self._span, self._at = stretches.span(origin), stretches.ended_by(floor)
 
     def newest_below(self) -> tuple[int, int]:
-        """Return the first offset of the origin above all below the floor, and where in the log the one before stands.
+        """Return the first offset of the origin above all below the floor, and the log's offset of the one before.
 
-        Of several places the first one that comes so far in one piece; (0, NO_LIMIT) where there is none.
+        Of several places the first run that reaches so far; (0, NO_LIMIT) where there is none.
         """
         found = 0, int(NO_LIMIT)
         whole = self._span.high[: self._at]
@@ -165,7 +165,7 @@ class _OriginParts:
         return found
 
     def first_sent_again(self) -> int:
-        """Return where the first run below the floor stands of which a record comes again above it; NO_LIMIT: none."""
+        """Return the start of the first run below the floor with a record that is repeated above it; NO_LIMIT: none."""
         span, above = self._span, range(self._at, len(self._span.low))
         least_above = int(span.low[self._at :].min(initial=NO_LIMIT))
         for number in np.flatnonzero(span.high[: self._at + 1] >= least_above).tolist():

@@ -43,7 +43,7 @@ class Translations(Columns):
     *offset* is t(c) and *wanted* the offset to commit, which is never below the target's log start; where the commit
     :attr:`is_withheld` there is neither, and both hold ``ABSENT``. *state* holds codes of :class:`State`. *duplicates*,
     *duplicates_at_most* and *lost* count records. *may_move*: the same commit may have another answer later, without
-    anything new from the group. *is_disordered*: a greater timestamp stands before the commit.
+    anything new from the group. *is_disordered*: a greater timestamp precedes the commit.
     """
 
     offset: Int64s
@@ -72,8 +72,8 @@ def translate_partition(
     """Translate the *committed* offsets, shape (commits,), or withhold them with the reason.
 
     *topic_ids* are the incarnations of the topic that the commits name (None: the commit names none). Promises that a
-    group that goes on at a *wanted* offset skips no record but those counted in *lost*, which retention has deleted.
-    Errs to earlier answers and to withholding: of a target's log that was cut, to the cut.
+    group that resumes at a *wanted* offset skips no record but those counted in *lost*, which retention has deleted.
+    Errs to earlier answers, for a truncated target to the cut, and to withholding.
     """
     reason = reason_to_withhold(source, target)
     if reason is None and strategy.name != "exact":
@@ -81,7 +81,7 @@ def translate_partition(
     if reason is not None:
         return withhold_all(reason, committed, source.metadata)
     if target.metadata.cut_at is not None:
-        # Answers that were given before may lie above the cut.
+        # Earlier answers may be above the cut.
         bounds = bounds._replace(known=None, window_start=min(bounds.window_start, target.metadata.cut_at))
         target = target.below_the_cut()
     if not target.is_indexed:
@@ -96,7 +96,7 @@ def translate_partition(
     else:
         choice = choose(strategy, committed, source, target)
         is_disordered = choice.is_disordered
-        # Where nothing is stamped yet a record of the target's own may not be told from a copy but by the headers.
+        # Before anything is stamped, only headers can tell the target's own records from copies.
         if strategy.name == "header" or is_stamped(source, target):
             answers = translate_no_later(committed, choice.offset, source, target, bounds)
         else:
@@ -104,7 +104,7 @@ def translate_partition(
         state = _states_of_choice(answers, choice, committed, source, target)
     if strategy.name in ("exact", "header") and target.index.begin > target.log_start:
         state[committed < needs_of_unindexed(source, target, bounds)] = State.NOT_INDEXED
-    # Somebody committed past the end, or the log was cut: not everything below such a commit is read.
+    # Committed past the end, or the log was truncated: not everything below such a commit is read.
     state[committed > source.metadata.log_end] = State.COMMIT_BEYOND_END
     state[_names_another_topic(topic_ids, source)] = State.TOPIC_RECREATED
     return _translations(answers, state, is_disordered)
@@ -116,7 +116,7 @@ def _unverified(
     answers, readable = unverified(choice, committed, source, target), np.maximum(committed, source.log_start)
     if not ((answers.lost > 0) & (readable > committed)).any():
         return answers
-    # What the source has deleted as well is lost to nobody: its log start tells, translated like any commit.
+    # Records that the source has deleted too are not lost: its log start is translated like any commit.
     at_start = unverified(choose(strategy, readable, source, target), readable, source, target)
     return answers._replace(lost=np.minimum(answers.lost, at_start.lost))
 
@@ -134,7 +134,7 @@ def _states_of_choice(
     state = np.where(answers.is_exact | choice.is_exact, _states(answers), State.APPROXIMATE)
     state[answers.is_too_late] = State.STRATEGY_REFUSED
     state[~choice.is_found] = State.NO_REFERENCE
-    # Nothing is known of what stands below the index: the first unread record may be there.
+    # Records below the index are unknown: the first unread one may be there.
     is_unknown = (committed < source.index.begin) & (source.index.begin > source.log_start)
     is_unknown |= (choice.offset <= target.index.begin) & (target.index.begin > target.log_start)
     state[is_unknown] = State.NOT_INDEXED
@@ -142,7 +142,7 @@ def _states_of_choice(
 
 
 def _names_another_topic(topic_ids: Sequence[str | None], source: PartitionLog) -> NDArray[np.bool_]:
-    """Return which commits were made to another incarnation of the topic; those of which nobody can tell were not."""
+    """Return which commits name another incarnation of the topic; False where either id is unknown."""
     current = source.metadata.topic_id
     return np.array([bool(each and current) and each != current for each in topic_ids], np.bool_)
 
@@ -156,7 +156,7 @@ def _translations(answers: Answers, state: NDArray[np.intp], is_disordered: NDAr
 
 
 def withhold_some(answers: Translations, reasons: NDArray[np.intp]) -> Translations:
-    """Return *answers* where *reasons*, shape (commits,), has ABSENT, else none for the reason whose code it has."""
+    """Return *answers*, withheld where *reasons*, shape (commits,), has the code of a reason and not ABSENT."""
     is_withheld = reasons != ABSENT
     if not is_withheld.any():
         return answers
@@ -166,10 +166,10 @@ def withhold_some(answers: Translations, reasons: NDArray[np.intp]) -> Translati
 
 
 def withhold_all(reason: State, committed: Int64s, said: PartitionMetadata | None) -> Translations:
-    """Return no answer to *committed*, shape (commits,), for the *reason* or for what the source has *said*.
+    """Withhold all of *committed*, shape (commits,), for the *reason* or for what the source has *said*.
 
-    A log that was cut or made anew, and commits beyond its end, are to be known when the source is gone: nobody else
-    tells them.
+    A truncated or recreated log and commits beyond its end take precedence: only the source can show them, and they
+    must be known when it is gone.
     """
     found = withhold(reason, len(committed))
     if reason is State.LOG_TRUNCATED or said is None:

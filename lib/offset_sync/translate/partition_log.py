@@ -1,6 +1,6 @@
-"""One side of a translation: a partition's log, as the index and its cluster describe it, and why not to trust it.
+"""One side of a translation: a partition's log, as its index and cluster describe it, and reasons to withhold.
 
-And offsets of it as they are given to be translated, and which of them are of records that are gone.
+Also offsets that are given to be translated, and which of them refer to records that are gone.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ from offset_sync.translate.index.runs import Int64s
 
 
 class PartitionMetadata(NamedTuple):
-    """What one cluster says of one partition, and which of its topic's incarnations the index has read.
+    """What one cluster reports of one partition, and which of its topic's incarnations the index has read.
 
-    *topic_id* is None where there is no such topic or (*is_refused*) we may not describe it, and empty where nobody
-    can tell. *log_start* and *log_end* are offsets, both 0 where the topic has fewer partitions (*is_missing*).
-    *indexed_ids* are the topic ids the index has met. *frontier* is how far the index had read *before* the cluster was
-    asked: by now it may well be past the log end we were told. *cut_at*: the log has lost records that are indexed;
-    from there on it has other ones, or none, and below it the same. None: it was not cut, as far as the leader epochs
-    tell. *is_written*: it was a copy, byte for byte, and has got records of its own; or its index is that of a copy,
-    and it is taken for none any more. *doubt* says why its copies cannot be told by their contents, if so; or that it
-    was cut, and nobody can tell where.
+    *topic_id* is None if there is no such topic or (*is_refused*) we may not describe it, and empty if unknown.
+    *log_start* and *log_end* are offsets, both 0 where the topic has fewer partitions (*is_missing*). *indexed_ids* are
+    the topic ids in the index. *frontier* is how far the index had read *before* the cluster was queried: by now it may
+    be past the reported log end. *cut_at*: the log was truncated there, below its index; from there on it has other
+    records, or none, and below it the same. None: not truncated, as far as leader epochs show. *is_written*: it was a
+    byte-for-byte copy and has records of its own; or it is indexed as a copy, and no longer counts as one. *doubt* is
+    why its copies cannot be matched by contents, if so; or that it was truncated at an unknown offset.
     """
 
     topic_id: str | None
@@ -46,7 +45,7 @@ class PartitionMetadata(NamedTuple):
 
 
 NOT_ASKED = PartitionMetadata(topic_id="", log_start=0, log_end=NO_LIMIT)
-"""The cluster was not asked: nothing is deleted, as far as we know, and the log may have any end."""
+"""The cluster was not queried: nothing is deleted, as far as we know, and the log may have any end."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class PartitionLog:
     """A partition's log on one cluster.
 
     *origin* is the code of the records that are produced at this cluster. Where the partition is not indexed
-    (*is_indexed* False) *index* is one that holds nothing and reaches nowhere.
+    (*is_indexed* False) *index* is empty.
     """
 
     index: LogIndex
@@ -69,11 +68,11 @@ class PartitionLog:
 
     @property
     def log_start(self) -> int:
-        """The first offset that retention has left."""
+        """The first offset that retention has not deleted."""
         return self.metadata.log_start
 
     def below_the_cut(self) -> PartitionLog:
-        """Return what is indexed of the log and still true, where the log was cut: all below the cut, and no more."""
+        """Return the log with only the valid part of its index: all below the cut, if it was truncated."""
         cut_at = self.metadata.cut_at
         return self if cut_at is None else replace(self, index=self.index.below(cut_at))
 
@@ -81,10 +80,10 @@ class PartitionLog:
 def reason_to_withhold(source: PartitionLog, target: PartitionLog) -> State | None:
     """Return why no commit of this partition may be translated, None if it may.
 
-    Errs to withholding: a topic recreated on either side, or a source's log cut, makes identities repeat, so nothing is
-    translated until the log has been indexed anew. Of a target's log all below the cut is as it was indexed, so answers
-    up to there hold, if it is known where that is. A partition that only one side has withholds no other: mirrors
-    copy into the same partition, whatever producers do with their keys. Only an empty target log needs no index.
+    Errs to withholding: if a topic was recreated on either side, or the source's log truncated, identities repeat, so
+    nothing is translated until the log is indexed again. A truncated target log is as indexed below the cut, so answers
+    up to there are valid, if the cut is known. A partition that only one side has withholds no other: mirrors copy into
+    the same partition, whatever producers do with their keys. Only an empty target log needs no index.
     """
     for reason in (reason_of(source.metadata), reason_of_target(target.metadata)):
         if reason is not None:
@@ -102,14 +101,14 @@ def reason_to_withhold(source: PartitionLog, target: PartitionLog) -> State | No
 def last_known(indexed_ids: AbstractSet[str]) -> PartitionMetadata:
     """Return the metadata of a partition whose cluster cannot be asked, as after a disaster.
 
-    Its log may have any end, so no commit counts as beyond it. That the cluster has the partition is told by the commit
-    there. Topic ids that the index has met go on withholding what they withheld while the cluster still answered.
+    Its log may have any end, so no commit counts as beyond it. The commit shows that the cluster has the partition.
+    Topic ids in the index withhold what they withheld while the cluster still answered.
     """
     return PartitionMetadata(min(indexed_ids, default=""), 0, int(NO_LIMIT), indexed_ids)
 
 
 def reason_of(metadata: PartitionMetadata) -> State | None:
-    """Return why a source alone lets nothing be translated, None if it does not; for a target ask the other one."""
+    """Return why a source alone withholds all, None if it does not; for a target see :func:`reason_of_target`."""
     if metadata.is_refused:
         return State.TOPIC_UNAUTHORIZED
     if metadata.topic_id is None:
@@ -122,7 +121,7 @@ def reason_of(metadata: PartitionMetadata) -> State | None:
 
 
 def reason_of_target(metadata: PartitionMetadata) -> State | None:
-    """Return why a target alone lets nothing be translated, None if it does not."""
+    """Return why a target alone withholds all, None if it does not."""
     if metadata.cut_at is not None:
         metadata = metadata._replace(cut_at=None, frontier=min(metadata.cut_at, metadata.frontier))
     return reason_of(metadata)
@@ -131,9 +130,9 @@ def reason_of_target(metadata: PartitionMetadata) -> State | None:
 class GivenOffsets(NamedTuple):
     """Offsets at the source, each the next to read, and what is known of how they were made; shape (offsets,).
 
-    *at_ms* is when (since the epoch), *leader_epoch* that of the last record read, ``ABSENT`` where nobody knows it.
-    *topic_ids* are the incarnations of the topic that they name (None: it names none). *stands* says for which of them
-    the last answer can be given again; None: for none.
+    *at_ms* is when (since the epoch), *leader_epoch* that of the last record read, ``ABSENT`` if unknown. *topic_ids*
+    are the incarnations of the topic that they name (None: it names none). *stands* marks those whose last answer is
+    still valid; None: none.
     """
 
     offset: Int64s
@@ -144,11 +143,11 @@ class GivenOffsets(NamedTuple):
 
 
 def of_former_lives(given: GivenOffsets, lives: Sequence[Incarnation]) -> NDArray[np.intp]:
-    """Return the reason to withhold each offset that may have been made in an earlier life of its log, else ABSENT.
+    """Return the reason to withhold each offset that may be of a former incarnation of its log, else ABSENT.
 
-    It says that records were read which stand there no more; of those that stand there now nobody knows. One that names
-    the topic's present incarnation belongs to it; a cut log keeps its topic, so then only time tells. Errs to
-    withholding: what was made at an unknown time may be of any life.
+    The records it covers are gone; whether the present ones were read is unknown. One that names the topic's present
+    incarnation belongs to it; a truncated log keeps its topic, so then only time tells. Errs to withholding: an offset
+    of unknown time may be of any incarnation.
     """
     reasons = np.full(len(given.offset), ABSENT, np.intp)
     for life in lives:
@@ -162,7 +161,7 @@ def of_former_lives(given: GivenOffsets, lives: Sequence[Incarnation]) -> NDArra
 def of_lost_records(given: GivenOffsets, ends: Sequence[EpochEnd]) -> NDArray[np.intp]:
     """Return the reason to withhold each offset whose last record was lost when another leader was elected.
 
-    It need not have been indexed. Whoever does not say which epoch was read is believed, as Kafka does.
+    The record need not have been indexed. Offsets without an epoch are accepted, as in Kafka.
     """
     reasons = np.full(len(given.offset), ABSENT, np.intp)
     for each in ends:

@@ -1,8 +1,8 @@
 """A target's log cut into pieces on which f is linear or constant.
 
-``f(y)`` is the offset at which the record at ``y`` of the target stands in the source's log: a group has read the
-record once its commit is greater. Cutting the target's runs at the source's segments, by identity, gives the pieces.
-There is no loop over records and none over runs::
+``f(y)`` is the offset in the source's log of the record at ``y`` of the target: a group has read the record once its
+commit is greater. Cutting the target's runs at the source's segments, by identity, gives the pieces. There is no loop
+over records and none over runs::
 
     target Y   offset   0   1   2   3   4   5   6        runs: x0 x1 | y0 y1 | x2 x3 | z7
     source X   holds    x0 y0 x1 x2 x3                   (y1 dropped by the mirror, z7 not mirrored yet)
@@ -37,10 +37,10 @@ from offset_sync.translate.partition_log import PartitionLog
 def needs_of_bounded(
     runs: Runs, origin: int, source: LogIndex, young_since_ms: int
 ) -> tuple[Int64s, NDArray[np.bool_]]:
-    """Return what each record of *runs* needs, a copy of one of *origin* at most at its offset; shape (records,).
+    """Return the needs of each record of *runs*, a copy of one of *origin* at most at its offset; shape (records,).
 
-    Also whether a hole below that is young. Every original up to there may be meant, so all of them have to be read,
-    in whatever order the *source* has them; it did not produce them. Reads every page that has any of them.
+    Also whether a hole below that is young. Every original up to there may be the one, so all of them must be read, in
+    whatever order the *source*, not their origin, has them. Reads every page that has any of them.
     """
     _, high = members(runs.origin_start, runs.length)
     positions = source.positions(origin, -NO_LIMIT, int(high.max()) + 1)
@@ -77,7 +77,7 @@ class Pieces(Columns):
     """Pieces of a target's log by ascending *start*; all arrays have shape (pieces,).
 
     A group has read record ``start + i`` once it has read the source's log up to and including ``needs + i`` where
-    *is_linear*, else ``needs``; ``NO_LIMIT`` stands for a record that the source has not got, as far as we know.
+    *is_linear*, else ``needs``; ``NO_LIMIT`` marks a record that the source does not have, as far as we know.
     *is_unknown* marks records that the source may hold beyond its index frontier, *is_malformed* those whose identity
     could not be read, *is_young* holes that may still be filled (these are unknown too). *unknown_copies* counts the
     unknown records of which the target holds another copy.
@@ -99,7 +99,7 @@ class Pieces(Columns):
         return last
 
     def records_below(self, offset: Int64s) -> Int64s:
-        """Return how many records stand below each offset, shape (offsets,)."""
+        """Return how many records are below each offset, shape (offsets,)."""
         return records_below(self.start, self.length, offset)
 
     def below(self, offset: int) -> Pieces:
@@ -114,11 +114,12 @@ NO_PIECES = Pieces(*np.empty((3, 0), np.int64), *np.empty((4, 0), np.bool_))
 
 
 def cut_pieces(runs: Runs, source: PartitionLog, young_since_ms: int) -> Pieces:
-    """Cut the target's *runs* into pieces by where their records stand in the *source*'s log.
+    """Cut the target's *runs* into pieces by the offsets of their records in the *source*'s log.
 
-    Records that were produced at the source stand there at their origin offsets and need no index. A hole that became
-    visible after *young_since_ms* may still be filled, so its records count as missing at the source; and what nobody
-    could identify there may be what fills it. Errs to unread: so does everything else that is not known to be there.
+    Records that were produced at the source are there at their origin offsets and need no index. A hole that became
+    visible after *young_since_ms* may still be filled, so its records count as missing at the source; and a record of
+    unknown identity there may be the one that fills it. Errs to unread, as for all records that are not known to be
+    there.
     """
     parts: list[Pieces] = []
     for code in distinct_origins(runs.origin):
@@ -159,7 +160,7 @@ def _malformed(runs: Runs) -> Pieces:
 
 
 def _one_by_one(runs: Runs, needs: Int64s, is_young: NDArray[np.bool_]) -> Pieces:
-    """Return each record of *runs* as a piece, of those whose original is only known to be one of several."""
+    """Return each record of *runs*, whose originals are only known by bounds, as a piece."""
     _, start = members(runs.start, runs.length)
     no, is_unknown = np.zeros(len(needs), np.bool_), needs >= NO_LIMIT
     one = np.ones(len(needs), np.int64)
@@ -167,9 +168,9 @@ def _one_by_one(runs: Runs, needs: Int64s, is_young: NDArray[np.bool_]) -> Piece
 
 
 def _raised(pieces: Pieces, from_origin: Int64s, latest: LatestPlaces) -> Pieces:
-    """Return pieces with holes cut where the source may hold a record that nobody recognised, and raised to there.
+    """Return pieces with holes cut where the source may hold an unrecognised record, and raised to there.
 
-    Such a record is read once the group has passed both what shows the hole and the last place where it may stand.
+    Such a record is read once the group has passed both what shows the hole and the last place where it may be.
     """
     is_hole = ~pieces.is_linear & ~pieces.is_unknown
     start, length = from_origin[is_hole], pieces.length[is_hole]
@@ -210,7 +211,7 @@ def _mirrored(runs: Runs, positions: OriginPositions, last_unknown: int, young_s
         needs[is_hole] = np.where(is_young[is_hole], NO_LIMIT, passed)
 
     start: Int64s = runs.start[row] + (from_origin - runs.origin_start[row])
-    # Of what a cut has taken, and of a hole that nothing else shows, the source may have another copy.
+    # The source may have another copy of a truncated record, or of one in a hole that nothing else shows.
     is_unknown = needs >= NO_LIMIT
     copies = repeated(from_origin[is_unknown], length[is_unknown])
     return from_origin, Pieces(start, length, needs, is_segment, is_unknown, no, is_young, unknown_copies=copies)

@@ -1,7 +1,7 @@
-"""What a group would read twice, and what it would skip, at its present position at the target or at an answer.
+"""What a group would read twice or skip at its present position at the target, compared with an answer.
 
 Everything below t(c) is read, so a position *below* it costs the records between. Above t(c) some are unread, and a
-group that went on there would never see them::
+group that resumed there would never see them::
 
     t(c) = 5         3   4 | 5   6   7   8          position 3: reads 3 and 4 again
     read             yes yes no  yes no  yes        position 8: skips 5 and 7, and does not repeat 6
@@ -46,9 +46,9 @@ def position_cost(
 ) -> PositionCost:
     """Compare each group's *position* at the target with the *answer* to what it *committed* at the source.
 
-    What lies between is looked at page by page, so no more than a page of it is cut into pieces at a time.
-    All shapes are (commits,). The answer is t(c) or, where that is deleted, the log start; no position is below the
-    log start either. Errs to too many skipped: what is not known to be read counts as unread.
+    The records between are cut into pieces page by page, no more than a page at a time. All shapes are (commits,). The
+    answer is t(c) or, where that is deleted, the log start; no position is below the log start either. Errs to too many
+    skipped: what is not known to be read counts as unread.
     """
     repeats, skipped = np.zeros(len(committed), np.int64), np.zeros(len(committed), np.int64)
     differs = np.flatnonzero(position != answer)
@@ -83,7 +83,7 @@ def _read_of_part(pieces: Pieces, committed: Int64s, low: Int64s, high: Int64s) 
 def _read_between(pieces: Pieces, committed: Int64s, low: Int64s, high: Int64s) -> Int64s:
     """Return how many records of ``[low, high)`` each group has read; it has read everything below *low*.
 
-    Counted from the nearer end: from *low* up to *high*, or from *high* to the end and taken off the whole.
+    Counted from the nearer end: from *low* up to *high*, or from *high* to the end and subtracted from the whole.
     """
     first = np.maximum(np.searchsorted(pieces.start, low, "right") - 1, 0)
     middle = np.searchsorted(pieces.start, high, "left")
@@ -115,7 +115,7 @@ def _read_of(
 
 
 def _chunks(size: NDArray[np.intp]) -> Iterator[slice]:
-    """Yield slices of rows that hold about :data:`_AT_ONCE` pieces together; a row that holds more stands alone."""
+    """Yield slices of rows that hold about :data:`_AT_ONCE` pieces together; a larger row is a slice of its own."""
     border = np.searchsorted(np.cumsum(size), np.arange(_AT_ONCE, int(size.sum()) + _AT_ONCE, _AT_ONCE), "left") + 1
     for first, end in pairwise([0, *np.unique(np.minimum(border, len(size))).tolist()]):
         yield slice(first, end)

@@ -1,17 +1,17 @@
-"""How far groups have read each origin, by what stands at the source below their commits and what above them.
+"""How far groups have read each origin, by the source's records below and above their commits.
 
-Where the mirror has kept an origin's order that is one number for each commit, its height: a record has been read if
-and only if its origin offset is not above it, wherever the target has the record and whatever stands beside it::
+If the mirror has kept an origin's order this is one number per commit, its height: a record has been read if and only
+if its origin offset is not above it, wherever the target has the record::
 
     source X      o1 o2 p7 | o3 p8      commit between: of o read up to 2, of p up to 7
     target Y      o1 p7 o2 o3 p8        the first record above its height is o3
 
-Of most stretches of the source's log the directory of its index tells enough; only that in which a commit lies is
-looked into. Otherwise there are two numbers, a *safe* one up to which everything is read and *most*, above which
-nothing is. Errs to these. A hole counts as read by the first record in the log that is above it: where that one is
-young, what fills the hole may still come, so of such numbers the heights say nothing (:meth:`ReadHeights.is_open`).
+For most stretches of the source's log the directory of its index is enough; only the one that contains a commit is
+read. Otherwise there are two numbers: *safe*, up to which everything is read, and *most*, above which nothing is. Errs
+to these. A hole counts as read once the first record above it in the log is read. If that one is young the hole may
+still be filled, so heights do not decide such offsets (:meth:`ReadHeights.is_open`).
 
-Of stretches of a log of which groups have read everything, or nothing, it is told without looking at a run.
+Stretches of which groups have read everything, or nothing, are decided without reading a run.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class ReadHeights:
             self._judge(origin)
 
     def is_open(self, origin: int, low: Int64s, high: Int64s) -> Bools:
-        """Return which stretches, with offsets of *origin* from *low* to *high*, may have holes with a young witness.
+        """Return which stretches, with offsets of *origin* from *low* to *high*, may have holes with young evidence.
 
-        Those of which the first greater number in the log may stand in a young stretch; shapes (stretches,).
+        Those whose first greater offset in the log may be in a young stretch; shapes (stretches,).
         """
         found = np.zeros(len(low), np.bool_)
         if origin != self._source.origin:
@@ -65,9 +65,9 @@ class ReadHeights:
     def decided(self) -> Bools:
         """Return which commits have one height for each origin so far, shape (commits,).
 
-        Then all that is known to stand below the commit has numbers up to the height, all else is above it, and nothing
-        that was lost or that nobody recognised has one up to it. A hole above the height is unread however old: what
-        shows it stands above the commit. Not those beyond the source's index: nobody knows what else they have read.
+        Then all records known to be below the commit have offsets up to the height, all others are above it, and no
+        lost or unrecognised record is up to it. A hole above the height is unread however old, because the record that
+        shows it is above the commit. Commits beyond the source's index are not decided: they cover unknown records.
         """
         found: Bools = self._committed <= self._source.index.frontier
         for origin, safe in self.safe.items():
@@ -75,7 +75,7 @@ class ReadHeights:
         return found
 
     def look_into(self, rows: Bools) -> None:
-        """Look into the stretches in which the commits *rows*, shape (commits,), lie; of these more is known then."""
+        """Read the stretches that contain the commits *rows*, shape (commits,), to refine their heights."""
         known, number = self._known, self._known.start.searchsorted(self._committed, "left") - 1
         if len(known) == 0:
             return
@@ -87,7 +87,7 @@ class ReadHeights:
                 self._look(origin, runs, each, inside)
 
     def _judge(self, origin: int) -> None:
-        """Judge by whole stretches."""
+        """Set heights by whole stretches."""
         if origin == self._source.origin:
             self.safe[origin] = self.most[origin] = self._committed - 1
             return
@@ -98,7 +98,7 @@ class ReadHeights:
         self.most[origin] = highest_to[np.searchsorted(known.start, committed, "left")]
 
     def _look(self, origin: int, runs: Runs, number: int, rows: NDArray[np.intp]) -> None:
-        """Judge by the *runs* of the stretch of this *number*, in which the commits *rows* lie."""
+        """Refine heights by the *runs* of the stretch of this *number*, which contains the commits *rows*."""
         committed = self._committed[rows]
         highest_to, lowest_from = self._reach(origin)
         high, lowest = highest_to[number], lowest_from[number + 1]
@@ -106,7 +106,7 @@ class ReadHeights:
         if len(mine):
             start, low, length = runs.start[mine], runs.origin_start[mine], runs.length[mine]
             end, below = low + length, start.searchsorted(committed, "left")
-            # The last run that begins below a commit may reach across it: its numbers from the cut on are not below.
+            # The last run that begins below a commit may reach across it: its offsets from there on are not below.
             last = np.maximum(below - 1, 0)
             cut = low[last] + np.minimum(committed - start[last], length[last])
             reach = np.concatenate(([0], np.maximum.accumulate(end)))[last]
@@ -130,10 +130,10 @@ class ReadHeights:
         return self._reaches[origin]
 
     def _not_above(self, origin: int, committed: Int64s, high: Int64s, lowest: Int64s) -> Int64s:
-        """Return up to where everything is read, of what is up to *high* below a commit and from *lowest* on above it.
+        """Return up to where everything is read, by offsets up to *high* below a commit and from *lowest* on above it.
 
-        Nothing that was lost counts as read, nor what nobody recognised if it may stand above; and below a record that
-        nobody could identify nothing does, for that one may be what fills a hole.
+        Lost records do not count as read, nor unrecognised ones that may be above the commit. Below a record of unknown
+        identity nothing does, because that one may fill a hole.
         """
         index = self._source.index
         safe = np.minimum(np.minimum(high, lowest - 1), index.lowest_lost(origin) - 1)
@@ -215,10 +215,9 @@ def _ramp(corners: Int64s, committed: Int64s) -> Int64s:
 def read_for_sure(stretches: Stretches, heights: ReadHeights, rows: Bools, source_origin: int) -> tuple[Bools, Bools]:
     """Return of which stretches the groups *rows* have read everything, and of which nothing.
 
-    Both have shape (stretches, rows). A record is unread if its origin offset is above all that stand below the commit
-    at the source, in any order; and read if it is not, and below all that stand at or above the commit. What may still
-    fill a hole counts for neither, nor does a record of which only a bound is known, unless it was produced at the
-    source.
+    Both have shape (stretches, rows). A record is unread if its origin offset is above all those below the commit at
+    the source, in any order. It is read if it is not, and below all those at or above the commit. One that may still
+    fill a hole is neither, nor is one known only by a bound, unless it was produced at the source.
     """
     everything = np.ones((len(stretches), np.count_nonzero(rows)), np.bool_)
     nothing = everything.copy()
@@ -242,7 +241,7 @@ def origins_in(stretches: Stretches) -> set[int]:
 
 
 def is_told_by_heights(stretches: Stretches, heights: ReadHeights) -> Bools:
-    """Return which of *stretches* hold only records of which the heights of decided commits tell all."""
+    """Return which of *stretches* are fully decided by the heights of decided commits."""
     found = np.ones(len(stretches), np.bool_)
     for code, span in stretches.spans.items():
         is_open = code <= UNKNOWN_ORIGIN or heights.is_open(code, span.low, span.high)

@@ -8,13 +8,13 @@ A consumer that starts at t(c) with this list can skip what the group has read a
                           y0  y1  x0  x2  y2  z7  x5
     read                      no  yes yes no  yes no   the list, from 1 on: [2, 4) and [5, 6)
 
-A record is on the list only if the source's index has its identity below c, or the source itself produced it with a
-number below c. A hole is not: for t(c) it counts as read, but no group has ever read it. Neither is anything else whose
-place at the source is not known: beyond either index, malformed, of another incarnation of its origin, lost by a cut,
-or told by bounds alone, unless the bound is a native offset of the source. Errs to fewer records: one that is missing
+A record is on the list only if the source's index has its identity below c, or the source itself produced it at an
+offset below c. Holes are not on it: for t(c) they count as read, but no group has read them. Neither is any record
+whose place at the source is unknown: beyond either index, malformed, of another incarnation of its origin, truncated,
+or known only by bounds, unless the bound is a native offset of the source. Errs to fewer records: one that is missing
 on the list is read twice, one too many is lost.
 
-A list is handed over as text. What is not to the letter as :func:`encode_read_list` writes it is no list.
+A list is handed over as text. A text that is not exactly as :func:`encode_read_list` writes it is no list.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from offset_sync.translate.read_window import TargetView
 from offset_sync.translate.replication_gap import NEVER_YOUNG, OffsetRanges, joined, replication_gaps
 
 MOST_CHARACTERS = 4096
-"""Of a text, its NUL included: a broker's ``offset.metadata.max.bytes``, which counts UTF-16 characters."""
+"""The limit of a text, its NUL included: a broker's ``offset.metadata.max.bytes``, which counts UTF-16 characters."""
 MOST_BYTES = 65_536
-"""Of the numbers of a text, so that a hostile one cannot make its reader inflate more."""
+"""The limit of a text's numbers, so that a hostile one cannot make its reader inflate more."""
 MOST_RANGES = MOST_BYTES // 2
 """A range takes two numbers, so no text holds more."""
 _HOLES_ARE_UNREAD = -int(NO_LIMIT)
@@ -50,7 +50,7 @@ _HOLES_ARE_UNREAD = -int(NO_LIMIT)
 _LARGEST, _LARGEST_EPOCH = int(np.iinfo(np.int64).max), int(np.iinfo(np.int32).max)
 _CLUSTER_ID = re.compile("[!-~]{1,200}")
 MARK = "offset-sync/1 "
-"""How texts of read lists begin, and the marks of consumers that go by them."""
+"""How texts of read lists begin, and the marks of consumers that use them."""
 _TEXT = re.compile(
     f"{MARK}({_CLUSTER_ID.pattern}) (0|[1-9][0-9]{{0,18}}) (0|[1-9][0-9]{{0,9}}) ([rz])([A-Za-z0-9_-]*)"
     "(?: late=[!-~]+)*"
@@ -62,7 +62,7 @@ class ReadList(NamedTuple):
 
     Between two ranges there is an unread record; within one there may be offsets without a record. A record at one of
     these offsets with a leader epoch above *leader_epoch* is another one, which the group may not have read (KIP-101).
-    After an unclean election another one may have a lower epoch too, so a log that was cut makes its lists void.
+    After an unclean election another one may have a lower epoch too, so a truncation of the log makes its lists void.
     """
 
     start: int
@@ -77,7 +77,7 @@ class ReadList(NamedTuple):
 
 
 class FoundList(NamedTuple):
-    """A list as it was found: the *records* of each of its ranges, shape (ranges,), and how many were *left_out*.
+    """A computed list: the *records* of each of its ranges, shape (ranges,), and how many were *left_out*.
 
     Those are in ranges above the last one of the list.
     """
@@ -88,7 +88,7 @@ class FoundList(NamedTuple):
 
 
 class DecodedList(NamedTuple):
-    """What a text says: the id of the cluster whose offsets these are, and the list."""
+    """A decoded text: the id of the cluster whose offsets these are, and the list."""
 
     cluster_id: str
     told: ReadList
@@ -113,19 +113,19 @@ def read_list(
 ) -> FoundList:
     """Return what a group has read of *target* at or above *start*, having *committed* this offset at *source*.
 
-    *leader_epoch* is one of the target's under which all indexed records were known to be its own: asked for before
-    they were read, or confirmed since; negative where there is none, and then nothing is on the list. Nor is anything
-    for copies byte for byte (``identity``), whose index takes new records of a promoted copy for the original's, where
-    either log is withheld, where the target was cut, and for a commit beyond the source's log end.
+    *leader_epoch* is an epoch of the target's leader under which all indexed records were verified: queried before they
+    were read, or confirmed since. If it is negative the list is empty. So it is for byte-for-byte copies
+    (``identity``), whose index takes new records of a promoted copy for the original's; if either log is withheld; if
+    the target was truncated; and for a commit beyond the source's log end.
 
-    The caller checks what is not to be seen here, and asks for no list of a commit that is withheld: one that names
-    another incarnation of the topic (TOPIC_RECREATED), or was made before its log was cut or made anew
-    (``of_former_lives``), or of records that an election has taken (``of_lost_records``). A list of such a commit errs
-    the wrong way: it would hold unread records. Both indexes must be of the present incarnations; in them copies of
-    former ones have origin codes of their own.
+    The caller requests no list for commits that are withheld for reasons not checked here: one that names another
+    incarnation of the topic (TOPIC_RECREATED), was made before its log was truncated or recreated
+    (``of_former_lives``), or covers records lost in an election (``of_lost_records``). Such a list errs the wrong way:
+    it would hold unread records. Both indexes must be of the present incarnations; copies of former ones have origin
+    codes of their own.
 
-    A page of the target's index is read only where the directory does not tell that nothing of it is read, one after
-    the other; what retention has cut from either index is not on the list.
+    Pages of the target's index are read one after the other, unless the directory shows that nothing of them is read.
+    Records that retention has removed from either index are not on the list.
     """
     is_told = leader_epoch >= 0 and strategy.name != "identity" and target.metadata.cut_at is None
     found = _Ranges()
@@ -195,13 +195,13 @@ class _Ranges:
 
 
 def pending(committed: int, source: PartitionLog, target: PartitionLog, young_since_ms: int) -> dict[int, OffsetRanges]:
-    """Return where *source* has records below *committed* that have yet to come to *target*'s index, by origin's code.
+    """Return where *source* has records below *committed* that *target*'s index still awaits, by origin's code.
 
-    Where there are none every list of the commit is complete. What the mirror has passed since *young_since_ms* (since
-    the epoch) may still come; what it has passed before is not waited for, nor what the target itself has deleted.
-    Offsets that the source's index has not read yet count as records of UNKNOWN_ORIGIN. Only pages that may tell are
-    read, window by window of an origin's offsets. For logs of which nothing is withheld, as in :func:`read_list`. Errs
-    to too many, so to waiting.
+    If there are none every list of the commit is complete. Records that the mirror has passed since *young_since_ms*
+    (since the epoch) may still come; those passed before are not awaited, nor those that the target itself has deleted.
+    Offsets that the source's index has not read yet count as records of UNKNOWN_ORIGIN. Reads only pages that may
+    contribute, window by window of an origin's offsets. For logs of which nothing is withheld, as in :func:`read_list`.
+    Errs to too many, so to waiting.
     """
     frontier = source.index.frontier
     beyond = OffsetRanges(np.array([frontier]), np.array([committed - frontier]))
@@ -210,7 +210,7 @@ def pending(committed: int, source: PartitionLog, target: PartitionLog, young_si
     is_young = there.seen_ms > young_since_ms
     first_young = int(is_young.argmax()) if is_young.any() else len(there)
     for origin in sorted(code for code in source.index.origins if code > UNKNOWN_ORIGIN):
-        # What is below a record of an old page was passed by the mirror; of its own the target has all it will have.
+        # The mirror has passed all below a record of an old page; the target's own records are complete.
         low = int(greatest_so_far(there.span(origin).high)[first_young]) + 1
         low = target.index.frontier if origin == target.origin else low
         high = int(here.span(origin).high[here.first_record < committed].max(initial=-1)) + 1
@@ -224,10 +224,10 @@ def encode_read_list(found: FoundList, cluster_id: str) -> ListText:
     """Return the text of a list: ``offset-sync/1 CLUSTER START EPOCH BODY`` and a NUL, which ends a C string.
 
     CLUSTER is the target's *cluster_id*, 1 to 200 visible ASCII characters: a consumer that reads from another cluster
-    ignores the list, however it came by it. BODY is ``r``, or ``z`` and then raw DEFLATE where that is shorter, and
-    base64url without padding of numbers in unsigned LEB128: by turns how far it is to the next range and how long that
-    is, from START on; ``r`` alone where nothing is read. What does not fit into :data:`MOST_CHARACTERS` is left out
-    from the end. Raises ValueError for what could not be decoded.
+    ignores the list. BODY is ``r``, or ``z`` and then raw DEFLATE where that is shorter, and base64url without padding
+    of numbers in unsigned LEB128: by turns the distance to the next range and its length, from START on; ``r`` alone
+    where nothing is read. What does not fit into :data:`MOST_CHARACTERS` is left out from the end. Raises ValueError
+    for what could not be decoded.
     """
     start, leader_epoch, ranges = found.told
     end = ranges.start + ranges.length
@@ -265,7 +265,7 @@ def decode_read_list(text: str) -> DecodedList | None:
 
 
 def _is_list(start: int, leader_epoch: int, numbers: Int64s) -> bool:
-    """Return whether ranges that are apart follow from *numbers*, and all offsets are within int64."""
+    """Return whether *numbers* make ranges that are apart, and all offsets are within int64."""
     if len(numbers) % 2 or (numbers < 0).any() or not (numbers[1:] > 0).all():
         return False
     return start >= 0 and 0 <= leader_epoch <= _LARGEST_EPOCH and start + sum(numbers.tolist()) <= _LARGEST
@@ -281,7 +281,7 @@ def _inflated(kind: str, body: str) -> bytes | None:
         content = urlsafe_b64decode(body + "=" * (-len(body) % 4))
     except Error:
         return None
-    if _to_base64(content) != body:  # bits that say nothing
+    if _to_base64(content) != body:  # unused bits are set
         return None
     if kind == "r":
         return content

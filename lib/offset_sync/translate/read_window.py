@@ -1,21 +1,20 @@
 """What groups have read of a target's log from some offset on, and the first record that each has not.
 
-Of most stretches of a long log the directory of its index says that all or nothing of them is read. Only the others are
-looked at, one after the other, so the cost follows what lies between, and not the age of the index. Where the source's
-log is in order they need not even be cut into pieces (``read_heights``)::
+For most stretches of a long log the directory of its index shows that all or nothing of them is read. Only the others
+are read, one after the other, so the cost depends on them, and not on the age of the index. If the source's log is in
+order they need not even be cut into pieces (``read_heights``)::
 
     target Y     | all read | all read | some read | nothing | nothing |  tail
     commit c                             look here
 
-What is not known to be read may be read all the same: it stands at the source where the index has not read yet, or
-where it could not read the headers, and which one it is nobody can tell. At most as many are read as there are such
-places below the commit::
+A record that is not known to be read may have been read: at the source it may be where the index has not read yet, or
+could not read the headers. At most as many are read as there are such places below the commit::
 
     source X   x0 ?  x2 z4 | x4 ..       commit 6, indexed up to 4: the places are 1, 4 and 5
     target Y   x0 y0 z5 y1               y0, z5 and y1 may be read, each of them at one of the three places
 
-A record that a cut has taken from the source stands there no more, and may have been read before. So may one of which
-only bounds are known, and one that nobody recognised at the source.
+A record that was truncated at the source may have been read before. So may one known only by bounds, and one that was
+not recognised at the source.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _NO_STRETCHES = Stretches.of(NO_RUNS, 0, 0)
 class TargetView:
     """A target's log from an offset on: its *stretches*, those of *first* as runs; the others are read from *index*.
 
-    *is_whole* where there is only one, which is in memory: nobody has to know of its stretch what the runs say.
+    *is_whole* where there is only one, which is in memory: its runs say all, so it needs no summary.
     """
 
     index: LogIndex
@@ -92,10 +91,10 @@ class ReadWindow:
 
     *stop* is the offset of the first unread record, or the end of the index where *at_frontier*; *below* counts the
     records before it. *read* counts all that is read, *read_deleted* what of it lies below the log start. There are
-    *deleted* records, of which *unknown* ones the source may hold beyond its index, and of those that are not deleted
-    *unknown_left*, *malformed_left* that nobody could identify, and *readable_left* others. *unknown_copies* counts
-    unknown records of which there is another copy, or more than that, *bounded* ones of which only bounds are known.
-    *pieces* only where all of it is in memory.
+    *deleted* records, and *unknown* ones that the source may hold beyond its index. Of those that are not deleted
+    *unknown_left* are unknown, *malformed_left* could not be identified, and *readable_left* could. *unknown_copies*
+    counts unknown records of which there is another copy, or more than that, *bounded* those known only by bounds.
+    *pieces* is set only if all of it is in memory.
     """
 
     def __init__(
@@ -127,11 +126,11 @@ class ReadWindow:
         return ReadWindow(committed, self._source, self._target, self._young_since_ms, self._window_start)
 
     def unread(self) -> Int64s:
-        """Return how many records that can still be read are not known to be, without those nobody could identify."""
+        """Return how many records that are not deleted are not known to be read, without unidentified ones."""
         return self.readable_left - (self.read - self.read_deleted)
 
     def records_below(self, offset: Int64s) -> Int64s:
-        """Return how many records stand below each offset, shape (commits,)."""
+        """Return how many records are below each offset, shape (commits,)."""
         if self.pieces is not None:
             return self.pieces.records_below(offset)
         stretches, found = self._view.stretches, np.zeros(len(offset), np.int64)
@@ -156,7 +155,7 @@ class ReadWindow:
         some: Bools = ~(everything | nothing) | is_cut[:, None]
         everything &= ~some
         nothing &= ~some
-        # What one height decides need not be cut into pieces: each record's own number tells.
+        # What one height decides need not be cut into pieces: each record's own offset is enough.
         near: Bools = some & (is_told_by_heights(stretches, heights) & ~is_cut)[:, None] & heights.decided()
         is_looked_at: Bools = np.asarray((some & ~near).any(axis=1))
         is_deleted: Bools = stretches.end <= self._log_start
@@ -176,12 +175,12 @@ class ReadWindow:
             self._stop(stops, stretches.first_record[number], before[number])
         if len(committed) == 0:
             return
-        # The greatest commit is the one that may be beyond the source's index, which alone asks for what is unknown.
+        # Unknown records count only for commits beyond the source's index: if there is any, the greatest is one.
         is_beyond: Bools = nothing[:, int(committed.argmax())]
         self._count_others(stretches, ~is_looked_at, is_beyond, is_deleted)
 
     def _take_in(self, found: ReadByHeight, rows: NDArray[np.intp], before: int, *, is_deleted: bool) -> None:
-        """Count what was *found* of one stretch for the commits *rows*, and where those of them stop that have not."""
+        """Add what was *found* of one stretch for the commits *rows*, and the stops of those that had none."""
         self.read[rows] += found.read
         if is_deleted:
             self.read_deleted[rows] += found.read
@@ -216,7 +215,7 @@ class ReadWindow:
         self.stop[rows], self.below[rows], self.at_frontier[rows] = offset, below, False
 
     def _count_others(self, stretches: Stretches, others: Bools, is_beyond: Bools, is_deleted: Bools) -> None:
-        """Count what was not looked at, and the copies between stretches."""
+        """Count the stretches that were not read, and the copies between stretches."""
         malformed, spans = stretches.span(UNKNOWN_ORIGIN).records, stretches.spans
         foreign = np.zeros(len(stretches), np.int64)
         for origin in spans.keys() - {UNKNOWN_ORIGIN, self._source.origin, at_most(self._source.origin)}:
@@ -254,10 +253,10 @@ def _counts(pieces: Pieces) -> tuple[int, int, int]:
 
 
 def possible_duplicates(window: ReadWindow, committed: Int64s, source: LogIndex) -> Int64s:
-    """Return the greatest number of records that each group may have read without our knowing, shape (commits,).
+    """Return the most records that each group may have read beyond those known to be read, shape (commits,).
 
-    *window* is of the target; what lies below its log start nobody reads again. Errs to too many. A record of the
-    target that could not be identified may be any.
+    *window* is of the target; records below its log start are never repeated. Errs to too many. A record of the target
+    that could not be identified may be any.
     """
     beyond = np.maximum(committed - source.frontier, 0)
     may_be_read = np.where(beyond > 0, np.minimum(beyond + window.unknown_copies, window.unknown_left), 0)
@@ -271,7 +270,7 @@ def possible_duplicates(window: ReadWindow, committed: Int64s, source: LogIndex)
     uncertain: Int64s | int = window.bounded
     if source.unrecognised_records:
         copies = _copies_unread(window.pieces, committed) if window.pieces is not None else window.unread()
-        # Where nothing later of their origin is there, originals that nobody recognised show nothing to count by.
+        # Without a later record of their origin, unrecognised originals show no hole to count.
         uncertain = uncertain + source.unrecognised_records + copies + window.unknown_copies
     if window.bounded or source.unrecognised_records:
         may_be_read = np.minimum(may_be_read + uncertain, window.unread())
@@ -282,9 +281,9 @@ def possible_duplicates(window: ReadWindow, committed: Int64s, source: LogIndex)
 
 
 def _copies_unread(pieces: Pieces, committed: Int64s) -> Int64s:
-    """Return how many unread records are further copies of another; of a hole each may be one.
+    """Return how many unread records are further copies of another; each record of a hole may be one.
 
-    Copies of a record stand at the same place of the source, so they are as many as the overlaps of these places.
+    Copies of a record have the same place at the source, so they are as many as the overlaps of these places.
     """
     start, length = pieces.needs[pieces.is_linear], pieces.length[pieces.is_linear]
     order = np.argsort(start, kind="stable")

@@ -1,4 +1,4 @@
-"""The replication gap: what the source has and the target has not, which a group that moves would leave behind.
+"""The replication gap: records of the source that the target does not have, which a move would leave behind.
 
 The source's segments of an origin less the target's, by identity::
 
@@ -6,11 +6,11 @@ The source's segments of an origin less the target's, by identity::
     skipped    x1 (the mirror has passed it: later ones are there)
     pending    x4 x5 (not mirrored yet)
 
-A record that the mirror has passed may still come for a while, as in ``pieces``; so long it is pending. Errs to too
-many: what the target's index has not read yet counts as missing. Where copies are told by their contents, a record with
-the contents of some copy is there, though nobody knows whether that copy is of it.
+A record that the mirror has passed may still come for a while, as in ``pieces``; until then it is pending. Errs to too
+many: what the target's index has not read yet counts as missing. If copies are matched by contents, a record with the
+contents of some copy counts as mirrored, though that copy may be of another.
 
-Of logs that lie in pages it is found window by window of origin offsets, each of which meets few pages of either log.
+Paged logs are compared window by window of origin offsets, each of which meets few pages of either log.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class OffsetRanges(Columns):
         return int(self.length.sum())
 
     def count_from(self, offset: Int64s) -> Int64s:
-        """Return how many records stand at or above each offset, shape (offsets,)."""
+        """Return how many records are at or above each offset, shape (offsets,)."""
         return self.total - records_below(self.start, self.length, offset)
 
     def count_between(self, low: Int64s, high: Int64s) -> Int64s:
-        """Return how many records stand in each ``[low, high)``, shape (offsets,); none where it is empty."""
+        """Return how many records are in each ``[low, high)``, shape (offsets,); none where it is empty."""
         found: Int64s = np.maximum(self.count_from(low) - self.count_from(high), 0)
         return found
 
@@ -81,7 +81,7 @@ class ReplicationGap:
 
 
 class OffsetCounts:
-    """How many records of ranges that are added bit by bit stand at or above each of the offsets *asked* for."""
+    """Counts the records at or above each of the offsets *asked* for, of ranges that are added one by one."""
 
     def __init__(self, asked: Int64s) -> None:
         self._asked = np.unique(asked)
@@ -95,7 +95,7 @@ class OffsetCounts:
             self.total, self.first = self.total + ranges.total, min(self.first, int(ranges.start[0]))
 
     def count_from(self, offset: Int64s) -> Int64s:
-        """Return how many records stand at or above each offset, shape (offsets,); all of them were asked for."""
+        """Return how many records are at or above each offset, shape (offsets,); all of them were asked for."""
         row = np.minimum(np.searchsorted(self._asked, offset), len(self._asked) - 1)
         if (self._asked[row] != offset).any():
             raise ValueError("an offset that was not asked for")
@@ -158,7 +158,7 @@ def _missing(
 
 
 def copies_between(origin: int, log: LogIndex, low: Int64s, high: Int64s) -> Int64s:
-    """Return how many records of each ``[low, high)`` of *origin* stand in *log*, shape (offsets,)."""
+    """Return how many records of each ``[low, high)`` of *origin* are in *log*, shape (offsets,)."""
     found, asked = np.zeros(len(low), np.int64), low < high
     if not asked.any():
         return found
@@ -174,9 +174,9 @@ def copies_between(origin: int, log: LogIndex, low: Int64s, high: Int64s) -> Int
 
 
 def _windows(origin: int, *logs: LogIndex) -> Iterator[tuple[int, int]]:
-    """Yield neighbouring ranges of offsets of *origin*, all together; in each of them few pages of any log have some.
+    """Yield neighbouring ranges that cover all offsets of *origin*, each of them in few pages of any log.
 
-    Where the logs keep the order; what came late or again makes a range meet more of them.
+    Records that came late or again make a range meet more pages.
     """
     ends = np.unique(np.concatenate([log.paged.pages.span(origin).high + 1 for log in logs]))
     yield from pairwise([-NO_LIMIT, *ends[ends > 0].tolist(), NO_LIMIT])

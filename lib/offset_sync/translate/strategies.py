@@ -1,7 +1,7 @@
 """The strategies beside ``exact``: what they answer, when they may be used, and the rule for idle topics.
 
 Where the mirror's headers tell which record is which, a strategy's answers are compared with t(c): an earlier one is
-used, a later one is refused. Without headers nothing but the mirror's promise to keep the order protects them.
+used, a later one is refused. Without headers they rely on the mirror to keep the order.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from offset_sync.translate.partition_log import PartitionLog
 class Choice:
     """What a strategy answers; all arrays have shape (commits,).
 
-    *offset* is negative where it finds nothing to go by (:attr:`is_found` False). *is_disordered*: a greater timestamp
-    stands before the commit. *is_exact*: the strategy itself knows that no later answer would be safe.
-    *duplicates* supposes that the mirror sent each record once, *duplicates_at_most* supposes nothing.
+    *offset* is negative where it finds no reference (:attr:`is_found` False). *is_disordered*: a greater timestamp
+    precedes the commit. *is_exact*: the strategy itself knows that no later answer would be safe. *duplicates* assumes
+    that the mirror sent each record once, *duplicates_at_most* assumes nothing.
     """
 
     offset: Int64s
@@ -53,7 +53,7 @@ def reason_to_refuse(strategy: Strategy, source: PartitionLog, target: Partition
     """
     if strategy.name == "identity":
         if target.metadata.cut_at is not None:
-            return State.LOG_TRUNCATED  # which log is a copy of which is not told below a cut
+            return State.LOG_TRUNCATED  # the index does not tell which log is the copy below a cut
         return reason_against_copies(strategy.original, source, target)
     if strategy.name == "timestamp":
         is_safe = all(len(log.index.origins) <= 1 for log in (source, target))
@@ -65,7 +65,7 @@ def reason_to_refuse(strategy: Strategy, source: PartitionLog, target: Partition
 def choose(strategy: Strategy, committed: Int64s, source: PartitionLog, target: PartitionLog) -> Choice:
     """Return the strategy's answers to the *committed* offsets, shape (commits,), in the order asked.
 
-    Errs to the small side, as long as :func:`reason_to_refuse` has nothing against the strategy.
+    Errs to the small side, if :func:`reason_to_refuse` returns None for the strategy.
     """
     choice = _answers_of(strategy, committed, source, target)
     # Before its first record nothing is read, and where the target holds nothing everything is.
@@ -89,7 +89,7 @@ def choose(strategy: Strategy, committed: Int64s, source: PartitionLog, target: 
 def unverified(choice: Choice, committed: Int64s, source: PartitionLog, target: PartitionLog) -> Answers:
     """Return the answers for a topic whose records cannot be told apart, less what retention has deleted.
 
-    Nothing checks them but the mirror's promise to keep the order; shapes (commits,).
+    They rely on the mirror to keep the order; shapes (commits,).
     """
     start, times = np.full(len(committed), target.log_start, np.int64), target.index.times or TimeIndex()
     deleted = np.maximum(times.records_below(start) - times.records_below(choice.offset), 0)
@@ -99,7 +99,7 @@ def unverified(choice: Choice, committed: Int64s, source: PartitionLog, target: 
         clamped_offset=np.maximum(choice.offset, target.log_start),
         at_frontier=is_at_frontier,
         index_behind=committed > source.index.frontier,
-        # What is read stands first, so it is deleted first.
+        # Read records come first, so they are deleted first.
         duplicates=np.maximum(choice.duplicates - deleted, 0),
         duplicates_at_most=np.maximum(choice.duplicates_at_most - deleted, 0),
         lost=np.maximum(deleted - choice.duplicates, 0),
@@ -185,12 +185,12 @@ def answer_by_timestamp(
 ) -> Choice:
     """Answer every *committed* offset, shape (commits,); *target_frontier* where the target has nothing as new.
 
-    Exact is an answer where no read record is as new as the first unread one, or where it could be told apart among
-    equal timestamps. Where one log is empty nothing of the source is read, or everything of the target is.
+    An answer is exact if no read record is as new as the first unread one, or if it could be found among equal
+    timestamps. Where one log is empty nothing of the source is read, or everything of the target is.
 
-    *is_checked*: somebody sees to it that no answer is too late, so the last records of one time are counted off too.
-    At the source's end there is no unread record, so the time of its last one is taken. Errs to the small side where
-    a stretch of several timestamps hides their order.
+    *is_checked*: answers are limited to t(c) afterwards, so the last records of one time are counted off too. At the
+    source's end there is no unread record, so the time of its last one is taken. Errs to the small side where a stretch
+    of several timestamps hides their order.
     """
     if len(target) == 0 or len(source) == 0:
         return _uncounted(np.full(len(committed), target.start[0] if len(target) else target_frontier, np.int64))
@@ -207,7 +207,7 @@ def answer_by_timestamp(
     from_row = np.searchsorted(source.greatest_to, at_ms, "left")
     read = source.records_below(committed) - source.records_below(np.append(source.start, committed.max())[from_row])
     at_most = _not_newer(target, answer, before, source, committed)
-    # The target may lack what was read at the time of the answer.
+    # The target may not have what was read at the time of the answer.
     duplicates = np.where(is_placed | ~has_any, 0, np.clip(read, 0, at_most))
     return Choice(answer, before > at_ms, has_any & (duplicates == 0), duplicates, at_most)
 

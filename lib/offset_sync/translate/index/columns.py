@@ -108,7 +108,7 @@ class GrowingArray:
         return found
 
     def shared(self) -> NDArray[np.int64]:
-        """Return :attr:`values` for whoever keeps them: what is overwritten later is not overwritten there."""
+        """Return :attr:`values` for callers that keep them: later overwrites do not change them."""
         self._is_shared = True
         return self.values
 
@@ -122,7 +122,7 @@ class ColumnStore:
         self._rows, self._views = 0, dict(self._arrays)
 
     def fit(self, rows: int) -> None:
-        """Make room for *rows* rows; what is there stays."""
+        """Make room for *rows* rows; existing ones are kept."""
         if rows <= self._rows:
             return
         capacity = len(next(iter(self._arrays.values())))

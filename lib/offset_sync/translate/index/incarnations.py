@@ -1,13 +1,13 @@
-"""Lives of a log: a topic deleted and made anew, or a log cut and grown again, has other records at the same offsets.
+"""Incarnations of a log: a recreated topic, or a log truncated and grown again, has other records at the same offsets.
 
-An identity that a mirror's header gives names an origin and an offset there, not which life of that log. What was
-indexed before a life was noticed is of an earlier one, for whoever indexes asks the origin *after* reading and before
-writing down. Copies of the earlier life may come a while later, on their way through a mirror: up to where the copies'
-log ended once that while was over nobody can tell, and such a record counts as unread by everyone::
+A mirror's header names an origin and an offset there, not an incarnation of that log. Rows indexed before an
+incarnation was noticed are of an earlier one, because the indexer queries the origin *after* reading and before
+storing. Copies of the earlier one may be in flight through a mirror for a while longer. Up to the end that the log of
+copies had when that while was over, the incarnation of a copy is unknown, and it is unread by every group::
 
     log of copies    ......|<- noticed        |<- its end a while later     ......
-    number >= begin  a copy of the former life| unknown                     a copy of the present one
-    number < begin   the same record in both lives
+    offset >= begin  a copy of the former one | unknown                     a copy of the present one
+    offset < begin   the same record in both incarnations
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import numpy as np
 
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
 
-_FOR_EVER = np.iinfo(np.int64).max
+_NO_END = np.iinfo(np.int64).max
 
 
 class Incarnation(NamedTuple):
-    """From *begins_at* on a log has had other records since *noticed_ms* (since the epoch, the indexing job's clock).
+    """A log has other records from *begins_at* on since *noticed_ms* (since the epoch, the indexing job's clock).
 
-    *topic_id* is that of the topic since then, *is_anew* says that it was another before: else the log was cut.
+    *topic_id* is that of the topic since then. *is_anew*: the topic was recreated; else the log was truncated.
     """
 
     begins_at: int
@@ -36,18 +36,18 @@ class Incarnation(NamedTuple):
 
 
 def true_below(indexed_at_ms: Int64s, lives: Sequence[Incarnation]) -> Int64s:
-    """Return the offset below which each row of a log is still true, by when it was indexed; shape (rows,)."""
-    limit = np.full(len(indexed_at_ms), _FOR_EVER, np.int64)
+    """Return the offset below which each row of a log is still valid, by when it was indexed; shape (rows,)."""
+    limit = np.full(len(indexed_at_ms), _NO_END, np.int64)
     for life in lives:
         limit = np.where(indexed_at_ms <= life.noticed_ms, np.minimum(limit, life.begins_at), limit)
     return limit
 
 
 def kept_lengths(start: Int64s, length: Int64s, indexed_at_ms: Int64s, lives: Sequence[Incarnation]) -> Int64s:
-    """Return how much of each row of a log is still true, shape (rows,); -1 for a row that is not at all.
+    """Return how much of each row of a log is still valid, shape (rows,); -1 for a row that is not at all.
 
-    Rows of a log's own index are of the life in which they were read, for the indexing job writes every life down
-    before the first row of it. *lives* are by ascending time.
+    Rows of a log's own index are of the incarnation in which they were read, because the indexing job records each
+    before its first row. *lives* are by ascending time.
     """
     limit = true_below(indexed_at_ms, lives)
     is_gone = (start > limit) | ((start == limit) & (length > 0))
@@ -55,10 +55,10 @@ def kept_lengths(start: Int64s, length: Int64s, indexed_at_ms: Int64s, lives: Se
 
 
 def lost_copies(rows: Runs, lives: Sequence[Incarnation]) -> Runs:
-    """Return what *rows* of a log had that it has lost by being cut: copies of other logs' records, and unknown ones.
+    """Return what truncations have removed of *rows* of a log: copies of other logs' records, and unknown ones.
 
-    A group that commits there later may not have read them, and their origin still has them. Of a topic that was made
-    anew nothing counts as lost: whoever reads it begins anew too.
+    A group that commits there later may not have read them, and their origin still has them. For a recreated topic
+    nothing counts as lost: its readers start over too.
     """
     columns = (rows.start, rows.length, rows.indexed_at_ms)
     first = np.maximum(kept_lengths(*columns, [life for life in lives if not life.is_anew]), 0)
@@ -68,11 +68,11 @@ def lost_copies(rows: Runs, lives: Sequence[Incarnation]) -> Runs:
 
 
 def tell_lives_apart(copies: Runs, lives: Sequence[Incarnation], settled_from: Sequence[int]) -> tuple[Runs, Int64s]:
-    """Return copies of one origin's records, cut where a life begins, and of which life each is, shape (runs,).
+    """Return copies of one origin, cut where an incarnation begins, and the incarnation of each, shape (runs,).
 
-    *settled_from* says for each of *lives* from which offset of the copies' log on none is of an earlier life. The
-    number of a life is 0 for the present one and ``-1 - i`` for one that ended where ``lives[i]`` began. What may be of
-    either has an unknown origin. Errs to unknown, which is unread by everyone.
+    *settled_from* is, for each of *lives*, the offset of the copies' log from which on none is of an earlier one. An
+    incarnation's number is 0 for the present one and ``-1 - i`` for one that ended where ``lives[i]`` began. A copy
+    that may be of either has an unknown origin. Errs to unknown, which is unread by every group.
     """
     for life in lives:
         copies = _cut_at(copies, life.begins_at)

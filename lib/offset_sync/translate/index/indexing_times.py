@@ -1,7 +1,7 @@
 """When each part of a log was indexed, in few numbers: to the second for what is new, coarser for what is old.
 
-Runs that continue each other are joined and keep one time, so in a log that only one cluster writes they say nothing.
-Here an entry says from which offset on records were indexed at a time or later::
+Runs that continue each other are joined and keep one time, so in a log that only one cluster writes they do not show
+it. Here an entry has the offset from which on records were indexed at a time or later::
 
     offset    0 ........ 400 ....... 900 .. 950 960       entries: (0, 9:00) (400, 9:30) (900, 9:59:58) (950, 9:59:59)
     indexed   9:00       9:30        9:59:58 ..59         the record at 930 was indexed at 9:59:58 or a little later

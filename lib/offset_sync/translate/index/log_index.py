@@ -1,4 +1,4 @@
-"""What the index knows of one (cluster, topic, partition): its runs, and how far they reach."""
+"""The index of one (cluster, topic, partition): its runs, and its frontier."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from offset_sync.translate.index.time_index import TimeIndex
 
 @dataclass(frozen=True)
 class KnownPages:
-    """What is known of *pages*, which follow each other, without any run: how many *runs* they have, and what else.
+    """A summary of contiguous *pages* without their runs: how many *runs* they have, and what else is known.
 
     *first_runs* has the first run of each origin, by its code, *unknown_start* and *unknown_length* have the stretches
-    that nobody could identify. *oldest_ms* says when the oldest row of each page was indexed, shape (pages,),
-    *grew_at_ms* when the last record was, *complete_until_ms* what the last row said that told of it, 0: none. In
-    *reorders* pages a record stands below one of its origin that stands before it.
+    of unknown identity. *oldest_ms* is when the oldest row of each page was indexed, shape (pages,), *grew_at_ms* when
+    the last record was, *complete_until_ms* the last such value of a row, 0: none. *reorders* counts pages with a
+    record below an earlier one of its origin.
     """
 
     pages: Stretches
@@ -42,15 +42,15 @@ class LogIndex:
 
     Everything in ``[begin, frontier)`` is known: an offset in there without a run holds no record (it is a transaction
     marker, or compacted away). Nothing is known outside. The frontier must never pass a record that is not among the
-    runs, for groups would lose that record.
+    runs, or groups would lose that record.
 
     *is_contradicted*: the index was given two different records for one offset. The log was truncated there and has
-    grown anew, and nobody can tell from here which of them holds, so nothing of it may be translated any more. *times*
-    exists for topics that are translated by timestamp. *grew_at_ms* is when the last record was indexed,
-    *indexing_times* when the others were. What stood in the log at *complete_until_ms* is indexed; errs to earlier.
-    *last_unknown* is the last offset of which nobody knows the record, -1: there is none. *lost* are copies that
-    cuts took, *lost_records* how many those and others are; a group may have read them before. *paged* are the runs by
-    parts, of which some are not in memory. *reorders* is :meth:`reorder_count` without unknown records.
+    grown again, and it is unknown which of them is valid, so nothing of it may be translated any more. *times* exists
+    for topics that are translated by timestamp. *grew_at_ms* is when the last record was indexed, *indexing_times* when
+    the others were. All records in the log at *complete_until_ms* are indexed; errs to earlier. *last_unknown* is the
+    last offset of a record of unknown identity, -1: there is none. *lost* are truncated copies, *lost_records* counts
+    those and others; a group may have read them before. *paged* are the runs by parts, of which some are not in memory.
+    *reorders* is :meth:`reorder_count` without unknown records.
     """
 
     def __init__(self, begin: int = 0) -> None:
@@ -81,13 +81,13 @@ class LogIndex:
     def extend(self, runs: Runs, frontier: int) -> None:
         """Add newly indexed *runs*, by ascending offset, and move the frontier to *frontier* if that is further.
 
-        What lies below the old frontier is known already and left out, and so is what *runs* hold twice: after a
-        re-index the table repeats everything.
+        Runs below the old frontier are known already and left out, and so are repeats: after a re-index the table
+        repeats everything.
         """
         distinct = runs.without_repeats()
         is_all_new = distinct is runs and (len(runs) == 0 or int(runs.start[0]) >= self.frontier)
         fresh, before = distinct.from_offset(self.frontier), self.frontier
-        # What is known may have to be read, which may fail: then nothing is taken in.
+        # Known runs may have to be read, which may fail: then nothing is added.
         is_confirmed = is_all_new or self._confirms(runs, self.begin, before)
         if len(fresh):
             self.grew_at_ms = max(self.grew_at_ms, int(fresh.indexed_at_ms.max()))
@@ -103,7 +103,7 @@ class LogIndex:
             self.paged.append(fresh)
             frontier = max(frontier, int(fresh.start[-1] + fresh.length[-1]))
         self.frontier = max(self.frontier, frontier)
-        # What is all new and holds each offset once says nothing against what was known.
+        # Rows that are all new and hold each offset once cannot contradict known ones.
         is_confirmed = is_all_new or (is_confirmed and self._confirms(runs, before, self.frontier))
         self.is_contradicted = self.is_contradicted or not is_confirmed
 
@@ -130,7 +130,7 @@ class LogIndex:
                 self._first_runs[origin] = fresh.take(np.array([row]))  # a copy, which keeps nothing else alive
 
     def _note_order(self, fresh: Runs, origins: Sequence[int]) -> None:
-        """Count where a record comes below an origin offset already seen; whoever asked for positions before or not."""
+        """Count where a record comes below an origin offset already seen, also before positions are requested."""
         for origin in origins:
             mine, reach = fresh.origin == origin, self._reach.get(origin, -1)
             start = fresh.origin_start[mine]
@@ -140,9 +140,9 @@ class LogIndex:
             self._reach[origin] = int(reach_before[-1])
 
     def note_unrecognised(self, rows: Runs) -> None:
-        """Take in where originals may stand that nobody recognises, before what is indexed together with them.
+        """Add the possible places of unrecognised originals, before the runs that are indexed together with them.
 
-        One below the first offset above all recognised may have counted as a hole, and stands later than that now.
+        An original below the highest recognised one may have counted as a hole, and has a later place now.
         """
         for origin in distinct_origins(rows.origin):
             mine = rows.take(np.asarray(rows.origin == origin))
@@ -150,23 +150,23 @@ class LogIndex:
             self._unrecognised[origin] = self.unrecognised(origin).with_rows(mine)
 
     def unrecognised(self, origin: int) -> LatestPlaces:
-        """Return originals of *origin* that nobody recognised; where one was recognised somewhere that place counts."""
+        """Return unrecognised originals of *origin*; if one was recognised somewhere that place counts."""
         return self._unrecognised.get(origin) or LatestPlaces.none()
 
     @property
     def unrecognised_records(self) -> int:
-        """How many originals nobody recognised, of all origins."""
+        """How many originals are unrecognised, of all origins."""
         return sum(places.records for places in self._unrecognised.values())
 
     def let_go(self, pages: Stretches, runs: int, store: PageStore) -> None:
-        """Keep of the oldest runs in memory no more than the directory of *pages*; *store* has so many *runs* there."""
+        """Replace the oldest runs in memory by the directory of *pages*; *store* has so many *runs* there."""
         self.paged.let_go(pages, runs, store)
         self._positions.clear()
 
     def append_pages(self, known: KnownPages, frontier: int, store: PageStore) -> None:
-        """Add pages above all that is here, of which no run was read; there are no runs in memory.
+        """Add pages above all that is here without reading their runs; there are no runs in memory.
 
-        What is learned of each run as it is added is learned of all of them by what is *known*, up to *frontier*.
+        What each run would add to the index is taken from *known* for all of them, up to *frontier*.
         """
         for origin in known.pages.spans:
             self.origins.add(origin)
@@ -184,7 +184,7 @@ class LogIndex:
         self.frontier = max(self.frontier, frontier)
 
     def _late_pages(self, span: OriginSpans, origin: int) -> int:
-        """Return how many pages have a record of *origin* below what stands in the pages before."""
+        """Return how many pages have a record of *origin* below one in an earlier page."""
         reach = np.maximum.accumulate(np.concatenate(([self._reach.get(origin, -1)], span.high + 1)))
         self._reach[origin] = int(reach[-1])
         return int((span.low < reach[:-1]).sum()) if origin > UNKNOWN_ORIGIN else 0
@@ -204,11 +204,11 @@ class LogIndex:
         return int(self.stretches().span(origin).high.max(initial=-1)) + 1
 
     def lose(self, copies: Runs, own_records: int = 0) -> None:
-        """Note which *copies* this log had before it was cut: unread by everyone until it has them again.
+        """Note the *copies* that a truncation has removed: unread by every group until the log has them again.
 
-        So are its *own_records* that others still have: to them they are records of another origin.
-        What nobody could identify may be any record that this log lacks. To be called before anybody asks for
-        positions: a log that was cut is taken in anew.
+        So are its *own_records* that others still have: there they count as of another origin. A record of unknown
+        identity may be any that this log does not have. Call it before positions are requested: a truncated log is
+        loaded again.
         """
         self.lost = self.lost.followed_by(copies)
         self.lost_records += int(copies.length.sum()) + own_records
@@ -228,9 +228,9 @@ class LogIndex:
         return found
 
     def positions(self, origin: int, low: int = -NO_LIMIT, high: int = NO_LIMIT) -> OriginPositions:
-        """Return where the records ``[low, high)`` of *origin* stand in this log, and what is next above them.
+        """Return where the records ``[low, high)`` of *origin* are in this log, and what is next above them.
 
-        Others may be among them. Brought up to date with the runs first; pages that may tell are read.
+        Others may be included. Updated from the runs first; reads the pages that may contribute.
         """
         newest, pages = self._newest_positions(origin), self.paged.pages
         if len(pages) == 0 or len(wanted := meets(pages, origin, low, high)) == 0:
@@ -255,9 +255,9 @@ class LogIndex:
         return positions
 
     def view(self) -> LogIndex:
-        """Return the same as it is now, for whoever reads while this one grows; what it makes of it is its own.
+        """Return a snapshot for readers while this one grows; changes to it are its own.
 
-        Costs what positions that were asked for before have to be brought up to date with, and next to nothing beside.
+        Costs the update of positions that were requested before, and next to nothing else.
         """
         for origin in self._positions:
             self._newest_positions(origin)
@@ -272,10 +272,10 @@ class LogIndex:
         return found
 
     def below(self, offset: int) -> LogIndex:
-        """Return the same as if it had been read no further than to *offset*; itself where it was not.
+        """Return the index as if it had been read only up to *offset*; itself if it was.
 
-        For a log that may have other records from there on. What is read of it is a target's: the first record that is
-        not read, what comes before it, and how much.
+        For a log that may have other records from there on, used as a target: for the first unread record, and the
+        records before it.
         """
         if offset >= self.frontier:
             return self
@@ -288,7 +288,7 @@ class LogIndex:
         return found
 
     def adopt(self, view: LogIndex) -> None:
-        """Keep what a *view* of this log has made of positions and stretches, so that the next one need not."""
+        """Keep positions and stretches that a *view* of this log has computed, for the next one."""
         if view.paged.tail_begin == self.paged.tail_begin:
             self.paged.adopt(view.paged)
             for origin, (known, done) in view._positions.items():
@@ -298,14 +298,14 @@ class LogIndex:
     def reorder_count(self) -> int:
         """Return how often a record came below an origin offset already seen, or may have: late, again or reordered.
 
-        A hole may have been filled then. When it rises earlier answers may fall, so a window that they promised
+        A hole may have been filled then. When the count rises earlier answers may fall, so a window based on them
         (``Bounds.window_start``) is void.
         """
         return self._unknown_runs + self.reorders
 
     @property
     def unknown_ranges(self) -> tuple[Int64s, Int64s]:
-        """First offset and length of each stretch of records that nobody could identify; neighbours may be two."""
+        """First offset and length of each stretch of records of unknown identity; neighbours may be two."""
         start, length = (column.values for column in self._unknown)
         return start, length
 

@@ -1,7 +1,7 @@
-"""Where the records of one origin stand in a cluster's log: from origin offset to the lowest offset.
+"""Where the records of one origin are in a cluster's log: from origin offset to the lowest offset.
 
-A segment is a range of origin offsets that stand side by side in the log. Segments are disjoint and sorted by
-origin offset; where the mirror has sent records again only the first occurrence counts::
+A segment is a range of origin offsets that are contiguous in the log. Segments are disjoint and sorted by origin
+offset; where the mirror has sent records again only the first occurrence counts::
 
     log of X      ..  o5 o6 o7 o5 o6 o7 o9 ..        segments of o:  [5, 8) at 100,  [9, 10) at 106
     offset           100      103      106           hole: 8, read once the group has passed 106
@@ -16,7 +16,7 @@ from offset_sync.translate.index.columns import GrowingArray
 from offset_sync.translate.index.runs import Int64s, Runs
 
 NO_LIMIT = 1 << 62
-"""Greater than any offset: the position of a record that the cluster has not got."""
+"""Greater than any offset: the position of a record that the cluster does not have."""
 _NOTHING = tuple(GrowingArray() for _ in range(5))
 """Columns of no segment; to these nothing is ever added."""
 
@@ -60,17 +60,17 @@ class OriginPositions:
     def extend(self, runs: Runs) -> None:
         """Add *runs* of this origin, in log order and all later in the log than what is here.
 
-        They are kept as they are where nothing is here yet: no part of larger arrays.
+        The first ones are kept without a copy, so they must not be part of larger arrays.
         """
         if len(runs) == 0:
             return
         self._view = None
         start, end = runs.origin_start, runs.origin_start + runs.length
         known_end = int(self.end[-1]) if len(self) else -1
-        # What a cut has taken stands beyond every offset, so what comes now does not stand later than that.
+        # Truncated records are placed beyond every offset, so what comes now is not later than those.
         has_lost = len(self) > 0 and int(self.next_offset[-1]) >= NO_LIMIT
         if not has_lost and start[0] >= known_end and bool((start[1:] >= end[:-1]).all()):
-            # These runs stand later in the log, so the next offsets of earlier segments do not change.
+            # These runs are later in the log, so the next offsets of earlier segments do not change.
             self._append(start, end, runs.start, runs.indexed_at_ms)
             return
         segments = first_occurrences(
@@ -83,13 +83,13 @@ class OriginPositions:
         self._append(*segments)
 
     def view(self) -> OriginPositions:
-        """Return the same as it is now, whatever is added here; for all who ask, so nothing may be added to it."""
+        """Return a snapshot that all callers share, so nothing may be added to it."""
         if self._view is None:
             self._view = self.copy()
         return self._view
 
     def copy(self) -> OriginPositions:
-        """Return the same as it is now, whatever is added here or there; costs no copy before something is."""
+        """Return an independent snapshot; columns are copied on write."""
         found = OriginPositions.__new__(OriginPositions)
         found._columns = tuple(column.view() for column in self._columns)
         found._seen_ms, found._view = self._seen_ms.view(), None
@@ -112,7 +112,7 @@ class OriginPositions:
 
 
 def _lowest_from_there_on(position: Int64s, seen_ms: Int64s) -> tuple[Int64s, Int64s]:
-    """Return, for each segment, the lowest position from there on, and when what stands there was seen."""
+    """Return, for each segment, the lowest position from there on, and when the record there was seen."""
     if (position[1:] >= position[:-1]).all():
         return position, seen_ms
     backwards = position[::-1]

@@ -1,7 +1,7 @@
-"""The runs of one log: the newest in memory, older ones in pages that lie elsewhere and are read when asked for.
+"""The runs of one log: the newest in memory, older ones in pages that are read on demand.
 
-Of a page that is not in memory only its directory entry is: where it begins, and how far each origin's offsets reach in
-it (``stretches``). A run may end with a page and go on in the next.
+Only a page's directory entry is in memory: where it begins, and how far each origin's offsets reach in it
+(``stretches``). A run may end with a page and continue in the next.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LENGTH = 1
 
 
 class PageStore(Protocol):
-    """Who has the pages of one log, by their numbers; pages come, and those that are there never change."""
+    """Has the pages of one log, by their numbers; pages are added and never change."""
 
     def read(self, number: int) -> Runs:
         """Return the runs of a page; raises OSError where they cannot be read."""
@@ -47,7 +47,7 @@ class PagedRuns:
         return self._tail
 
     def view(self) -> PagedRuns:
-        """Return the same as it is now, whatever is added here; pages never change. Nothing is added to a view."""
+        """Return a snapshot; pages never change. Nothing is added to a view."""
         found = shallow(self)
         found._tail, found._columns = self.tail, ()
         if self._columns:  # else it is a view itself
@@ -65,7 +65,7 @@ class PagedRuns:
         return found
 
     def adopt(self, view: PagedRuns) -> None:
-        """Keep what a *view* knows of its stretches, where it has the same runs in memory: nothing was let go."""
+        """Keep the stretches of a *view* that has the same runs in memory."""
         if self._stretches is None:
             self._stretches = view._stretches  # of as many runs as there were up to its frontier
 
@@ -79,7 +79,7 @@ class PagedRuns:
             column.append(values)
 
     def let_go(self, pages: Stretches, runs: int, store: PageStore) -> None:
-        """Keep no more than the directory of *pages*, of so many *runs*: the oldest in memory, which *store* has."""
+        """Replace the oldest runs in memory by the directory of *pages*, of so many *runs*, which *store* has."""
         end = int(pages.end[-1])
         self._columns = tuple(map(GrowingArray.with_room, self.tail.from_offset(end).columns))
         self._tail = self._stretches = None
@@ -141,7 +141,7 @@ class PagedRuns:
         return self._stretches[1]
 
     def records_from(self, offset: Int64s, frontier: int) -> Int64s:
-        """Return how many records stand at or above each offset, shape (offsets,), of a log known to *frontier*.
+        """Return how many records are at or above each offset, shape (offsets,), of a log known to *frontier*.
 
         Reads only the pages in which the offsets lie.
         """
@@ -155,7 +155,7 @@ class PagedRuns:
         return found
 
     def records_by_origin(self, offset: int, frontier: int) -> dict[int, int]:
-        """Return how many records of each origin stand at or above *offset*, of those that have any there."""
+        """Return how many records of each origin are at or above *offset*, of those that have any there."""
         known = self.stretches(frontier)
         first = known.ended_by(offset)
         if first == len(known):
@@ -170,14 +170,14 @@ class PagedRuns:
 
 
 def in_log_order(parts: Sequence[Runs]) -> Runs:
-    """Return the runs of all *parts*, which follow each other, joined: a run may go on in the next page."""
+    """Return the runs of all *parts*, which follow each other, joined: a run may continue in the next page."""
     return parts[0] if len(parts) == 1 else parts[0].followed_by(*parts[1:]).joined()
 
 
 def meets(stretches: Stretches, origin: int, low: int, high: int) -> Int64s:
-    """Return which stretches may say where records ``[low, high)`` of *origin* stand, or what is next above them.
+    """Return which stretches may hold records ``[low, high)`` of *origin*, or the next one above them.
 
-    Those that have any of them; and the first that has one above, for the lowest of these tells what a gap counts as.
+    Those that have any of them, and the first that has one above: its lowest is what a gap counts as.
     """
     if origin not in stretches.spans:
         return np.empty(0, np.int64)

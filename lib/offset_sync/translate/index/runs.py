@@ -1,6 +1,6 @@
 """Runs: ranges of one partition's log in which offset and origin offset both grow by one.
 
-Codes of origins below zero stand for what is known of a record's identity by bounds alone.
+Origin codes below :data:`UNKNOWN_ORIGIN` are of records whose identity is known only by bounds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from offset_sync.translate.index.columns import Columns
 
 Int64s = NDArray[np.int64]
 _FEW = 64
-"""So many numbers a set has told apart before numpy has begun."""
+"""For up to so many numbers a set is faster than numpy."""
 
 UNKNOWN_ORIGIN = -1
 """Origin code of a record whose headers could not be read: it counts as unread, whatever was committed."""
@@ -84,7 +84,7 @@ class Runs(Columns):
     def without_repeats(self) -> Runs:
         """Return runs that hold each offset once; where runs overlap, the earlier one by ascending start wins.
 
-        Overlaps come from a table that was written anew from the beginning; everywhere else runs are disjoint.
+        Overlaps come from a re-index from the beginning; otherwise runs are disjoint.
         """
         covered = np.concatenate((self.start[:1], np.maximum.accumulate(self.end)[:-1]))
         cut = np.minimum(np.maximum(covered - self.start, 0), self.length)
@@ -94,25 +94,25 @@ class Runs(Columns):
         return self.take(kept).from_inside(cut[kept])
 
     def holds(self, others: Runs, start: Int64s, end: Int64s) -> bool:
-        """Return whether what *others* have of each ``[start, end)`` is here too, of which none is empty."""
+        """Return whether the records of *others* in each ``[start, end)``, none empty, are here too."""
         at = self.start.searchsorted(start, "right") - 1
         if at.min() < 0:
             return False
-        # Runs here are joined as far as they can be, so one that is confirmed lies inside a single one of them.
+        # Runs here are joined as far as possible, so one that is confirmed is inside a single one of them.
         is_same = (self.end[at] >= end) & (self.origin[at] == others.origin)
         is_same &= self.origin_start[at] - self.start[at] == others.origin_start - others.start
         if is_same.all():
             return True
         row = np.flatnonzero(~is_same)
-        return self._bear_out(others.take(row), start[row], end[row])
+        return self._agrees_by_bounds(others.take(row), start[row], end[row])
 
     def same_records(self, others: Runs) -> bool:
         """Return whether *others* are the same runs, whenever they were indexed."""
         columns = ("start", "length", "origin", "origin_start")
         return all(np.array_equal(getattr(self, name), getattr(others, name)) for name in columns)
 
-    def _bear_out(self, others: Runs, start: Int64s, end: Int64s) -> bool:
-        """Return the same where bounds say less than is known, on either side: then they do not say anything else."""
+    def _agrees_by_bounds(self, others: Runs, start: Int64s, end: Int64s) -> bool:
+        """Return the same where either side has bounds, which agree with any record."""
         if not ((self.origin < UNKNOWN_ORIGIN).any() or (others.origin < UNKNOWN_ORIGIN).any()):
             return False
         first, last = self.end.searchsorted(start, "right"), self.start.searchsorted(end, "left")
@@ -159,7 +159,7 @@ def members(first: NDArray[Any], count: NDArray[Any]) -> tuple[NDArray[np.intp],
 
 
 def records_below(start: Int64s, length: Int64s, offset: Int64s) -> Int64s:
-    """Return how many records stand below each offset, shape (offsets,), in stretches by ascending *start*."""
+    """Return how many records are below each offset, shape (offsets,), in stretches by ascending *start*."""
     if len(start) == 0:
         return np.zeros(len(offset), np.int64)
     row = start.searchsorted(offset, "right") - 1
@@ -185,17 +185,17 @@ def at_most(origin: int) -> int:
 
 
 def not_before(origin: int) -> int:
-    """Return the code of rows that say: originals of *origin* may stand as late as here."""
+    """Return the code of rows that say: originals of *origin* may be as late as here."""
     return -3 - 2 * origin
 
 
 def origin_of(code: int) -> int:
-    """Return the origin of which a code says something, whatever it says."""
+    """Return the origin of a code of any kind."""
     return code if code >= UNKNOWN_ORIGIN else (-2 - code) // 2
 
 
 def with_bounds(origin: Int64s, is_at_most: Bools, is_not_before: Bools) -> Int64s:
-    """Return the codes of rows, shape (rows,), by what they say of *origin*; an unknown one stays what it is."""
+    """Return the codes of rows, shape (rows,), by their kind of bound on *origin*; an unknown one is kept."""
     found: Int64s = np.select(
         [origin == UNKNOWN_ORIGIN, is_at_most, is_not_before], [origin, -2 - 2 * origin, -3 - 2 * origin], origin
     )

@@ -1,14 +1,14 @@
-"""What is known of stretches of a log without looking at their runs: how far each origin's offsets reach in them.
+"""A summary of stretches of a log without their runs: how far each origin's offsets reach in them.
 
-That is enough to tell of most stretches that a group has read all of them, or nothing::
+That is enough to decide for most stretches that a group has read all of them, or nothing::
 
     log of Y     | o1 .. o90 |  o91 .. o140 p7 .. p20 |  o141 .. o200 |
     of origin o       1 to 90        91 to 140           141 to 200         a group that has read o up to 100 has read
     of origin p         -              7 to 20               -              all, some, nothing
 
-Originals that nobody recognised in a log of copies, and the last place where each of them may stand there.
+Also the unrecognised originals of a log of copies, and the last place where each of them may be there.
 
-Where several rows speak of one original the latest place counts: an earlier copy need not have been of it.
+If several rows name one original the latest place counts: an earlier copy may be of another.
 """
 
 from __future__ import annotations
@@ -137,8 +137,9 @@ def repeated(start: Int64s, length: Int64s) -> int:
 
 @dataclass(frozen=True)
 class LatestPlaces(Columns):
-    """Disjoint ranges ``[start, end)`` of one origin's offsets, ascending; original ``start + i`` may stand as late as
-    at ``position + i``. Shapes (ranges,).
+    """Disjoint ranges ``[start, end)`` of one origin's offsets, ascending; shapes (ranges,).
+
+    Original ``start + i`` may be as late as at ``position + i``.
     """
 
     start: Int64s

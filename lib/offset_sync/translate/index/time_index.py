@@ -32,7 +32,7 @@ class TimeIndex:
 
     @property
     def length(self) -> Int64s:
-        """Records in each stretch; they stand side by side."""
+        """Records in each stretch; they are contiguous."""
         return self._columns[1].values
 
     @property
@@ -57,7 +57,7 @@ class TimeIndex:
         return self._greatest_to.values
 
     def records_below(self, offset: Int64s) -> Int64s:
-        """Return how many records stand below each offset, shape (offsets,)."""
+        """Return how many records are below each offset, shape (offsets,)."""
         if len(self) == 0:
             return np.zeros(len(offset), np.int64)
         row = np.searchsorted(self.start, offset, "right") - 1
@@ -85,7 +85,7 @@ class TimeIndex:
         self._greatest_to.append(np.maximum(np.maximum.accumulate(most_ms[is_kept]), greatest))
 
     def view(self) -> TimeIndex:
-        """Return the same as it is now, whatever is added here."""
+        """Return a snapshot."""
         found = TimeIndex()
         found._columns = tuple(column.view() for column in self._columns)
         found._records_to, found._greatest_to = self._records_to.view(), self._greatest_to.view()
@@ -102,7 +102,7 @@ class TimeIndex:
 class Ranked:
     """The records from row *first_row* on, by timestamp and then offset, to find the n-th of a timestamp in one search.
 
-    *is_known*: every stretch holds a single timestamp; else the order is not known and nothing may be asked.
+    *is_known*: every stretch holds a single timestamp; else the order is unknown and no method may be called.
     """
 
     def __init__(self, times: TimeIndex, first_row: int) -> None:
@@ -119,7 +119,7 @@ class Ranked:
         return count
 
     def rank(self, offset: Int64s, at_ms: Int64s) -> Int64s:
-        """Return how many records of timestamp *at_ms* stand below *offset*; shapes (commits,)."""
+        """Return how many records of timestamp *at_ms* are below *offset*; shapes (commits,)."""
         # Among the stretches of that timestamp, those that begin below the offset come first.
         low, high = (np.searchsorted(self._sorted_ms, at_ms, side) for side in ("left", "right"))
         row = first_at_least(self._start[self._order], low, high, offset) - 1
