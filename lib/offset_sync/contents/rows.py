@@ -70,7 +70,7 @@ class FingerprintBuilder:
         return {self.alias, *self.origins.values()}
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Pack the record batches of one task; rows of a partition come in offset order, partition after partition."""
+        """Pack the record batches of one task; records come partition by partition, in offset order."""
         for batch in batches:
             for part in by_partition(batch):
                 topic = self.names.inside(self.alias, part.column("topic")[0].as_py())

@@ -56,7 +56,7 @@ class _Part(NamedTuple):
         return _Part.of(fingerprint[kept], offset[kept], other.last)
 
     def spans(self, fingerprint: Int64s, low: Int64s, high: Int64s) -> tuple[NDArray[np.intp], ...]:
-        """Return which of the ascending *fingerprint* are here with an offset in ``[low, high)``, and where.
+        """Find which of the ascending *fingerprint* are here with an offset in ``[low, high)``, and where.
 
         Three arrays of one shape: the numbers of those that are, and the first and the end of each one's rows here.
         """
@@ -123,9 +123,9 @@ class OriginalWindow:
 class Pending(Columns):
     """Copies by ascending *offset*; shapes (copies,).
 
-    The original of each lies in ``[from_original, to_original)`` of its log: at or above the oldest one that the
-    mirror may send again, and below the log's end as it was after the copy was read. *count* originals there have the
-    same *fingerprint*, from *least* to *greatest*. *read_ms* is when the copy was read.
+    The original of each lies in ``[from_original, to_original)`` of its log: at or above the oldest one that the mirror
+    may resend, and below the log's end after the copy was read. *count* originals there have the same *fingerprint*,
+    from *least* to *greatest*. *read_ms* is when the copy was read.
     """
 
     offset: Int64s
