@@ -143,7 +143,7 @@ class BulkCursor:
         self._end: Ints = source.end[rows]
 
     def select(self, chosen: Flags) -> BulkCursor:
-        """Return a cursor over the chosen rows that goes on from here, at their positions."""
+        """Return a cursor over the chosen rows that continues at their positions."""
         part = copy(self)
         part.keep(chosen)
         return part

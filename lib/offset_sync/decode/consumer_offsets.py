@@ -71,8 +71,8 @@ def decode_records(key: pa.Array | pa.ChunkedArray, value: pa.Array | pa.Chunked
     """Decode binary keys and values of equal length into one :data:`RECORDS` row per record, in order.
 
     Never fails on a record's bytes: a row that cannot be read has kind ``malformed`` and its reason in ``error``.
-    Record types that say nothing about offsets or live groups have kind ``ignored``, unknown ones included, since
-    the broker ignores those as well. A null value is a tombstone, a null key is malformed.
+    Record types without offsets or groups have kind ``ignored``, unknown ones included, because the broker ignores
+    those as well. A null value is a tombstone, a null key is malformed.
     """
     keys, values = to_byte_rows(key), to_byte_rows(value)
     if len(keys) != len(values):

@@ -80,7 +80,7 @@ class Identities:
 
 
 class Places(NamedTuple):
-    """What place headers say, shape (records,): the record's own place, another one, or nothing certain."""
+    """What place headers name, shape (records,): the record's own place, another one, or neither."""
 
     is_here: Flags
     is_elsewhere: Flags
