@@ -1,4 +1,4 @@
-"""The log of commits, ``__consumer_offsets``, from its bytes to a micro-batch of typed rows.
+"""The commit log, ``__consumer_offsets``, from its bytes to a micro-batch of typed rows.
 
 Spark only plans the offsets to read. Its source queries each partition of a log separately, twice, and this topic has
 fifty; our own consumer fetches from all of them at once. So the driver has a small batch much sooner than a Spark job
@@ -183,7 +183,7 @@ def _place(row: tuple[TopicPartition, RecordContent]) -> tuple[str, int, int]:
 
 
 class CommitReader(LogRows):
-    """Reads the log of commits of the cluster *alias*; *options* are librdkafka's."""
+    """Reads ``__consumer_offsets`` of the cluster *alias*; *options* are librdkafka's."""
 
     def __init__(self, alias: str, options: Mapping[str, str]) -> None:
         super().__init__(alias, RangeReader(alias, options, _PATIENCE_S), offset_records)
@@ -262,7 +262,7 @@ class CommitBatch:
 
     @property
     def commit_records(self) -> CommitRecords:
-        """The commits as the state takes them, their keys not looked up yet."""
+        """The commits in the state's format, without their rows of keys."""
         commits = self.commits
         is_dated = MADE in commits.column_names
         return CommitRecords(

@@ -100,7 +100,7 @@ class CommitLogCheck:
 LEAST_RECORDS = 10
 """Fewer than that may be broken records."""
 LEAST_SHARE = 0.5
-"""Of all commits from the first one of an unknown version on, in its partition."""
+"""The share of unknown versions among the commits from the first of these on, in its partition."""
 
 _COMMIT_TYPES = pa.array([number for number, kind in KIND_OF_TYPE.items() if kind == COMMIT], pa.int16())
 _NUMBER = r"(-?\d+)"

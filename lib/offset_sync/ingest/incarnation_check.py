@@ -287,7 +287,7 @@ class DueLogs:
 
 
 def changed(start: Offsets, end: Offsets) -> set[TopicPartition]:
-    """Return the logs of which a micro-batch reads something."""
+    """Return the logs from which a micro-batch reads anything."""
     return {place for place, offset in end.items() if offset != start.get(place)}
 
 

@@ -49,7 +49,7 @@ class Backfill:
 
     @property
     def share(self) -> float:
-        """Return the share that is done, from 0 to 1; 1 where there was nothing."""
+        """The share that is done, from 0 to 1; 1 if there was nothing to do."""
         return self.done / self.total if self.total else 1.0
 
 
@@ -132,7 +132,7 @@ class TopicAccess:
     def readable(self, alias: str) -> tuple[bool, set[str]]:
         """Return whether any included topic can be read now, and the names of those that may not be.
 
-        Raises ClusterError where the cluster does not answer.
+        Raises ClusterError if the cluster does not answer.
         """
         admin = self._admins[alias]
         included = {topic for topic in admin.topics() if self._config.is_topic_included(topic)}

@@ -35,8 +35,8 @@ _ALWAYS = {
     "kafka.isolation.level": "read_committed",
     # The broker would otherwise wait for more bytes at the end of every partition of every micro-batch.
     "kafka.fetch.max.wait.ms": "10",
-    # After every poll Spark seeks to both ends of the partition, which drops what was fetched ahead. So a poll has to
-    # return all that a fetch has brought, and a fetch to bring much: twice as fast as with 500 records a poll.
+    # After every poll Spark seeks to both ends of the partition, which drops what was fetched ahead. So a poll must
+    # return a whole fetch, and a fetch must be large: twice as fast as with 500 records a poll.
     "kafka.max.poll.records": "1000000",
     "kafka.max.partition.fetch.bytes": str(4 << 20),
     # Large fetches through the client's 64 KiB of socket buffer cost the broker a fifth more processor time.

@@ -37,7 +37,7 @@ def reason_of(problem: BaseException) -> str:
 
 
 def first_line(text: str) -> str:
-    """Return the line that says why; Spark's messages go on with the plan and the stack."""
+    """Return the line that says why; Spark's messages continue with the plan and the stack."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("at ")]  # of the stack
     full = [line for line in lines if "No space left on device" in line]

@@ -117,7 +117,7 @@ def join_runs(first: RunColumns, second: RunColumns, split_on_timestamp: bool = 
 
 
 def _continues(first: RunColumns, second: RunColumns, split_on_timestamp: bool) -> bool:
-    """True where the last run of *first* and the first of *second* are one; Python's integers, they never overflow."""
+    """Return whether the last run of *first* and the first of *second* are one; Python integers never overflow."""
     length = int(first.length[-1])
     return (
         int(first.start_offset[-1]) + length == int(second.start_offset[0])
@@ -208,7 +208,7 @@ class RunBuilder:
         return self.identities.names
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Cut the record batches of one task; rows of a partition come in offset order, partition after partition."""
+        """Cut the record batches of one task; records come partition by partition, in offset order."""
         carried: tuple[str, int, list[str], RunColumns] | None = None
         for batch in batches:
             for part in by_partition(batch):
