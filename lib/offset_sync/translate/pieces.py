@@ -8,7 +8,7 @@ over records and none over runs::
     source X   holds    x0 y0 x1 x2 x3                   (y1 dropped by the mirror, z7 not mirrored yet)
                f(y)     0   2 | 1 | 3* | 3   4 | never   3*: a hole counts as the next later record of its origin
 
-Where only bounds of a record's identity are known, a piece lies between them.
+Where only bounds of a record's identity are known, its piece is between them.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def position_cost(
 
     The records between are cut into pieces page by page, no more than a page at a time. All shapes are (commits,). The
     answer is t(c) or, where that is deleted, the log start; no position is below the log start either. Errs to too many
-    skipped: what is not known to be read counts as unread.
+    skipped: records not known to be read count as unread.
     """
     repeats, skipped = np.zeros(len(committed), np.int64), np.zeros(len(committed), np.int64)
     differs = np.flatnonzero(position != answer)

@@ -240,7 +240,7 @@ def first_unread(required: Int64s, committed: Int64s) -> NDArray[np.intp]:
 
 
 def _into_piece(pieces: Pieces, piece: NDArray[np.intp], committed: Int64s) -> Int64s:
-    """Return how far into its piece each answer lies: where a linear f reaches the commit, else at its start."""
+    """Return how far into its piece each answer is: where a linear f reaches the commit, else at its start."""
     ramp_from: Int64s = np.where(pieces.is_linear[piece], pieces.needs[piece], NO_LIMIT)
     into: Int64s = np.maximum(committed - ramp_from, 0)
     return into

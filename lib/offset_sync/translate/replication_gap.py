@@ -111,7 +111,7 @@ def replication_gaps(
     low: int = -NO_LIMIT,
     high: int = NO_LIMIT,
 ) -> Iterator[ReplicationGap]:
-    """Yield which records ``[low, high)`` of *origin* the source has and the target has not, as offsets of the source.
+    """Yield the records ``[low, high)`` of *origin* that only the source has, as offsets of the source.
 
     A record is pending while the target has nothing later of that origin, or only what was indexed after
     *young_since_ms* (since the epoch). Errs to too many of both. The parts are disjoint, and there is at least one of

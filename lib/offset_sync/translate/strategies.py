@@ -42,7 +42,7 @@ class Choice:
 
 
 def is_stamped(source: PartitionLog, target: PartitionLog) -> bool:
-    """Return whether some record says that it was produced elsewhere: then the mirror stamps headers."""
+    """Return whether some record has an origin elsewhere: then the mirror stamps headers."""
     return bool(source.index.origins - {source.origin} or target.index.origins - {target.origin})
 
 
@@ -215,9 +215,9 @@ def answer_by_timestamp(
 def _within_equal(
     committed: Int64s, at_ms: Int64s, source: TimeIndex, target: TimeIndex, first: NDArray[np.intp]
 ) -> tuple[Int64s, NDArray[np.bool_]]:
-    """Return the answer among records of equal timestamps, and for which commits it can be trusted.
+    """Return the answer among records of equal timestamps, and for which commits it is valid.
 
-    It can where both logs hold the same number of records of that timestamp.
+    It is where both logs hold the same number of records of that timestamp.
     """
     earliest = int(at_ms.min())
     here, there = (Ranked(log, int(np.searchsorted(log.greatest_to, earliest, "left"))) for log in (source, target))

@@ -128,7 +128,7 @@ class Runs(Columns):
         return Runs(self.start + cut, self.length - cut, self.origin, self.origin_start + cut, self.indexed_at_ms)
 
     def continues(self, before: Runs) -> bool:
-        """Return whether the first run here goes on where the last of those *before* ends; neither is empty."""
+        """Return whether the first run here continues the last of those *before*; neither is empty."""
         length = before.length[-1]
         is_next = self.start[0] == before.start[-1] + length and self.origin[0] == before.origin[-1]
         return bool(is_next and self.origin_start[0] == before.origin_start[-1] + length)

@@ -159,7 +159,7 @@ class LatestPlaces(Columns):
             return self
         end = np.concatenate((self.end[kept:], rows.origin_start + rows.length))
         position = np.concatenate((self.position[kept:], rows.start))
-        # By how far place and original are apart: that says for any original which of two ranges puts it later.
+        # By the distance of place and original, which decides for any original which of two ranges puts it later.
         low, high, won = disjoint_ranges(start, end, np.argsort(start - position, kind="stable"))
         position = position[won] + (low - start[won])
         continues = (low[1:] == high[:-1]) & (position[1:] - position[:-1] == low[1:] - low[:-1])

@@ -13,8 +13,8 @@ class TimeIndex:
     """Stretches of a log with their least and greatest record timestamp in ms, by ascending offset.
 
     All arrays have shape (stretches,). For topics of strategy ``timestamp`` a stretch ends where the timestamp changes,
-    so both are the same. A topic that was given the strategy later has older stretches in which they differ and the
-    order of the timestamps is not known.
+    so both are the same. A topic that got the strategy later has older stretches in which they differ and the order of
+    timestamps is unknown.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class TimeIndex:
         return np.where(row >= 0, self._records_to.values[at] - self.length[at] + into, 0)
 
     def extend(self, start: Int64s, length: Int64s, least_ms: Int64s, most_ms: Int64s) -> None:
-        """Add stretches by ascending offset, shape (stretches,) each; what is known already is left out.
+        """Add stretches by ascending offset, shape (stretches,) each; known ones are left out.
 
         A stretch of which a part is known keeps the times of the whole, which errs to a wider range.
         """
