@@ -69,6 +69,7 @@ class Step(Enum):
     READ_BACK = "read_back"
     HOME = "home"  # from now on the group reads the stream at the target
     VERIFY = "verify"
+    REHEARSE = "rehearse"  # nothing is moved
 
 
 class Result(Enum):

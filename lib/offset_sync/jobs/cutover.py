@@ -15,6 +15,7 @@ from offset_sync.config import Config
 from offset_sync.config.duration import parse_duration
 from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.plan import Direction, Mode, Options, print_plan
+from offset_sync.cutover.rehearsal import open_rehearsal, rehearse_groups
 from offset_sync.cutover.session import open_cutover
 from offset_sync.jobs.open_tables import check_direction, open_tables
 from offset_sync.model.errors import ConfigError
@@ -22,10 +23,14 @@ from offset_sync.model.text import escaped
 from offset_sync.state.lease import Lease, held
 from offset_sync.status.live_state import LiveState
 
+_MOST = 100_000
+"""Records of a partition, on each side of a start, and seconds."""
+
 
 def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add what the command takes, and return *parser*."""
-    parser.add_argument("action", choices=["plan", "apply", "verify"], help="look; move; compare both sides")
+    actions = "look; read both sides and compare with plan; move; compare both sides"
+    parser.add_argument("action", choices=["plan", "rehearse", "apply", "verify"], help=actions)
     parser.add_argument("--from", dest="source", required=True, metavar="CLUSTER", help="where the groups are now")
     parser.add_argument("--to", dest="target", required=True, metavar="CLUSTER", help="where they shall go on")
     parser.add_argument(
@@ -51,6 +56,12 @@ def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParse
     )
     parser.add_argument(
         "--at-cost", action="store_true", help="with --skip-read: though some records are on no list, and repeated"
+    )
+    parser.add_argument(
+        "--records", type=_count, default=200, metavar="N", help="rehearse: read so many on each side of a start (200)"
+    )
+    parser.add_argument(
+        "--seconds", type=_count, default=60, metavar="S", help="rehearse: for so long at most, of all groups (60)"
     )
     return parser
 
@@ -82,6 +93,11 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
                 plans = cutover.plan(groups, mode)
                 print_plan(plans, direction, Console(), config.names)
                 return [f"{plan.group_id} may not be moved" for plan in plans if plan.blocking]
+            if arguments.action == "rehearse":
+                found = clusters.partition_statuses(groups)
+                statuses = {group_id: found.get(group_id, []) for group_id in groups}
+                rehearsal = open_rehearsal(config, state, direction, arguments.records, arguments.seconds)
+                return rehearse_groups(rehearsal, statuses, journal, Console(), config.names, direction.source)
             if arguments.action == "verify":
                 return cutover.verify(groups)
             # Of each group: others may be moved by somebody else at the same time.
@@ -117,10 +133,18 @@ def _check(config: Config, arguments: argparse.Namespace) -> None:
     check_direction(config, arguments.source, arguments.target)
     if arguments.action == "apply" and not (arguments.planned or arguments.disaster):
         raise ConfigError(["apply needs --planned (both clusters answer) or --disaster (the source is lost)"])
+    if arguments.action == "rehearse" and arguments.disaster:
+        raise ConfigError(["rehearse reads at both clusters: leave --disaster out"])
     if arguments.skip_read and arguments.disaster:
         raise ConfigError(["--skip-read is of planned moves: in a disaster the read lists stand at the target already"])
     if (arguments.without_proof or arguments.at_cost) and not arguments.skip_read:
         raise ConfigError(["--without-proof and --at-cost go with --skip-read"])
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) <= _MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {_MOST:,}")
+    return int(text)
 
 
 def _duration(text: str) -> timedelta:

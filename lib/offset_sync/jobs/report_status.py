@@ -22,7 +22,7 @@ from offset_sync.state.cluster_clock import WRONG_MS, system_now_ms
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.outputs import ReportOutput, open_outputs, unhealthy
 from offset_sync.status.report import DriftWindow, Report
-from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.tables.catalog import DRIVERS, SYNC_DRIFT, SYNC_STATUS
 
 logger = logging.getLogger(__name__)
 _WINDOWS_SHOWN = 6
@@ -50,6 +50,8 @@ class StatusJob:
         self._series = self._series.filter(pc.greater_equal(self._series["at"], since))
         notes = share_group_notes(self._config, self._state.clusters.share_groups())
         notes += clock_notes(self._state.state.clocks_ahead_ms())
+        notes += [visible(str(each)) for each in self._state.silent]
+        notes += self._notes_on_nothing() if status.num_rows == 0 else []
         report = Report(status, self._series, now, notes)
         with ThreadPoolExecutor(2) as pool:  # who waits for the report does not wait for its tables
             written = [
@@ -61,6 +63,13 @@ class StatusJob:
             for each in written:
                 each.result()
         return report
+
+    def _notes_on_nothing(self) -> list[str]:
+        """Return why there may be nothing to report on."""
+        rows, _ = self._state.tables.rows_since(DRIVERS, None)
+        root = visible(self._config.tables.root)
+        never = [job for job in ("sync_offsets", "index_records") if job not in pc.unique(rows["job"]).to_pylist()]
+        return [f"{job} has never run with tables.root {root}: start it, or correct tables.root" for job in never]
 
     def run_until_stopped(self) -> None:
         """Report again and again; what fails is tried again at the next interval."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -77,12 +77,14 @@ class LiveState:
         self._reporter = StatusReporter(config, self.state, self.clusters, catch_up, comparer)
         self._moves = Moves(self.tables)
         self.on_follow: Callable[[], None] = lambda: None
+        self.silent: Sequence[ClusterError] = ()
+        """Clusters that did not say, for the last report, which groups have members."""
         last_known = LastKnown(self.tables, config)
         self._version = last_known.restore_commits(self.state, self._lives)
         if given_up:  # what was withheld while the cluster answered has to stay so
             last_known.restore_answers(self.state)
         logger.info(
-            "read %d partitions of groups from the tables in %.1f s; asking the clusters, and reading the index",
+            "read %d partitions of groups from the tables in %.1f s; asking the clusters: 20 s where one is silent",
             len(self.state.offsets.keys),
             time.monotonic() - began,
         )
@@ -91,6 +93,7 @@ class LiveState:
         """Return rows of sync_status about *groups*, or about everything."""
         self._follow()
         held = self.ask(groups)
+        self.silent = [each for each in held.active.values() if isinstance(each, ClusterError)]
         progress = self.refresh(now_ms)
         return self._reporter.report(self.keys_of(groups), progress, now_ms, held)
 

@@ -341,7 +341,7 @@ CUTOVERS = Table(
         "who | string | the user that ran it, with the host",
         "mode | string | planned or disaster",
         "step | string | plan, check, wait, translate, commit, read_back, home (from now on the group reads this "
-        "stream at the target) or verify",
+        "stream at the target), verify or rehearse (nothing is moved)",
         "result | string | done, refused or failed; of a step home also noticed: sync_offsets adds that row by its own "
         "clock, where it has noticed moves at another time than the command ended them",
         "source_cluster | string | where the group is moved from",
@@ -351,8 +351,8 @@ CUTOVERS = Table(
         "partition | int | partition; null likewise",
         "source_offset | bigint | the group's commit at the source",
         "target_offset | bigint | what was committed, or would be, at the target",
-        "duplicates | bigint | records it will read again",
-        "lost | bigint | unread records it will never see",
+        "duplicates | bigint | records it will read again; of rehearse: as the records that were read show it",
+        "lost | bigint | unread records it will never see; of rehearse likewise",
         "detail | string | why it was refused or failed; what is lost, per origin",
         "stream | string | what topic and its copies are called alike, with the same names topic; null without a "
         "topic, and in rows of earlier versions: topic",

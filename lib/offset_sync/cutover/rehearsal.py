@@ -1,0 +1,229 @@
+"""What a move would repeat and lose, by the contents of records: what ``plan`` predicts is put to the test.
+
+Some records are read at the target around the offset where the group would start, t, and at the source around its
+commit, c. No group is joined, nothing is committed::
+
+    source X   … read below c │ unread from c on …
+    target Y   … below t      │ from t on …
+
+    at Y from t on, and at X below c        repeated
+    at Y below t, and at X at c or above    lost
+
+Two records are the same if key, value and, where the mirror keeps them, timestamp are. Headers and the index have no
+part in it. Errs to saying less: a record whose contents are on both sides of c is undecided, and so is one below t that
+the source's records do not have.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from offset_sync.config import Config
+from offset_sync.config.stream_names import Names
+from offset_sync.cutover.journal import TableJournal
+from offset_sync.cutover.plan import CutoverStep, Direction, PartitionStatus, Result, Step
+from offset_sync.kafka.tail_reader import TailReader, TailRecord, Tails
+from offset_sync.model.text import visible
+from offset_sync.model.values import OffsetRange, Status, TopicPartition
+from offset_sync.state.sync_state import frontier
+from offset_sync.status.live_state import LiveState
+
+_AT_SOURCE = 3
+"""So many times the records of the target are read at the source: the logs may cross."""
+_AT_ONCE_S = 10.0
+_COLUMNS = ("group", "partitions", "records", "predicted", "repeats", "lost", "undecided")
+
+
+class Found(NamedTuple):
+    """What contents say of the records of a partition; *is_whole*: all that was predicted is among them."""
+
+    looked_at: int
+    repeated: int
+    lost: int
+    undecided: int
+    is_whole: bool = False
+
+
+def compare(
+    source: Iterable[TailRecord],
+    target: Iterable[TailRecord],
+    committed: int,
+    start: int,
+    *,
+    keeps_timestamps: bool = True,
+) -> Found:
+    """Return what a group that has *committed* at the source would repeat and lose at the target from *start* on."""
+
+    def contents(record: TailRecord) -> tuple[bytes | None, bytes | None, int]:
+        content = record.content
+        return content.key, content.value, content.timestamp_ms if keeps_timestamps else 0
+
+    read, unread = set[object](), set[object]()
+    for record in source:
+        (read if record.content.offset < committed else unread).add(contents(record))
+    looked_at = repeated = lost = undecided = 0
+    for record in target:
+        same, is_below = contents(record), record.content.offset < start
+        is_read, is_unread = same in read, same in unread
+        looked_at += 1
+        undecided += is_read == is_unread and (is_read or is_below)
+        repeated += is_read and not is_unread and not is_below
+        lost += is_unread and not is_read and is_below
+    return Found(looked_at, repeated, lost, undecided)
+
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """One partition of a group; *found* is None where its records could not be read in time."""
+
+    status: PartitionStatus
+    found: Found | None
+
+    @property
+    def problem(self) -> str | None:
+        """What is not as predicted, None where all is, or nothing was predicted."""
+        if self.found is None:
+            return None
+        found, status = self.found, self.status
+        if found.lost > (status.lost or 0):
+            return f"{found.lost:,} unread records are below its start, predicted were {status.lost or 0:,}"
+        if status.duplicates_at_most is not None and found.repeated > status.duplicates_at_most:
+            return f"repeats {found.repeated:,} records, predicted were at most {status.duplicates_at_most:,}"
+        if found.is_whole and found.repeated + found.undecided < (status.duplicates or 0):
+            return f"repeats {found.repeated:,} records, predicted were {status.duplicates:,}"
+        return None
+
+    def to_step(self) -> CutoverStep:
+        """Return it as a row of cutovers."""
+        status, found, problem = self.status, self.found, self.problem
+        result = Result.REFUSED if found is None else Result.FAILED if problem else Result.DONE
+        detail = "not read in time" if found is None else problem
+        if found is not None and detail is None:
+            detail = f"{found.looked_at:,} records looked at, {found.undecided:,} undecided"
+        return CutoverStep(
+            status.group_id,
+            Step.REHEARSE,
+            result,
+            detail,
+            status.topic_partition,
+            status.source_offset,
+            status.wanted_offset,
+            found.repeated if found is not None else None,
+            found.lost if found is not None else None,
+        )
+
+
+class LogReader(Protocol):
+    """Reads ranges of logs, see :class:`offset_sync.kafka.tail_reader.TailReader`."""
+
+    def read(
+        self, ranges: Mapping[TopicPartition, OffsetRange], deadline: float = ..., *, is_committed: bool = ...
+    ) -> Tails:
+        """Return the records of *ranges* that came in time."""
+
+
+class Rehearsal:
+    """Reads at *source* and *target*, *records* on each side of a start, for *seconds* in all."""
+
+    def __init__(
+        self,
+        source: LogReader,
+        target: LogReader,
+        frontiers: Mapping[TopicPartition, int],
+        *,
+        records: int,
+        seconds: float,
+        keeps_timestamps: bool = True,
+    ) -> None:
+        """*frontiers* are where the index of the target ended when the prediction was made."""
+        self._source, self._target, self._frontiers = source, target, frontiers
+        self._records, self._ends_at = records, time.monotonic() + seconds
+        self._keeps_timestamps = keeps_timestamps
+
+    def rehearse(self, partitions: Sequence[PartitionStatus]) -> list[Rehearsed]:
+        """Return what became of the *partitions* of one group that have an answer."""
+        known = [each for each in partitions if each.wanted_offset is not None and each.status is not Status.WITHHELD]
+        here, there = dict[TopicPartition, OffsetRange](), dict[TopicPartition, OffsetRange]()
+        for each in known:
+            assert each.wanted_offset is not None
+            many = _AT_SOURCE * self._records
+            end = min(each.wanted_offset + self._records, self._frontiers.get(each.topic_partition, 0))
+            here[each.topic_partition] = OffsetRange(max(0, each.source_offset - many), each.source_offset + many)
+            there[each.topic_partition] = OffsetRange(max(0, each.wanted_offset - self._records), end)
+        left = min(self._ends_at - time.monotonic(), _AT_ONCE_S)
+        if left <= 0 or not known:
+            return [Rehearsed(each, None) for each in known]
+        at_source, at_target = self._source.read(here, left), self._target.read(there, left)
+        unread = at_source.unread | at_target.unread
+        return [
+            Rehearsed(each, None if each.topic_partition in unread else self._found(each, at_source, at_target))
+            for each in known
+        ]
+
+    def _found(self, status: PartitionStatus, at_source: Tails, at_target: Tails) -> Found:
+        place, start = status.topic_partition, status.wanted_offset
+        assert start is not None
+        found = compare(
+            at_source.records.get(place, ()),
+            at_target.records.get(place, ()),
+            status.source_offset,
+            start,
+            keeps_timestamps=self._keeps_timestamps,
+        )
+        return found._replace(is_whole=self._frontiers.get(place, 0) <= start + self._records)
+
+
+def open_rehearsal(config: Config, live: LiveState, direction: Direction, records: int, seconds: float) -> Rehearsal:
+    """Return a rehearsal of moves in *direction*; to be called once *live* has told what is predicted of them."""
+    source, target = (TailReader(each, config.admin_options(each), config.names) for each in direction)
+    state = live.state
+    with state.lock:
+        places = {key.topic_partition for key in state.offsets.keys}
+        frontiers = {place: frontier(state.index, direction.target, place) for place in places}
+    keeps = not config.is_by_contents or "timestamps" in config.mirror.keeps
+    return Rehearsal(source, target, frontiers, records=records, seconds=seconds, keeps_timestamps=keeps)
+
+
+def rehearse_groups(
+    rehearsal: Rehearsal,
+    statuses: Mapping[str, Sequence[PartitionStatus]],
+    journal: TableJournal,
+    console: Console,
+    names: Names,
+    source: str,
+) -> list[str]:
+    """Rehearse the moves of groups, print a line for each; return one for each partition that is not as predicted.
+
+    *statuses* are what is predicted of the partitions of each group.
+    """
+    failures = list[str]()
+    table = Table(box=None, pad_edge=False)
+    for name in _COLUMNS:
+        table.add_column(name, justify="left" if name == "group" else "right")
+    for group_id, partitions in statuses.items():
+        rehearsed = rehearsal.rehearse(partitions)
+        journal.record([each.to_step() for each in rehearsed])
+        table.add_row(*_cells(group_id, partitions, rehearsed))
+        for each in rehearsed:
+            if each.problem is not None:
+                place = each.status.topic_partition
+                topic = names.outside(source, place.topic)
+                failures.append(f"{group_id} {topic}-{place.partition}: {each.problem}")
+    console.print(table)
+    console.print(Text("undecided: contents that are on both sides of the commit, or not found", "dim"))
+    return failures
+
+
+def _cells(group_id: str, partitions: Sequence[PartitionStatus], rehearsed: Sequence[Rehearsed]) -> list[str | Text]:
+    found = [each.found for each in rehearsed if each.found is not None]
+    sums = (sum(each.looked_at for each in found), sum(each.status.duplicates or 0 for each in rehearsed))
+    rest = (sum(getattr(each, name) for each in found) for name in ("repeated", "lost", "undecided"))
+    of_all = f"{len(found):,} of {len(partitions):,}"
+    return [Text(visible(group_id), overflow="fold"), of_all, *(f"{each:,}" for each in (*sums, *rest))]

@@ -1,0 +1,176 @@
+"""A rehearsal: what contents say of a move, beside what was predicted of it."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from fakes.moves import CROSSING, GOOD, ORDERS, OTHER
+from offset_sync.config.stream_names import SAME_NAMES
+from offset_sync.cutover.plan import CutoverStep, PartitionStatus, Result
+from offset_sync.cutover.rehearsal import Found, Rehearsal, Rehearsed, compare, rehearse_groups
+from offset_sync.kafka.tail_reader import TailRecord, Tails
+from offset_sync.model.values import OffsetRange, RecordContent, Status, TopicPartition
+
+Log = list[TailRecord]
+
+
+def log(values: str, first: int = 0, at_ms: int = 1) -> Log:
+    """Return records whose values are these words, from offset *first* on."""
+    return [
+        TailRecord(RecordContent(first + n, at_ms, None, word.encode(), ())) for n, word in enumerate(values.split())
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "committed", "start", "found"),
+    [
+        ("a b c d", "a b c d", 2, 2, (0, 0, 0)),
+        ("a b c d", "x a y b c", 2, 0, (2, 0, 0)),
+        ("a b c d", "a b c d", 2, 3, (0, 1, 0)),
+        ("a b c d", "a b c d", 2, 1, (1, 0, 0)),
+        ("a b c d", "x y z", 2, 1, (0, 0, 1)),
+        ("a a a a", "a a", 2, 1, (0, 0, 2)),
+        ("a b", "", 1, 0, (0, 0, 0)),
+    ],
+    ids=["in step", "crossed", "too far", "too early", "never mirrored", "all alike", "nothing there"],
+)
+def test_contents_tell_what_is_repeated_and_what_is_lost(
+    source: str, target: str, committed: int, start: int, found: tuple[int, int, int]
+) -> None:
+    told = compare(log(source), log(target), committed, start)
+    assert (told.repeated, told.lost, told.undecided) == found
+    assert told.looked_at == len(target.split())
+
+
+def test_a_timestamp_tells_two_records_apart_unless_the_mirror_changes_it() -> None:
+    here, there = log("a b"), log("a b", at_ms=9)
+    assert compare(here, there, 1, 0).repeated == 0
+    assert compare(here, there, 1, 0, keeps_timestamps=False).repeated == 1
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_logs_are_judged_as_by_the_records_themselves(seed: int) -> None:
+    chance = random.Random(seed)
+    ours, theirs = [f"x{n}" for n in range(30)], [f"y{n}" for n in range(30)]
+    at_x, at_y = merged(chance, ours, theirs), merged(chance, ours, theirs)
+    committed, start = chance.randrange(len(at_x) + 1), chance.randrange(len(at_y) + 1)
+    read = {*at_x[:committed]}
+    found = compare(log(" ".join(at_x)), log(" ".join(at_y)), committed, start)
+    assert found.repeated == sum(each in read for each in at_y[start:])
+    assert found.lost == sum(each not in read for each in at_y[:start])
+    assert found.undecided == 0
+
+
+def merged(chance: random.Random, *streams: list[str]) -> list[str]:
+    left, found = [[*each] for each in streams], list[str]()
+    while any(left):
+        found.append(chance.choice([each for each in left if each]).pop(0))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("status", "found", "problem"),
+    [
+        (GOOD, Found(9, 0, 0, 0, True), None),
+        (GOOD, Found(9, 0, 1, 0), "1 unread records are below its start, predicted were 0"),
+        (replace(GOOD, lost=3), Found(9, 0, 3, 0), None),
+        (replace(CROSSING, duplicates_at_most=4), Found(9, 4, 0, 0, True), None),
+        (replace(CROSSING, duplicates_at_most=4), Found(9, 5, 0, 0), "repeats 5 records, predicted were at most 4"),
+        (replace(CROSSING, duplicates_at_most=None), Found(9, 5, 0, 0), None),
+        (CROSSING, Found(9, 1, 0, 0, True), "repeats 1 records, predicted were at most 0"),
+        (replace(CROSSING, duplicates_at_most=2), Found(9, 1, 0, 0, True), "repeats 1 records, predicted were 2"),
+        (replace(CROSSING, duplicates_at_most=2), Found(9, 1, 0, 1, True), None),
+        (replace(CROSSING, duplicates_at_most=2), Found(9, 1, 0, 0, False), None),
+    ],
+)
+def test_what_is_not_as_predicted_is_a_problem(status: PartitionStatus, found: Found, problem: str | None) -> None:
+    rehearsed = Rehearsed(status, found)
+    assert rehearsed.problem == problem
+    step = rehearsed.to_step()
+    assert (step.result, step.duplicates) == (Result.FAILED if problem else Result.DONE, found.repeated)
+
+
+def test_what_was_not_read_in_time_is_neither_good_nor_bad() -> None:
+    rehearsed = Rehearsed(GOOD, None)
+    assert (rehearsed.problem, rehearsed.to_step().result) == (None, Result.REFUSED)
+
+
+class Logs:
+    """A cluster that answers with what it has of the ranges."""
+
+    def __init__(self, logs: Mapping[TopicPartition, Log], unread: frozenset[TopicPartition] = frozenset()) -> None:
+        self.logs, self.unread, self.asked = logs, unread, dict[TopicPartition, OffsetRange]()
+
+    def read(
+        self, ranges: Mapping[TopicPartition, OffsetRange], deadline: float = 1, *, is_committed: bool = True
+    ) -> Tails:
+        assert is_committed
+        self.asked = dict(ranges)
+        found = {
+            place: [each for each in self.logs.get(place, []) if asked.start <= each.content.offset < asked.end]
+            for place, asked in ranges.items()
+        }
+        return Tails(found, self.unread)
+
+
+def status(committed: int, start: int, place: TopicPartition = ORDERS, **more: object) -> PartitionStatus:
+    return replace(GOOD, topic_partition=place, source_offset=committed, wanted_offset=start, **more)  # type: ignore[arg-type]
+
+
+def test_it_reads_around_both_offsets_and_no_further_than_the_index_when_it_was_predicted() -> None:
+    here, there = Logs({}), Logs({})
+    Rehearsal(here, there, {ORDERS: 105}, records=10, seconds=5).rehearse([status(50, 100)])
+    assert here.asked == {ORDERS: OffsetRange(20, 80)}
+    assert there.asked == {ORDERS: OffsetRange(90, 105)}
+    Rehearsal(here, there, {ORDERS: 500}, records=10, seconds=5).rehearse([status(5, 3)])
+    assert here.asked == {ORDERS: OffsetRange(0, 35)}
+    assert there.asked == {ORDERS: OffsetRange(0, 13)}
+
+
+def test_without_time_nothing_is_read_and_what_has_no_answer_is_left_out() -> None:
+    here, there = Logs({}), Logs({})
+    (rehearsed,) = Rehearsal(here, there, {}, records=10, seconds=-1).rehearse([status(5, 3)])
+    assert (rehearsed.found, here.asked) == (None, {})
+    withheld = [status(5, 3, status=Status.WITHHELD), replace(GOOD, wanted_offset=None)]
+    assert Rehearsal(here, there, {}, records=10, seconds=5).rehearse(withheld) == []
+
+
+class Journal:
+    def __init__(self) -> None:
+        self.steps: list[CutoverStep] = []
+
+    def record(self, steps: list[CutoverStep]) -> None:
+        self.steps += steps
+
+
+def test_each_group_is_a_line_and_each_surprise_a_failure() -> None:
+    here = Logs({ORDERS: log("a b c d"), OTHER: log("a b c d")})
+    there = Logs({ORDERS: log("a b c d"), OTHER: log("a b c d")})
+    statuses = {"good": [status(2, 2), status(2, 2, OTHER)], "bad": [status(2, 3), status(2, 2, OTHER)], "none": []}
+    journal, out = Journal(), io.StringIO()
+    rehearsal = Rehearsal(here, there, {ORDERS: 4, OTHER: 4}, records=10, seconds=5)
+    failures = rehearse_groups(
+        rehearsal,
+        statuses,
+        journal,
+        Console(file=out, width=100),
+        SAME_NAMES,
+        "X",  # type: ignore[arg-type]
+    )
+    assert failures == ["bad orders-0: 1 unread records are below its start, predicted were 0"]
+    lines = [line.split() for line in out.getvalue().splitlines()]
+    assert ["good", "2", "of", "2", "8", "0", "0", "0", "0"] in lines
+    assert ["bad", "2", "of", "2", "8", "0", "0", "1", "0"] in lines
+    assert ["none", "0", "of", "0", "0", "0", "0", "0", "0"] in lines
+    assert [(each.step.value, each.result.value, each.lost) for each in journal.steps] == [
+        ("rehearse", "done", 0),
+        ("rehearse", "done", 0),
+        ("rehearse", "failed", 1),
+        ("rehearse", "done", 0),
+    ]
