@@ -20,6 +20,7 @@ from offset_sync.tables.catalog import DRIVERS, REPORT_TABLES
 from offset_sync.tables.store import TableStore
 
 AT = datetime(2026, 11, 27, tzinfo=timezone.utc)
+ONE_ROW = status_table({"reported_at": AT, "source_offset": 5, "target_offset": 5})
 
 
 def notes(folder: Path, *jobs: str, status: pa.Table | None = None, silent: tuple[ClusterError, ...] = ()) -> list[str]:
@@ -60,9 +61,9 @@ def test_where_nothing_is_reported_the_jobs_that_have_never_run_are_named_with_t
 
 
 def test_where_there_are_rows_nothing_is_said_of_jobs(tmp_path: Path) -> None:
-    assert notes(tmp_path, status=status_table({"reported_at": AT, "drift": 0})) == []
+    assert notes(tmp_path, status=ONE_ROW) == []
 
 
 def test_a_cluster_that_does_not_answer_is_named(tmp_path: Path) -> None:
     silent = (ClusterError("dc2", "no answer"),)
-    assert notes(tmp_path, status=status_table({"reported_at": AT, "drift": 0}), silent=silent) == ["clusters.dc2: no answer"]
+    assert notes(tmp_path, status=ONE_ROW, silent=silent) == ["clusters.dc2: no answer"]
