@@ -17,7 +17,7 @@ the source's records do not have.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -52,14 +52,18 @@ class Found(NamedTuple):
 
 
 def compare(
-    source: Iterable[TailRecord],
-    target: Iterable[TailRecord],
+    source: Sequence[TailRecord],
+    target: Sequence[TailRecord],
     committed: int,
     start: int,
     *,
     keeps_timestamps: bool = True,
 ) -> Found:
-    """Return what a group that has *committed* at the source would repeat and lose at the target from *start* on."""
+    """Return what a group that has *committed* at the source would repeat and lose at the target from *start* on.
+
+    Times that a broker has set (LogAppendTime) tell nothing. Where no record is the same at both, all are undecided.
+    """
+    keeps_timestamps &= not any(each.is_appended for each in (*source, *target))
 
     def contents(record: TailRecord) -> tuple[bytes | None, bytes | None, int]:
         content = record.content
@@ -68,15 +72,17 @@ def compare(
     read, unread = set[object](), set[object]()
     for record in source:
         (read if record.content.offset < committed else unread).add(contents(record))
-    looked_at = repeated = lost = undecided = 0
+    repeated = lost = undecided = 0
+    known = read | unread
+    if not any(contents(record) in known for record in target):
+        return Found(len(target), 0, 0, len(target))
     for record in target:
         same, is_below = contents(record), record.content.offset < start
         is_read, is_unread = same in read, same in unread
-        looked_at += 1
         undecided += is_read == is_unread and (is_read or is_below)
         repeated += is_read and not is_unread and not is_below
         lost += is_unread and not is_read and is_below
-    return Found(looked_at, repeated, lost, undecided)
+    return Found(len(target), repeated, lost, undecided)
 
 
 @dataclass(frozen=True)

@@ -34,11 +34,21 @@ def log(values: str, first: int = 0, at_ms: int = 1) -> Log:
         ("a b c d", "x a y b c", 2, 0, (2, 0, 0)),
         ("a b c d", "a b c d", 2, 3, (0, 1, 0)),
         ("a b c d", "a b c d", 2, 1, (1, 0, 0)),
-        ("a b c d", "x y z", 2, 1, (0, 0, 1)),
+        ("a b c d", "x y d", 2, 1, (0, 0, 1)),
+        ("a b c d", "x y z", 2, 1, (0, 0, 3)),
         ("a a a a", "a a", 2, 1, (0, 0, 2)),
         ("a b", "", 1, 0, (0, 0, 0)),
     ],
-    ids=["in step", "crossed", "too far", "too early", "never mirrored", "all alike", "nothing there"],
+    ids=[
+        "in step",
+        "crossed",
+        "too far",
+        "too early",
+        "never mirrored",
+        "changed on the way",
+        "all alike",
+        "nothing there",
+    ],
 )
 def test_contents_tell_what_is_repeated_and_what_is_lost(
     source: str, target: str, committed: int, start: int, found: tuple[int, int, int]
@@ -52,6 +62,7 @@ def test_a_timestamp_tells_two_records_apart_unless_the_mirror_changes_it() -> N
     here, there = log("a b"), log("a b", at_ms=9)
     assert compare(here, there, 1, 0).repeated == 0
     assert compare(here, there, 1, 0, keeps_timestamps=False).repeated == 1
+    assert compare(here, [each._replace(is_appended=True) for each in there], 1, 0).repeated == 1
 
 
 @pytest.mark.parametrize("seed", range(40))
