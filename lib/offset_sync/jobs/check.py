@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import sys
 import tempfile
@@ -47,6 +48,7 @@ from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.tables.files import Files, files_of
 from offset_sync.tables.storage_check import check_storage
 
+logger = logging.getLogger(__name__)
 _MOST_GROUPS = 100
 _STYLES = {Level.OK: "green", Level.SKIP: "dim", Level.WARN: "yellow", Level.FAIL: "bold red"}
 
@@ -73,6 +75,7 @@ def check(config: Config, arguments: argparse.Namespace, stop: threading.Event) 
 def find_all(config: Config) -> list[Finding]:
     """Return what was found, cluster by cluster, then between clusters, then the tables' places."""
     rights = {alias: OwnRights(alias, config.admin_options(alias)) for alias in config.clusters}
+    logger.info("asking clusters %s: some seconds, up to a minute where one is silent", ", ".join(rights))
     asked = side_by_side(lambda alias: ask_cluster(config, rights[alias]), rights)
     clusters = answers(asked)
     known = config.with_origins(

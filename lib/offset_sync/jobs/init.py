@@ -74,6 +74,7 @@ def init(words: Sequence[str] | None = None, prog: str | None = None, ask: Ask |
         if path.exists():
             raise ConfigError([f"{path}: is there already; name another file, or check this one: check --conf {path}"])
         tree = _given(arguments, ask or (input if sys.stdin.isatty() else None))
+        print(f"asking {', '.join(tree['clusters'])} …", file=sys.stderr, flush=True)
         found = look(tree)
         write(path, to_yaml(tree, found))
     except ConfigError as problem:

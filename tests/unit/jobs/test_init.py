@@ -98,7 +98,7 @@ def test_a_cluster_that_does_not_answer_is_named_and_nothing_is_written(
 
     monkeypatch.setattr(command, "look", look)
     assert init(["--conf", str(tmp_path / "my.yaml"), *GIVEN]) == 1
-    assert "clusters.dc2: no broker answers" in capsys.readouterr().err
+    assert "\nclusters.dc2: no broker answers" in capsys.readouterr().err
     assert [*tmp_path.iterdir()] == []
 
 
