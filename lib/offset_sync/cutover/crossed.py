@@ -223,24 +223,25 @@ class CrossedGroups:
         here = self._held(self._source, [*lists, *map(seen_group, groups)]) if asks_source else {}
         found = []
         for row, key in keys.items():
-            offset, text, place = int(commits.offset[row]), texts[row], key.topic_partition
-            crossing = crossings.get(row)
+            offset, text, place, crossing = (
+                int(commits.offset[row]),
+                texts[row],
+                key.topic_partition,
+                crossings.get(row),
+            )
             counts = int(answers.duplicates[row]), int(answers.duplicates_at_most[row])
             duplicates, at_most = (0, 0) if IS_WITHHELD[answers.state[row]] else counts
-            pending = crossing.pending if crossing is not None else {}
-            missing = sum(each.total for each in pending.values()) if crossing is not None else 1
-            source_list = _at(here, own_group(key.group_id), place)
-            stands, mark = _at(there, own_group(key.group_id), place), _at(here, seen_group(key.group_id), place)
+            # What it may have read of copies that cannot be told; dropped records count as read, and were not.
+            repeated = text.left_out + at_most - duplicates if text.text else at_most
+            source_list, stands = _at(here, own_group(key.group_id), place), _at(there, own_group(key.group_id), place)
+            mark = _at(here, seen_group(key.group_id), place)
             found.append(
                 CrossedPartition(
                     key,
                     offset,
                     text.records,
-                    # What it may have read of copies that cannot be told; dropped records count as read, and were not.
-                    text.left_out + at_most - duplicates if text.text else at_most,
-                    self._to_text(pending) if crossing is not None else NOT_KNOWN,
-                    missing,
-                    pending[UNKNOWN_ORIGIN].total if UNKNOWN_ORIGIN in pending else 0,
+                    repeated,
+                    *self._pending(crossing.pending if crossing is not None else None),
                     text.text,
                     None if stands is None else text_of_list(stands.metadata),
                     _end_above(source_list, offset) if source_list is not None else UNKNOWN,
@@ -270,12 +271,17 @@ class CrossedGroups:
         except ClusterError:
             return {}
 
-    def _to_text(self, pending: Mapping[int, OffsetRanges]) -> str:
+    def _pending(self, pending: Mapping[int, OffsetRanges] | None) -> tuple[str, int, int]:
+        """Return where what is pending is, how many records that are, and how many of them are not indexed."""
+        if pending is None:
+            return NOT_KNOWN, 1, 0
         names = {self._state.index.code(alias): alias for alias in self._state.offsets.clusters}
-        return ", ".join(
+        text = ", ".join(
             f"{each.total:,} of {names.get(origin, 'an unknown origin')} from {int(each.start[0])} at {self._source} on"
             for origin, each in pending.items()
         )
+        unindexed = pending[UNKNOWN_ORIGIN].total if UNKNOWN_ORIGIN in pending else 0
+        return text, sum(each.total for each in pending.values()), unindexed
 
 
 _NOTHING = Committed(-1, "")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 import tempfile
 from collections import Counter
@@ -18,10 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from offset_sync.config import Config, parse_config
 from offset_sync.config.mirror import PRESETS
+from offset_sync.config.written import yaml_key, yaml_value
 from offset_sync.jobs.checks.asking import Cluster, answers, ask_cluster, look_at_logs, side_by_side
 from offset_sync.jobs.checks.stamps import Kind, Stamped, stamped_records
 from offset_sync.jobs.log_format import tell
@@ -139,7 +137,7 @@ def look(tree: Tree) -> Findings:
     for alias, each in clusters.items():
         counts = f"brokers {each.brokers}, topics {len(each.partitions):,}, groups {len(each.groups):,}"
         found.lines.append(f"{alias}: {counts}")
-    if renamed := prefixed(clusters):
+    if renamed := prefixed(clusters, config.is_topic_included):
         (alias, prefix), count = renamed.most_common(1)[0]
         found.mirror["names"] = "mm2"
         found.lines.append(
@@ -164,13 +162,19 @@ def _asked_clusters(config: Config) -> dict[str, Cluster]:
     return answers(asked)
 
 
-def prefixed(clusters: Mapping[str, Cluster]) -> Counter[tuple[str, str]]:
-    """Return, by cluster and prefix, how many topics are called ``dc1.orders`` where cluster dc1 has ``orders``."""
+def prefixed(
+    clusters: Mapping[str, Cluster], is_included: Callable[[str], bool] = lambda _: True
+) -> Counter[tuple[str, str]]:
+    """Return, by cluster and prefix, how many topics are called ``dc1.orders`` where cluster dc1 has ``orders``.
+
+    Only topics whose original is included count: others may be mirrored by another tool.
+    """
     found = Counter[tuple[str, str]]()
     for alias, each in clusters.items():
         for topic in each.partitions:
             prefix, _, original = topic.partition(".")
-            if prefix != alias and prefix in clusters and original in clusters[prefix].partitions:
+            is_there = prefix != alias and prefix in clusters and original in clusters[prefix].partitions
+            if is_there and is_included(original):
                 found[alias, prefix] += 1
     return found
 
@@ -207,12 +211,12 @@ def to_yaml(tree: Tree, found: Findings) -> str:
     """Return the text of the file; values are quoted, so that each arrives as it is."""
     lines = ["# Written by init. conf/reference.yaml has every option with its default.", "clusters:"]
     for alias, each in tree["clusters"].items():
-        lines += [f"  {_key(alias)}:", "    kafka:"]
-        lines += [f"      {_key(key)}: {_value(value)}" for key, value in each["kafka"].items()]
+        lines += [f"  {yaml_key(alias)}:", "    kafka:"]
+        lines += [f"      {yaml_key(key)}: {yaml_value(value)}" for key, value in each["kafka"].items()]
         if alias in found.origins:
-            lines.append(f"    origin: {_value(found.origins[alias])}  # what the mirror's headers call it")
+            lines.append(f"    origin: {yaml_value(found.origins[alias])}  # what the mirror's headers call it")
     lines += ["# Groups are synced on the topics that match one of these regular expressions.", "topics:"]
-    lines.append(f"  include: [{', '.join(map(_value, tree['topics']['include']))}]")
+    lines.append(f"  include: [{', '.join(map(yaml_value, tree['topics']['include']))}]")
     if found.mirror:
         lines += ["# What the mirror stamps on copies and calls them: docs/mirrors.md.", "mirror:"]
         lines += [f"  {key}: {value}" for key, value in found.mirror.items()]
@@ -223,16 +227,6 @@ def to_yaml(tree: Tree, found: Findings) -> str:
         "# Tables and checkpoints are in data/; in production on HDFS or S3: tables.root, tables.checkpoints.",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _key(text: str) -> str:
-    """Return a key of YAML, which needs quotes only where it is no plain word."""
-    is_plain = re.fullmatch(r"[a-z][a-z0-9.-]*", text) is not None and yaml.safe_load(text) == text
-    return text if is_plain else _value(text)
-
-
-def _value(text: str) -> str:
-    return str(yaml.safe_dump(text, default_style='"', width=float("inf"))).strip()
 
 
 def write(path: Path, text: str) -> None:

@@ -169,7 +169,7 @@ def test_rows_of_another_attempt_of_a_task_than_the_one_that_was_checked_are_not
             if kept is checked:
                 assert frame.count()
             else:
-                with pytest.raises(Exception, match="another attempt of a task"):
+                with pytest.raises(Exception, match="a task attempt that was not checked"):
                     frame.toArrow()
     release_all([checked, later])
 

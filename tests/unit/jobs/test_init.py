@@ -127,6 +127,8 @@ def test_topics_with_the_name_of_another_cluster_before_them_are_copies() -> Non
         ("dc1", "dc2"): 1,
         ("dc2", "dc1"): 1,
     }
+    renamed = {"dc1": cluster("dc1", "orders", "pay"), "dc2": cluster("dc2", "dc1.orders", "dc1.pay")}
+    assert prefixed(renamed, "pay".__eq__) == {("dc2", "dc1"): 1}
     names = ("orders", "dc1.other", "dc2.orders", "dc3.orders", "dc1")
     assert prefixed({"dc1": cluster("dc1", "orders"), "dc2": cluster("dc2", *names)}) == {}
 

@@ -154,7 +154,6 @@ def config() -> Any:
     [
         ({"maintain_tables": 2}, ConfigError, "maintain_tables ended with exit code 2"),
         ({"sync_offsets": 3}, TakenOverError, "sync_offsets ended with exit code 3"),
-        ({"sync_offsets": 3, "report_status": 2}, TakenOverError, "report_status ended with exit code 2"),
     ],
 )
 def test_the_largest_exit_code_is_that_of_the_command(
@@ -162,6 +161,14 @@ def test_the_largest_exit_code_is_that_of_the_command(
 ) -> None:
     start_by(monkeypatch, dict.fromkeys(JOBS, 1) | ending)
     with pytest.raises(error, match=words):
+        run(config(), Namespace(conf="my.yaml", log_format="text"), threading.Event())
+
+
+def test_after_a_job_that_was_taken_over_nothing_starts_the_jobs_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes = {"index_records": 1, "sync_offsets": 3, "maintain_tables": 2, "report_status": 0}
+    monkeypatch.setattr(Supervisor, "run", lambda self: codes)
+    monkeypatch.setenv(SUBMIT, "python submit.py")
+    with pytest.raises(TakenOverError, match="index_records ended with exit code 1; sync_offsets ended"):
         run(config(), Namespace(conf="my.yaml", log_format="text"), threading.Event())
 
 
