@@ -205,13 +205,7 @@ class CrossedGroups:
 
         Without *asks_source*, as in a disaster, nobody says what their consumers do there.
         """
-        rows = rows[self._lists.has_named(rows)]
-        if len(rows) == 0:
-            return []
-        self._state.index.refresh()
-        with self._state.lock:
-            rows = self._state.rows_of(self._source, rows)
-            rows = rows[~self._state.offsets.clusters[self._source].columns["is_deleted"][rows]]
+        rows = self._named(rows)
         if len(rows) == 0:
             return []
         translated, crossings, texts = self._reconciler.look(self._source, self._target, rows)
@@ -249,6 +243,16 @@ class CrossedGroups:
                 )
             )
         return found
+
+    def _named(self, rows: KeyRows) -> KeyRows:
+        """Return those of *rows* that get read lists and that the source owns and has not deleted."""
+        rows = rows[self._lists.has_named(rows)]
+        if len(rows) == 0:
+            return rows
+        self._state.index.refresh()
+        with self._state.lock:
+            rows = self._state.rows_of(self._source, rows)
+            return rows[~self._state.offsets.clusters[self._source].columns["is_deleted"][rows]]
 
     def arrived(
         self, moved: Mapping[GroupPartition, MovedPartition], used: Collection[tuple[TopicPartition, int]]
