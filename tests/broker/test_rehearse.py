@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from pathlib import Path
 
 import pytest
 
 from broker.committed_offsets import commit, committed
-from broker.crafted_logs import Clusters, crafted_logs, create_topics, write_log
+from broker.crafted_logs import Clusters, create_topics
 from broker.installation import Installation, install
 from consumer.moving import cutover
-from generators.mirrored_logs import World
+from offset_sync_demo.load.mirror import Mirror
+from offset_sync_demo.load.producer import TopicLoad
+from offset_sync_demo.load.workload import Producers
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 ALIASES = ("dc1", "dc2")
-WORLD = World(ALIASES, ALIASES, (ALIASES, ALIASES[::-1]), 200)
-COMMITS = {f"rehearsed-{number}": number for number in (0, 40, 90, 130)}
+COMMITS = {f"rehearsed-{number}": number for number in (0, 60, 150, 240)}
 
 
 @pytest.fixture
 def installation(clusters: Clusters, spark_environment: None, topic_name: str, tmp_path: Path) -> Installation:
-    """The logs of both clusters cross; groups have committed at dc1, and all is synced."""
-    logs = [crafted_logs(WORLD, 500 + number) for number in range(2)]
-    for alias in ALIASES:
-        create_topics(clusters[alias], {topic_name: 2})
-        write_log(clusters[alias], {(topic_name, number): each[alias] for number, each in enumerate(logs)})
-    found = install(tmp_path, {alias: clusters[alias].bootstrap_servers for alias in ALIASES}, [topic_name])
+    """Producers wrote at both clusters and mirrors copied; groups have committed at dc1, and all is synced."""
+    pair = {alias: clusters[alias] for alias in ALIASES}
+    for cluster in pair.values():
+        create_topics(cluster, {topic_name: 2})
+    producers = Producers(pair, [TopicLoad(topic_name, 2, 200.0)], {})
+    mirrors = [Mirror(pair[one], pair[other], [topic_name]) for one, other in itertools.permutations(pair)]
+    for mirror in mirrors:
+        mirror.start()
+    producers.start()
+    time.sleep(3)
+    producers.stop()
+    for mirror in mirrors:
+        mirror.drain()
+        mirror.stop()
+    found = install(tmp_path, {alias: cluster.bootstrap_servers for alias, cluster in pair.items()}, [topic_name])
     commit(clusters["dc1"], {group: {(topic_name, n): at for n in range(2)} for group, at in COMMITS.items()})
     assert found.index() == []
     assert found.sync() == []
@@ -49,4 +61,4 @@ def test_what_contents_say_is_what_was_predicted_and_nothing_is_moved(
     assert {(row["group_id"], row["partition"]): row["duplicates"] for row in rows} == predicted
     assert sum(predicted.values()) > 0, "the logs cross"
     assert {alias: committed(clusters[alias], [*COMMITS]) for alias in ALIASES} == before
-    assert "rehearsed-90" in capsys.readouterr().out
+    assert "rehearsed-150" in capsys.readouterr().out
