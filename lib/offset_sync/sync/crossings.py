@@ -1,4 +1,4 @@
-"""What groups that get read lists have read of a target above their answers, and what of it is still to come there."""
+"""Records that groups with read lists have read above their answers, and those not replicated to the target yet."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from offset_sync.translate.replication_gap import OffsetRanges
 
 
 def are_named(state: SyncState, rows: KeyRows, is_named: Callable[[str], bool]) -> NDArray[np.bool_]:
-    """Return which *rows* are of groups that are named."""
+    """Return which *rows* belong to named groups."""
     keys = state.offsets.keys
     return np.fromiter((is_named(keys[row].group_id) for row in rows.tolist()), np.bool_, len(rows))
 
 
 class Crossing(NamedTuple):
-    """What is *told* to be read above an answer, and where the source has what is *pending*, by origin."""
+    """The read list above an answer (*told*), and by origin the source's offsets of read records still *pending*."""
 
     told: FoundList
     pending: Mapping[int, OffsetRanges]
 
 
 class Crossings:
-    """Those of the keys *named*, in one translation by *pair*; to be made before this is asked.
+    """The crossings of the keys *named* in one translation by *pair*; create it before asking the translation.
 
-    A list is of the leader epoch under which the target's log was looked at last. It has to be older than the view of
-    the index: of what was cut since nothing is left in that.
+    A list carries the last verified leader epoch of the target's log. The epoch must be taken before the index view,
+    which no longer has records truncated in between.
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class Crossings:
         self._found: dict[int, tuple[Question, dict[int, Crossing]]] = {}
 
     def find(self, asked: Translation) -> None:
-        """Go through what was computed, as deep as its logs are; what is known already is left out."""
+        """Build the lists of computed questions that have none yet; takes as long as the logs are deep."""
         for each in asked.questions if self._epochs else ():
             if each.answers is not None and id(each) not in self._found:
                 self._found[id(each)] = each, self._of(each)
 
     def by_row(self, asked: Translation) -> dict[int, Crossing]:
-        """Return them by row, in the order asked, also of what had to be computed anew; as right as the answers are."""
+        """Return them by row, in the order asked, including recomputed questions; valid as long as the answers are."""
         self.find(asked)
         found, first = dict[int, Crossing](), 0
         for each in asked.questions:
@@ -69,7 +69,7 @@ class Crossings:
     def _of(self, question: Question) -> dict[int, Crossing]:
         try:
             return self._crossings(question)
-        except Exception as problem:  # the answers hold all the same; without a list all is read
+        except Exception as problem:  # the answers are still valid; without a list everything is read
             self._translator.log_once(self._pair, question.partition, problem, "is answered without read lists")
             return {}
 

@@ -1,4 +1,4 @@
-"""Commits spread over the executors, for when there are too many groups for one client."""
+"""Commits spread over the executors when there are too many groups for one client."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from offset_sync.state.lease import Fence, TaskFence
 from offset_sync.sync.reconciliation import OffsetWriter
 
 GROUPS_PER_TASK = 1000
-"""Up to so many groups the driver commits by itself: the requests take less time than a Spark job would."""
+"""Up to this many groups the driver commits itself: the requests take less time than a Spark job."""
 
 _WATCH_S = 1.0
 
@@ -54,24 +54,24 @@ class SharedWriter(Protocol):
     """What is pickled to the tasks, see :class:`offset_sync.sync.offset_writer.TargetWriter`."""
 
     def for_tasks(self) -> SharedWriter:
-        """Return one without what only the driver has."""
+        """Return one without the driver's collaborators."""
 
     def fenced_by(self, fence: Fence) -> OffsetWriter:
         """Return one that writes as long as *fence* is open."""
 
 
 class TaskWrites:
-    """Has tasks commit that share the groups; *fence* is the driver's.
+    """Commits in tasks that share the groups; *fence* is the driver's.
 
-    A task cannot ask it: it has some seconds from its own start, and is ended when the driver finds that somebody else
-    has taken over, or cannot find out.
+    A task cannot check that fence. It may write for some seconds from its own start, and is cancelled when the driver
+    finds that it was taken over, or cannot verify its lease.
     """
 
     def __init__(self, spark: SparkSession, fence: Fence, groups_per_task: int = GROUPS_PER_TASK) -> None:
         self._spark, self._fence, self._groups_per_task = spark, fence, groups_per_task
 
     def tasks(self, writes: Sequence[OffsetWrite]) -> int:
-        """Return how many tasks would share *writes*; of one the driver does the work itself."""
+        """Return how many tasks would share *writes*; with one the driver writes itself."""
         return -(-len({write.group_id for write in writes}) // self._groups_per_task)
 
     def write(self, writer: SharedWriter, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
@@ -85,7 +85,7 @@ class TaskWrites:
 
 @contextmanager
 def _ended_when_closed(spark: SparkSession, fence: Fence) -> Iterator[None]:
-    """End the Spark jobs that are started inside when *fence* cannot be renewed; raise then what it raises."""
+    """Cancel the Spark jobs started inside when *fence* cannot be renewed, and raise its error."""
     context, tag, is_over = spark.sparkContext, f"writes-{uuid.uuid4().hex}", threading.Event()
     problems: list[OffsetSyncError] = []
 

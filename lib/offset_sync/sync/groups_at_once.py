@@ -1,13 +1,13 @@
-"""What many groups have committed, by one request per coordinator (KIP-709): twenty times as fast as group by group.
+"""Committed offsets of many groups, by one request per coordinator (KIP-709): twenty times as fast as group by group.
 
-librdkafka asks for one group per request, so the driver reads by Kafka's Java client, which is on Spark's class path.
-Names and answers cross the border to the JVM as JSON, in two calls for all groups. This only spares time: a group that
-is not among the answers is asked for by librdkafka, which knows what every error means.
+librdkafka asks for one group per request, so the driver uses Kafka's Java client, which is on Spark's class path.
+Names and answers pass to and from the JVM as JSON, in two calls for all groups. This is only an optimisation: groups
+without an answer are read by librdkafka, which reports every error.
 
-Of a partition with an error, as one on which a transaction has a commit pending, Java's client says no more than of one
-without an offset (``ListConsumerGroupOffsetsHandler``, with a line in the log). Taken for none, somebody's commit would
-be written over unseen. So everything is read twice, the second time with what is pending passed over, which has no
-errors: a group that has more there than before is left out.
+For a partition with an error, such as a pending transactional commit, the Java client returns the same as for one
+without an offset (``ListConsumerGroupOffsetsHandler`` only logs it). Taken as "no offset", a commit would be
+overwritten unseen. So everything is read twice, the second time without ``requireStable``, which gives no such errors:
+a group that has more partitions in the second answer is left out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from offset_sync.spark.jvm import JavaError, is_connection_lost, java
 
 logger = logging.getLogger(__name__)
 WORTH_IT = 16
-"""So many groups at least: fewer are read as fast one by one."""
+"""The least number of groups: fewer are read as fast one by one."""
 PATIENCE_S, _ALONE_S = 1.0, 60.0
 _REST_S, _LONGEST_REST_S = 10.0, 600.0
 _SPEC = "org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec"
@@ -32,10 +32,10 @@ _OPTIONS = {"client.id": "offset-sync", "reconnect.backoff.max.ms": "1000"}
 
 
 class GroupsAtOnce:
-    """Reads at one cluster; *options* are asked for each new client, so that a renewed certificate is taken up.
+    """Reads at one cluster; *options* is called for each new client, so that it picks up a renewed certificate.
 
-    Groups that were not answered are left out for a minute. Where none was, nothing is read for ten seconds, for twice
-    as long with each time in a row, and then by another client. Threads may share it.
+    Groups without an answer are left out for a minute. If no group is answered, reads pause for ten seconds, doubling
+    with each failure in a row, and resume with a new client. Threads may share it.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class GroupsAtOnce:
         self._alone: dict[str, float] = {}  # until when a group is left out
 
     def read(self, groups: Sequence[str], seconds: float) -> dict[str, list[PartitionAnswer]]:
-        """Return all that each of *groups* has committed, or less: those of which nothing is known now are missing.
+        """Return all that each of *groups* has committed; groups without an answer are missing.
 
-        Never raises, and ends after *seconds*, or one. Reads are stable: a group of which a transaction has a commit
-        pending is missing.
+        Never raises, and returns after *seconds*, one at most. Reads are stable: a group with a pending transactional
+        commit is missing.
         """
         with self._lock:
             now = self._now()
@@ -65,7 +65,7 @@ class GroupsAtOnce:
             found = self._read(asked, min(seconds, PATIENCE_S))
         except JavaError as problem:
             reason = str(problem.java_exception.toString()).partition("\n")[0]
-        except Exception as problem:  # whatever it is: librdkafka is asked next; of a JVM that is gone others tell
+        except Exception as problem:  # any: librdkafka reads next; a JVM that is gone is reported elsewhere
             reason = "" if is_connection_lost(problem) else f"{type(problem).__name__}: {problem}"
         if reason:
             logger.warning("clusters.%s: its groups are read one by one for a while: %s", self._alias, reason)
@@ -83,13 +83,13 @@ class GroupsAtOnce:
             self.close()
 
     def close(self) -> None:
-        """Give the client's thread back to the JVM; the next call makes another one."""
+        """Close the client and its thread in the JVM; the next call creates another."""
         with self._lock:
             client, self._client = self._client, None
         if client is not None:
             try:
                 client.close(java("java.time.Duration").ZERO)
-            except Exception as problem:  # a JVM that is gone has taken it along
+            except Exception as problem:  # the JVM is gone, and the client with it
                 logger.debug("clusters.%s: %s", self._alias, problem)
 
     def _read(self, groups: Sequence[str], seconds: float) -> dict[str, list[PartitionAnswer]]:
@@ -116,7 +116,7 @@ class GroupsAtOnce:
 
 
 def read_answers(text: str) -> dict[str, list[PartitionAnswer]]:
-    """Return the answers that Java has written as JSON; null stands for a partition without an offset.
+    """Return the answers that Java has written as JSON; null is a partition without an offset.
 
     >>> read_answers('{"g": {"pay-in-3": {"offset": 7, "metadata": "", "leaderEpoch": null}, "pay-in-4": null}}')
     {'g': [PartitionAnswer(topic='pay-in', partition=3, offset=7, metadata='', error=None)]}
@@ -134,7 +134,7 @@ def read_answers(text: str) -> dict[str, list[PartitionAnswer]]:
 def those_without_errors(
     stable: Mapping[str, list[PartitionAnswer]], unstable: Mapping[str, list[PartitionAnswer]]
 ) -> dict[str, list[PartitionAnswer]]:
-    """Return the groups of which *unstable*, read after *stable*, has no partition more."""
+    """Return the groups for which *unstable*, read after *stable*, has no additional partition."""
 
     def places(answers: list[PartitionAnswer]) -> set[tuple[str, int]]:
         return {(each.topic, each.partition) for each in answers}
@@ -147,7 +147,7 @@ def those_without_errors(
 
 
 def _answers(result: Any, groups: Sequence[str], seconds: float) -> Any:
-    """Return the answers that have come, as a map of Java's."""
+    """Return the answers received so far, as a Java map."""
     try:
         return result.all().get(round(seconds * 2000), java("java.util.concurrent.TimeUnit").MILLISECONDS)
     except JavaError:
@@ -160,7 +160,7 @@ def _answers(result: Any, groups: Sequence[str], seconds: float) -> Any:
 
 
 class _Json:
-    """Jackson, which Spark brings along: what has to be found out of each class is found out once."""
+    """Jackson, from Spark's class path; reflects on each class once."""
 
     def __init__(self) -> None:
         mapper = java("com.fasterxml.jackson.databind.ObjectMapper")()
@@ -171,11 +171,11 @@ class _Json:
         self._wishes = mapper.getTypeFactory().constructMapType(of_map, of_name, of_wish)
 
     def wishes(self, groups: Iterable[str]) -> Any:
-        """Return Java's map from each group to the wish for all that it has committed."""
+        """Return a Java map from each group to a request for all its committed offsets."""
         return self._mapper.readValue(json.dumps({group: {} for group in groups}), self._wishes)
 
     def text(self, found: Any) -> str:
-        """Return a map of Java's as JSON."""
+        """Return a Java map as JSON."""
         return str(self._mapper.writeValueAsString(found))
 
 

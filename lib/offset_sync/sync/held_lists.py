@@ -1,4 +1,4 @@
-"""What clusters hold as read lists: asked for, and taken away where nobody takes care of them any more."""
+"""Read lists stored at clusters: read, and removed for groups that are no longer configured."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _NONE = np.empty(0, np.int64)
 NOTHING_READ = FoundList(ReadList(0, 0, OffsetRanges(_NONE, _NONE)), _NONE, 0)
 
 Held: TypeAlias = "Mapping[str, Mapping[TopicPartition, Committed] | ClusterError]"
-"""What each group has committed, or why nobody knows."""
+"""What each group has committed, or why it is unknown."""
 Writes: TypeAlias = "Callable[[Sequence[OffsetWrite]], Sequence[WriteOutcome]]"
 """Commits, and returns one outcome for each, in order."""
 
 
 class ListHolder(Protocol):
-    """A cluster where lists stand, see :class:`offset_sync.kafka.cluster_admin.ClusterAdmin`."""
+    """A cluster that stores lists, see :class:`offset_sync.kafka.cluster_admin.ClusterAdmin`."""
 
     def cluster_id(self, deadline: float) -> str:
-        """Return Kafka's own id of the cluster; raises ClusterError where nobody says it."""
+        """Return Kafka's own id of the cluster; raises ClusterError where no broker returns it."""
 
     def committed_offsets(self, groups: Sequence[str], deadline: float) -> Held:
         """Return what each group has committed; raises ClusterError where the cluster does not answer."""
 
     def groups(self, deadline: float) -> Sequence[str]:
-        """Return its groups; raises ClusterError where a broker does not say its own."""
+        """Return its groups; raises ClusterError where a broker does not list its own."""
 
 
 class HeldLists:
@@ -45,15 +45,15 @@ class HeldLists:
     def __init__(self, alias: str, holder: ListHolder) -> None:
         self._alias, self._holder = alias, holder
         self.cluster_id: str | None = None
-        """None until the cluster has told it, and where no list can carry it."""
+        """None until the cluster has returned it, and if it is not valid in a list."""
         self._is_swept = False
 
     def ask(self, groups: Sequence[str]) -> Held:
-        """Return what stands for *groups* of lists; of none where the cluster does not answer."""
+        """Return what the list *groups* have committed; empty where the cluster does not answer."""
         try:
             if self.cluster_id is None:
                 cluster_id = self._holder.cluster_id(_DEADLINE_S)
-                encode_read_list(NOTHING_READ, cluster_id)  # raises where no list can carry it
+                encode_read_list(NOTHING_READ, cluster_id)  # raises if it is not valid in a list
                 self.cluster_id = cluster_id
             return self._holder.committed_offsets(groups, _DEADLINE_S)
         except (ClusterError, ValueError) as problem:
@@ -61,9 +61,9 @@ class HeldLists:
             return {}
 
     def take_others_away(self, is_named: Callable[[str], bool], write: Writes) -> None:
-        """Take away, once, the lists of groups that are not named any more: nobody replaces them before a rewind.
+        """Remove, once, the lists of groups no longer named: no driver would replace them before a rewind.
 
-        Tried again by the next call where a broker does not say which groups it has, or a list could not be taken away.
+        The next call retries if a broker does not list its groups, or a list could not be removed.
         """
         if self._is_swept:
             return
@@ -90,7 +90,7 @@ class HeldLists:
             logger.info("clusters.%s: %d lists taken away, of groups that are not named any more", self._alias, gone)
 
     def write_of(self, group: str, place: TopicPartition, text: str) -> OffsetWrite:
-        """Return the write after which *text* stands, or for "" a list on which nothing is; the id must be known."""
+        """Return the write that stores *text*, or for "" an empty list; the cluster id must be known."""
         assert self.cluster_id is not None, "nothing is written where nobody has said what stands"
         text = text or encode_read_list(NOTHING_READ, self.cluster_id).text
         found = decode_read_list(text)
@@ -103,16 +103,16 @@ def own_group(group_id: str) -> str:
 
 
 def seen_group(group_id: str) -> str:
-    """Return the group whose commits are the marks of a group's consumers that go by read lists."""
+    """Return the group whose commits are the marks of a group's consumers that use read lists."""
     return f"{OWN_GROUPS}seen.{group_id}"
 
 
 def text_of_list(metadata: str) -> str:
-    """Return the metadata of a commit where it is a list with records, else "": none and an empty one are the same."""
+    """Return a commit's metadata if it is a list with records, else "": no list and an empty one are the same."""
     return metadata if listed(metadata) is not None else ""
 
 
 def listed(text: str) -> ReadList | None:
-    """Return the list that the metadata of a commit is, None where nothing is on it."""
+    """Return the list in a commit's metadata, None if it is empty or there is none."""
     found = decode_read_list(text) if text else None
     return found.told if found is not None and len(found.told.ranges.start) > 0 else None

@@ -1,26 +1,28 @@
-"""Which commits at a target were written by a driver that died before it recorded them: answers to the last commits.
+"""Recognise commits at a target that the previous driver wrote and did not record: answers to the last commits.
 
-A driver commits first and records afterwards. What it leaves in between matches no write that is known to the next one,
-and would count as the group's own: its cluster would be the home, as long as the group commits nowhere else. So at a
-start after such an end a commit counts as ours if it answers a commit that was the newest elsewhere when it was made,
-or nearly so, and the group has no members there::
+A driver commits first and records afterwards. If it dies in between, its commit matches no write that the next driver
+knows, and would count as the group's own: the target would be the home until the group commits elsewhere. So on the
+next start a commit counts as ours if it answers a commit that was the newest elsewhere when it was made, or nearly so,
+and the group has no members there::
 
-    dc1    100           150                    200, 250        read at the start, as what dc2 holds
-    dc2                        152, and we die                  152 = t(150), and nobody reads there: ours
+    dc1    100           150                    200, 250        read at the start, as is dc2's commit
+    dc2                        152, and we die                  152 = t(150), and no members there: ours
 
-An answer that waited for the index was the end of it then, at the target or of what it answers at the source, and is
-higher today. It counts as ours where the source is the group's home, no other cluster is active, and it was made in
-the last moments of the driver before.
+An answer that waited for the index was the end of the target's index at that time, or the answer to the end of the
+source's, and is higher today. It counts as ours if the source is the group's home, no other cluster is active, and it
+was made in the last moments of the previous driver.
 
-An answer below the target's log start was written as that log start, which has moved on since: so does what lies
-between count as ours. A reset to there while nobody drove is forgotten: what it repeats is there no more.
+An answer below the target's log start was written as the log start, which has advanced since. So offsets from the
+answer to today's log start count as ours. A reset to there while no driver ran is forgotten: what it would repeat is
+deleted.
 
-Not an answer that is recorded as given: its record was read. So a reset to an earlier position is the group's own.
+An answer that is recorded already does not count, as its commit record was read before. So a reset to an earlier
+position is the group's own.
 
-A driver answers by what is indexed, so the source's index alone answers here. Elections and cuts since do not count.
+A driver answers from the index, so the source's index alone answers here; later elections and truncations are ignored.
 
-Errs to the group's own: the cluster of what was not recognised becomes the home for a while. Only above a cut of the
-target is that the dangerous side: what stands there is above records that nobody has read.
+Errs to the group's own: the cluster of an unrecognised commit becomes the home for a while. That is dangerous only
+above a truncation of the target, where the commit is past records that the group has not read.
 """
 
 from __future__ import annotations
@@ -48,15 +50,15 @@ from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import GivenOffsets
 
 PATIENCE_S = 20.0
-"""A start waits so long, in all, for the commits of the other clusters and for what a target says of its logs."""
+"""How long a start waits, in all, for the commits of the other clusters and for a target's metadata."""
 _POLL_S = 0.2
 _NOT_ASKED = "its index answers for it"
 _INDEXED_BEFORE_MS, _INDEXED_AFTER_MS = 1_000, 2_000
-"""So much earlier or later than an answer was given was that indexed at whose beginning it stands."""
+"""How far the time of an answer may be from the indexing time of the end of the index that it equals."""
 
 
 class _Commits(NamedTuple):
-    """Commits at a cluster: rows of keys, when they were made by its clock and by ours, and whose; shape (commits,)."""
+    """Commits at a cluster: key rows, when they were made by its clock and by ours, and whose; shape (commits,)."""
 
     rows: KeyRows
     offset: Int64s
@@ -73,9 +75,9 @@ _NONE = _Commits(np.empty(0, np.intp), _NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS, np
 
 
 class LeftWrites:
-    """Tells them by what *state* knows; *translator* answers, *fetcher* asks the clusters.
+    """Recognises them from *state*; *translator* answers, *fetcher* queries the clusters.
 
-    *is_read* says of which cluster no more commits come that were there at the start, and raises where nobody waits.
+    *is_read* tells whether a cluster's commits from before the start are all read; it raises when the job is to end.
     """
 
     def __init__(
@@ -88,12 +90,12 @@ class LeftWrites:
     ) -> None:
         self._state, self._translator, self._fetcher, self._is_read = state, translator, fetcher, is_read
         self._patience_s, self._until = patience_s, math.inf
-        self._is_whole = dict[str, bool]()  # of clusters of which commits were read, whether all that there were
+        self._is_whole = dict[str, bool]()  # by cluster with commits read, whether these are all
         self._commits = {alias: [_NONE] for alias in state.offsets.clusters}
         self._alive_ms = ABSENT
 
     def begin(self) -> None:
-        """Note what the tables say, before any log is read on: the last commits, and when drivers before were alive."""
+        """Note the last commits and when previous drivers ran, from the tables; before any log is read further."""
         with self._state.lock:
             for pair in self._state.last_translations:
                 at_ms = self._state.last(*pair).columns["restored_ms"]
@@ -110,19 +112,19 @@ class LeftWrites:
     def note(
         self, alias: str, rows: KeyRows, records: CommitRecords, is_own: NDArray[np.bool_], *, is_whole: bool
     ) -> None:
-        """Note commits that were read of a cluster since the start, in the *rows* of their keys; *is_whole*: all."""
+        """Note commits read from a cluster since the start, in the *rows* of their keys; *is_whole*: these are all."""
         commits = _Commits(rows, records.offset, records.committed_at_ms, records.made_ms, is_own)
         self._commits[alias].append(commits.take(records.is_position))
         self._is_whole[alias] = is_whole
 
     def forget(self) -> None:
-        """Forget what was noted, once every log is read to its end: what comes now was written by nobody who died."""
+        """Drop the noted commits once every log is read to its end: no later record is of a previous driver."""
         self._commits = {alias: [_NONE] for alias in self._commits}
 
     def of(self, target: str, rows: KeyRows, offset: Int64s, made_ms: Int64s) -> NDArray[np.bool_]:
         """Return which commits of *offset* at *target*, in the rows of their keys, are answers; shapes (commits,).
 
-        *made_ms* is when they were made by our clock: what they answer was committed before.
+        *made_ms* is when they were made by our clock; the commits that they answer are older.
         """
         is_ours = np.zeros(len(rows), np.bool_)
         written = _Commits(rows, offset, made_ms, made_ms, is_ours)
@@ -130,7 +132,7 @@ class LeftWrites:
         self._until = min(self._until, time.monotonic() + self._patience_s)
         while not all(map(self._is_taken_in, sources)) and time.monotonic() < self._until:
             time.sleep(_POLL_S)
-        # Of a cluster of which only a part was read nobody knows the newest commit. Of a silent one the tables know it.
+        # Skip clusters read in part: their newest commit is unknown. That of a silent one is in the tables.
         sources = [each for each in sources if each not in self._is_whole or self._is_taken_in(each)]
         self._state.index.refresh()
         members = self._state.homes.with_members(target)
@@ -143,9 +145,9 @@ class LeftWrites:
         return self._is_read(alias) or self._is_whole.get(alias, False)
 
     def _said(self, target: str, partitions: Collection[TopicPartition]) -> ClusterMetadata | ClusterError:
-        """Return what *target* says of the logs of *partitions*, once it says it of all.
+        """Return the metadata of *target*, once it covers all *partitions*.
 
-        That a log may have been cut since does not count: the driver before answered by what is indexed.
+        Truncations since are ignored: the previous driver answered from the index.
         """
         said = self._fetcher.fetch([target], partitions)[target]
         while not _tells_all(said, partitions) and time.monotonic() < self._until:
@@ -170,7 +172,7 @@ class LeftWrites:
             keys = state.keys.keys_in(partition)
             asked = commits.take(np.isin(commits.rows, keys))
             least, most = self._translated(pair, partition, asked.offset)
-            # Most of what groups have committed themselves is above all answers.
+            # Most of the groups' own commits are above all answers.
             may_be = np.isin(written.rows, keys) & (written.offset <= _greatest(asked.rows, most, written.rows))
             to_ends: dict[tuple[int, int], Int64s] = {}
             for row in np.flatnonzero(may_be & (written.offset != recorded)).tolist():
@@ -185,9 +187,9 @@ class LeftWrites:
         return found
 
     def _asked(self, source: str, target: str, written: _Commits) -> _Commits:
-        """Return the commits at *source* of the keys of what was *written*, that were made before.
+        """Return the commits at *source* that were made before those *written* for the same keys.
 
-        Without those before the one that was answered last: the newest is answered, so nobody has answered them then.
+        Commits older than the last one answered are left out: drivers answer the newest only.
         """
         found = _Commits(*(np.concatenate(each) for each in zip(*self._commits[source], strict=True)))
         found = found.take(np.isin(found.rows, written.rows) & self._state.keys.is_included(found.rows))
@@ -201,7 +203,7 @@ class LeftWrites:
         )
 
     def _recorded(self, source: str, target: str) -> Int64s:
-        """Return the answer that is recorded last, of each key; ABSENT: none."""
+        """Return the last recorded answer of each key; ABSENT: none."""
         return np.where(self._is_recorded(source, target), self._state.last(source, target).columns["wanted"], ABSENT)
 
     def _is_recorded(self, source: str, target: str) -> NDArray[np.bool_]:
@@ -210,7 +212,7 @@ class LeftWrites:
         return found
 
     def _may_have_waited(self, source: str, key: int, made_ms: int) -> bool:
-        """Return whether a driver before may have answered with the end of the index; errs to False."""
+        """Return whether a previous driver may have answered with the end of the index; errs to False."""
         state = self._state
         with state.lock:
             homes = state.homes_of(np.array([key]))
@@ -220,9 +222,9 @@ class LeftWrites:
     def _was_end_of_index(
         self, pair: Pair, partition: TopicPartition, offset: int, made_ms: int, answers: dict[tuple[int, int], Int64s]
     ) -> bool:
-        """Return whether *offset* may be where the target's index ended then, or the answer to the source's end.
+        """Return whether *offset* may have been the end of the target's index, or the answer to the source's end.
 
-        No answer lies above the end of the target's index. *answers* to ends of the source are kept for the next ones.
+        No answer is above the end of the target's index. *answers* caches those to ends of the source.
         """
         first, last = self._ends_then(pair.target, partition, made_ms)
         if offset > last:
@@ -236,9 +238,9 @@ class LeftWrites:
         return bool(ABSENT < least <= offset <= most)
 
     def _ends_then(self, alias: str, partition: TopicPartition, made_ms: int) -> tuple[int, int]:
-        """Return the least and the most where the index of a log may have ended then; NO_LIMIT: where it ends today.
+        """Return the least and greatest offset where a log's index may have ended then; NO_LIMIT: where it ends today.
 
-        Where nothing was indexed before it ended nowhere: a reset to the beginning is the group's own.
+        If nothing was indexed before, there was no end: a reset to the beginning is the group's own.
         """
         log = self._state.index.log(alias, *partition)
         if log is None:
@@ -251,9 +253,9 @@ class LeftWrites:
         return first + 1 if first == times.first_since(0) else first, most
 
     def _translated(self, pair: Pair, partition: TopicPartition, offset: Int64s) -> tuple[Int64s, Int64s]:
-        """Return between what the answers to commits of *offset* were, shapes (commits,); ABSENT: there is none.
+        """Return the least and greatest that answers to *offset* may have been, shapes (commits,); ABSENT: none.
 
-        One that retention has passed was raised to the log start of then, which nobody knows any more.
+        Answers below the log start were raised to the log start at the time, which is no longer known.
         """
         unknown, now = np.full(len(offset), ABSENT, np.int64), np.full(len(offset), pair.now_ms, np.int64)
         asked = self._translator.ask_given(pair, partition, GivenOffsets(offset, now, unknown, [None] * len(offset)))
@@ -270,14 +272,14 @@ def _tells_all(said: ClusterMetadata | ClusterError, partitions: Collection[Topi
 
 
 def _greatest(rows: KeyRows, values: Int64s, asked: KeyRows) -> Int64s:
-    """Return, for the key of each of *asked*, the greatest of the *values* of its *rows*; ABSENT: it has none."""
+    """Return, for the key of each of *asked*, the greatest of the *values* of its *rows*; ABSENT: none."""
     found = np.full(int(max(rows.max(initial=-1), asked.max(initial=-1))) + 1, ABSENT, np.int64)
     np.maximum.at(found, rows, values)
     return found[asked]
 
 
 def _newest_then(commits: _Commits, key: int, made_ms: int) -> NDArray[np.intp]:
-    """Return the rows of the *commits* of a key that may have been the newest, and answered, then."""
+    """Return the rows of a key's *commits* that may have been the newest at *made_ms*, and answered."""
     rows = np.flatnonzero((commits.rows == key) & (commits.made_ms <= made_ms + UNCERTAIN_MS))
     rows = rows[np.argsort(commits.made_ms[rows], kind="stable")]
     followed_ms = np.append(commits.made_ms[rows][1:], made_ms)[: len(rows)]

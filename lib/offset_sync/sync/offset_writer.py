@@ -1,8 +1,7 @@
-"""Write wanted offsets to a target cluster: read what stands there, decide, write, read every partition's error.
+"""Write wanted offsets to a target cluster: read its offsets, decide, write, read every partition's error.
 
-Each try reads anew, also after a failed one: while we waited somebody else may have written, and a write whose answer
-was lost may have been applied. So a repetition never goes over what it has not seen. And each request is sent only as
-long as nobody else has taken over.
+Each retry reads again: another client may have written in the meantime, and a write whose answer was lost may have been
+applied. So a retry never overwrites a value that it has not seen. No request is sent after the job was taken over.
 """
 
 from __future__ import annotations
@@ -33,26 +32,26 @@ from offset_sync.state.lease import Fence, OpenFence
 
 GROUPS_AT_ONCE = 1000
 _SILENT_TRIES = 2
-"""So often groups are tried whose coordinators are all that is silent: the target's other groups wait meanwhile."""
-_READ_S = 3.0  # groups that do not answer by then are read with the next try, after the others have been written
+"""Tries for groups with silent coordinators once no others are pending: the target's other groups wait meanwhile."""
+_READ_S = 3.0  # groups without an answer by then are read by the next try, after the others are written
 
 
 class ManyWrites(Protocol):
     """Tasks that share the groups of many writes, see :class:`offset_sync.sync.distributed_writer.TaskWrites`."""
 
     def tasks(self, writes: Sequence[OffsetWrite]) -> int:
-        """Return how many would share *writes*."""
+        """Return how many tasks would share *writes*."""
 
     def write(self, writer: TargetWriter, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
-        """Return one outcome per write, in order, of what *writer* has done in tasks."""
+        """Have *writer* write in tasks; return one outcome per write, in order."""
 
 
 @dataclass(frozen=True)
 class TargetWriter:
-    """Commits at the cluster *alias* from any process: what the driver and the executors' tasks run alike.
+    """Commits at the cluster *alias* from any process, the driver or an executor's task.
 
-    It is pickled with its options, which may hold secrets, to the executors. A process keeps one client per target, so
-    that a task finds the connections of the task before it. Only in the driver may *fence* be a lease, groups be read
+    It is pickled to the executors with its options, which may hold secrets. A process keeps one client per target, so
+    that a task reuses the connections of the previous one. Only in the driver may *fence* be a lease, groups be read
     by *at_once* first, and many groups be written *by_tasks*.
     """
 
@@ -67,7 +66,7 @@ class TargetWriter:
     names: Names = SAME_NAMES
 
     def for_tasks(self) -> TargetWriter:
-        """Return one without what only the driver has."""
+        """Return one without the driver's collaborators."""
         return replace(self, fence=OpenFence(), at_once=None, by_tasks=None)
 
     def fenced_by(self, fence: Fence) -> TargetWriter:
@@ -75,12 +74,12 @@ class TargetWriter:
         return replace(self, fence=fence)
 
     def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
-        """Return one outcome per write, in order; raises TakenOverError where somebody else has taken over."""
+        """Return one outcome per write, in order; raises TakenOverError if this driver was taken over."""
         if self.by_tasks is not None and self.by_tasks.tasks(writes) > 1:
             return self.by_tasks.write(self, writes)
         options = tuple(sorted(self.options.items()))
         admin = _client(self.alias, options, self.names, self.requests_in_flight, self.at_once)
-        admin.take_names(self.names)  # an earlier task may have left it, which knew fewer
+        admin.take_names(self.names)  # the client may be an earlier task's, which knew fewer
         return write_offsets(writes, admin, fence=self.fence, dry_run=self.is_dry_run, deadline=self.deadline_seconds)
 
 
@@ -107,12 +106,11 @@ def write_offsets(
     """Return one outcome per write, in their order; no write raises and none is left out.
 
     *deadline* is in seconds, for every thousand groups, so that a long batch is not cut off; a target that does not
-    answer at all ends the whole batch after one of them. *fence* is renewed when the target has been read, and asked
-    again for each request. Errs to FAILED: a write whose answer was lost may have been applied, which the next batch
-    finds out.
+    answer at all ends the whole batch after one deadline. *fence* is renewed after the target was read, and checked for
+    each request. Errs to FAILED: a write whose answer was lost may have been applied; the next batch detects that.
 
-    Raises ValueError where two writes name the same partition of the same group, TakenOverError where somebody else has
-    taken over: what was sent by then is for them to find.
+    Raises ValueError if two writes name the same partition of the same group, and TakenOverError if this driver was
+    taken over: the new driver then detects what was written.
     """
     by_key = _by_key(writes)
     by_group: dict[str, dict[GroupPartition, OffsetWrite]] = {}
@@ -131,10 +129,10 @@ def write_offsets(
 
 
 def decide(write: OffsetWrite, actual: Committed | None) -> Outcome | None:
-    """Return what becomes of *write* without writing, or None: it is to be written.
+    """Return the outcome of *write* if it needs no request, None if it is to be written.
 
-    Errs to leaving alone: a value that is not the expected one was written by others since, or by another driver, which
-    may have known more. The cluster's log will tell. A command that acts for a person replaces it, but never goes back.
+    Errs to not writing: an unexpected value was written by others since, or by another driver that may have known more;
+    the commit log will bring it. A command by an operator (*moves_forward*) replaces it, but only forward.
     """
     if actual is None or write.metadata:
         return None
@@ -159,13 +157,13 @@ class _Batch:
     clock: Clock
     pending: dict[GroupPartition, OffsetWrite]
     _outcomes: dict[GroupPartition, WriteOutcome] = field(default_factory=dict)
-    _previous: dict[GroupPartition, int | None] = field(default_factory=dict)  # what stood there before our first try
+    _previous: dict[GroupPartition, int | None] = field(default_factory=dict)  # the target's value before our first try
     _errors: dict[GroupPartition, str] = field(default_factory=dict)  # of the last try
-    _in_doubt: set[GroupPartition] = field(default_factory=set)  # which writes may have been applied
-    _silent_tries: int = 0  # in a row, in which no group that was left has answered
+    _in_doubt: set[GroupPartition] = field(default_factory=set)  # writes that may have been applied
+    _silent_tries: int = 0  # in a row, without an answer from any pending group
 
     def run(self, ends_at: float) -> ClusterError | None:
-        """Conclude what can be concluded until *ends_at*; return the error of a cluster that does not answer."""
+        """Conclude as many writes as possible until *ends_at*; return the error of a cluster that does not answer."""
         unreachable: ClusterError | None = None
         for left in attempts(ends_at, self.clock):
             try:
@@ -180,7 +178,7 @@ class _Batch:
         return unreachable
 
     def outcomes(self, reason: str) -> dict[GroupPartition, WriteOutcome]:
-        """Return every outcome; what is still pending has failed, by the error of its last try or for *reason*."""
+        """Return every outcome; pending writes have failed, by the error of their last try or for *reason*."""
         for key in list(self.pending):
             self._conclude(key, Outcome.FAILED, self._errors.get(key, reason))
         return self._outcomes
@@ -194,12 +192,12 @@ class _Batch:
             self._conclude(key, Outcome.DRY_RUN, None)
 
     def _read(self, deadline: float) -> list[GroupPartition]:
-        """Read the target, conclude what needs no write or cannot be read, and return what is to be written."""
+        """Read the target, conclude keys that need no write or cannot be read, and return those to be written."""
         groups = list(dict.fromkeys(write.group_id for write in self.pending.values()))
         found = self.admin.committed_offsets(groups, deadline=deadline)
         is_silent = all(isinstance(each, SilentError) for each in found.values())
         self._silent_tries = self._silent_tries + 1 if is_silent else 0
-        keys = list(self.pending)  # a copy: what is concluded leaves it
+        keys = list(self.pending)  # a copy: concluded keys are removed
         return [key for key in keys if self._is_to_be_written(key, found[key.group_id])]
 
     def _is_to_be_written(self, key: GroupPartition, found: Mapping[TopicPartition, Committed] | ClusterError) -> bool:
@@ -234,7 +232,7 @@ class _Batch:
             by_group.setdefault(key.group_id, []).append(self.pending[key])
         failpoints.failpoint(failpoints.BEFORE_COMMIT)
         left = max(ends_at - self.clock.now(), 0.0)
-        self._in_doubt.update(wanted)  # until the answer is there, which may be an error of the whole cluster
+        self._in_doubt.update(wanted)  # until the answer, which may be an error of the whole cluster
         answers = self.admin.write_offsets(by_group, deadline=left, may_send=self.fence.is_open)
         for key in wanted:
             answer = answers[key.group_id]

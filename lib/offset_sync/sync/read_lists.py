@@ -1,17 +1,16 @@
-"""Read lists: what a group has read above its answer, handed over beside it for consumers that skip it.
+"""Read lists: the records above an answer that a group has read, written beside the answer for consumers to skip.
 
 They are the metadata of commits of a group of our own at the target, ``__offset-sync.read.GROUP``, which never has
-members. A list of a commit that stands is right for ever; what makes one wrong is that the group goes back. So a list
-is written before the answer that it belongs to::
+members. A list stays correct until the group goes back. So a list is written before the answer that it belongs to::
 
     list of the new answer ─▶ acknowledged ─▶ the answer, up or down
           │
-          └─ not acknowledged: the answer has to wait where the list that stands has more than is read
+          └─ not acknowledged: the answer waits if the stored list has more than is read
 
-Between the two a consumer finds a list that does not begin at its offset, and reads all. What stands is asked for once
-by each driver, again of a group that has gone back since, and before each write: another process may have written, and
-know of a rewind. Where nobody can tell what stands, a group that has ever gone back gets no answer. Errs to waiting,
-and to reading again.
+Between the two a consumer finds a list that does not begin at its offset, and reads everything. Each driver reads the
+stored list once, again for a group that has gone back since, and before each write: another process may have written
+it, and know of a rewind. While the stored list is unknown, a group that has ever gone back gets no answer. Errs to
+waiting, and to reading again.
 """
 
 from __future__ import annotations
@@ -42,20 +41,20 @@ logger = logging.getLogger(__name__)
 _TOO_LARGE = "OFFSET_METADATA_TOO_LARGE"
 _DONE = (Outcome.COMMITTED, Outcome.DRY_RUN)
 NO_TEXT = ListText("", 0, 0)
-"""There is no list."""
+"""No list."""
 REPLACED = "another process has written its read list; looked at again by the next pass"
 _NO_LIST = "its read list could not be replaced, which would be wrong for a lower offset"
 
 Rewinds: TypeAlias = tuple[int, ...]
-"""When a group went back last at each cluster, ABSENT for never."""
+"""When a group last went back at each cluster, ABSENT for never."""
 
 
 class Standing(NamedTuple):
-    """A list that stands at a cluster, None for none, and its *text*.
+    """A list stored at a cluster, None for none, and its *text*.
 
-    *rewinds* are when the group went back last at each cluster, as it was known when the list was planned: one that is
-    noted later may have been made before the list was written. None: the list is from before our time. *seen* are the
-    same when it was asked for or written: what stands is not known any more once the group has gone back since.
+    *rewinds* are when the group last went back at each cluster, as known when the list was planned: a rewind noted
+    later may have been made before the list was written. None: a previous driver wrote the list. *seen* are the same
+    when it was read or written: once the group has gone back since, the stored list is unknown.
     """
 
     told: ReadList | None
@@ -65,14 +64,14 @@ class Standing(NamedTuple):
 
     @property
     def ranges(self) -> OffsetRanges:
-        """What is listed."""
+        """The listed ranges."""
         return self.told.ranges if self.told is not None else NOTHING_READ.told.ranges
 
 
 class ReadLists:
-    """What stands at each of the clusters *holders*, for the groups that *config* names.
+    """The lists stored at each of the clusters *holders*, for the groups that *config* names.
 
-    Threads may share it: of a key at a cluster one direction at a time takes care, which holds the target's lock.
+    Threads may share it: a key at a cluster is handled by one direction at a time, which holds the target's lock.
     """
 
     def __init__(self, config: Config, state: SyncState, holders: Mapping[str, ListHolder]) -> None:
@@ -91,11 +90,11 @@ class ReadLists:
         return are_named(self._state, rows, self._is_named)
 
     def crossings(self, translator: Translator, pair: Pair, key: KeyRows) -> Crossings:
-        """Return what finds out what is to be listed; to be called before the translation is asked."""
+        """Return the builder of the lists; to be called before the translation is asked."""
         return Crossings(self._state, translator, pair, key[self.has_named(key)], self._is_named)
 
     def learn(self, aliases: Collection[str], rows: KeyRows) -> None:
-        """Ask what stands at clusters of keys of which that is not known; to be called without locks."""
+        """Read the unknown lists of keys at clusters; to be called without locks."""
         keys, named = self._state.offsets.keys, rows[self.has_named(rows)].tolist()
         for alias in self._held.keys() & aliases:
             seen = {row: self._rewinds(row) for row in named if self._known(alias, row) is None}
@@ -105,17 +104,17 @@ class ReadLists:
             for row, group in groups.items():
                 answer, was = found.get(group), before[row]
                 if answer is None or isinstance(answer, ClusterError) or self._standing[alias].get(row) is not was:
-                    continue  # somebody has written meanwhile
+                    continue  # written in the meantime
                 held = answer.get(keys[row].topic_partition)
                 self._standing[alias][row] = _standing(held.metadata if held else "", None, seen[row])
 
     def _known(self, alias: str, row: int) -> Standing | None:
-        """Return what stands at a cluster, None where that is not known, or not any more."""
+        """Return the list stored at a cluster, None if it is unknown or outdated."""
         standing = self._standing[alias].get(row)
         return standing if standing is not None and standing.seen == self._rewinds(row) else None
 
     def take_others_away(self, alias: str, writer: Writes) -> None:
-        """Take away, once, the lists at a cluster of groups that are not named any more; see :class:`HeldLists`."""
+        """Remove, once, the lists at a cluster of groups no longer named; see :class:`HeldLists`."""
         if alias in self._held:
             self._held[alias].take_others_away(self._is_named, writer)
 
@@ -124,9 +123,9 @@ class ReadLists:
     ) -> dict[int, OffsetWrite]:
         """Return which of the lists *texts* are to be written at the target, by row; the state's lock is held.
 
-        None while members of a group read at both clusters. While they read at the target alone, what stands there
-        stays: it is what they go by. So it does where a command has decided where the group is at home: it was moved
-        already, or read at two clusters.
+        The list is empty while a group has members at both clusters. While it has members at the target alone, the
+        stored list is kept, as they use it. It is also kept if a command has decided the group's home: the group was
+        moved already, or read at two clusters.
         """
         source, target, key = translated.source, translated.target, translated.commits.key
         here, there = (self._state.homes.with_members(alias) for alias in (source, target))
@@ -145,11 +144,11 @@ class ReadLists:
         return found
 
     def texts(self, translated: Translated, crossings: Mapping[int, Crossing]) -> dict[int, ListText]:
-        """Return the lists of the answers, by row of *translated*, of groups that are named; the lock is held.
+        """Return the lists of the answers, by row of *translated*, of named groups; the lock is held.
 
-        :data:`NO_TEXT` where nothing is read above an answer, where this is withheld, and where a group's position is
-        not its own last word: what we brought to its home may be above what is unread, at the log's start or past a
-        hole, and it may have gone back elsewhere since.
+        :data:`NO_TEXT` where nothing is read above an answer, where the answer is withheld, and where a group's
+        position is not its own newest commit: an offset that we wrote at its home may be above unread records, at the
+        log start or past a hole, and the group may have gone back elsewhere since.
         """
         source, key, is_withheld = translated.source, translated.commits.key, IS_WITHHELD[translated.answers.state]
         mine = self._state.offsets.clusters[source].columns
@@ -162,17 +161,17 @@ class ReadLists:
         }
 
     def _is_of_move(self, source: str, key: KeyRows) -> NDArray[np.bool_]:
-        """Return which groups have said nothing at *source* since they were moved there: the position is the move's."""
+        """Return which groups have not committed at *source* since they were moved there: the move set the position."""
         moved_ms = self._state.homes.moved_ms(key, source)
         made_ms = self._state.offsets.clusters[source].columns["genuine_made_ms"][key]
         found: NDArray[np.bool_] = (moved_ms != ABSENT) & (made_ms <= moved_ms + UNCERTAIN_MS)
         return found & ~self._state.homes.is_decided(key)
 
     def _is_back_elsewhere(self, source: str, key: KeyRows) -> NDArray[np.bool_]:
-        """Return which groups may have gone back at another cluster than *source* since their last word there.
+        """Return which groups may have gone back at a cluster other than *source* since their last commit at *source*.
 
-        What they are to read again there is on the list of what they had read before. A group is at home with all
-        partitions of a topic, so of one of them another cluster may have the newer word.
+        Their list would have records that they are to read again. A group has one home for all partitions of a topic,
+        so for a single one another cluster may have the newer commit.
         """
         clusters = self._state.offsets.clusters
         said_ms, clock = clusters[source].columns["genuine_made_ms"][key], clusters[source].clock
@@ -184,10 +183,10 @@ class ReadLists:
         return found
 
     def believed(self, alias: str, writes: Mapping[int, OffsetWrite]) -> tuple[set[int], set[int]]:
-        """Return the keys of *writes* where what we believe stands, and where something else does, of another process.
+        """Return the keys of *writes* whose stored list is the expected one, and those where another process wrote it.
 
-        To be asked before each write, as for offsets: that process may know of a rewind. Where nobody answers a key is
-        in neither; what stands is asked anew by the next pass.
+        To be called before each write, as for offsets: that process may know of a rewind. Keys without an answer are in
+        neither; the next pass reads the list again.
         """
         found = self._held[alias].ask([*dict.fromkeys(each.group_id for each in writes.values())]) if writes else {}
         same, replaced, failed = set[int](), set[int](), dict[str, list[str]]()
@@ -207,10 +206,10 @@ class ReadLists:
         return same, replaced
 
     def passed(self, alias: str, rows: KeyRows, offset: Sequence[int]) -> dict[int, OffsetWrite]:
-        """Return, by key, what takes the lists away at the home of groups, *alias*, that are of no use there any more.
+        """Return, by key, the writes that remove obsolete lists at the groups' home *alias*.
 
-        The group has passed the end of what is listed, or has gone back since, at whatever cluster. *offset* is where
-        it is.
+        A list is obsolete once the group has passed its end, or has gone back since at any cluster. *offset* is the
+        group's position.
         """
         found = dict[int, OffsetWrite]()
         for row, position in zip(rows.tolist(), offset, strict=True):
@@ -228,7 +227,7 @@ class ReadLists:
         return found
 
     def note(self, alias: str, writes: Mapping[int, OffsetWrite], done: Sequence[WriteOutcome]) -> None:
-        """Take in what became of *writes*, by key; of what may have been written or not nobody knows what stands."""
+        """Record the outcomes of *writes*, by key; after a write in doubt the stored list is unknown."""
         failed = dict[str, list[str]]()
         for (row, write), outcome in zip(writes.items(), done, strict=True):
             if outcome.outcome is Outcome.COMMITTED:
@@ -252,10 +251,9 @@ class ReadLists:
     ) -> dict[int, str]:
         """Return the rows of *translated* whose answer has to wait for a list that could not be written, and why.
 
-        A list that stands and has more than what is read would be taken for right once the group is at the answer, or
-        has come up to the list. Where it is not known what stands, no answer goes down, and a group that has ever gone
-        back gets none. To be called before :meth:`note`: of a write that may have been applied or not, what stood
-        before counts.
+        A stored list with more than is read would be used once the group is at the answer, or has come up to the list.
+        While the stored list is unknown, no answer goes down, and a group that has ever gone back gets none. To be
+        called before :meth:`note`: for a write in doubt, the list before it counts.
         """
         found, (key, answers) = dict[int, str](), (translated.commits.key, translated.answers)
         is_done = {row: each.outcome in _DONE for row, each in zip(writes, done, strict=True)}
@@ -285,13 +283,13 @@ class ReadLists:
         return found if refused is None or len(found.text) < refused else NO_TEXT
 
     def _write(self, alias: str, row: int, text: str, *, is_refreshed: bool) -> OffsetWrite | None:
-        """Return the write after which *text* stands, an empty list for ""; None where it stands, and is young."""
+        """Return the write that stores *text*, an empty list for ""; None if it is stored and not due for a refresh."""
         key, standing = self._state.offsets.keys[row], self._known(alias, row)
         if standing is not None:
             is_there = (standing.text == text) if text else standing.told is None
             if is_there and not (is_refreshed and text):
                 return None
-        if self._held[alias].cluster_id is None:  # nobody has said what stands there
+        if self._held[alias].cluster_id is None:  # the stored list is unknown
             return None
         self._planned[alias][row] = self._rewinds(row)
         return self._held[alias].write_of(own_group(key.group_id), key.topic_partition, text)
@@ -307,7 +305,7 @@ def _standing(text: str, rewinds: Rewinds | None, seen: Rewinds) -> Standing:
 
 
 def _ranges(write: OffsetWrite | None, crossing: Crossing | None) -> OffsetRanges:
-    """Return what was to be listed: by the *write* that has failed, or without one what is read by the *crossing*."""
+    """Return the ranges to be listed: those of the failed *write*, or without one those of the *crossing*."""
     if write is not None:
         found = decode_read_list(write.metadata)
         return found.told.ranges if found is not None else NOTHING_READ.told.ranges

@@ -1,4 +1,4 @@
-"""The passes beside the micro-batches: what waits for the index whenever it grows, everything once per interval."""
+"""Passes beside the micro-batches: keys waiting for the index whenever it grows, all keys once per interval."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from offset_sync.sync.reconciler import Reconciler
 logger = logging.getLogger(__name__)
 _POLL_SECONDS = 0.2
 _PATIENCE_SECONDS = 0.5
-"""So long what waits for the index waits for the pass over everything; past that they go on side by side."""
+"""How long keys waiting for the index wait for the full pass; after that both run in parallel."""
 
 
 class PassTimer(Protocol):
-    """Who times the passes."""
+    """Times the passes."""
 
     def reconciling(self) -> AbstractContextManager[None]:
-        """Time what is done inside."""
+        """Time the block inside."""
 
 
 class ReconcileLoop:
-    """Reconciles *state* by *reconciler*; everything with the next turn where *soon* is set.
+    """Reconciles *state* by *reconciler*; set *soon* to start a full pass with the next turn.
 
-    As when something that was silent answers again.
+    As when a silent cluster answers again.
     """
 
     def __init__(
@@ -44,14 +44,14 @@ class ReconcileLoop:
         self._pause = min(options.trigger_interval.total_seconds(), self._interval)
 
     def full_pass(self, *, is_first: bool) -> list[str]:
-        """Reconcile everything that is not settled, or with *is_first* everything; return one line per failure."""
+        """Reconcile all keys that are not settled, or with *is_first* all keys; return one line per failure."""
         with self._timer.reconciling():
             return self._reconciler.reconcile_all(is_first=is_first)
 
     def run(self, stop: threading.Event, is_ready: threading.Event) -> None:
-        """Make passes until *stop* is set; the first, of everything, as soon as *is_ready* is.
+        """Make passes until *stop* is set; the first, over all keys, as soon as *is_ready* is set.
 
-        Until then the logs of commits are read, and the index beside them, which may take longer.
+        Until then the commit logs are read, and in parallel the index, which may take longer.
         """
         threading.Thread(target=self._make, args=(self._read_index,), name="reading the index", daemon=True).start()
         full: threading.Thread | None = None
@@ -62,7 +62,7 @@ class ReconcileLoop:
             if is_due and (full is None or not full.is_alive()):
                 self._soon.clear()
                 self._due_at = time.monotonic() + self._interval
-                # Beside: of a silent cluster it waits for each request, and the others' index grows meanwhile.
+                # In parallel: it waits for each request to a silent cluster while the index of others grows.
                 full = threading.Thread(target=self._make, args=(self._make_full,), name="full pass", daemon=True)
                 full.start()
                 full.join(_PATIENCE_SECONDS)

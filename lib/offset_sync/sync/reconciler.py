@@ -1,6 +1,6 @@
-"""Who is asked to reconcile, by micro-batches, the reconcile loop and people; each direction has a queue of its own.
+"""Reconciles for micro-batches, the reconcile loop and commands; each direction has a queue of its own.
 
-A direction that takes long is left behind: what is not written yet stays due.
+A direction that takes long is left behind: its unwritten keys stay due.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from offset_sync.translate.read_list import ListText
 
 logger = logging.getLogger(__name__)
 PATIENCE_S = 0.5
-"""So long whoever goes on reading waits for a direction: longer than almost any takes while its clusters are well."""
+"""How long a micro-batch waits for a direction: longer than almost any takes while its clusters are healthy."""
 
 
 Answer = Future[list[str]]
@@ -40,10 +40,10 @@ Answer = Future[list[str]]
 
 
 class Reconciler:
-    """Reconciles what *state* knows; the others are those of :class:`ReconcilePass`. Threads may share it.
+    """Reconciles the keys of *state*; the other arguments are those of :class:`ReconcilePass`. Threads may share it.
 
-    Each direction has a thread of its own, which does one thing after the other: so an older answer never overtakes a
-    newer one of the same direction.
+    Each direction has a thread of its own and works sequentially, so that an older answer never overtakes a newer one
+    of the same direction.
     """
 
     def __init__(
@@ -64,32 +64,32 @@ class Reconciler:
     def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> list[str]:
         """Reconcile *rows* that *source* committed in a micro-batch, where it owns them; return a line per failure.
 
-        A direction that takes long is left behind, and nobody waits for it again before it has caught up: its log lines
-        come later, and what was brought meanwhile is reconciled in one go. A driver that dies before has it done by the
-        first pass of the next one, which knows the commits from the history.
+        A direction that takes long is left behind, and not waited for until it has caught up: its log lines come later,
+        and commits that arrive in the meantime are reconciled together. If the driver dies before, the first pass of
+        the next one does it, with the commits from the history.
         """
         return self._reconcile((source,), ReconcileRequest(Selection.CHANGED, rows, batch_id), PATIENCE_S)
 
     def reconcile_keys(self, source: str, rows: KeyRows) -> list[str]:
-        """Set the target to the answers to *rows* that *source* owns, for a person; return one line per failure."""
+        """Set the target to the answers to *rows* that *source* owns, for a command; return one line per failure."""
         return self._reconcile((source,), ReconcileRequest(Selection.DECIDED, rows))
 
     def look(
         self, source: str, target: str, rows: KeyRows
     ) -> tuple[Translated, Mapping[int, Crossing], Mapping[int, ListText]]:
-        """Return what :meth:`reconcile_keys` would answer and list, for *rows* that the source owns; writes nothing."""
+        """Return the answers and lists of :meth:`reconcile_keys`, for *rows* the source owns, without writing."""
         return self._pass.look(source, target, rows)
 
     def reconcile_all(self, *, is_first: bool = False) -> list[str]:
         """Reconcile every key that is not settled; return one line per failure.
 
-        *is_first*: nothing is taken as settled and every target is read, whatever we believe stands there.
+        *is_first*: no key counts as settled, and every target is read whatever we expect there.
         """
         selection = Selection.EVERY if is_first else Selection.UNSETTLED
         return self._reconcile(self._sources, ReconcileRequest(selection, self._state.all_rows()))
 
     def reconcile_waiting_for_index(self) -> list[str]:
-        """Reconcile what waits for the index, where it has grown since the last call; return one line per failure.
+        """Reconcile keys waiting for the index where it has grown since the last call; return one line per failure.
 
         A direction that takes long is left behind.
         """
@@ -102,14 +102,14 @@ class Reconciler:
         return self._reconcile(self._sources, ReconcileRequest(Selection.WAITING, np.concatenate(rows)), PATIENCE_S)
 
     def close(self) -> None:
-        """Begin nothing more of what waits, and return when what is under way has ended."""
+        """Drop queued requests, and return when those in progress have ended."""
         for queue in self._queues.values():
             queue.close()
 
     def _reconcile(
         self, sources: Collection[str], request: ReconcileRequest, patience_s: float | None = None
     ) -> list[str]:
-        """Have each direction from *sources* do *request*; with a patience, wait so long, and for none that is late."""
+        """Submit *request* to each direction from *sources*; with *patience_s* wait that long, not for late ones."""
         if len(request.rows) == 0:
             return []
         self._state.index.refresh()
@@ -126,11 +126,11 @@ class Reconciler:
 
 
 class DirectionQueue:
-    """What is asked of one direction, from one source to one target: one thing after the other, in a thread of its own.
+    """The requests of one direction, from one source to one target, done in sequence by a thread of its own.
 
-    So a silent cluster keeps only its own directions waiting. What comes meanwhile is joined: the state says what is
-    wanted by then, so one pass does for all of them, and no more than one request of a kind ever waits. *reconcile* is
-    called with one request at a time; threads may share the queue. *name* is that of its thread.
+    So a silent cluster blocks only its own directions. Queued requests of a kind are joined: a pass takes the wanted
+    offsets from the state at that time, so one pass serves all, and at most one request of a kind is queued.
+    *reconcile* is called with one request at a time; threads may share the queue. *name* is that of its thread.
     """
 
     def __init__(self, name: str, reconcile: Callable[[ReconcileRequest], list[str]]) -> None:
@@ -142,12 +142,12 @@ class DirectionQueue:
 
     @property
     def is_late(self) -> bool:
-        """True from when somebody has given up waiting until nothing is left to do."""
+        """True from when a caller has stopped waiting until the queue is empty."""
         with self._changed:
             return self._is_late
 
     def submit(self, request: ReconcileRequest) -> Answer:
-        """Have *request* done after what is under way, together with what waits and is of its kind."""
+        """Queue *request* after the one in progress, joined with a queued one of its kind."""
         with self._changed:
             waiting, answer = self._waiting.get(request.selection, (None, Answer()))
             self._waiting[request.selection] = (waiting.joined(request) if waiting else request), answer
@@ -157,7 +157,7 @@ class DirectionQueue:
         return answer
 
     def leave(self, answer: Answer) -> None:
-        """Wait no longer for *answer*: the log is told what comes of it, and the next pass makes up for it."""
+        """Stop waiting for *answer*: its failures are logged, and the next pass retries."""
         with self._changed:
             self._is_late = self._is_working
             if answer in self._left:
@@ -166,7 +166,7 @@ class DirectionQueue:
         answer.add_done_callback(self._tell)
 
     def close(self) -> None:
-        """Drop what waits, and return when what is under way has ended; the next driver finds what is left."""
+        """Drop queued requests, and return when the one in progress has ended; the next driver does the rest."""
         with self._changed:
             self._waiting.clear()
             self._changed.wait_for(lambda: not self._is_working)

@@ -1,8 +1,7 @@
-"""The pass that micro-batches and the reconcile loop share, for one direction: what is asked, and what came of it.
+"""The reconcile pass of one direction, shared by micro-batches and the reconcile loop: its request and its result.
 
-It compares desired offsets with the actual ones, and repairs. Desired is t(position at home), actual what the target's
-coordinator holds. Nothing here depends on how often or in which order it is called, so any step may be repeated, by any
-driver, at any time.
+It compares desired with actual offsets and writes the differences. Desired is t(position at home), actual what the
+target's coordinator holds. It is idempotent and independent of order, so any driver may repeat any step at any time.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ _OWNER_UNKNOWN, _COMMITTED_AT_BOTH = int(State.OWNER_UNKNOWN), int(State.COMMITT
 class Selection(Enum):
     """Which of the rows asked for are reconciled."""
 
-    EVERY = auto()  # whatever was answered before, and every target is read
-    DECIDED = auto()  # the same, by a person: the target is set to the answer, whoever has written what it holds
-    CHANGED = auto()  # as they come: a micro-batch has brought them
-    UNSETTLED = auto()  # those whose answer something may have changed
-    WAITING = auto()  # those whose answer the index held back
+    EVERY = auto()  # all, whatever was answered before; every target is read
+    DECIDED = auto()  # the same, by a command: the target is set to the answer, even over the value of others
+    CHANGED = auto()  # all: those of a micro-batch
+    UNSETTLED = auto()  # those whose answer may have changed
+    WAITING = auto()  # those whose answer waited for the index
 
 
 @dataclass(frozen=True)
@@ -55,16 +54,16 @@ class ReconcileRequest:
     batch_id: int | None = None
 
     def joined(self, later: ReconcileRequest) -> ReconcileRequest:
-        """Return one request for both, which are of the same kind; what comes of it counts as the later one's."""
+        """Return one request for both, which are of the same kind; its result is the later one's."""
         return replace(later, rows=np.union1d(self.rows, later.rows))
 
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """Translations from one source to one target and what became of them, a row per key; see offset_translations.
+    """Translations from one source to one target and their outcomes, a row per key; see offset_translations.
 
-    *previous* is what the target held before, ABSENT for nothing, *written* what it has acknowledged, ABSENT where
-    nothing was written; *error* has the rows that could not be done, *skipped* how many records are on a read list.
+    *previous* is the target's offset before, ABSENT for none, *written* the acknowledged one, ABSENT where nothing was
+    written; *error* has the failed rows, *skipped* how many records are on a read list.
     """
 
     translated: Translated
@@ -79,7 +78,7 @@ class Reconciliation:
     skipped: Mapping[int, int] = field(default_factory=dict)
 
     def failures(self, keys: Sequence[GroupPartition]) -> list[str]:
-        """Return one line per distinct reason why something could not be done; *keys* are those of the state."""
+        """Return one line per distinct reason of failure; *keys* are those of the state."""
         by_reason: dict[str, list[int]] = {}
         for row in np.flatnonzero(self.outcome == _FAILED).tolist():
             by_reason.setdefault(self.error.get(row, "no reason given"), []).append(row)
@@ -99,19 +98,18 @@ class OffsetWriter(Protocol):
 
 
 class ReconciliationLog(Protocol):
-    """Who is told what became of translations, see ``sync.translation_history``."""
+    """Records the outcomes of translations, see ``sync.translation_history``."""
 
     def append(self, reconciliation: Reconciliation) -> None:
-        """Take it in; must not wait for a table."""
+        """Queue it; must not wait for a table."""
 
 
 class ReconcilePass:
-    """Does what is asked of one direction: *fetcher* asks the clusters, *writers* commit at each target.
+    """Reconciles one direction at a time: *fetcher* queries the clusters, *writers* commit at each target.
 
-    Directions may do so side by side. The lock of a target is held from where it is made sure that the source still
-    owns what is answered until it is written: so no answer overtakes a newer one of another source. Neither that lock
-    nor the state's is held while clusters are asked for metadata. *history* is told what became of it. *lists* are
-    written beside the answers.
+    Directions may run in parallel. The lock of a target is held from checking that the source still owns the keys until
+    they are written: so no answer overtakes a newer one of another source. Neither that lock nor the state's is held
+    while cluster metadata is fetched. *history* records the outcomes. *lists* are written beside the answers.
     """
 
     def __init__(
@@ -162,7 +160,7 @@ class ReconcilePass:
         return reconciliation.failures(state.offsets.keys)
 
     def _ask(self, source: str, target: str, rows: KeyRows) -> tuple[Commits, Snapshot]:
-        """Return the commits of *rows*, and what the clusters said of their logs after these were taken."""
+        """Return the commits of *rows*, and cluster metadata fetched after they were taken."""
         state = self._state
         with state.lock:
             partitions = set(state.keys.partitions_of(rows))
@@ -187,9 +185,9 @@ class ReconcilePass:
     ) -> Commits:
         """Return those of *commits* that still count, and in the regular pass only those that are not settled.
 
-        While the clusters were asked somebody may have committed, or reset a group at the target. What was chosen then
-        is out of date: whoever records the new commit reconciles it, so such a row is left to them. The regular pass
-        sees whether the target holds what was answered; what nothing can have changed is not computed anew.
+        While metadata was fetched, a group may have committed again, or been reset at the target. Such a row is stale
+        and left out: the thread that records the new commit reconciles it. The regular pass checks that the target
+        holds the answer; answers that cannot have changed are not computed again.
         """
         state = self._state
         with state.lock:
@@ -206,21 +204,21 @@ class ReconcilePass:
             return commits.take(chosen)
 
     def _refresh_before_ms(self) -> int:
-        """Return from when on our own values are young enough."""
+        """Return the time before which our own values are due for a refresh."""
         return self._state.now_ms() - self._refresh_ms
 
     def _unsettle_changed(self, source: str, target: str, rows: KeyRows, snapshot: Snapshot) -> None:
-        """Forget that answers are settled where the logs they rest on are not what they were.
+        """Mark answers as unsettled where their logs have changed.
 
-        The target's log start may have passed an answer, a record may have come late, a topic may have been made anew:
-        none of that shows in the commits or at the target's coordinator.
+        The target's log start may have passed an answer, a record may have come late, a topic may have been recreated:
+        neither the commits nor the target's coordinator show that.
         """
         last, keys = self._state.last(source, target), self._state.keys
         pair = Pair(last, source, target, snapshot, self._state.now_ms())
         for partition in keys.partitions_of(rows):
             try:
                 outlook = self._translator.outlook(pair, partition)
-            except Exception as problem:  # that partition's alone: it is asked for anew, which withholds it
+            except Exception as problem:  # of this partition only: asked again, it is withheld
                 self._translator.log_once(pair, partition, problem)
                 last.unsettle(keys.keys_in(partition))
                 continue
@@ -233,7 +231,7 @@ class ReconcilePass:
         is_settled = last.is_settled(commits.key, commits.offset, commits.at_ms)
         is_settled &= there.columns["actual_offset"][commits.key] == last.columns["wanted"][commits.key]
         is_settled &= ~self._state.homes_of(commits.key).is_contested & ~there.has_moved(commits.key)
-        is_settled &= ~self._lists.has_named(commits.key)  # what is to stand follows from more than the answer
+        is_settled &= ~self._lists.has_named(commits.key)  # their list depends on more than the answer
         return is_settled & ~refresh_due(there.columns, commits.key, self._refresh_before_ms())
 
     def _plan(
@@ -263,10 +261,10 @@ class ReconcilePass:
     def _write_lists(
         self, translated: Translated, plan: WritePlan, crossings: Mapping[int, Crossing]
     ) -> tuple[Mapping[int, str], Mapping[int, int]]:
-        """Write the lists of the answers, before these; return the rows whose answer may not be written, and why.
+        """Write the lists before the answers; return the rows whose answer must not be written, and why.
 
-        And how many records are on each list. Where copies of what is read have yet to come to the target it is looked
-        at again when the index has grown.
+        Also return how many records are on each list. Rows with read records not replicated to the target yet are
+        looked at again when the index has grown.
         """
         lists, key, target = self._lists, translated.commits.key, translated.target
         if not lists.has_named(key).any():
@@ -289,14 +287,14 @@ class ReconcilePass:
         return waiting, {row: each.records for row, each in texts.items()}
 
     def _take_lists_away_at(self, alias: str) -> None:
-        """Do so at a cluster from which no direction leads, of the groups that are at home there."""
+        """Do so at a cluster that is no direction's source, for the groups at home there."""
         with self._state.lock:
             commits = self._state.commits(alias, self._state.rows_of(alias, self._state.all_rows()))
         self._lists.learn((alias,), commits.key)
         self._take_lists_away(alias, commits)
 
     def _take_lists_away(self, source: str, commits: Commits) -> None:
-        """Take lists away at the home of groups that have passed them, or have gone back there."""
+        """Remove lists at the home of groups that have passed them, or have gone back since."""
         commits = commits.take(self._lists.has_named(commits.key))
         if len(commits.key) == 0 or source not in self._target_locks or source not in self._writers:
             return
@@ -319,8 +317,8 @@ class ReconcilePass:
     def _epochs(self, target: str, commits: Commits, answers: Translations, snapshot: Snapshot) -> Int64s:
         """Return the leader epoch under which the target's log was seen to reach each answer, ABSENT for unknown.
 
-        A consumer that starts there compares it with the log (KIP-320), and notices by itself that it was cut. What has
-        no answer may be refreshed: then it is that of what the target holds.
+        A consumer that starts there validates it against the log (KIP-320), and so detects a truncation itself. For a
+        key without an answer, which may be refreshed, it is that of the target's offset.
         """
         actual = self._state.offsets.clusters[target].columns["actual_offset"][commits.key]
         offset = np.where(answers.wanted >= 0, answers.wanted, actual)
@@ -335,9 +333,9 @@ class ReconcilePass:
         return epoch
 
     def _write(self, translated: Translated, plan: WritePlan) -> Sequence[WriteOutcome]:
-        """Commit, with each write noted before it is sent: the log may bring its record before the broker answers.
+        """Commit; each write is noted before it is sent, as its record may be read before the broker answers.
 
-        What failed without an answer may have been applied. What was refused, or not sent, was not.
+        Writes without an answer may have been applied; those refused or not sent were not.
         """
         if not plan.writes:
             return ()
@@ -372,7 +370,7 @@ class ReconcilePass:
         request: ReconcileRequest,
         waiting: Mapping[int, str],
     ) -> Reconciliation:
-        """Take in what became of the writes; return what the history has to say. Of *waiting* rows nothing was sent."""
+        """Record the outcomes of the writes; return the rows for the history. *waiting* rows were not sent."""
         state, key, commits = self._state, translated.commits.key, translated.commits
         topics = [state.offsets.keys[row].topic for row in key.tolist()]
         error = {**waiting, **snapshot.refusals(translated.source, translated.target, topics)}

@@ -1,7 +1,7 @@
-"""Answers and outcomes into ``offset_translations``, behind the commits and never in front of them.
+"""Appends answers and outcomes to ``offset_translations``, after the commits and never before them.
 
-A reconciliation is queued and appended together with whatever else is waiting, so that ten passes cost one append. A
-crash loses at most what is queued; the reconcile pass of the next driver finds the same state and says so again.
+A reconciliation is queued and appended together with others, so that ten passes cost one append. A crash loses at most
+the queue; the reconcile pass of the next driver finds the same state and records it again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TIME = pa.timestamp("ms", tz="UTC")
 
 
 class TranslationHistory:
-    """Appends reconciliations to *tables* in a thread of its own; rows that were refused are tried again with the next.
+    """Appends reconciliations to *tables* in a thread of its own; failed rows are retried with the next.
 
     *keys* are those of the state. ``error`` says how many rows are not in the table yet, and why; None when all are.
     """
@@ -48,7 +48,7 @@ class TranslationHistory:
         self.error: str | None = None
 
     def append(self, reconciliation: Reconciliation) -> None:
-        """Queue what it has to say: everything of a micro-batch, of a reconcile pass only what is new."""
+        """Queue its rows: all of a micro-batch, of a reconcile pass only new results."""
         is_told: NDArray[np.bool_] = reconciliation.is_news | (reconciliation.batch_id is not None)
         if is_told.any():
             told = np.flatnonzero(is_told)
@@ -70,7 +70,7 @@ class TranslationHistory:
             if unwritten and self._has_appended(rows := pa.concat_tables(unwritten)):
                 unwritten = []
             elif unwritten:
-                # A table that cannot be written for long must not take all the memory.
+                # Limit the backlog while the table cannot be written.
                 unwritten = [rows.slice(max(0, rows.num_rows - MOST_ROWS_KEPT))]
 
     def _has_appended(self, rows: pa.Table) -> bool:
@@ -111,7 +111,7 @@ def to_rows(
         "partition": pa.array([partition for _, _, partition in key], pa.int32()),
         "source_offset": pa.array(commits.offset[chosen]),
         "source_committed_at": pa.array(commits.at_ms[chosen], _TIME),
-        # Withheld, it may have been refreshed all the same.
+        # A withheld key may still have been refreshed.
         "target_offset": pa.array(np.maximum(answers.wanted[chosen], written), mask=is_withheld & (written < 0)),
         "previous_target_offset": pa.array(previous, mask=previous < 0),
         "strategy": pa.array([strategy_of(each) for each in streams], pa.string()),

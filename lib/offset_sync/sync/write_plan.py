@@ -1,4 +1,4 @@
-"""From translations to writes: what has to be asked of the target, and what follows without asking. Pure."""
+"""From translations to writes: which need a request to the target, and the outcome of the others. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from offset_sync.translate.index.columns import ColumnStore
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations
 
-# As numbers, for numpy takes its time over members of an enumeration.
+# As numbers, since numpy is slow with members of an enumeration.
 _SET, _FOLLOW, _FORWARD = (int(rule) for rule in (Rule.SET, Rule.FOLLOW, Rule.FORWARD))
 _WITHHELD, _NOT_FORWARD, _UNCHANGED = (int(each) for each in (Outcome.WITHHELD, Outcome.NOT_FORWARD, Outcome.UNCHANGED))
 _REWIND = int(State.REWIND)
@@ -25,9 +25,9 @@ _TOPIC_IS_GONE = (int(State.TOPIC_MISSING), int(State.TOPIC_RECREATED))
 
 @dataclass(frozen=True)
 class Translated:
-    """The *commits* of *source* as *target* would have them, a row per key.
+    """The *commits* of *source* translated to *target*, a row per key.
 
-    *answered_offset* is the source's commit that was answered last, ABSENT where none was.
+    *answered_offset* is the source's commit that was answered last, ABSENT for none.
     """
 
     source: str
@@ -40,10 +40,10 @@ class Translated:
 
 @dataclass(frozen=True)
 class WritePlan:
-    """*writes* are to be asked of the target, ``rows[i]`` is the translation that ``writes[i]`` belongs to.
+    """*writes* are to be sent to the target, ``rows[i]`` is the translation that ``writes[i]`` belongs to.
 
-    *outcome* holds for all other rows; *state* is the translations' state with REWIND put in; *previous* is what is
-    believed to stand at the target, ABSENT for nothing.
+    *outcome* is valid for all other rows; *state* is the translations' state with REWIND put in; *previous* is the
+    offset expected at the target, ABSENT for none.
     """
 
     writes: list[OffsetWrite]
@@ -68,13 +68,13 @@ def plan_writes(
     asks_everything: bool,
     is_decided: bool = False,
 ) -> WritePlan:
-    """Decide, per translation, whether the target has to be asked.
+    """Decide, per translation, whether the target needs a request.
 
-    *epoch* is the target's leader epoch to commit with each answer, ABSENT where none is known. *refresh_before_ms*:
-    our own value has to be written again if it was written before, lest it expires; also that of a group whose offsets
-    were deleted together with their topic, which has no answer any more. *asks_everything*: ask about every
-    translation. So is what a former coordinator was told. *is_decided*: a person has named the source, so the target is
-    set to the answer. Errs to asking, which costs a request and changes nothing.
+    *epoch* is the target's leader epoch to commit with each answer, ABSENT where unknown. *refresh_before_ms*: our own
+    value written before is written again, so that it does not expire; also that of a group whose offsets were deleted
+    with their topic, which has no answer any more. *asks_everything*: request every translation, as is done for keys
+    whose coordinator has moved. *is_decided*: an operator has named the source, so the target is set to the answer.
+    Errs to a request, which changes nothing.
     """
     key, answers = translated.commits.key, translated.answers
     mine, there = (offsets.clusters[alias].columns for alias in (translated.source, translated.target))
@@ -124,8 +124,8 @@ def rules(
 ) -> NDArray[np.intp]:
     """Return the code of each key's rule, from what is at the target and when the source last went back, by our clock.
 
-    Nothing there (negative offset) or our own value: set it, up or down. A value of somebody else, which is older than
-    the home's position or the target would be the home: forward only, unless the home went back after it.
+    Nothing there (negative offset) or our own value: set it, up or down. A value of others, which is older than the
+    home's position or the target would be the home: forward only, unless the home went back after it.
     """
     is_free = (actual_offset < 0) | actual_is_own
     is_followed = rewound_ms > actual_made_ms
@@ -133,21 +133,21 @@ def rules(
 
 
 def _is_newer_word(mine: ColumnStore, there: ColumnStore, key: KeyRows) -> NDArray[np.bool_]:
-    """Return of which keys the group's own last word at the target is newer than that at its home; both on *key*.
+    """Return for which of *key* the group's own last commit at the target is newer than that at its home.
 
-    A group is at home with all partitions of a topic. Of one that it has not committed there since, the target may have
-    the newer word: a reset before the group went. Errs to leaving the target alone.
+    A group has one home for all partitions of a topic. For one not committed there since, the target may have the newer
+    commit: a reset before the group moved. Errs to leaving the target alone.
     """
-    held_ms = np.maximum(mine["actual_made_ms"][key], mine["genuine_made_ms"][key])  # also if its log has lost it
+    held_ms = np.maximum(mine["actual_made_ms"][key], mine["genuine_made_ms"][key])  # the latter survives truncations
     is_theirs = (there["actual_offset"][key] >= 0) & ~there["actual_is_own"][key]
     found: NDArray[np.bool_] = is_theirs & (there["actual_made_ms"][key] > held_ms)
     return found
 
 
 def _is_raised_by_ours(mine: ColumnStore, key: KeyRows, actual: Int64s, wanted: Int64s) -> NDArray[np.bool_]:
-    """Return of which keys what we wrote at the home would raise what stands at the target.
+    """Return for which keys our own write at the home would raise the target's offset.
 
-    It may have been clamped to the home's log start, which is above what is unread elsewhere. Errs to repeats.
+    It may have been clamped to the home's log start, above records unread elsewhere. Errs to repeats.
     """
     found: NDArray[np.bool_] = mine["actual_is_own"][key] & (actual >= 0) & (wanted > actual)
     return found
