@@ -1,6 +1,6 @@
-"""What Offset Sync asks of a cluster: topics, log ends, committed offsets.
+"""Requests of Offset Sync to a cluster: topics, log ends, committed offsets.
 
-Every call ends by its *deadline* (seconds from the call on). ClusterError is raised when the cluster as a whole does
+Every call returns by its *deadline* (seconds from the call on). ClusterError is raised when the cluster as a whole does
 not answer; an error of a single group or partition is an entry of the answer.
 """
 
@@ -35,14 +35,14 @@ DEADLINE_S = 15.0
 _NO_NAME = "UNKNOWN_TOPIC_OR_PART"
 """The error for a stream that a cluster has no topic for."""
 _BITS = 2**64 - 1
-# Defaults that the caller's options override. A broker that comes back has to be found soon.
+# Defaults that the caller's options override; short backoffs, to reconnect soon to a restarted broker.
 _OPTIONS = {**CLIENT_OPTIONS, "reconnect.backoff.ms": "250", "reconnect.backoff.max.ms": "1000"}
 
 
 class ClusterAdmin:
     """One cluster, named by its alias; *options* are librdkafka's. Threads may share it; it needs no closing.
 
-    It is asked about streams and answers so, see :class:`Door`; *names* None: every topic is its own stream.
+    Arguments and results are streams, see :class:`Door`; *names* None: every topic is its own stream.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class ClusterAdmin:
         self._coordinators = Coordinators(requests, {**_OPTIONS, **options}, requests_in_flight, at_once)
 
     def take_names(self, names: TopicNames) -> None:
-        """Go by *names*, which know more by now."""
+        """Use *names*, which know more by now."""
         self._door = Door(self.alias, names)
 
     def cluster_id(self, deadline: float = DEADLINE_S) -> str:
@@ -69,11 +69,11 @@ class ClusterAdmin:
         return self._topics.cluster_id(deadline)
 
     def groups(self, deadline: float = DEADLINE_S) -> list[str]:
-        """Return the groups that we may describe, but for those of librdkafka's unknown types."""
+        """Return the groups that we may describe, without those of types unknown to librdkafka."""
         return self._topics.groups(deadline)
 
     def topics(self, deadline: float = DEADLINE_S) -> dict[str, TopicInfo]:
-        """Return every topic that is not internal and that we may describe; others do not show in a list."""
+        """Return every topic that is not internal and that we may describe; brokers list no others."""
         return self._door.streams(self._topics.listed(deadline))
 
     def topic_names(self, deadline: float = DEADLINE_S) -> list[str]:
@@ -83,7 +83,7 @@ class ClusterAdmin:
     def describe(
         self, topics: Iterable[str], deadline: float = DEADLINE_S
     ) -> dict[str, TopicInfo | NotAuthorizedError]:
-        """Return what is known of *topics*, or the error if we may not describe them; unknown ones are left out."""
+        """Return *topics* with id and partition count, or the error if we may not describe them; omit unknown ones."""
         return self._door.streams(self._topics.described(self._door.topics(topics), deadline))
 
     def unreadable(self, topics: Iterable[str], deadline: float = DEADLINE_S) -> dict[str, NotAuthorizedError]:
@@ -98,11 +98,11 @@ class ClusterAdmin:
         return self._topics.partition_count(topic, deadline)
 
     def ends(self, partitions: Iterable[TopicPartition], deadline: float = DEADLINE_S) -> dict[TopicPartition, LogEnds]:
-        """Return the log ends; partitions that are not there, or of which nobody can tell now, are left out."""
+        """Return the log ends; partitions that do not exist, or whose leader does not answer, are left out."""
         return self._door.into(self._topics.ends(self._door.out(dict.fromkeys(partitions)), deadline))
 
     def reaches(self, is_wanted: Callable[[str], bool], deadline: float = DEADLINE_S) -> dict[TopicPartition, Reach]:
-        """Return how far each partition of the wanted topics can be read; where nobody can tell now it is left out."""
+        """Return how far each partition of the wanted topics can be read, except where no leader answers."""
         door = self._door
         return door.into(self._topics.reaches(lambda topic: is_wanted(door.stream(topic)), deadline))
 
@@ -139,7 +139,7 @@ class ClusterAdmin:
 
 
 class TopicMetadata:
-    """What one cluster says about its topics, by its own names. *deadline* is in seconds, from the call on.
+    """Metadata of one cluster's topics, by its own names. *deadline* is in seconds, from the call on.
 
     ClusterError is raised where the cluster does not answer in time.
     """
@@ -164,7 +164,7 @@ class TopicMetadata:
     def described(self, topics: Iterable[str], deadline: float) -> dict[str, TopicInfo | NotAuthorizedError]:
         """Return id and partition count of *topics*; those that do not exist are left out.
 
-        If we may not describe a topic nobody can tell whether it exists, so its entry is the error.
+        If we may not describe a topic, it is unknown whether it exists, so its entry is the error.
         """
         found = self._requests.described(topics, time.monotonic() + deadline)
         return {
@@ -179,9 +179,9 @@ class TopicMetadata:
         return {name: NotAuthorizedError(self.alias, name, "Read") for name in refused}
 
     def partition_count(self, topic: str, deadline: float) -> int | None:
-        """Return how many partitions there are, None if there is no such topic; asking does not create it.
+        """Return how many partitions there are, None if there is no such topic; the request does not create it.
 
-        Raises NotAuthorizedError where we may not describe it, for then it must not be taken for absent.
+        Raises NotAuthorizedError where we may not describe it, as it must not be taken for absent then.
         """
         found = self.described([topic], deadline).get(topic)
         if isinstance(found, NotAuthorizedError):
@@ -189,10 +189,10 @@ class TopicMetadata:
         return None if found is None else found.partitions
 
     def ends(self, partitions: Iterable[TopicPartition], deadline: float) -> dict[TopicPartition, LogEnds]:
-        """Return the log ends; left out is what nobody can tell now, or what is not there.
+        """Return the log ends of all partitions that answer.
 
-        That are partitions that do not exist or may not be described, and those whose leader is away or silent: it
-        keeps no other partition waiting for long. Partitions without a leader are not asked for, because librdkafka
+        Left out are partitions that do not exist or may not be described, and those whose leader is away or silent: it
+        does not hold up other partitions for long. Partitions without a leader are not requested, because librdkafka
         would let the whole request wait for them. The log start is read first, so if retention deletes in between it
         is too small, never too large.
         """
@@ -208,7 +208,7 @@ class TopicMetadata:
         }
 
     def reaches(self, is_wanted: Callable[[str], bool], deadline: float) -> dict[TopicPartition, Reach]:
-        """Return how far each partition of the wanted topics can be read; left out is what nobody can tell now.
+        """Return how far each partition of the wanted topics can be read, except where no leader answers.
 
         The stable end is read first, so if a transaction commits in between it is too small, never too large.
         """
@@ -228,7 +228,7 @@ def _to_topic_info(description: TopicDescription) -> TopicInfo:
 
 
 def _leaders(described: Mapping[str, Any]) -> dict[TopicPartition, int]:
-    """Return the number of the broker that leads each partition which has a leader now."""
+    """Return the broker id of the leader of each partition that has one now."""
     return {
         TopicPartition(name, each.id): each.leader.id
         for name, topic in sorted(described.items())

@@ -1,8 +1,8 @@
-"""Which consumer groups of a cluster have members, by one request to each of its brokers.
+"""The consumer groups of a cluster that have members, by one request to each of its brokers.
 
-librdkafka (2.16) leaves out of its lists the groups whose protocol type is not "consumer": those of Kafka Streams with
-``group.protocol=streams`` (KIP-1071), share groups (KIP-932) and Connect's workers. Nothing that it sends is answered
-with their types or members; see :mod:`offset_sync.state.groups_by_log`.
+librdkafka (2.16) does not list groups whose protocol type is not "consumer": those of Kafka Streams with
+``group.protocol=streams`` (KIP-1071), share groups (KIP-932) and Connect's workers. None of its requests returns their
+types or members; see :mod:`offset_sync.state.groups_by_log`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class GroupStates:
         self._options = options
 
     def active(self, deadline: float = DEADLINE_S) -> frozenset[str] | ClusterError:
-        """Return the groups with members; a state that this client does not know counts as having some.
+        """Return the groups with members; a state unknown to this client counts as having some.
 
-        Returns a ClusterError if any broker does not answer within *deadline* seconds, for its groups would look empty.
+        Returns a ClusterError if any broker does not answer within *deadline* seconds, as its groups would look empty.
         """
         listed = self._listed(deadline)
         if isinstance(listed, ClusterError):
@@ -43,11 +43,11 @@ class GroupStates:
     def is_of_another_type(self, group_id: str, deadline: float = DEADLINE_S) -> bool | ClusterError:
         """Return whether a group exists that is neither a classic nor a consumer group.
 
-        The client's older way to list groups names those of all types, and has them described as classic ones: any
-        other is Dead. A request to each broker, with the names of all its groups in the answer.
+        The client's older call lists groups of all types, and describes them as classic ones: any other is Dead. One
+        request to each broker, with the names of all its groups in the answer.
         """
         try:
-            # Deprecated for what names consumer groups alone.
+            # Deprecated in favour of the call that lists consumer groups only.
             found: list[Any] = self._client.list_groups(group_id, timeout=deadline)
         except (KafkaException, ValueError, TypeError) as error:
             return self._unknown(str(error) or type(error).__name__)

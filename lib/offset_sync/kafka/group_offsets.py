@@ -1,12 +1,12 @@
-"""What groups have committed: read and written for many groups at once, asked of their coordinators.
+"""Committed offsets of groups, read from and written to their coordinators for many groups at once.
 
 librdkafka takes one group per request, so a batch keeps many requests in flight on one queue and takes the answers in
-the order in which they come. Every group gets an answer: a ``RequestFailure`` if it could not be asked or did not
-answer in time. Reads are repeated by :class:`Coordinators`, writes by its caller, who knows what may be.
+order of arrival. Every group gets an answer: a ``RequestFailure`` if it could not be requested or timed out. Reads are
+retried by :class:`Coordinators`, writes by its caller, which knows what may be written again.
 
-We count the seconds ourselves. A request of which librdkafka says that its time is up while it looks for the
-coordinator ends the whole process (SIGABRT) when that is found later (librdkafka issue 4605, pull request 5397). So
-none may get as far as that in librdkafka, and a client with unanswered requests has to be replaced.
+We time requests out ourselves. If librdkafka times a request out while it looks up the coordinator, it aborts the whole
+process (SIGABRT) when the coordinator is found later (librdkafka issue 4605, pull request 5397). So no request may time
+out in librdkafka, and a client with unanswered requests has to be replaced.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _POLL_MS = 100
 _NO_CONSUMER_CLOSE = 0x8
 _REQUEST_S = 6.0  # above the broker's own offsets.commit.timeout.ms of 5 s, so that we get the broker's answer
 _UNSTABLE_PATIENCE_S = 2.0  # a transaction ends at once or hangs for minutes; a batch must not wait for the latter
-_PROOF_SHARE = 0.2  # of a deadline, kept to find out whether the whole cluster is silent or only some coordinators
+_PROOF_SHARE = 0.2  # of a deadline, reserved to check whether the whole cluster is silent or only some coordinators
 _SHOWN_CHARACTERS = 80
 # The group is never joined; without an id librdkafka crashes (librdkafka.py).
 _GROUP_OPTIONS = {"group.id": "offset-sync-admin", "enable.auto.commit": "false"}
@@ -59,7 +59,7 @@ _GROUP_OPTIONS = {"group.id": "offset-sync-admin", "enable.auto.commit": "false"
 
 @dataclass(frozen=True)
 class RequestFailure:
-    """The whole request of a group failed: an error name and librdkafka's words."""
+    """The whole request of a group failed: an error name and librdkafka's message."""
 
     error: str
     message: str
@@ -77,7 +77,7 @@ _NO_ANSWER = RequestFailure("_TIMED_OUT", "no answer of the group's coordinator 
 class Limits:
     """*ends_at* is on ``time.monotonic``'s clock; no request waits longer than *request_s* seconds.
 
-    *may_send* is asked just before each request: what was allowed a moment ago may not be after a pause.
+    *may_send* is called just before each request: after a pause it may no longer be allowed.
     """
 
     ends_at: float
@@ -89,20 +89,20 @@ class Limits:
 class GroupOffsets:
     """Both operations over one client, which is destroyed with its last user; threads may share it.
 
-    It is an ``rd_kafka_t`` of the consumer kind, which never subscribes, polls or commits. *options* are librdkafka's.
-    A ``group.id`` must be there for an ``rk_cgrp`` (librdkafka.py); it is only looked up.
+    It is an ``rd_kafka_t`` of the consumer kind, which never subscribes, polls or commits. *options* are librdkafka's,
+    with a ``group.id``, required for an ``rk_cgrp`` (librdkafka.py); the group is only looked up.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._library, self._complaint = library(), ""
         self._client = self._library.open_consumer(options)
-        # At the end of the process nothing is left to destroy it for.
+        # No need to destroy it at the end of the process.
         weakref.finalize(self, _destroy, self._library, self._client, os.getpid()).atexit = False
 
     def complaint(self) -> str:
-        """Return what last went wrong between client and brokers ("Connection refused"), "" when nothing did.
+        """Return the last error between client and brokers ("Connection refused"), "" for none.
 
-        That all brokers are down follows from it, and would hide it.
+        "All brokers down" follows from it, and must not replace it.
         """
         queue = self._library.queue_get_main(self._client)
         while event := self._library.queue_poll(queue, 0):
@@ -114,7 +114,7 @@ class GroupOffsets:
         return self._complaint
 
     def read(self, groups: Iterable[str], limits: Limits) -> dict[str, GroupAnswer]:
-        """Return all committed offsets; one with a transaction pending on it has the error UNSTABLE_OFFSET_COMMIT."""
+        """Return all committed offsets; one with a pending transaction has the error UNSTABLE_OFFSET_COMMIT."""
         return self._run(_LIST, dict.fromkeys(groups), limits)
 
     def write(self, writes: Mapping[str, Sequence[OffsetWrite]], limits: Limits) -> dict[str, GroupAnswer]:
@@ -127,7 +127,7 @@ class GroupOffsets:
 
     def _run(self, operation: str, rows: Mapping[str, Sequence[Any] | None], limits: Limits) -> dict[str, GroupAnswer]:
         waiting = deque(enumerate(rows, start=1))  # from 1 on: a 0 would be a null pointer
-        asked: dict[int, tuple[str, float]] = {}  # by number, the group and until when it is waited for
+        asked: dict[int, tuple[str, float]] = {}  # by number, the group and its timeout
         answers: dict[str, GroupAnswer] = dict.fromkeys(rows, NOT_ASKED)
         with self._opened(operation) as (queue, options):
             while waiting or asked:
@@ -142,7 +142,7 @@ class GroupOffsets:
                 if not asked:
                     break
                 for number, answer in self._answers(operation, queue):
-                    if number in asked:  # else it was given up
+                    if number in asked:  # else it timed out
                         answers[asked.pop(number)[0]] = answer
                 now = time.monotonic()
                 for number in [number for number, (_, until) in asked.items() if until <= now]:
@@ -157,11 +157,11 @@ class GroupOffsets:
             for row in rows:
                 bound.add_partition(partitions, *row)
         bound.ask(operation, self._client, group, partitions, options, queue)
-        if partitions is not None:  # the request had its own copy
+        if partitions is not None:  # the request has its own copy
             bound.topic_partition_list_destroy(partitions)
 
     def _answers(self, operation: str, queue: int) -> Iterator[tuple[int, GroupAnswer]]:
-        """Yield the answers that have come, waiting a little for the first; each is copied before it is destroyed."""
+        """Yield the received answers, waiting a little for the first; each is copied before it is destroyed."""
         wait_ms = _POLL_MS
         while event := self._library.queue_poll(queue, wait_ms):
             try:
@@ -212,17 +212,17 @@ class GroupOffsets:
 
 
 def _destroy(bound: Library, pointer: int, owner: int) -> None:
-    """Let librdkafka take a client down, and wait for nothing.
+    """Have librdkafka close a client, without waiting.
 
-    After a broker was away and came back that may never end (librdkafka issue 4674), and whoever drops a client holds
-    a lock. A thread of threading would not do: its start takes locks, and this may be called in the middle of anything.
+    Closing may never end after a broker was away and came back (librdkafka issue 4674), and the thread that drops a
+    client holds a lock. ``threading.Thread`` takes locks when started, and a finalizer may run at any point.
     """
-    if os.getpid() == owner:  # a forked child has the memory but not the threads: destroying would wait for ever
+    if os.getpid() == owner:  # a forked child has no threads of the client: destroying would wait for ever
         _thread.start_new_thread(bound.destroy_flags, (pointer, _NO_CONSUMER_CLOSE))
 
 
 def errors_by_partition(partitions: Iterable[TopicPartition], answer: GroupAnswer) -> Errors:
-    """Return the error of each of *partitions*; one that the broker did not mention counts as unanswered."""
+    """Return the error of each of *partitions*; one missing in the answer counts as timed out."""
     if isinstance(answer, RequestFailure):
         return dict.fromkeys(partitions, answer.error)
     mentioned = {TopicPartition(each.topic, each.partition): each.error for each in answer}
@@ -230,7 +230,7 @@ def errors_by_partition(partitions: Iterable[TopicPartition], answer: GroupAnswe
 
 
 def is_worth_repeating(answer: GroupAnswer, is_patient: bool) -> bool:
-    """Return whether a second request may succeed; only a patient caller waits for open transactions."""
+    """Return whether a retry may succeed; only a patient caller waits for open transactions."""
     names = _error_names(answer) & RETRIABLE
     return bool(names) and (is_patient or names != {UNSTABLE})
 
@@ -241,7 +241,7 @@ def is_unreachable(answer: GroupAnswer) -> bool:
 
 
 def needs_new_client(answer: GroupAnswer) -> bool:
-    """Return whether the coordinator has moved or does not answer, so that another broker may have to be asked."""
+    """Return whether the coordinator has moved or does not answer, so that it has to be looked up again."""
     return not (MOVED_COORDINATOR | UNREACHABLE).isdisjoint(_error_names(answer))
 
 
@@ -252,9 +252,9 @@ def _error_names(answer: GroupAnswer) -> set[str]:
 
 
 class Coordinators:
-    """What groups have committed, asked of their coordinators, by the cluster's own names of topics.
+    """Reads and writes committed offsets at the groups' coordinators, by the cluster's own names of topics.
 
-    *topics* tells whether a cluster whose coordinators are silent answers anything.
+    *topics* tells whether a cluster with silent coordinators answers at all.
     """
 
     def __init__(
@@ -271,10 +271,9 @@ class Coordinators:
     ) -> dict[str, dict[TopicPartition, Committed] | ClusterError]:
         """Return what each group has committed; a group that does not exist has committed nothing.
 
-        Reads are stable: while a transaction has a commit pending for some partition the group is read again, for at
-        most two seconds, and then it is an error. So it errs to not knowing, rather than to a value that is about to
-        be replaced. The error is a TransientError if the next call may succeed. One is raised if the cluster answers
-        nothing at all.
+        Reads are stable: while a partition has a pending transactional commit the group is read again, for at most two
+        seconds, and then it is an error. So it errs to an error rather than to a value about to be replaced. The error
+        is a TransientError if the next call may succeed. One is raised if the cluster does not answer at all.
         """
         refused = {group: reason for group in groups if (reason := invalid_group(group)) is not None}
         pending = [group for group in dict.fromkeys(groups) if group not in refused]
@@ -303,11 +302,11 @@ class Coordinators:
         deadline: float,
         may_send: Callable[[], bool],
     ) -> dict[str, Errors | ClusterError]:
-        """Commit each group's offsets with a single attempt; the caller has to read back whether to repeat one.
+        """Commit each group's offsets with a single attempt; the caller has to read before it retries.
 
-        What is stored has the write's metadata and leader epoch. An error of the request as a whole is given to
-        each of its partitions; after an UNREACHABLE one they may have been written. ClusterError: no request can be
-        made for the group id. *may_send* is asked before each request: REQUEST_NOT_SENT where it says no.
+        Offsets are stored with the write's metadata and leader epoch. An error of the whole request is given to each of
+        its partitions; after an UNREACHABLE one they may have been written. ClusterError: no request can be made for
+        the group id. *may_send* is called before each request: REQUEST_NOT_SENT if it returns False.
         """
         answer: dict[str, Errors | ClusterError] = {}
         valid: dict[str, list[OffsetWrite]] = {}
@@ -332,16 +331,16 @@ class Coordinators:
             if self._connected is None:
                 try:
                     self._connected = GroupOffsets({**_GROUP_OPTIONS, **self._options})
-                except (BindingError, PlatformError) as error:  # the latter in an executor: jobs begin with a check
+                except (BindingError, PlatformError) as error:  # PlatformError in executors only: jobs check first
                     raise ClusterError(self.alias, str(error)) from error
             return self._connected
 
     def _checked(self, answers: dict[str, GroupAnswer]) -> dict[str, GroupAnswer]:
         """Return *answers*; drop the client if a coordinator has moved or does not answer.
 
-        librdkafka remembers the coordinators of the last groups. Outside of transactions it does not forget one when
-        that broker denies it, nor when the broker was away for a moment: then it goes on waiting for a connection that
-        it has given up. Only a new client looks the coordinator up again.
+        librdkafka caches the coordinators of the last groups. Outside of transactions it keeps one that answers
+        NOT_COORDINATOR, and one that was away for a moment, for whose abandoned connection it then waits. Only a new
+        client looks the coordinator up again.
         """
         if any(needs_new_client(answer) for answer in answers.values()):
             with self._lock:
@@ -372,5 +371,5 @@ class Coordinators:
 
 
 def partition_of(write: OffsetWrite) -> TopicPartition:
-    """Return the partition that *write* is of."""
+    """Return the partition of *write*."""
     return TopicPartition(write.topic, write.partition)

@@ -1,9 +1,9 @@
-"""Internal logs that are read without Spark: commits of groups, open transactions, MirrorMaker's checkpoints.
+"""Internal logs read without Spark: commits of groups, open transactions, MirrorMaker's checkpoints.
 
-Readers of committed records get no further in ``__consumer_offsets`` than the last stable offset of a partition, where
-the oldest open transaction begins; what others have committed behind it is decided and held back all the same.
-Uncommitted reading tells whose offsets these are. It does not tell which producer they are of (librdkafka hides the
-batches' headers), so the log of the coordinators of transactions is read from shortly before on.
+With read_committed, ``__consumer_offsets`` is readable up to a partition's last stable offset, where the oldest open
+transaction begins; later commits of other groups are held back too. With read_uncommitted we get the keys of these
+commits. Their producer is not known (librdkafka hides the batch headers), so ``__transaction_state`` is read from
+shortly before on.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ DEADLINE_S = 6.0
 _ENDS_S = 5.0
 _SILENCE_S = 2.0
 _MARGIN_MS = 60_000
-"""A transaction is written down by its coordinator before its first record is; clocks of brokers differ."""
+"""A transaction's coordinator records it before its first record is written; clocks of brokers differ."""
 _MOST_COMMITS, _MOST_CHECKPOINTS = 5_000, 500
 _MOST_AT_ONCE = 100_000
-"""So many checkpoints are held at once: a log may have many millions before it is compacted for the first time."""
-# Past an offset that a transaction has not committed yet too: what is said of groups and members is in none. What an
-# open or an aborted transaction of MirrorMaker's holds, it has worked out, and may have written to groups.
+"""The most checkpoints in memory at once: a log may have many millions before its first compaction."""
+# Past open transactions too: records of groups and members are in none. MirrorMaker may have written the checkpoints of
+# an open or aborted transaction to groups.
 _UNCOMMITTED = {"isolation.level": "read_uncommitted"}
 
 
 def commit_log_ends(admin: ClusterAdmin) -> list[int | None]:
-    """Return the log end of each partition of ``__consumer_offsets``, None of one without a leader.
+    """Return the log end of each partition of ``__consumer_offsets``, None without a leader.
 
     Empty where the topic does not exist. Raises ClusterError where the cluster does not answer.
     """
@@ -65,7 +65,7 @@ class LogRecords(NamedTuple):
 
 
 class CommitLogReader:
-    """The log of commits of the cluster that *admin* asks; *options* are librdkafka's."""
+    """The commit log of the cluster of *admin*; *options* are librdkafka's."""
 
     def __init__(self, admin: ClusterAdmin, options: Mapping[str, str]) -> None:
         self._admin, self._options = admin, options
@@ -85,7 +85,7 @@ class CommitLogReader:
             end, offset, is_record = ranges[place.partition].end, offset_of(message), message.error() is None
             if is_record and offset < end and (message.key() or b"")[:2] in types:
                 found[place.partition].append(to_content(message))
-            # Of an end that is below it more may come: a new leader does not know yet how far it may be read.
+            # A lower end is not final: a new leader does not know its high watermark yet.
             return offset >= end - 1 if is_record else is_end_of_log(message) and offset >= end
 
         starts = {TopicPartition(CONSUMER_OFFSETS, number): each.start for number, each in ranges.items()}
@@ -97,7 +97,7 @@ class CommitLogReader:
 
 
 class HeldCommitsReader:
-    """Reads what open transactions hold back, and whose they are; *options* are librdkafka's."""
+    """Reads commits held back by open transactions, and these transactions; *options* are librdkafka's."""
 
     def __init__(self, admin: ClusterAdmin, options: Mapping[str, str]) -> None:
         self._admin, self._times = admin, TailReader(admin.alias, options)
@@ -105,10 +105,10 @@ class HeldCommitsReader:
         self._uncommitted = RangeReader(admin.alias, {**options, **_UNCOMMITTED}, _SILENCE_S)
 
     def read(self, partitions: Collection[int], deadline: float = DEADLINE_S) -> dict[int, HeldCommits]:
-        """Return what is held back in those of *partitions* where a transaction is open.
+        """Return the commits held back in those of *partitions* where a transaction is open.
 
-        Raises ClusterError where the cluster does not answer. Errs to keys that are not known and producers that are
-        not named, within *deadline* (seconds).
+        Raises ClusterError where the cluster does not answer. Errs to unknown keys and unnamed producers, after
+        *deadline* (seconds).
         """
         ends_at = time.monotonic() + deadline
         reaches = self._admin.reaches(lambda name: name == CONSUMER_OFFSETS, deadline)
@@ -123,21 +123,21 @@ class HeldCommitsReader:
     def _keys(
         self, place: TopicPartition, reach: Reach, ends_at: float
     ) -> tuple[frozenset[GroupPartition] | None, int | None]:
-        """Return the keys of all commits that are held back, None if not all can be read, and the time of the first."""
+        """Return the keys of all held back commits, None if not all can be read, and the time of the first."""
         keys: set[GroupPartition] = set()
         since_ms: int | None = None
         try:
             for record in self._records(self._uncommitted, {place: OffsetRange(reach.stable, reach.high)}, ends_at):
                 since_ms = record.timestamp_ms if since_ms is None else since_ms
-                with suppress(DecodeError):  # which sync_offsets puts into quarantine
+                with suppress(DecodeError):  # sync_offsets quarantines it
                     if record.key is not None and (key := decode_commit_key(record.key)) is not None:
                         keys.add(GroupPartition(*key))
-        except ClusterError:  # as where we may not read it
+        except ClusterError:  # for example, not authorized
             return None, since_ms
         return frozenset(keys), since_ms
 
     def _open_in(self, place: TopicPartition, since_ms: int, ends_at: float) -> tuple[OpenTransaction, ...]:
-        """Return the transactions that are open in *place*, the oldest first; none where that cannot be told."""
+        """Return the open transactions of *place*, the oldest first; none if they cannot be read."""
         states: dict[str, TransactionState | None] = {}
         try:
             for record in self._records(self._committed, self._log_since(since_ms - _MARGIN_MS), ends_at):
@@ -153,14 +153,14 @@ class HeldCommitsReader:
     def _records(
         self, reader: RangeReader, ranges: Mapping[TopicPartition, OffsetRange], ends_at: float
     ) -> Iterator[RecordContent]:
-        """Yield the records of *ranges*; raises ClusterError where not all of them come by *ends_at*."""
+        """Yield the records of *ranges*; raises ClusterError if not all are read by *ends_at*."""
         for chunk in reader.read(ranges):
             yield from (record for _, record in chunk)
             if time.monotonic() > ends_at:
                 raise ClusterError(self._admin.alias, "not read in time")
 
     def _log_since(self, at_ms: int) -> dict[TopicPartition, OffsetRange]:
-        """Return what the coordinators of transactions have written since; raises ClusterError."""
+        """Return the ranges that the transaction coordinators have written since *at_ms*; raises ClusterError."""
         count = self._admin.partition_count(TRANSACTIONS, _SILENCE_S) or 0
         first = self._times.offsets_at({TopicPartition(TRANSACTIONS, each): at_ms for each in range(count)}, _SILENCE_S)
         ends = self._admin.ends(first, _SILENCE_S)
@@ -168,7 +168,7 @@ class HeldCommitsReader:
 
 
 class CheckpointLog:
-    """MirrorMaker's log *topic* of one partition, at the cluster that *admin* asks; each record is read once.
+    """MirrorMaker's log *topic* of one partition, at the cluster of *admin*; each record is read once.
 
     *options* are librdkafka's. Not for several threads at once.
     """
@@ -181,11 +181,11 @@ class CheckpointLog:
         """Whether the end was reached by the last call that returned records, or found no topic."""
 
     def read(self, deadline: float) -> list[RecordContent] | None:
-        """Return what has come since the last call; None where there is no such topic.
+        """Return the records since the last call; None where there is no such topic.
 
-        Up to the end, see :attr:`is_at_end`, but at most 100,000 records and what comes within *deadline*, in seconds.
-        One that was made anew is read from its beginning, as far as that shows. Raises NotAuthorizedError where we may
-        not describe or read it, and TransientError where nothing comes at all.
+        Up to the end, see :attr:`is_at_end`, but at most 100,000 records, and for at most *deadline* seconds. A
+        recreated topic is read from its beginning, if that is detected. Raises NotAuthorizedError where we may not
+        describe or read it, and TransientError where no record comes at all.
         """
         ends_at = time.monotonic() + deadline
         if self._admin.partition_count(self.topic, deadline) is None:

@@ -1,14 +1,13 @@
-"""Where the records of a leader epoch end in a log: what a log that was cut and has grown again cannot hide.
+"""Where the records of a leader epoch end in a log, which detects a truncation even after the log has grown again.
 
-Kafka's brokers answer that (OffsetsForLeaderEpoch, KIP-320) to consumers only, which ask it about the position they
-were given. librdkafka does so for an assignment with a leader epoch, and says in its error what it was told. So it is
-asked about a position that no log has. That the sentence is still worded so is seen by ``tests/broker``; where it is
-not, nobody knows.
+Brokers return that (OffsetsForLeaderEpoch, KIP-320) to consumers only, for their own position. librdkafka sends the
+request for an assignment with a leader epoch, and puts the answer into its error message. So we assign a position
+beyond every log. ``tests/broker`` checks the wording of that message; with another wording the answer is unknown.
 
-A broker that was the leader, and has not heard yet that it is no more, would say that its epoch goes on. So each is
-asked first whether it knows the epoch of the present leader, and only what the same broker says afterwards counts.
+A deposed leader that has not learned of the election yet would answer that its epoch goes on. So each broker is asked
+first for the present leader's epoch, and only a later answer of the same broker counts.
 
-One that has no record of an epoch says where the last epoch before ends, and which one that is.
+A broker without records of an epoch returns the end of the last epoch before, and which one that is.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _WANTED = {"auto.offset.reset": "error"}
 
 
 class _Told(NamedTuple):
-    """Where *epoch* ends, None where none is known there; and the number of the broker that said so."""
+    """Where *epoch* ends, None where the broker knows none; and the id of that broker."""
 
     end: int | None
     epoch: int
@@ -43,13 +42,13 @@ class _Told(NamedTuple):
 
     @classmethod
     def of(cls, message: str) -> _Told:
-        """Return what the client's *message* tells."""
+        """Parse the client's error *message*."""
         told, by = _TOLD.search(message), _BY.search(message)
         end, epoch = (int(told[1]), int(told[2])) if told is not None else (None, ABSENT)
         return cls(end, epoch, by[1] if by is not None else "")
 
     def of_change(self, change: EpochChange) -> ToldEnd:
-        """Return where the records that are known end."""
+        """Return the end of the known epoch's records."""
         return ToldEnd(0) if self.end is None else change.end(self.end, self.epoch)
 
 
@@ -64,7 +63,7 @@ class LeaderEpochs:
     ) -> dict[TopicPartition, ToldEnd]:
         """Return the first offset after the records of each known epoch and of those before that the log still has.
 
-        0 where the log has none of them, or says so in words that nobody here knows: errs to the small side. Raises
+        0 where the log has none of them, or where the error message cannot be parsed: errs to the small side. Raises
         ClusterError where the present leader of a partition has not answered within *deadline* (seconds).
         """
         found = self.ends_in_time(epochs, deadline)
@@ -75,11 +74,11 @@ class LeaderEpochs:
     def ends_in_time(
         self, epochs: Mapping[TopicPartition, EpochChange], deadline: float = 5.0
     ) -> dict[TopicPartition, ToldEnd]:
-        """Return the same of those partitions that answer within *deadline* (seconds)."""
+        """Return the same for the partitions that answer within *deadline* (seconds)."""
         found: dict[TopicPartition, ToldEnd] = {}
         epochs = self._door.out(epochs)
         left, ends_at = list(epochs), time.monotonic() + deadline
-        random.shuffle(left)  # those that are silent are not in front of the others each time
+        random.shuffle(left)  # so that silent ones do not come first each time
         while left and time.monotonic() < ends_at:
             asked, left = left[:_AT_ONCE], left[_AT_ONCE:]
             present = self._told({each: epochs[each].now for each in asked}, ends_at)
@@ -90,7 +89,7 @@ class LeaderEpochs:
         return self._door.into(found)
 
     def _told(self, epochs: Mapping[TopicPartition, int], ends_at: float) -> dict[TopicPartition, _Told]:
-        """Return where epochs end, of partitions that answer; a client asks about a partition once in its life."""
+        """Return where epochs end, of partitions that answer; a client requests each partition only once."""
         found: dict[TopicPartition, _Told] = {}
         waiting = set(epochs)
         if not epochs:

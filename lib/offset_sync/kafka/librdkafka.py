@@ -3,10 +3,10 @@
 Committed offsets are read and written through it, because the AdminClient of confluent-kafka (2.16.1):
 
 - ends the process with SIGSEGV when a broker answers a listing with NOT_COORDINATOR (librdkafka issue 5040), as brokers
-  do while coordinators move, and on a new cluster at the very first question. Cause is a handle without ``rk_cgrp``:
-  only consumer handles have one, so ours is a consumer that never joins anything.
+  do while coordinators move, and on a new cluster for the very first request. The cause is a handle without
+  ``rk_cgrp``: only consumer handles have one, so ours is a consumer that never joins a group.
 
-Being right is the reason, not speed: on two busy cores shared with the broker, writing this way reached 0.5 to 1.4
+The reason is correctness, not speed: on two busy cores shared with the broker, writing this way reached 0.5 to 1.4
 times AdminClient's rate (median 0.7), reading the same rate (benchmarks/commit_rate.py).
 """
 
@@ -27,22 +27,22 @@ from offset_sync.model.versions import Match, match_version
 CONFLUENT_KAFKA = "2.16.1"
 """The pin in setup.cfg."""
 LIBRDKAFKA = "2.16.0"
-"""What the wheel of that has in it."""
+"""The version in its wheel."""
 KEEPS_BROKERS = {"metadata.recovery.strategy": "none"}
-"""For every client. By default one that has lost all brokers forgets them and begins anew with ``bootstrap.servers``.
+"""For every client. By default one that has lost all brokers drops them and starts again from ``bootstrap.servers``.
 
-Of a broker that is forgotten while something still refers to it, as an unanswered request does, the thread goes on for
-ever and looks a thousand times a second whether it may end (2.16, ``rd_kafka_broker_ops_io_serve``): 5 % of a core,
-once more with each outage. A client that hears nothing we replace ourselves, and that one does begin anew.
+The thread of a dropped broker that is still referenced, as by an unanswered request, runs for ever and checks a
+thousand times a second whether it may end (2.16, ``rd_kafka_broker_ops_io_serve``): 5 % of a core, for each outage
+again. We replace an unanswered client ourselves, and the new one starts from ``bootstrap.servers``.
 """
 CONNECTS_TO_ALL = {"enable.sparse.connections": "false"}
-"""For every client. By default one connects to the brokers that it has to ask.
+"""For every client. By default one connects only to the brokers that it has requests for.
 
-Where all of them are gone, and a request waits for one, it tries again at once, whatever ``reconnect.backoff.ms`` says
-(2.16, ``rd_kafka_broker_get_async``): more than half a core for each cluster that is down. Connected to all, 0.01.
+If all of them are down, and a request waits for one, it retries at once, whatever ``reconnect.backoff.ms`` is (2.16,
+``rd_kafka_broker_get_async``): more than half a core for each cluster that is down. Connected to all, 0.01.
 """
 CLIENT_OPTIONS = {**KEEPS_BROKERS, **CONNECTS_TO_ALL, "client.id": "offset-sync", "log_level": "2"}
-"""For every client of ours; a cluster's own options override them. Errors are reported by us, not by log lines."""
+"""For every client of ours; a cluster's own options override them. We report errors, librdkafka does not log them."""
 _REMEDY = "run 'make install', which installs the wheel of confluent-kafka that this was built with"
 OPERATIONS = ("ListConsumerGroupOffsets", "AlterConsumerGroupOffsets")
 _CONSUMER = 1
@@ -124,8 +124,8 @@ class Library:
     """Every bound function as an attribute, without the ``rd_kafka_`` before its name."""
 
     def __init__(self, path: str) -> None:
-        # Symbols are looked up in the extension module *and what it is linked with*: whatever librdkafka this process
-        # really uses is found, the wheel's own or the system's, and never a second copy.
+        # Symbols are looked up in the extension module *and the libraries it is linked with*: this finds the librdkafka
+        # that this process uses, the wheel's own or the system's, and never a second copy.
         try:
             loaded = ctypes.CDLL(path)
             for name, (result, arguments) in _SIGNATURES.items():
@@ -136,7 +136,7 @@ class Library:
             raise PlatformError(f"expected librdkafka {LIBRDKAFKA}, found another: {error}; {_REMEDY}") from error
         self._refuse_another_layout()
 
-    def __getattr__(self, name: str) -> Any:  # only for what __init__ has not set; tells mypy that the rest is there
+    def __getattr__(self, name: str) -> Any:  # only for names that __init__ has not set; tells mypy that others exist
         raise AttributeError(name)
 
     def add_partition(
@@ -148,7 +148,7 @@ class Library:
         leader_epoch: int | None = None,
         metadata: str = "",
     ) -> None:
-        """Append a partition; *leader_epoch* None: none is sent. *metadata* is kept to the byte, without a NUL."""
+        """Append a partition; *leader_epoch* None: none is sent. *metadata* is stored as bytes, without a NUL."""
         pointer = self.topic_partition_list_add(partitions, topic.encode(), partition)
         added = pointer.contents
         added.offset = offset
@@ -161,12 +161,12 @@ class Library:
             added.metadata_size = len(raw)
 
     def leader_epoch_of(self, partition: PartitionStruct) -> int | None:
-        """Return the leader epoch that was committed with an offset, None where none was."""
+        """Return the leader epoch committed with an offset, None for none."""
         epoch: int = self.topic_partition_get_leader_epoch(ctypes.byref(partition))
         return None if epoch < 0 else epoch
 
     def open_consumer(self, options: Mapping[str, str]) -> int:
-        """Return a new client handle of the consumer kind, whose errors come as events; raises BindingError."""
+        """Return a new client handle of the consumer kind, with errors as events; raises BindingError."""
         conf = self.conf_new()
         reason = ctypes.create_string_buffer(_ERRSTR_BYTES)
         for name, value in options.items():
@@ -175,7 +175,7 @@ class Library:
                 raise BindingError(text(reason.value))
         self.conf_set_events(conf, _ERROR_EVENTS)
         pointer: int | None = self.new(_CONSUMER, conf, reason, _ERRSTR_BYTES)
-        if not pointer:  # only on success does librdkafka take the configuration over
+        if not pointer:  # librdkafka owns the configuration only on success
             self.conf_destroy(conf)
             raise BindingError(text(reason.value))
         return pointer
@@ -187,13 +187,13 @@ class Library:
         getattr(self, f"{operation}_destroy")(request)
 
     def group_of(self, operation: str, event: int) -> int:
-        """Return the result of the one group in the answer to a request; it lives as long as *event* does."""
+        """Return the result of the one group in the answer to a request; valid as long as *event* is."""
         result = getattr(self, f"event_{operation}_result")(event)
         found: int = getattr(self, f"{operation}_result_groups")(result, ctypes.byref(c_size_t()))[0]
         return found
 
     def _refuse_another_layout(self) -> None:
-        """Raise PlatformError unless librdkafka itself reads from the structures what was written to them."""
+        """Raise PlatformError unless librdkafka reads from the structures what was written to them."""
         partitions = self.topic_partition_list_new(2)
         self.add_partition(partitions, "first", 1, 11, 3, "a\0b")
         self.add_partition(partitions, "second", 2, 22, None, "é")
@@ -218,10 +218,10 @@ def library() -> Library:
 
 
 def check_client() -> list[str]:
-    """Return what has to be said in the log; raises PlatformError, in one line, for a client that cannot be used.
+    """Return lines for the log; raises PlatformError, in one line, for a client that cannot be used.
 
     The rule for versions is that of ``model/versions.py``. All functions are looked up, and a list of partitions is
-    written and read back; no broker is asked.
+    written and read back, without a request to a broker.
     """
     found = {"confluent-kafka": str(confluent_kafka.__version__), "librdkafka": text(library().version_str())}
     expected = {"confluent-kafka": CONFLUENT_KAFKA, "librdkafka": LIBRDKAFKA}
@@ -233,12 +233,12 @@ def check_client() -> list[str]:
 
 
 def elements(partitions: Any) -> list[PartitionStruct]:
-    """Return the elements of a partition list (none of a null pointer); they live as long as the list does."""
+    """Return the elements of a partition list (none of a null pointer); valid as long as the list is."""
     return list(partitions.contents.elems[: partitions.contents.cnt]) if partitions else []
 
 
 def metadata_of(partition: PartitionStruct) -> str:
-    """Return the metadata, all of its bytes; what is no UTF-8 (Kafka stores none) is replaced."""
+    """Return all of the metadata; bytes that are not UTF-8 (Kafka stores none) are replaced."""
     if not partition.metadata:
         return ""
     return ctypes.string_at(partition.metadata, partition.metadata_size).decode(errors="replace")

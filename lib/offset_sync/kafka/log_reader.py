@@ -1,4 +1,4 @@
-"""Reads logs with a consumer that is given its partitions by number: it joins no group and commits nothing."""
+"""Reads logs with a consumer with assigned partitions: it joins no group and commits nothing."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
 DEADLINE_S = 10.0
 PATIENCE_S = 30.0
 _ENDED_S = 3.0
-"""So long more is waited for where every log that is left ends before its range: a new leader may not know yet."""
+"""How long to wait where all remaining logs end before their range: a new leader may not know its high watermark."""
 _POLL_S = 0.2
 _MOST_RECORDS = 200
-# Consumer wants an id all the same. Where a log ends is to be told, not waited for.
+# Consumer requires a group id. The end of a log is reported, so that it is not waited for.
 _OPTIONS = {
     **CLIENT_OPTIONS,
     "group.id": "offset-sync-reader",
@@ -32,14 +32,14 @@ _OPTIONS = {
     "auto.offset.reset": "earliest",
     "fetch.wait.max.ms": "50",
 }
-# A single record of each partition is wanted, so nothing is fetched ahead. If retention has deleted the record at the
+# A single record of each partition is wanted, so nothing is prefetched. If retention has deleted the record at the
 # offset, the first one left is wanted; beyond the end there is none.
 _ONE_RECORD = {"queued.min.messages": "1", "fetch.message.max.bytes": "65536"}
-# All that is fetched ahead, of all partitions together. What retention has deleted is read over, as Spark does it. A
-# record that a disk has changed is an error, as for a Java client: by default librdkafka would not look.
+# The prefetch limits are for all partitions together. Ranges deleted by retention are skipped, as Spark does. A
+# corrupted record is an error, as for a Java client: by default librdkafka does not check CRCs.
 _WHOLE_RANGES = {"queued.max.messages.kbytes": "16384", "fetch.message.max.bytes": "1048576", "check.crcs": "true"}
 _BROKEN = ("_BAD_MSG", "_BAD_COMPRESSION", "_NOT_IMPLEMENTED")
-"""Errors of records that the client cannot read, and may go on after."""
+"""Errors of records that the client cannot read, and may skip."""
 
 UNREADABLE_HEADERS: tuple[tuple[str, bytes | None], ...] = (("", None),)
 """In the place of headers that the client cannot decode."""
@@ -49,7 +49,7 @@ Chunk = list[tuple[TopicPartition, RecordContent]]
 
 
 class UnreadError(ClusterError):
-    """Some logs could not be read up to the end of their ranges; *reasons* says of each why."""
+    """Some logs could not be read up to the end of their ranges; *reasons* has why for each."""
 
     def __init__(self, alias: str, reasons: Mapping[TopicPartition, str]) -> None:
         super().__init__(alias, next(iter(reasons.values())))
@@ -58,9 +58,9 @@ class UnreadError(ClusterError):
 
 @contextmanager
 def log_consumer(alias: str, options: Mapping[str, str], wanted: Mapping[str, str]) -> Iterator[Consumer]:
-    """Yield a consumer of the cluster *alias*; *options* are the cluster's, *wanted* what it is for: that wins.
+    """Yield a consumer of the cluster *alias*; *options* are the cluster's, *wanted* those of the caller, which win.
 
-    Raises ClusterError where the client refuses its options, or gives up inside.
+    Raises ClusterError where the client refuses its options, or fails inside.
     """
     try:
         consumer = Consumer({**_OPTIONS, **options, **wanted, "error_cb": lambda error: None})
@@ -75,9 +75,9 @@ def log_consumer(alias: str, options: Mapping[str, str], wanted: Mapping[str, st
 
 
 def next_messages(consumer: Consumer, most: int, seconds: float) -> list[Message]:
-    """Return what is there now, at most so many; where nothing is, the first that comes within *seconds*.
+    """Return the messages available now, at most *most*; if none are, the first within *seconds*.
 
-    ``consume`` alone would wait until as many are there, or all of that time.
+    ``consume`` alone would wait for that many messages, or all of that time.
     """
     first = consumer.poll(seconds)
     return [first, *consumer.consume(most - 1, 0)] if first is not None else []
@@ -90,10 +90,10 @@ def read_logs(
     ends_at: float,
     most: int,
 ) -> set[TopicPartition]:
-    """Give *take* every message from *starts* on, until it has said of each log that it is done, or until *ends_at*.
+    """Pass every message from *starts* on to *take*, until it returns True for each log, or until *ends_at*.
 
-    At most so many at a time; also the errors, after which the client tries again by itself, and where a log ends.
-    Returns the logs that are not done. *ends_at* is on ``time.monotonic``'s clock.
+    At most *most* at a time, including errors, after which the client retries by itself, and ends of logs. Returns the
+    logs that are not done. *ends_at* is on ``time.monotonic``'s clock.
     """
     waiting = set(starts)
     consumer.assign([ClientPartition(*place, start) for place, start in starts.items()])
@@ -107,23 +107,23 @@ def read_logs(
 
 
 def place_of(message: Message) -> TopicPartition:
-    """Return the partition that a message is of."""
+    """Return the partition of a message."""
     return TopicPartition(str(message.topic()), int(message.partition() or 0))
 
 
 def offset_of(message: Message) -> int:
-    """Return the offset of a record; of the end of a log where it is."""
+    """Return the offset of a record, or of the end of a log."""
     return int(message.offset() or 0)
 
 
 def is_end_of_log(message: Message) -> bool:
-    """Return whether a message says that no record will come for now."""
+    """Return whether a message reports the end of the log."""
     error = message.error()
     return error is not None and error.name() == "_PARTITION_EOF"
 
 
 def to_content(message: Message) -> RecordContent:
-    """Return what a consumed message holds; of headers whose names are no text only that they are there."""
+    """Return the content of a consumed message; UNREADABLE_HEADERS if names of headers are not text."""
     try:
         headers: Any = message.headers() or []
     except UnicodeDecodeError:
@@ -142,7 +142,7 @@ def _to_bytes(value: Any) -> bytes | None:
 
 
 class RecordReader:
-    """Reads single records of streams, those that a group would read next; *options* are librdkafka's."""
+    """Reads the single records of streams that a group would read next; *options* are librdkafka's."""
 
     def __init__(self, alias: str, options: Mapping[str, str], names: TopicNames | None = None) -> None:
         self._alias, self._options, self._door = alias, options, Door(alias, names)
@@ -150,10 +150,10 @@ class RecordReader:
     def first_at(
         self, offsets: Mapping[TopicPartition, int], deadline: float = DEADLINE_S
     ) -> dict[TopicPartition, RecordContent] | ClusterError:
-        """Return the first record at or above each offset; partitions of which none came in time are left out.
+        """Return the first record at or above each offset; partitions without one in time are left out.
 
         The end of a log is reported at once. For a topic or partition that does not exist the whole *deadline* (in
-        seconds) passes, for the client is never told.
+        seconds) passes, as the client gets no error.
         """
         wanted, ends_at = self._door.out(offsets), time.monotonic() + deadline
         found: dict[TopicPartition, RecordContent] = {}
@@ -181,9 +181,9 @@ _SILENT = _Seen("no answer")
 
 
 class RangeReader:
-    """Reads stretches of logs whole, as a consumer does: what a micro-batch covers, without Spark.
+    """Reads whole ranges of logs, as a consumer does: those of a micro-batch, without Spark.
 
-    *options* are librdkafka's. It is asked about streams; records come under the cluster's own names, as from Spark.
+    *options* are librdkafka's. Ranges are of streams; records have the cluster's own names, as from Spark.
     """
 
     def __init__(
@@ -196,12 +196,11 @@ class RangeReader:
         self._alias, self._options, self._patience, self._door = alias, options, patience, Door(alias, names)
 
     def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
-        """Yield every record of the *ranges* that is still there, each log in its order, at most 200 at a time.
+        """Yield every record of the *ranges* that is still there, each log in order, at most 200 at a time.
 
-        Raises UnreadError, after all that could be read, where nothing has come for the *patience*, in seconds, or
-        where logs end before their ranges do: nothing is taken for read that was not. Each call has a consumer of its
-        own: one that goes on with other ranges may still bring what it had fetched for those before, and the last of a
-        range would pass for all of it.
+        Raises UnreadError, after all records that could be read, if none came for *patience* seconds, or if logs end
+        before their ranges: no range counts as read that was not. Each call has a consumer of its own: one reused for
+        other ranges may still return records prefetched before, and the last of a range would be taken for all of it.
         """
         waiting = {place: each for place, each in self._door.out(ranges).items() if each.end > each.start}
         if not waiting:
@@ -239,15 +238,15 @@ def _take(
     chunk: Chunk,
     seen: dict[TopicPartition, _Seen],
 ) -> bool:
-    """Add a record that is waited for to *chunk*; return whether nothing of its range can come after it.
+    """Add a wanted record to *chunk*; return whether it ends its range.
 
-    Each comes once: what stands before one that cannot be read the client fetches again and again.
+    Each is added once: the client fetches the records before an unreadable one again and again.
     """
     wanted, offset, error = waiting[place], offset_of(message), message.error()
     if seen[place].is_broken:
         return False
     if error is not None:
-        # A broker that leads since a moment may not know yet how far its log is readable: then more will come.
+        # A new leader may not know its high watermark yet: then more will come.
         is_end = is_end_of_log(message)
         reason = f"the log ends at offset {offset}" if is_end else str(error.str())
         seen[place] = _Seen(reason, is_end, error.name() in _BROKEN)

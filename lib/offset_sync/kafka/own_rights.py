@@ -1,7 +1,7 @@
-"""What a cluster tells a client of its own rights, which takes no right to see ACLs.
+"""A client's own rights as a cluster reports them, which needs no right to see ACLs.
 
-A cluster without an authorizer, and one at which we are super user, tells of every right. Of itself it tells only to
-those who may describe it; who may Alter it may, and who holds ClusterAction or Create alone is not told.
+A cluster without an authorizer, and one where we are super user, reports every right. Rights on the cluster itself are
+reported only with Describe on it; Alter implies that, ClusterAction and Create do not.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ class OwnRights:
         self._requests = TopicRequests(alias, options)
 
     def brokers(self, deadline: float = DEADLINE_S) -> list[int]:
-        """Return the ids of the brokers that the cluster names; raises ClusterError where none answers."""
-        self._requests.names(time.monotonic() + deadline)  # it knows what to say of a login that is refused
+        """Return the ids of the cluster's brokers; raises ClusterError where none answers."""
+        self._requests.names(time.monotonic() + deadline)  # for its error message about a refused login
         return [node.id for node in self._of_cluster(deadline).nodes]
 
     def cluster_id(self, deadline: float = DEADLINE_S) -> str:
-        """Return Kafka's own id of the cluster; raises ClusterError where nobody says it."""
+        """Return Kafka's own id of the cluster; raises ClusterError where no broker returns it."""
         return self._requests.cluster_id(time.monotonic() + deadline)
 
     def of_cluster(self, deadline: float = DEADLINE_S) -> Operations:
-        """Return what is allowed on the cluster itself, as far as it is told."""
+        """Return the operations allowed on the cluster itself, as far as reported."""
         return _named(self._of_cluster(deadline).authorized_operations)
 
     def of_topics(self, topics: Iterable[str], deadline: float = DEADLINE_S) -> dict[str, Operations | ClusterError]:
-        """Return what is allowed on each topic, or that it may not be described; those not there are left out."""
+        """Return the operations allowed on each topic, or the error if it may not be described; omit absent ones."""
         found = self._requests.described(topics, time.monotonic() + deadline, with_rights=True)
         described: dict[str, Any] = dict(found)
         return {
@@ -61,9 +61,9 @@ class OwnRights:
         return [] if error else sorted(each.group_id for each in listed.valid)
 
     def of_groups(self, groups: Sequence[str], deadline: float = DEADLINE_S) -> dict[str, Operations | str]:
-        """Return what is allowed on each group, whether it exists or not, or the name of an error.
+        """Return the operations allowed on each group, whether it exists or not, or the name of an error.
 
-        *deadline*, in seconds, is that of all together.
+        *deadline*, in seconds, is for all together.
         """
         if not groups:
             return {}
@@ -78,14 +78,14 @@ class OwnRights:
         return found
 
     def settings(self, broker: int, deadline: float = DEADLINE_S) -> dict[str, str] | str:
-        """Return the settings of a broker, or the name of an error: it takes DescribeConfigs on the cluster."""
+        """Return the settings of a broker, or the name of an error; requires DescribeConfigs on the cluster."""
         resource: Any = ConfigResource(ResourceType.BROKER, str(broker))
         (future,) = self._client.describe_configs([resource], request_timeout=LONGEST_S).values()
         entries, error = _answer(future, deadline)
         return error or {name: str(each.value) for name, each in entries.items() if each.value is not None}
 
     def newest_ms(self, topic: str, partitions: int, deadline: float = DEADLINE_S) -> int | None:
-        """Return the greatest timestamp in a topic, None where it has none or none can be told (KIP-734)."""
+        """Return the greatest timestamp in a topic, None where it has none or no broker returns it (KIP-734)."""
         spec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
         wanted = {TopicPartition(topic, number): spec for number in range(partitions)}
         asked: Mapping[Any, Future[Any]] = self._client.list_offsets(wanted, request_timeout=LONGEST_S)
@@ -109,7 +109,7 @@ class OwnRights:
 
 
 def _answer(future: Future[Any], seconds: float) -> tuple[Any, str]:
-    """Return what is answered within *seconds* and "", or None and the name of an error."""
+    """Return the answer within *seconds* and "", or None and the name of an error."""
     try:
         return future.result(max(0.0, seconds)), ""
     except KafkaException as error:

@@ -1,6 +1,6 @@
-"""What every request to a cluster keeps to and what answers mean: names, values, time, repetition, errors.
+"""Rules shared by all requests to a cluster, and the meaning of answers: names, values, time, retries, errors.
 
-It imports no client. Callers name streams, and Kafka hears topics: :class:`Door` knows what a cluster calls them.
+It imports no client. Callers use streams, Kafka uses topics: :class:`Door` converts between them.
 
 Names of errors are those of ``rd_kafka_err2name``: a leading underscore marks errors of the client itself.
 """
@@ -17,11 +17,11 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, TopicPartition
 
 LONGEST_S = 3600.0
-"""The most time that librdkafka lets a request about the cluster take, and what every one of ours is given.
+"""librdkafka's longest timeout of an admin request, which all of ours have.
 
-We wait as long as we want to, and leave the answer unread. When the time of such a request is up inside the client, it
-may end the process: SIGABRT for a group whose coordinator is found later (librdkafka issue 4605), and for ListOffsets
-memory is freed twice (2.16, seen with a broker that was paused; ``broker/test_client_timeouts.py``).
+We stop waiting earlier, and leave the answer unread. A timeout inside the client may end the process: SIGABRT for a
+group whose coordinator is found later (librdkafka issue 4605), and a double free for ListOffsets (2.16, seen with a
+paused broker; ``broker/test_client_timeouts.py``).
 """
 _WIRE_STRING_BYTES = 32_767
 _INT32_MAX = 2**31 - 1
@@ -36,7 +36,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Clock:
-    """Monotonic seconds and a way to let them pass."""
+    """Monotonic seconds and a sleep."""
 
     now: Callable[[], float] = time.monotonic
     pause: Callable[[float], None] = time.sleep
@@ -48,7 +48,7 @@ SYSTEM_CLOCK = Clock()
 def attempts(ends_at: float, clock: Clock = SYSTEM_CLOCK) -> Iterator[float]:
     """Yield the seconds left at each attempt: at least once, then again after each pause until *ends_at*.
 
-    The caller repeats only what failed, and leaves the loop when nothing is left. No repetition starts at or after
+    The caller retries only what failed, and leaves the loop when nothing is left. No retry starts at or after
     *ends_at*; pauses grow.
     """
     pause_s = _FIRST_PAUSE_S
@@ -59,8 +59,8 @@ def attempts(ends_at: float, clock: Clock = SYSTEM_CLOCK) -> Iterator[float]:
         pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
 
-# Values that must not reach the client, because C or the wire format would cut them off or wrap them round. One bad
-# value must cost its own row only: a string above 32,767 bytes makes the broker close the connection with hundreds of
+# Values that must not reach the client, because C or the wire format would truncate them or wrap them round. A bad
+# value must fail its own row only: a string above 32,767 bytes makes the broker close the connection with hundreds of
 # other requests on it, and a NUL would silently name *another* group.
 
 
@@ -98,24 +98,24 @@ def is_topic_name(topic: str) -> bool:
 
 
 class TopicNames(Protocol):
-    """What topics are called where, see :class:`offset_sync.config.stream_names.Names`."""
+    """The names of topics per cluster, see :class:`offset_sync.config.stream_names.Names`."""
 
     @property
     def is_same(self) -> bool:
         """Whether every topic has the same name everywhere."""
 
     def inside(self, cluster: str, topic: str) -> str:
-        """Return the stream that *cluster* calls *topic*."""
+        """Return the stream of *topic* at *cluster*."""
 
     def called(self, cluster: str, stream: str) -> str | None:
-        """Return what *cluster* calls *stream*; None where it has no name for it."""
+        """Return the topic of *stream* at *cluster*; None if it has none."""
 
 
 @dataclass(frozen=True)
 class Door:
-    """Names at the cluster *alias*; without *names* every topic has the same name everywhere.
+    """Converts names at the cluster *alias*; without *names* every topic has the same name everywhere.
 
-    A stream that has no name there is not asked for: its own might be another one's.
+    A stream without a topic there is not requested: a topic of its name might be another stream's.
     """
 
     alias: str
@@ -123,27 +123,27 @@ class Door:
 
     @property
     def is_same(self) -> bool:
-        """Whether streams are called there as they are."""
+        """Whether the topics there have the names of their streams."""
         return self.names is None or self.names.is_same
 
     def name(self, stream: str) -> str | None:
-        """Return what the cluster calls *stream*; None where it has no name for it."""
+        """Return the cluster's topic of *stream*; None if it has none."""
         return stream if self.names is None else self.names.called(self.alias, stream)
 
     def stream(self, topic: str) -> str:
-        """Return the stream that the cluster calls *topic*."""
+        """Return the stream of the cluster's *topic*."""
         return topic if self.names is None else self.names.inside(self.alias, topic)
 
     def topics(self, streams: Iterable[str]) -> list[str]:
-        """Return the names of *streams*."""
+        """Return the topics of *streams*."""
         return [name for name in map(self.name, streams) if name is not None]
 
     def streams(self, topics: Mapping[str, Found]) -> dict[str, Found]:
-        """Return what is known of topics, by streams."""
+        """Return values by topic as values by stream."""
         return {self.stream(topic): each for topic, each in topics.items()}
 
     def out(self, places: Mapping[TopicPartition, Found]) -> dict[TopicPartition, Found]:
-        """Return what is said of partitions of streams, by their names."""
+        """Return values by partition of streams as values by partition of topics."""
         if self.is_same:
             return dict(places)
         names = {stream: self.name(stream) for stream in {place.topic for place in places}}
@@ -154,7 +154,7 @@ class Door:
         }
 
     def into(self, places: Mapping[TopicPartition, Found]) -> dict[TopicPartition, Found]:
-        """Return what is known of partitions, by streams."""
+        """Return values by partition of topics as values by partition of streams."""
         if self.is_same:
             return dict(places)
         return {TopicPartition(self.stream(topic), number): each for (topic, number), each in places.items()}
@@ -172,7 +172,7 @@ class TopicInfo:
 class LogEnds:
     """The offsets a partition holds, half-open; *log_end* is the high watermark.
 
-    *leader_epoch* is the present one: another means that another leader was elected; None where nobody can tell.
+    *leader_epoch* is the present one: another means that another leader was elected; None where unknown.
     """
 
     log_start: int
@@ -192,7 +192,7 @@ class Reach:
 
 
 class PartitionAnswer(NamedTuple):
-    """What the broker answers for one partition; *error* and *leader_epoch* are None where there is none."""
+    """The broker's answer for one partition; *error* and *leader_epoch* are None for none."""
 
     topic: str
     partition: int
@@ -204,7 +204,7 @@ class PartitionAnswer(NamedTuple):
 
 @dataclass(frozen=True)
 class Committed:
-    """What a cluster holds for one partition of a group; consumers and we name a leader epoch, tools do not."""
+    """The committed offset of one partition of a group; consumers and we commit a leader epoch, tools do not."""
 
     offset: int
     metadata: str
@@ -218,17 +218,17 @@ class ManyGroups(Hashable, Protocol):
 
 
 class TransientError(ClusterError):
-    """The same request may well succeed a little later."""
+    """A retry may succeed a little later."""
 
 
 class SilentError(TransientError):
-    """No answer came at all: a group's coordinator is silent, and may be for long."""
+    """No answer at all: a group's coordinator is silent, and may be for long."""
 
 
 class NotAuthorizedError(ClusterError):
     """We may not describe a topic, or not read it.
 
-    If we may not describe it nobody can tell whether it exists, so it must not be taken for absent.
+    If we may not describe it, it is unknown whether it exists, so it must not be taken for absent.
     """
 
     def __init__(self, cluster: str, topic: str, operation: str = "Describe") -> None:
@@ -242,16 +242,16 @@ class NotAuthorizedError(ClusterError):
 
 
 def group_refusal(operation: str) -> str:
-    """Return what is said where *operation* on a group, which is named before it, is refused."""
+    """Return the message, after the group's name, for a refused *operation* on a group."""
     remedy = "Read, which brings it," if operation == "Describe" else operation
     return f"GROUP_AUTHORIZATION_FAILED: the operation {operation} is not allowed; grant {remedy} on the group {_TO_US}"
 
 
 def with_remedy(cluster: str, error: str | None) -> str | None:
-    """Return the error of one partition of a group; one about rights goes on with what is missing and where.
+    """Return the error of one partition of a group; one about rights continues with the missing right.
 
-    A commit without a member is refused with GROUP_ID_NOT_FOUND for share groups alone (Kafka 4.1 to 4.4): a group that
-    does not exist would be made by it.
+    A commit without a member is refused with GROUP_ID_NOT_FOUND for share groups only (Kafka 4.1 to 4.4): it would
+    create a group that does not exist.
     """
     if error == "GROUP_AUTHORIZATION_FAILED":
         return f"{error}: clusters.{cluster}: {group_refusal('Read').partition(': ')[2]}"
@@ -263,7 +263,7 @@ def with_remedy(cluster: str, error: str | None) -> str | None:
 
 
 def explained(line: str) -> str:
-    """Return what a Java client said, or which right is missing where it said that it was refused."""
+    """Return a Java client's message, or the missing right if it reports that it was refused."""
     found = re.search(r"Not authorized to access (group|topics?): \[?([^\]]+)", line)
     if found is None:
         return line
@@ -282,13 +282,13 @@ NOT_AUTHORIZED = frozenset({"TOPIC_AUTHORIZATION_FAILED"})
 UNREACHABLE = frozenset(
     {"_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "NETWORK_EXCEPTION"}
 )
-"""No answer came. A write may have been applied all the same."""
+"""No answer. A write may still have been applied."""
 
 MOVED_COORDINATOR = frozenset({"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"})
-"""The broker that was asked does not coordinate the group (now): look the coordinator up again."""
+"""The broker is not the group's coordinator (now): look the coordinator up again."""
 
 UNSTABLE = "UNSTABLE_OFFSET_COMMIT"
-"""A transaction that is still open has committed an offset for the partition."""
+"""An open transaction has a pending commit for the partition."""
 
 RETRIABLE = (
     UNREACHABLE
@@ -309,7 +309,7 @@ RETRIABLE = (
         UNSTABLE,
     }
 )
-"""The same request may well succeed a little later."""
+"""A retry may succeed a little later."""
 
 MAYBE_APPLIED = (
     UNREACHABLE
@@ -317,10 +317,10 @@ MAYBE_APPLIED = (
     | {"REQUEST_TIMED_OUT", "NOT_LEADER_FOR_PARTITION", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"}
     | {"KAFKA_STORAGE_ERROR", "UNKNOWN"}
 )
-"""A write that failed so may have been applied all the same: the coordinator appends first, and answers afterwards."""
+"""Errors after which a write may still have been applied: the coordinator appends first, and answers afterwards."""
 
 ACTIVE_GROUP = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS", "STALE_MEMBER_EPOCH"})
-"""The group has members, and the broker accepts offsets from nobody else (wire-format, section 7)."""
+"""The group has members, and the broker accepts offsets only from them (wire-format, section 7)."""
 
 ABSENT_TOPIC = frozenset(
     {"UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_ID", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "TOPIC_EXCEPTION", "_NOENT"}

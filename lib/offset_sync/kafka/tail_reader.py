@@ -1,4 +1,4 @@
-"""Reads some of the newest records of many logs, as far as they come in time: to look at, not to count on."""
+"""Reads some of the newest records of many logs, as far as they come in time: samples without a guarantee."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
 _LOGS_AT_ONCE = 200
 _MOST_RECORDS = 500
 _LONGEST = 1024
-"""Keys and values above so many bytes are kept as their hash: they are compared, never shown."""
+"""Keys and values above this many bytes are kept as their hash: they are compared, never shown."""
 _WANTED = {"queued.max.messages.kbytes": "16384", "queued.min.messages": "100", "fetch.message.max.bytes": "262144"}
 
 
 class TailRecord(NamedTuple):
-    """*is_appended*: its time is that of the broker that appended it (LogAppendTime), not of who produced it."""
+    """*is_appended*: its timestamp is LogAppendTime, the broker's, not the producer's."""
 
     content: RecordContent
     is_appended: bool = False
 
 
 class Pair(NamedTuple):
-    """A copy and the record that it is a copy of, or should be."""
+    """A copy and its (supposed) original."""
 
     copy: TailRecord
     original: TailRecord
@@ -63,7 +63,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Tails:
-    """What was read of each log, in its order, and the logs that were not read to the end in time."""
+    """The records read from each log, in order, and the logs not read to the end in time."""
 
     records: Mapping[TopicPartition, Sequence[TailRecord]] = field(default_factory=dict)
     unread: frozenset[TopicPartition] = frozenset()
@@ -83,9 +83,9 @@ class TailReader:
     ) -> Tails:
         """Return the records of the *ranges* that are still there, those of the first ones first.
 
-        What has not come within *deadline* (seconds) is left out, and the log named. *is_committed*: as consumers read,
-        without records of transactions that are open or came to nothing. Raises ClusterError where the client refuses
-        its options, or where nothing came at all.
+        Records not read within *deadline* (seconds) are left out, and their log is *unread*. *is_committed*: without
+        records of open or aborted transactions (read_committed). Raises ClusterError where the client refuses its
+        options, or where no record came at all.
         """
         ranges = self._door.out(ranges)
         found: dict[TopicPartition, list[TailRecord]] = {place: [] for place in ranges}
@@ -104,7 +104,7 @@ class TailReader:
         isolation = {"isolation.level": "read_committed" if is_committed else "read_uncommitted"}
         while waiting and time.monotonic() < ends_at:
             some, others = waiting[:_LOGS_AT_ONCE], waiting[_LOGS_AT_ONCE:]
-            # A silent log keeps those behind it waiting for its share of the time, and comes last then.
+            # A silent log delays the next ones by its share of the time, and then comes last.
             until = time.monotonic() + (ends_at - time.monotonic()) / max(1, -(-untried // _LOGS_AT_ONCE))
             untried -= len(some)
             starts = {each: found[each][-1].content.offset + 1 if found[each] else ranges[each].start for each in some}
@@ -118,9 +118,9 @@ class TailReader:
     def offsets_at(
         self, times: Mapping[TopicPartition, int], deadline: float = DEADLINE_S
     ) -> dict[TopicPartition, int]:
-        """Return where the first record stands that is not older than the time (ms) given for its log.
+        """Return the offset of the first record in each log that is not older than the given time (ms).
 
-        Logs of which nobody says it, or that have none, are left out.
+        Logs without such a record, or without an answer, are left out.
         """
         with log_consumer(self._alias, self._options, _WANTED) as consumer:
             wanted = [ClientPartition(*place, at_ms) for place, at_ms in self._door.out(times).items()]
@@ -134,10 +134,10 @@ class TailReader:
 
 @dataclass(frozen=True)
 class SeenLogs:
-    """What a cluster has of streams: how many partitions each has, and the newest records of some of these.
+    """Streams at a cluster: how many partitions each has, and the newest records of some of these.
 
-    *admin* and *reader* are whom to ask for more. *unread* are the streams of which not all that was wanted could be
-    read in time. *error*: nothing could be.
+    *admin* and *reader* serve further requests. *unread* are the streams that could not be fully read in time. *error*:
+    nothing could be read.
     """
 
     admin: ClusterAdmin
@@ -149,7 +149,7 @@ class SeenLogs:
     error: str = ""
 
     def logs_of(self, stream: str) -> dict[TopicPartition, Sequence[TailRecord]]:
-        """Return what was read of a stream, log by log."""
+        """Return the records read of a stream, by log."""
         return {place: each for place, each in self.records.items() if place.topic == stream and each}
 
 

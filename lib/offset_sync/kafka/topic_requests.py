@@ -1,9 +1,9 @@
-"""Requests about a cluster, its topics and logs, through confluent-kafka's AdminClient, repeated until answered.
+"""Requests about a cluster, its topics and logs, through confluent-kafka's AdminClient, retried until answered.
 
-librdkafka splits a request about the ends of many logs by their leaders, and answers when the last of them has answered
-or its time is up. So each leader gets a request of its own here, and what has come counts, whatever is still missing:
-one that is silent keeps only its own partitions unknown. It asks any broker who leads what, though, and where that one
-is silent nobody answers: then another client asks.
+librdkafka splits a request for the ends of many logs by leader, and answers when the last of them has answered or timed
+out. So each leader gets a request of its own here, and received answers count, whatever is missing: a silent leader
+leaves only its own partitions unknown. But librdkafka asks any one broker for the leaders, and while that one is silent
+no request is answered: then a new client is used.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from offset_sync.model.values import TopicPartition
 
 _REQUEST_S = 6.0
 _CLIENT_S = 5.0
-"""A client that nobody answers is used for a second, then two, then four, and for so long at most."""
+"""The longest use of an unanswered client: it is replaced after one second, the next after two, then four."""
 _SHORTEST_S = 0.001
 _OLDEST_S = 600.0
-"""A client with requests that nobody waits for is used for so long: it keeps them until they are answered."""
+"""How long a client with abandoned requests is used: it keeps them until they are answered."""
 TRY_S = 1.0
-"""After so long another request is made beside the first: it may go to a broker that is not silent."""
+"""After this time a second request is sent: it may go to a broker that is not silent."""
 OTHERS_S = 2.0
-"""When some leader has answered, the others are waited for so long, or three times as long as the first took."""
+"""How long to wait for other leaders after the first answer, or three times as long as that took."""
 EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _Key = TypeVar("_Key")
@@ -60,7 +60,7 @@ class TopicRequests:
     """One cluster, named by its alias; *options* are librdkafka's. Threads may share it.
 
     *ends_at* is on ``time.monotonic``'s clock. ClusterError is raised where the cluster does not answer until then, or
-    answers with an error that no repetition mends.
+    answers with an error that is not retriable.
     """
 
     def __init__(self, alias: str, options: Mapping[str, str]) -> None:
@@ -70,7 +70,7 @@ class TopicRequests:
         self._client_errors: deque[KafkaError] = deque(maxlen=1)  # the last one, filled by the client
 
     def names(self, ends_at: float) -> list[str]:
-        """Return the name of every topic that we may describe, internal ones too."""
+        """Return the name of every topic that we may describe, including internal ones."""
         failure = "_TIMED_OUT"
         for left in attempts(ends_at):
             try:
@@ -82,7 +82,7 @@ class TopicRequests:
         raise self.error(f"{failure} for the list of topics")
 
     def is_answered(self, deadline: float) -> bool:
-        """Return whether any broker answers anything."""
+        """Return whether any broker answers."""
         try:
             self.names(time.monotonic() + deadline)
         except ClusterError:
@@ -90,7 +90,7 @@ class TopicRequests:
         return True
 
     def cluster_id(self, ends_at: float) -> str:
-        """Return Kafka's own id of the cluster, which every client may know."""
+        """Return Kafka's own id of the cluster, which needs no rights."""
 
         def ask(keys: list[str]) -> Mapping[str, Future[Any]]:
             return {key: self._client.describe_cluster(request_timeout=LONGEST_S) for key in keys}
@@ -107,16 +107,16 @@ class TopicRequests:
             return {key: self._client.list_consumer_groups(request_timeout=LONGEST_S) for key in keys}
 
         found = list(allowed(self._collect(ask, ["the groups"], ends_at)).values())
-        if not found or found[0].errors:  # each broker tells of its own groups
+        if not found or found[0].errors:  # each broker lists its own groups
             raise self.error("it does not tell its groups")
         return sorted(each.group_id for each in found[0].valid)
 
     def described(
         self, topics: Iterable[str], ends_at: float, *, with_rights: bool = False
     ) -> dict[str, TopicDescription | NotAuthorizedError]:
-        """Return the descriptions of *topics*, asked for in one request; a topic that does not exist is left out.
+        """Return the descriptions of *topics*, by one request; a topic that does not exist is left out.
 
-        If we may not describe a topic nobody can tell whether it exists, so its entry is the error.
+        If we may not describe a topic, it is unknown whether it exists, so its entry is the error.
         """
         rights: dict[str, Any] = {"include_authorized_operations": True} if with_rights else {}
 
@@ -128,10 +128,10 @@ class TopicRequests:
     def offsets(
         self, leaders: Mapping[TopicPartition, int], spec: OffsetSpec, ends_at: float, **options: IsolationLevel
     ) -> dict[TopicPartition, Position]:
-        """Return what *spec* means in each partition; *leaders* has the number of the broker that leads it.
+        """Return the offset of *spec* in each partition; *leaders* has the id of its leader.
 
-        Partitions that do not exist, may not be described, or whose leader has not answered are left out: nobody
-        knows then. *options* are those of ``AdminClient.list_offsets``.
+        Partitions that do not exist, may not be described, or whose leader has not answered are left out. *options*
+        are those of ``AdminClient.list_offsets``.
         """
         found: dict[TopicPartition, Position] = {}
         waiting, began, is_answered = dict(leaders), time.monotonic(), False
@@ -168,7 +168,7 @@ class TopicRequests:
         return futures
 
     def _take(self, partition: TopicPartition, asked: list[Future[Any]], found: dict[TopicPartition, Position]) -> bool:
-        """Put an answer into *found*; return False where the leader has to be asked again."""
+        """Put an answer into *found*; return False if the request has to be retried."""
         future = next((each for each in asked if each.done()), None)
         if future is None:
             return False
@@ -187,7 +187,7 @@ class TopicRequests:
     def _collect(
         self, ask: Callable[[list[_Key]], Mapping[_Key, Future[_Value]]], wanted: list[_Key], ends_at: float
     ) -> dict[_Key, _Value | NotAuthorizedError]:
-        """Ask until each topic is answered, refused or known to be absent."""
+        """Retry until each topic is answered, refused or known to be absent."""
         found: dict[_Key, _Value | NotAuthorizedError] = {}
         failures: dict[_Key, str] = {}
         asked: dict[_Key, list[Future[_Value]]] = {}
@@ -214,7 +214,7 @@ class TopicRequests:
             wanted = [key for key, name in failures.items() if name in RETRIABLE]
             if len(wanted) < len(failures) or not wanted:
                 break
-            if all(asked[key] for key in wanted):  # nobody has said anything
+            if all(asked[key] for key in wanted):  # no broker has answered
                 self._replace_silent_client()
         self._leave_unread(asked.values())
         if failures:
@@ -223,19 +223,19 @@ class TopicRequests:
         return found
 
     def _leave_unread(self, askings: Iterable[Collection[Future[Any]]]) -> None:
-        """Note that nobody waits any more for those of *askings* that are not answered."""
+        """Abandon the unanswered ones of *askings*."""
         if not all(future.done() for asking in askings for future in asking):
             self._replace_client(_OLDEST_S)
 
     def _note_answer(self) -> None:
-        """Note that somebody has answered the client."""
+        """Note that the client got an answer."""
         self._patience_s = TRY_S
 
     def _replace_silent_client(self) -> None:
-        """Ask through a new client from now on, where nobody has answered the present one for long enough.
+        """Replace the client if it has gone unanswered for long enough.
 
-        A client takes one broker for the controller, by KRaft any one, and asks none but that about topics, and any
-        one about who leads what, however long it is silent while the others answer. The next may choose better.
+        A client sends requests about topics to one broker only, its controller (any broker by KRaft), and those about
+        leaders to any one, however long that one is silent while others answer. The next client may choose better.
         """
         with self._lock:
             patience_s = self._patience_s
@@ -248,7 +248,7 @@ class TopicRequests:
             if time.monotonic() - self._opened_at < oldest_s:
                 return False
             before = self.__dict__.pop("_client", None)
-        # To take a client down may wait for a silent broker.
+        # Closing a client may wait for a silent broker.
         threading.Thread(target=_drop_later, args=([before],), name="old client", daemon=True).start()
         return True
 
@@ -261,7 +261,7 @@ class TopicRequests:
         return open_client(self.alias, self._options, _noting(self._client_errors))
 
     def error(self, message: str) -> ClusterError:
-        """Return *message* as an error of the cluster, with what the client last complained of."""
+        """Return *message* as an error of the cluster, with the client's last error."""
         self._client.poll(0)
         cause = f" ({self._client_errors[-1].str()})" if self._client_errors else ""
         return ClusterError(self.alias, message + cause)
@@ -270,7 +270,7 @@ class TopicRequests:
 def open_client(
     alias: str, options: Mapping[str, str], on_error: Callable[[KafkaError], None] = lambda error: None
 ) -> AdminClient:
-    """Return a new client of a cluster; raises ClusterError where it refuses its options."""
+    """Return a new client of a cluster; raises ClusterError if it refuses its options."""
     given: dict[str, Any] = {**CLIENT_OPTIONS, **options, "error_cb": on_error}
     try:
         return AdminClient(given)
@@ -279,7 +279,7 @@ def open_client(
 
 
 def allowed(answers: Mapping[_Key, _Value | NotAuthorizedError]) -> dict[_Key, _Value]:
-    """Return the answers without those that we were refused."""
+    """Return the answers without refusals."""
     return {key: answer for key, answer in answers.items() if not isinstance(answer, NotAuthorizedError)}
 
 
@@ -289,11 +289,11 @@ def error_name(error: KafkaException) -> str:
 
 
 def _noting(errors: deque[KafkaError]) -> Callable[[KafkaError], None]:
-    """Return what remembers why a broker cannot be reached; that all of them cannot follows, and would hide it.
+    """Return a callback that keeps why a broker cannot be reached; "all brokers down" follows, and must not replace it.
 
-    It knows nothing of who has the client: a client in a circle of references is taken apart by the garbage collector
-    before it is closed, and takes the process with it (seen: a segmentation fault; ``Handle_clear`` of confluent-kafka
-    2.16 gives a key back that closing the client still uses).
+    It must not refer to the client's owner: the garbage collector clears a client in a reference cycle before it is
+    closed, which crashes the process (seen: a segmentation fault; ``Handle_clear`` of confluent-kafka 2.16 frees a key
+    that closing the client still uses).
     """
 
     def note(error: KafkaError) -> None:
@@ -308,13 +308,13 @@ def _timeout_s(left_s: float) -> float:
 
 
 def _drop_later(clients: list[AdminClient]) -> None:
-    """Take clients down when nobody can be waiting for their answers any more."""
+    """Close clients when no thread can be waiting for their answers any more."""
     time.sleep(2 * _REQUEST_S)
     clients.clear()
 
 
 def _wait_for_each(askings: Collection[Collection[Future[Any]]], until: float) -> None:
-    """Return when of each of *askings* one has been answered, at the latest at *until*."""
+    """Return when one of each of *askings* is answered, at the latest at *until*."""
     while left := max(0.0, until - time.monotonic()):
         silent = [future for asking in askings if not any(each.done() for each in asking) for future in asking]
         if not silent:
