@@ -38,14 +38,14 @@ from offset_sync.translate.read_list import encode_read_list
 from offset_sync.translate.strategies import is_stamped
 
 _ANY_ID = "x" * 22
-"""In place of a cluster's id, which is as long."""
+"""A placeholder as long as a cluster's id."""
 _TRIES = 3
-"""How often a partition is assessed without the lock before that is done with it."""
+"""How often a partition is assessed without the lock before it is assessed with it."""
 
 
 @dataclass(frozen=True)
 class ShownSnapshot(Snapshot):
-    """And what MirrorMaker has said, in *checkpoints* by cluster: it is shown, and no answer rests on it."""
+    """A snapshot with MirrorMaker's *checkpoints* by cluster: they are shown, and no answer depends on them."""
 
     checkpoints: Mapping[str, MirrorCheckpoints] = field(default_factory=dict)
 
@@ -60,7 +60,7 @@ class _PairPartition(NamedTuple):
 
 @dataclass(frozen=True)
 class _Pair:
-    """What is the same for all partitions of a pair of clusters."""
+    """Values shared by all partitions of a pair of clusters."""
 
     source: str
     target: str
@@ -72,7 +72,7 @@ class _Pair:
 class _Positions(NamedTuple):
     """Commits of one partition at the source, and their groups' offsets at the target; shapes (commits,).
 
-    *mirror_maker_offset* is what MirrorMaker has said for the target. ABSENT: there is none.
+    *mirror_maker_offset* is MirrorMaker's for the target. ABSENT: none.
     """
 
     commits: Commits
@@ -82,9 +82,9 @@ class _Positions(NamedTuple):
 
 @dataclass(frozen=True)
 class _Asked:
-    """A partition that is assessed: *logs* are views that do not change.
+    """A partition to assess: *logs* are immutable views.
 
-    *compared* is what their comparison rests on, *version* what all that is found does.
+    *compared* is the version of the inputs of their comparison, *version* that of all inputs.
     """
 
     where: _PairPartition
@@ -99,9 +99,8 @@ class _Asked:
 class Assessor:
     """Assesses the commits in *state*, whose lock is not held while logs are read and compared.
 
-    What was found holds for the logs as they were when their views were taken. Where what was believed of them is
-    wrong since, with a record that came late or another life of a log, it is found anew; after a few times with the
-    lock held.
+    Results are valid for the logs as of their views. If the answers' basis has changed since, by a late record or a new
+    incarnation of a log, the partition is assessed again; after a few tries with the lock held.
     """
 
     def __init__(self, config: Config, state: SyncState, translator: Translator) -> None:
@@ -115,9 +114,9 @@ class Assessor:
     def assess(
         self, source: str, target: str, commits: Commits, snapshot: ShownSnapshot, now_ms: int, held: HeldOffsets
     ) -> Assessment:
-        """Translate *source*'s *commits*, of which there is at least one, and measure what they cost at *target*.
+        """Translate *source*'s *commits*, at least one, and measure what they cost at *target*.
 
-        Where the target's coordinator is not among the answers in *held*, by what was captured of it.
+        Where *held* has no answer of the target's coordinator, by the captured offset.
         """
         offsets, index = self._state.offsets, self._state.index
         with self._state.lock:
@@ -153,7 +152,7 @@ class Assessor:
             return asked if isinstance(asked, Assessment) else self._measured(asked, positions)[1]
 
     def _ask(self, pair: _Pair, place: TopicPartition, positions: _Positions) -> _Asked | Assessment:
-        """Return the partition with its logs as they are now; or what was found before, where nothing has changed."""
+        """Return the partition with its logs as they are now; or the previous assessment if nothing has changed."""
         with self._state.lock:
             where, commits = _PairPartition(pair.source, pair.target, place), positions.commits
             logs = self._log_pair(pair, place)
@@ -192,7 +191,7 @@ class Assessor:
         return are_named(self._state, key, self._is_named)
 
     def _listed(self, asked: _Asked, commits: Commits) -> Int64s:
-        """Return how many records are on the list of each answer; none where we brought the group to its home."""
+        """Return how many records are on the list of each answer; 0 where we wrote the position at its home."""
         found = np.where(self._named(commits.key), 0, ABSENT)
         is_own = self._state.offsets.clusters[asked.where.source].columns["actual_is_own"][commits.key]
         for row, each in asked.crossings.by_row(asked.translation).items():
@@ -200,14 +199,14 @@ class Assessor:
         return found
 
     def _keep(self, asked: _Asked, comparison: LogComparison, assessment: Assessment) -> None:
-        """Remember what was found, and the positions of records that were made for it."""
+        """Cache the results, and the record positions computed for them."""
         topic, partition = asked.where.topic_partition
         aliases, logs = (asked.where.source, asked.where.target), (asked.logs.source, asked.logs.target)
         for alias, log in zip(aliases, logs, strict=True):
             if (live := self._state.index.log(alias, topic, partition)) is not None:
                 live.adopt(log)
         self._comparisons[asked.where] = asked.compared, comparison
-        # With time alone, records become too old to be still on their way, and topics become idle.
+        # By time alone, records become too old to be pending, and topics become idle.
         if not comparison.is_settling and self._config.strategy_of(topic) == "exact":
             self._remembered[asked.where] = asked.version, assessment
 
@@ -226,26 +225,26 @@ class Assessor:
             young_since_ms=self._translator.young_since_ms(now_ms),
             unread_since_ms=self._translator.unread_since_ms(pair.source, topic_partition, source_metadata, now_ms),
             share_since_ms=now_ms - to_ms(self._config.status.shape_window),
-            # The index reads on while a report is made; without a limit a busy topic would always have pending records.
+            # The index advances during a report; without a limit a busy topic would always have pending records.
             snapshot_end=end if (end := log_end(source_metadata)) != ABSENT else NO_END,
         )
         is_told_apart = not self._config.is_timed(topic) or _are_stamped(logs)
         return logs if is_told_apart else replace(logs, is_unstamped=True)
 
     def _comparison(self, asked: _Asked, committed: Int64s) -> LogComparison:
-        """Compare the logs of a partition, where either or a commit is another than when they were compared last."""
+        """Compare the logs of a partition, unless they and the commits are unchanged since the last comparison."""
         known = self._comparisons.get(asked.where)
         if known is None or known[0] != asked.compared or known[1].is_settling:
             return compare_logs(asked.logs, committed)
         return known[1]
 
     def _log_version(self, pair: _Pair, place: TopicPartition, logs: LogPair) -> Hashable:
-        """Return what changes when either log does; *logs* are views of them."""
+        """Return a version that changes when either log does; *logs* are views of them."""
         live = [id(self._state.index.log(alias, *place)) for alias in (pair.source, pair.target)]
         return (*live, self._state.index.rebuilt(place), *logs.version())
 
     def _epochs_version(self, pair: _Pair, topic_partition: TopicPartition, commits: Commits) -> Hashable:
-        """Return what changes when another leader's records are known to have ended below a commit."""
+        """Return a version that changes when another leader's records turn out to have ended below a commit."""
         ends = self._state.index.epoch_ends(ClusterPartition(pair.source, *topic_partition))
         epochs = self._state.offsets.clusters[pair.source].position_epoch(commits.key)
         return (*ends, *pair.snapshot.epoch_end(pair.source, topic_partition), epochs.tobytes())
@@ -253,7 +252,7 @@ class Assessor:
     def _metadata_version(
         self, alias: str, topic_partition: TopicPartition, metadata: PartitionMetadata | None
     ) -> Hashable:
-        """Return what changes when a cluster says something else of a partition, or the index of its topic does."""
+        """Return a version that changes when a partition's metadata does, or the index of its topic."""
         index, topic = self._state.index, topic_partition.topic
         indexed = frozenset(index.topic_ids(alias, topic)), index.partitions(alias, topic)
         if metadata is None:

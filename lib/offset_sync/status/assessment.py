@@ -1,8 +1,8 @@
-"""What is known of the group partitions of one pair of clusters, a row each: from the two logs to sync_status.
+"""The group partitions of one pair of clusters, a row each, from the two logs to sync_status; and their verdicts.
 
-May a partition of a group be moved, and is it well? One rule for headline, column ``move`` and plan. Pure.
+May a partition of a group be moved, and is it healthy? One rule for headline, column ``move`` and plan. Pure.
 
-Rows of sync_status in, codes out. What is decided of a group is the least verdict of its partitions.
+Rows of sync_status in, codes out. A group's verdict is the least of its partitions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ STATE_NAMES = np.array([state.name for state in State], np.object_)
 STALLED_AFTER = timedelta(minutes=1)
 """How long a commit's translation may be missing at the target (``staleness_ms``): ``status.stalled_after``."""
 MIRROR_LATE_AFTER = timedelta(minutes=5)
-"""How old a record may become that a group has not read and the target does not have yet."""
+"""The greatest healthy age of a record that a group has not read and the target does not have yet."""
 _NEVER = 2**62
 _LATER: Any = ()
 """A column that is filled in once the partitions of a pair are joined."""
@@ -50,7 +50,7 @@ def has_text(texts: NDArray[np.object_]) -> Bools:
 class Assessment:
     """One row per group partition that *source* owns and *target* gets; every column has shape (rows,).
 
-    Offsets and ends that are not known are ABSENT; ``wanted_offset`` and the costs hold nothing where the row
+    Unknown offsets and ends are ABSENT; ``wanted_offset`` and the costs are meaningless where the row
     :attr:`is_withheld`. Times are in milliseconds, counts in records. Errs to more unread, pending and lost.
     """
 
@@ -61,21 +61,21 @@ class Assessment:
     wanted_offset: Int64s
     duplicates: Int64s  # read again if the group went on at `target_offset`
     duplicates_at_most: Int64s
-    lost: Int64s  # unread, and never seen if it did: skipped, not mirrored, deleted
+    lost: Int64s  # unread records it would miss there: skipped, not mirrored, deleted
     # The group's position at the target.
     target_offset: Int64s
-    is_outside: Bools  # the target's log does not reach that offset
+    is_outside: Bools  # that offset is outside the target's log
     repeats: Int64s  # records from there up to the translation; negative where the position is above it
     skipped: Int64s  # unread records below it
-    # Records from the commit on, but for `arriving` and `unindexed`, which count those below too.
+    # Records from the commit on; `arriving` and `unindexed` count those below too.
     unread: Int64s
-    unread_newer: Int64s  # of these, what came in after the moment that is reported on
+    unread_newer: Int64s  # of these, those produced after the time of the report
     pending: Int64s  # may yet come to the target
     arriving: Int64s  # pending, read or not, of an origin that is mirrored to the target
-    not_mirrored: Int64s  # the source's own that the target lacks: lost if the source never comes back
+    not_mirrored: Int64s  # the source's own, not at the target: lost if the source never comes back
     deleted: Int64s  # dropped on the way from elsewhere, or deleted: the target will not have them
-    unindexed: Int64s  # no index has read them yet, at either side
-    is_unstamped: Bools  # the mirror stamps no headers, so what is mirrored is not known
+    unindexed: Int64s  # not indexed yet, at either side
+    is_unstamped: Bools  # the mirror stamps no headers, so it is unknown which are mirrored
     # The partition: the same for all its groups.
     source_end: Int64s
     target_end: Int64s
@@ -84,10 +84,10 @@ class Assessment:
     mirror_gaps: Int64s  # records of the target that the source will never get
     mirror_lag_by_origin: NDArray[np.object_]
     origin_share: NDArray[np.object_]
-    # What MirrorMaker makes of the source's commit, if anything: it is shown, and nothing follows from it.
-    mirror_maker_offset: Int64s = _LATER  # ABSENT: it has said nothing of the partition
-    mirror_maker_behind: Int64s = _LATER  # repeated there beside what the translation costs
-    mirror_maker_lost: Int64s = _LATER  # unread below it; ABSENT as before: not known
+    # MirrorMaker's translation of the source's commit, if any: for display only.
+    mirror_maker_offset: Int64s = _LATER  # ABSENT: it has no checkpoint of the partition
+    mirror_maker_behind: Int64s = _LATER  # repeated there beyond the cost of the translation
+    mirror_maker_lost: Int64s = _LATER  # unread below it; ABSENT, as before: not known
     mirror_maker_doubt: NDArray[np.object_] = _LATER  # where its group sync writes
     listed: Int64s = _LATER  # on the read list of the translation; ABSENT: the group gets none
     # Filled in once the partitions of the pair are joined.
@@ -95,23 +95,23 @@ class Assessment:
     target: str = ""
     keys: Sequence[GroupPartition] = ()
     committed_at_ms: Int64s = _LATER
-    # What clusters and jobs say at the moment of the report.
+    # State of clusters and jobs at the time of the report.
     is_activity_known: Bools = _LATER
     is_target_active: Bools = _LATER  # the group has members at the target
-    held_at_source: Int64s = _LATER  # by its coordinator; ABSENT: nothing, or not known
+    held_at_source: Int64s = _LATER  # by its coordinator; ABSENT: none, or not known
     has_moved_on: Bools = _LATER  # the source holds another offset than source_offset
     is_uncaptured: Bools = _LATER  # and sync_offsets may not have read that commit
     not_asked: NDArray[np.object_] = _LATER  # which coordinator did not answer; None: both did
     contest: NDArray[np.object_] = _LATER  # where it is committed at once; None: it has a home
-    uncommitted: NDArray[np.object_] = _LATER  # partitions of its topic that the group never did
+    uncommitted: NDArray[np.object_] = _LATER  # partitions of its topic that it never committed
     elsewhere: NDArray[np.object_] = _LATER  # third clusters with newest commits of the group
     unread_commits: Int64s = _LATER  # of __consumer_offsets, that may concern the group
-    are_commits_known: Bools = _LATER  # all clusters that matter could be asked for them
+    are_commits_known: Bools = _LATER  # all relevant clusters answered
     held_back: NDArray[np.object_] = _LATER  # by which open transaction; None: by none
-    staleness_ms: Int64s = _LATER  # for how long the target has lacked the translation
+    staleness_ms: Int64s = _LATER  # for how long the target has not had the translation
     mirror_lag_ms: Int64s = _LATER  # age of the oldest pending record
-    sync_silent_ms: Int64s = _LATER  # for how long sync_offsets has stood still, with work
-    index_silent_ms: Int64s = _LATER  # for how long index_records has
+    sync_silent_ms: Int64s = _LATER  # for how long sync_offsets has not moved, with a backlog
+    index_silent_ms: Int64s = _LATER  # for how long index_records has not
     # The verdict.
     status: Codes = _LATER
     reason: NDArray[np.object_] = _LATER  # None where the row is in sync
@@ -130,7 +130,7 @@ class Assessment:
 
     @property
     def is_one_sided(self) -> Bools:
-        """True where one side has unread records and the other has none: they are on their way.
+        """True where one side has unread records and the other has none: they are in flight.
 
         The target may be waiting for newer ones, and may have some of them already.
         """
@@ -140,21 +140,21 @@ class Assessment:
 
     @classmethod
     def joined(cls, parts: Sequence[Assessment]) -> Assessment:
-        """Return the rows of all *parts*, of which there is at least one, in order."""
+        """Return the rows of all *parts*, at least one, in order."""
         filled = [name for name, value in vars(parts[0]).items() if isinstance(value, np.ndarray)]
         joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in filled}
         return replace(parts[0], **joined)
 
 
 def to_rows(assessment: Assessment, reported_at_ms: int, names: Names) -> pa.Table:
-    """Return rows of sync_status; what is not known is null. Keys have streams, of which *names* are known."""
+    """Return rows of sync_status; unknown values are null. Keys have streams; *names* has their topics."""
     count, one = len(assessment.keys), assessment
     groups, streams, partitions = zip(*one.keys, strict=True)
     is_placed, is_source_known, is_target_known = (
         values != ABSENT for values in (one.target_offset, one.source_end, one.target_end)
     )
-    # Where the target's log does not reach, the consumer's own options decide where it goes on.
-    # What a commit costs that is not captured yet is not known.
+    # Outside the target's log, the consumer's own auto.offset.reset applies.
+    # The cost of a commit that is not captured yet is unknown.
     is_known = ~one.is_withheld & is_placed & ~one.is_outside & ~one.is_uncaptured
     columns = {
         "reported_at": pa.repeat(pa.scalar(reported_at_ms, _MS), count),
@@ -188,21 +188,21 @@ def to_rows(assessment: Assessment, reported_at_ms: int, names: Names) -> pa.Tab
 
 
 def _where(is_known: Bools, values: Int64s | Bools) -> pa.Array:
-    """Return *values*, null where they are not known."""
+    """Return *values*, null where unknown."""
     return pa.array(values, mask=~is_known)
 
 
 class Verdict(IntEnum):
-    """May it be moved to the target now; a group has the least one of its partitions."""
+    """May it be moved to the target now? A group has the least verdict of its partitions."""
 
     BLOCKED = 0  # no: withheld, members at the target or not known, newest commits at a third cluster
-    UNKNOWN = 1  # no: what it costs now is not known, or unread records would be skipped; an offset at the target helps
-    AT_COST = 2  # at the cost that is shown, or that there is none is not known yet
+    UNKNOWN = 1  # no: unknown cost, or unread records would be skipped; until an offset is written at the target
+    AT_COST = 2  # at the cost shown, or it is not known yet that there is none
     NOW = 3  # yes: in sync, nothing repeated or lost
 
 
 class Trouble(IntEnum):
-    """Why a partition is not well, worst first."""
+    """Why a partition is not healthy, worst first."""
 
     SKIPPING = 0  # unread records that the target holds below the group's offset
     WITHHELD = 1
@@ -213,13 +213,13 @@ class Trouble(IntEnum):
 
 
 def skipped(rows: pa.Table) -> Int64s:
-    """Return the unread records that the target holds, below the group's offset there: lost, less what may yet come."""
+    """Return the unread records at the target below the group's offset there: lost, less what may yet come."""
     found: Int64s = np.maximum(_filled(rows, "lost") - _filled(rows, "not_mirrored"), 0)
     return found
 
 
 def is_well(rows: pa.Table) -> Bools:
-    """Return which rows are in sync, with nothing that is read again or lost, as far as is known."""
+    """Return which rows are in sync, with nothing repeated or lost as far as known."""
     cost = sum(_filled(rows, name) for name in ("lost", "duplicates", "duplicates_at_most"))
     well: Bools = (status_codes(rows) == Status.IN_SYNC) & (cost == 0)
     return well
@@ -228,7 +228,7 @@ def is_well(rows: pa.Table) -> Bools:
 def verdicts(rows: pa.Table) -> NDArray[np.intp]:
     """Return the :class:`Verdict` of each row of sync_status. Errs to not moving.
 
-    A partition that two clusters commit is not blocked: moving the group is what decides where it is at home.
+    A partition that two clusters commit is not blocked: moving the group decides its home.
     """
     status = status_codes(rows)
     is_contested = _mask(pc.fill_null(pc.equal(rows["state"], State.COMMITTED_AT_BOTH.name), False))
@@ -242,7 +242,7 @@ def verdicts(rows: pa.Table) -> NDArray[np.intp]:
 
 
 def troubles(rows: pa.Table, stalled_after: timedelta = STALLED_AFTER) -> NDArray[np.intp]:
-    """Return the :class:`Trouble` of each row of sync_status. Errs to trouble: what is null and needed is too much."""
+    """Return the :class:`Trouble` of each row of sync_status. Errs to trouble: a required null counts as too much."""
     status = status_codes(rows)
     holds = [
         skipped(rows) > 0,
@@ -256,7 +256,7 @@ def troubles(rows: pa.Table, stalled_after: timedelta = STALLED_AFTER) -> NDArra
 
 
 def status_codes(rows: pa.Table) -> NDArray[np.intp]:
-    """Return the code of the status of each row, whose words are all ours."""
+    """Return the code of the status of each row; all words must be known."""
     codes: NDArray[np.intp] = pc.index_in(rows["status"], pa.array(STATUS_WORDS)).to_numpy().astype(np.intp)
     return codes
 

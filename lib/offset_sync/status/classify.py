@@ -1,4 +1,4 @@
-"""One status per partition of a group: may it be moved now, and if not, what it waits for. Columns in, columns out."""
+"""One status per partition of a group: may it be moved now, or what it waits for. Columns in, columns out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OF_TABLES = "what is committed is known from the tables alone: {}"
 
 @dataclass(frozen=True)
 class _Cause:
-    """A condition, and what is said of a row where it is the first one that holds."""
+    """A condition, and the reason of a row where it is the first one to hold."""
 
     holds: Bools
     text_of: Callable[[int], str]
@@ -29,7 +29,7 @@ class _Cause:
 
 
 Causes = Sequence[_Cause]
-"""Causes in order of weight."""
+"""Causes, the most important first."""
 
 
 def _cause(holds: Bools, text: str) -> _Cause:
@@ -49,7 +49,7 @@ def _counted(counts: Int64s, text: str) -> _Cause:
 def classify(assessment: Assessment, stalled_after_ms: int) -> Assessment:
     """Return *assessment* with ``status`` and ``reason``; rows that :func:`needs_comparison` names are not final.
 
-    Errs to not being in sync: what is not known to be the same is not.
+    Errs to not in sync: unknown counts as different.
     """
     is_contested = has_text(assessment.contest)
     withheld_as = np.where(is_contested, assessment.contest, STATE_NAMES[assessment.state])
@@ -75,12 +75,12 @@ def classify(assessment: Assessment, stalled_after_ms: int) -> Assessment:
 
 
 def is_of_tables(assessment: Assessment) -> Bools:
-    """Return where a coordinator did not answer, so that a row rests on what the tables say of its cluster."""
+    """Return where a coordinator did not answer, so that a row is based on the tables for its cluster."""
     return has_text(assessment.not_asked)
 
 
 def needs_comparison(assessment: Assessment) -> Bools:
-    """Return where the next record of both sides is still to be compared before the row is called in sync."""
+    """Return the rows that are in sync only if their next records are the same on both sides."""
     is_at_end = assessment.state == State.AT_FRONTIER
     needed: Bools = (assessment.status == Status.IN_SYNC) & ~is_at_end
     return needed
@@ -124,7 +124,7 @@ def _behind(assessment: Assessment) -> Causes:
     unreachable = f"the target's log does not reach offset {{}}, {by} or expired"
     held = _held_back(assessment)
     causes: Causes = [
-        # What is reported on is not the group's position any more: sync_offsets has not read its newest commit.
+        # The reported position is stale: sync_offsets has not read the group's newest commit.
         _of_source(assessment, assessment.is_uncaptured, "{}, {} is captured: is sync_offsets running?"),
         _cause(assessment.target_offset == ABSENT, "nothing committed at the target"),
         _counted(skipped, f"the target is ahead: {{}} unread below it, {by}"),
@@ -147,7 +147,7 @@ def _mirroring(assessment: Assessment) -> Causes:
         _counted(assessment.unread_commits, "{} of __consumer_offsets not read yet"),
         _cause(~assessment.are_commits_known, "whether all commits are read cannot be told"),
         _with_value(is_of_tables(assessment), _OF_TABLES, assessment.not_asked),
-        # The group has committed since it was asked about: the report is of the moment before.
+        # The group has committed since its coordinator was asked: the report is of the time before.
         _of_source(assessment, assessment.has_moved_on, "{}, {} is reported on"),
         _cause(assessment.is_unstamped, unstamped),
         _cause(one_sided & (assessment.unread == 0), "records on their way to the source"),

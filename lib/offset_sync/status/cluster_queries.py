@@ -1,11 +1,11 @@
-"""What reports and moves ask of the clusters themselves, and what the coordinators hold of groups at that moment.
+"""Queries of reports and moves to the clusters, and the offsets that coordinators hold at that moment.
 
-Targets are asked first and sources last, and what the jobs have captured is looked at after both::
+Targets are asked first, then sources, and the progress of the jobs is read after both::
 
     target holds t(c) ── source holds c ── all commits up to here captured ── the newest captured is c
 
-So a commit made in between shows as a difference at the source, and the target is never ahead of what is captured. Errs
-to not in sync: a row is in sync only if its source holds the very commit that is reported on.
+So a commit made in between shows as a difference at the source, and the target is never ahead of the captured commits.
+Errs to not in sync: a row is in sync only if its source holds exactly the reported commit.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ from offset_sync.translate.index.runs import Int64s
 
 logger = logging.getLogger(__name__)
 GroupAnswers: TypeAlias = "Mapping[str, Mapping[TopicPartition, int] | ClusterError]"
-"""What each group has committed at one cluster, or why nothing is known of it."""
+"""What each group has committed at one cluster, or why it is unknown."""
 _NOT_ASKED = "its coordinator was not asked"
 _CHECKPOINTS_S = 10.0
 _GROUPS_AT_ONCE = 1_000
 _HELD_S = 6.0
-"""So long the coordinators of a thousand groups may take."""
+"""The deadline for the coordinators of a thousand groups."""
 
 
 class ClusterQueries:
-    """Asks the configured clusters, but none of those *given_up*: every question to one of them has its error.
+    """Queries the configured clusters; every query to one of those *given_up* returns an error.
 
-    What they say of logs is compared with what the *index* has seen of them; *lives* are those of logs of commits.
+    Log metadata is checked against the *index*; *lives* are the incarnations of the commit logs.
     """
 
     def __init__(
@@ -91,11 +91,11 @@ class ClusterQueries:
         self._fetcher = checked_metadata(config, self._admins, index)
 
     def admins(self) -> Mapping[str, ClusterAdmin]:
-        """Return what asks each cluster that is not given up."""
+        """Return the client of each cluster that is not given up."""
         return {alias: each for alias, each in self._admins.items() if alias not in self._given_up}
 
     def fetch(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> MetadataByCluster:
-        """Return what each cluster says of *partitions*, or why it says nothing."""
+        """Return each cluster's metadata of *partitions*, or its error."""
         asked = [alias for alias in aliases if alias not in self._given_up]
         given_up = {alias: error for alias, error in self._given_up.items() if alias in aliases}
         return {**given_up, **self._fetcher.fetch(asked, partitions)}
@@ -109,7 +109,7 @@ class ClusterQueries:
         return {each: end for each, (end, _) in told.items()}
 
     def active_groups(self, alias: str, groups: Collection[str] | None = None) -> Collection[str] | ClusterError:
-        """Return the groups of a cluster that have members now; of *groups* nothing is left open."""
+        """Return the groups of a cluster that have members now; the answer is complete for *groups*."""
         return self._given_up.get(alias) or self._activity[alias].active(groups)
 
     def share_groups(self) -> frozenset[str]:
@@ -117,9 +117,9 @@ class ClusterQueries:
         return frozenset(group_id for each in self._activity.values() for group_id in each.share_groups())
 
     def committed_offsets(self, alias: str, groups: Sequence[str]) -> GroupAnswers:
-        """Return what the cluster's coordinators hold for each group, by as many requests as there are groups.
+        """Return what the cluster's coordinators hold for each group, by one request per group.
 
-        Many are in flight at once; a cluster that does not answer is given up after the first thousand groups.
+        Many are in flight at once; a cluster that does not answer is skipped after the first thousand groups.
         """
         error = self._given_up.get(alias) or self._silence_of(alias)
         if error is not None:
@@ -138,12 +138,12 @@ class ClusterQueries:
         return found
 
     def _silence_of(self, alias: str) -> ClusterError | None:
-        """Return the error of a cluster whose coordinators did not answer a moment ago."""
+        """Return the error of a cluster whose coordinators recently did not answer."""
         error, until = self._silent.get(alias, (None, 0.0))
         return error if time.monotonic() < until else None
 
     def mirror_checkpoints(self, aliases: Collection[str]) -> Mapping[str, MirrorCheckpoints]:
-        """Return what MirrorMaker has said by now at each cluster; of one that does not answer what was read before."""
+        """Return MirrorMaker's checkpoints at each cluster; of one that does not answer those read before."""
         found = {}
         for alias in aliases:
             if alias in self._given_up:
@@ -156,7 +156,7 @@ class ClusterQueries:
         return found
 
     def commit_log_ends(self, alias: str) -> Sequence[int | None] | ClusterError:
-        """Return the log end of each partition of ``__consumer_offsets``, None of one without a leader."""
+        """Return the log end of each partition of ``__consumer_offsets``, None without a leader."""
         if alias in self._given_up:
             return self._given_up[alias]
         try:
@@ -165,7 +165,7 @@ class ClusterQueries:
             return error
 
     def held_commits(self, alias: str, partitions: Collection[int]) -> Mapping[int, HeldCommits]:
-        """Return what open transactions hold back in *partitions*, by streams; nothing where the cluster is silent."""
+        """Return the commits held back by open transactions in *partitions*, by streams; empty for a silent cluster."""
         try:
             found = self._held[alias].read(partitions) if alias not in self._given_up else {}
         except ClusterError:
@@ -181,15 +181,15 @@ class ClusterQueries:
     def first_records(
         self, alias: str, offsets: Mapping[TopicPartition, int]
     ) -> Mapping[TopicPartition, RecordContent] | ClusterError:
-        """Return the first record at or above an offset of each partition; left out where none came in time."""
+        """Return the first record at or above an offset of each partition, except for those without one in time."""
         return self._given_up.get(alias) or self._readers[alias].first_at(offsets)
 
 
 @dataclass(frozen=True)
 class Held:
-    """What one cluster's coordinators hold of some keys; all columns have shape (keys,).
+    """The offsets of some keys at one cluster's coordinators; all columns have shape (keys,).
 
-    *offset* is ABSENT where they hold nothing, or did not answer: then *error* says why, else it is None.
+    *offset* is ABSENT where there is none, or no answer: then *error* says why, else it is None.
     """
 
     offset: Int64s
@@ -203,9 +203,9 @@ class Held:
 
 @dataclass(frozen=True)
 class HeldOffsets:
-    """Answers by cluster: of groups that are translated to it, of groups at home there, and which have members.
+    """Answers by cluster: for groups translated to it, for groups at home there, and the groups with members.
 
-    *sources* has the rows of keys that are reported on from another cluster than their home: see
+    *sources* has the rows of keys that are reported on from a cluster other than their home: see
     :func:`offset_sync.status.group_homes.sources_beside`.
     """
 
@@ -224,7 +224,7 @@ class HeldOffsets:
 
 
 def ask_active(clusters: ClusterQueries, aliases: Sequence[str]) -> dict[str, Collection[str] | ClusterError]:
-    """Return the groups of each cluster that have members; clusters are asked side by side."""
+    """Return the groups of each cluster that have members; clusters are asked in parallel."""
     with ThreadPoolExecutor(max(1, len(aliases)), "members") as threads:
         return dict(zip(aliases, threads.map(clusters.active_groups, aliases), strict=True))
 
@@ -234,7 +234,7 @@ def ask_coordinators(
 ) -> HeldOffsets:
     """Ask all of *aliases* about the groups in *homes* (groups by source): as targets first, then as sources.
 
-    Clusters are asked side by side. Never raises: what is not answered has its error.
+    Clusters are asked in parallel. Never raises: groups without an answer have an error.
     """
     everywhere = {
         alias: sorted({group for source, groups in homes.items() if source != alias for group in groups})
@@ -264,7 +264,7 @@ def _held(answers: GroupAnswers, keys: Sequence[GroupPartition]) -> Held:
 
 
 def _open_checkpoints(config: Config, alias: str, admin: ClusterAdmin) -> MirrorCheckpoints:
-    """Return what MirrorMaker may have said at the cluster *alias*, of which nothing is read yet."""
+    """Return the reader of MirrorMaker's checkpoints at the cluster *alias*; nothing is read yet."""
     options = config.admin_options(alias)
     logs = {
         source: [CheckpointLog(admin, options, topic) for topic in checkpoint_topics(config, source)]

@@ -1,4 +1,4 @@
-"""Where groups are at home, what is said of those that commit at two clusters, and what a group never committed."""
+"""The homes of groups, the reason shown for groups that commit at two clusters, and partitions never committed."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from offset_sync.status.cluster_queries import HeldOffsets
 from offset_sync.status.mirror_checkpoints import MirrorCheckpoints
 
 GroupTopic: TypeAlias = "tuple[str, str]"
-"""A group, and the stream of a topic that it commits."""
+"""A group, and a stream that it commits."""
 
 
 def rows_by_home(state: SyncState, keys: KeyRows, sources: Mapping[int, str]) -> dict[str, KeyRows]:
-    """Return those of *keys* that are to be synced, by the cluster where they are at home or that *sources* names."""
+    """Return those of *keys* that are synced, by their home or the cluster that *sources* names instead."""
     with state.lock:
         included = keys[state.keys.is_included(keys)]
         home, aliases = state.homes_of(included).home, list(state.offsets.clusters)
@@ -38,7 +38,7 @@ def groups_of(state: SyncState, rows: KeyRows) -> set[str]:
 
 
 def take_in_unread(state: SyncState, homes: Mapping[str, KeyRows], held: HeldOffsets) -> None:
-    """Let positions count that are not captured at all, as those that ``cutover`` has committed at a new home."""
+    """Count positions that are not captured at all, such as those that ``cutover`` committed at a new home."""
     for alias, rows in homes.items():
         with state.lock:
             cluster = state.offsets.clusters[alias]
@@ -50,7 +50,7 @@ def take_in_unread(state: SyncState, homes: Mapping[str, KeyRows], held: HeldOff
 
 
 def clusters_by_group(state: SyncState, keys: KeyRows) -> dict[str, list[str]]:
-    """Return, by group, all clusters that have its position of some partition among *keys*."""
+    """Return, by group, all clusters that have its position for some partition among *keys*."""
     found: dict[str, list[str]] = {}
     with state.lock:
         for alias in state.offsets.clusters:
@@ -60,9 +60,9 @@ def clusters_by_group(state: SyncState, keys: KeyRows) -> dict[str, list[str]]:
 
 
 def reason_of_both(sides: Sequence[Side], now_ms: int, written_by_mirror_maker: Sequence[str] = ()) -> str:
-    """Return why nothing is written for what is committed at all *sides*, with what to do.
+    """Return why nothing is written for a group that commits at all *sides*, with the remedy.
 
-    *written_by_mirror_maker* are those of them whose commit is just what MirrorMaker's group sync would write there.
+    *written_by_mirror_maker* are those whose commit is exactly what MirrorMaker's group sync would write there.
     """
     told = [f"{each.cluster} ({_offset(each)}, {to_duration(max(now_ms - each.at_ms, 0))} ago)" for each in sides]
     text = f"committed at both {' and '.join(told)} within sync.home_silence: "
@@ -78,7 +78,7 @@ def with_contests(
     checkpoints: Mapping[str, MirrorCheckpoints],
     now_ms: int,
 ) -> Assessment:
-    """Withhold the rows in *found*, which are committed at both, and say where; *checkpoints* are MirrorMaker's."""
+    """Withhold the rows in *found*, which are committed at both, with the reason; *checkpoints* are MirrorMaker's."""
     reason, doubt = np.full((2, len(assessment.key)), None, np.object_)
     state: Codes = assessment.state.copy()
     for row, key in enumerate(assessment.key.tolist()):
@@ -92,9 +92,9 @@ def with_contests(
 def sources_beside(
     state: SyncState, contests: Mapping[int, Sequence[Side]], checkpoints: Mapping[str, MirrorCheckpoints]
 ) -> dict[int, str]:
-    """Return, of keys that two clusters commit, the one that is not MirrorMaker's, where just one is.
+    """Return, for keys committed at two clusters of which MirrorMaker's group sync wrote one, the other cluster.
 
-    There the group reads: a report compares what MirrorMaker makes of that commit with what we would.
+    The group reads there: a report compares MirrorMaker's translation of that commit with ours.
     """
     found = {}
     for row, sides in contests.items():
@@ -107,7 +107,7 @@ def sources_beside(
 def _by_mirror_maker(
     key: GroupPartition, sides: Sequence[Side], checkpoints: Mapping[str, MirrorCheckpoints]
 ) -> list[str]:
-    """Return the clusters of *sides* that hold just the newest checkpoint of what is committed at another one."""
+    """Return the clusters of *sides* that hold exactly the newest checkpoint of the commit at another one."""
     found = []
     for each in sides:
         said = checkpoints.get(each.cluster)
@@ -124,10 +124,10 @@ def _offset(side: Side) -> str:
 def with_uncommitted(
     assessment: Assessment, state: SyncState, held: HeldOffsets, metadata: MetadataByCluster
 ) -> Assessment:
-    """Name the partitions of each row's topic, at either cluster, that have an offset of its group at neither.
+    """Add the partitions of each row's topic, at either cluster, for which its group has an offset at neither.
 
-    What is not known to be there is left out: of a cluster that does not answer the partitions that are indexed count.
-    An offset counts by the coordinators or else by the tables.
+    Partitions not known to exist are left out: for a cluster that does not answer the indexed ones count. Offsets are
+    the coordinators', or else those of the tables.
     """
     pair = assessment.source, assessment.target
     known: dict[GroupTopic, set[int]] = {}
@@ -176,7 +176,7 @@ def _partitions(state: SyncState, alias: str, topic: str, metadata: MetadataByCl
 
 
 def _captured(state: SyncState, pair: tuple[str, str], group_id: str, topic: str, count: int) -> set[int]:
-    """Return the partitions of which the tables have an offset at either cluster."""
+    """Return the partitions for which the tables have an offset at either cluster."""
     wanted = [GroupPartition(group_id, topic, number) for number in range(count)]
     with state.lock:
         unknown = state.offsets.unknown(wanted)

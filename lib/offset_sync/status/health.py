@@ -25,7 +25,7 @@ from offset_sync.status.report import GROUP, PAIR, newest_drift, rank_statuses
 
 @dataclass(frozen=True)
 class Problem:
-    """One reason why the sync is not healthy, with names made visible; *status* is the one it is about, if any."""
+    """One reason why the sync is not healthy, with names made visible; *status* is its status, if any."""
 
     text: str
     status: Status | None = None
@@ -37,17 +37,17 @@ class Problem:
 
 
 def find_problems(status: pa.Table, drift: pa.Table, stalled_after: timedelta = STALLED_AFTER) -> list[Problem]:
-    """Return what keeps the sync from being healthy, worst first; the exit code of report_status is 0 without any.
+    """Return the reasons why the sync is not healthy, worst first; the exit code of report_status is 0 without any.
 
     The sync is healthy if all of these hold:
 
     - no partition has a :class:`Trouble`: none is Stalled or Withheld, none is Behind for longer than *stalled_after*,
-      none skips a record, and no unread record has waited for the mirror for longer than MIRROR_LATE_AFTER (a younger
-      one is what a mirror at work always has under way, and would be lost only if the source never came back);
+      none skips a record, and no unread record has waited for the mirror for longer than MIRROR_LATE_AFTER (a working
+      mirror always has younger ones in flight, which would be lost only if the source never came back);
     - every pair's and every group's drift in the newest report has converged, unless all of it is in sync;
-    - there is something to report on: an empty report is no proof of health.
+    - the report has rows: an empty report is no proof of health.
 
-    TargetActive is healthy: the group runs there. Errs to unhealthy: what is null and needed counts as too much.
+    TargetActive is healthy: the group runs there. Errs to unhealthy: a required null counts as too much.
     """
     if status.num_rows == 0:
         return [Problem("There is nothing to report on: no commit of an included group to an included topic")]
@@ -56,7 +56,7 @@ def find_problems(status: pa.Table, drift: pa.Table, stalled_after: timedelta = 
 
 
 def find_notes(status: pa.Table, stalled_after: timedelta = STALLED_AFTER) -> list[str]:
-    """Return what is no problem of the sync, and good to know before a move."""
+    """Return notes for a move that are no problem of the sync."""
     rows = rank_statuses(status)
     is_young = (status_codes(rows) == Status.BEHIND) & (troubles(rows, stalled_after) == Trouble.NONE)
     behind, notes = rows.filter(pa.array(is_young)), list[str]()
@@ -94,7 +94,7 @@ def _problem(trouble: Trouble, found: pa.Table, stalled_after: timedelta) -> Pro
 
 
 def _in_sync(rows: pa.Table) -> set[tuple[str, ...]]:
-    """Return the pairs, and the groups of pairs, of which all is in sync: of these offsets need not run in parallel."""
+    """Return the pairs, and the groups of pairs, that are wholly in sync: their drift need not have converged."""
     known, not_well = set[tuple[str, ...]](), set[tuple[str, ...]]()
     groups = zip(*(rows[name].to_pylist() for name in GROUP), strict=True)
     for group, well in zip(groups, is_well(rows).tolist(), strict=True):

@@ -1,6 +1,6 @@
 """How far the running jobs have read, by their checkpoints and the table of drivers; they may run in other processes.
 
-What is not read yet is waited for, but only for a moment, and only for a job that runs.
+A backlog is waited for, but only for a moment, and only if the job is running.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True)
 class StreamLag:
-    """What one query has not read of ``__consumer_offsets``, and for how long it has shown no sign of life.
+    """The backlog of one query on ``__consumer_offsets``, and for how long it has made no progress.
 
-    *unread* are offsets per partition, of *partitions* in all; one that is missing has no leader now, so its lag is
-    not known. *silent_ms* is 0 where nothing is unread. *held*, by partition, is what an open transaction holds back:
-    no query can read it, and it is not among the *unread*.
+    *unread* are offsets per partition, of *partitions* in all; a missing partition has no leader now, so its lag is
+    unknown. *silent_ms* is 0 without a backlog. *held*, by partition, are commits held back by an open transaction: no
+    query can read them, and they are not among the *unread*.
     """
 
     unread: Mapping[int, int] = field(default_factory=dict)
@@ -56,10 +56,10 @@ class StreamLag:
 
 @dataclass(frozen=True)
 class JobProgress:
-    """Per cluster: *commits* is what sync_offsets has not read of ``__consumer_offsets``, *silent_ms* index_records.
+    """Per cluster: *commits*, the backlog of sync_offsets, and *index_silent_ms*, the silence of index_records.
 
-    Of a cluster that is missing nothing is known: it does not answer. *has_sync_ended*: no sync_offsets is running, and
-    the last one said that it ended, as after ``--once``.
+    A cluster missing in *commits* does not answer. *has_sync_ended*: no sync_offsets is running, and the last one
+    recorded its end, as after ``--once``.
     """
 
     commits: Mapping[str, StreamLag] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class JobProgress:
     has_sync_ended: bool = False
 
     def unread_commits(self, cluster: str, hashes: Int64s) -> tuple[Int64s, Bools]:
-        """Return how many offsets of each group's partition are not read yet, and where that is known.
+        """Return how many offsets of each group's commit log partition are unread, and where that is known.
 
         *hashes* are :func:`coordinator_hashes` of the groups. A cluster without ``__consumer_offsets`` has none unread.
         """
@@ -81,10 +81,10 @@ class JobProgress:
         return unread[partition], is_known[partition]
 
     def held_back(self, clusters: Iterable[str], keys: Sequence[GroupPartition]) -> NDArray[np.object_]:
-        """Return why the newest commit of each key cannot be read, as an open transaction at one of *clusters* is.
+        """Return which open transaction at *clusters* holds back the newest commit of each key; shape (keys,).
 
-        None where it can, shape (keys,). Errs to a reason: where it is not known what is held back in a partition of
-        ``__consumer_offsets``, all groups of that partition wait.
+        None for none. Errs to a reason: if the held back keys of a partition of ``__consumer_offsets`` are unknown, all
+        groups of that partition wait.
         """
         found = np.full(len(keys), None, np.object_)
         for alias in clusters:
@@ -99,16 +99,16 @@ class JobProgress:
         return found
 
     def sync_silent_ms(self, source: str, target: str) -> int:
-        """Return for how long sync_offsets has stood still at either cluster, with commits to read."""
+        """Return for how long sync_offsets has made no progress at either cluster, with commits to read."""
         return max(self.commits.get(alias, StreamLag()).silent_ms for alias in (source, target))
 
     def index_still_ms(self, source: str, target: str) -> int:
-        """Return for how long index_records has read nothing at one of the clusters, be there anything or not."""
+        """Return for how long index_records has read nothing at one of the clusters, with or without a backlog."""
         return max(self.index_silent_ms.get(alias, 0) for alias in (source, target))
 
 
 def process_exists(pid: int) -> bool:
-    """Return whether this machine has a process of that number."""
+    """Return whether this machine has a process with that id."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -119,7 +119,7 @@ def process_exists(pid: int) -> bool:
 
 
 class RunningJobs:
-    """Reads who holds each job, anew whenever the table has a version more."""
+    """Reads the drivers of each job, again with every new version of the table."""
 
     def __init__(self, tables: TableStore, is_alive: Callable[[int], bool] = process_exists) -> None:
         self._tables, self._is_alive = tables, is_alive
@@ -127,16 +127,16 @@ class RunningJobs:
         self._claims: list[Claim] = []
 
     def has_ended(self, job: str) -> bool:
-        """Return whether the last driver of *job* said that it ended, as after ``--once``; or there was none."""
+        """Return whether the last driver of *job* recorded its end, as after ``--once``; or there was none."""
         return self._holder(job) is None
 
     def is_running(self, job: str) -> bool:
-        """Return whether a driver of *job* may be at work. Errs to True: one on another machine is not looked for."""
+        """Return whether a driver of *job* may be running. Errs to True: one on another machine is not checked."""
         holder = self._holder(job)
         return holder is not None and (holder.host != socket.gethostname() or self._is_alive(holder.pid))
 
     def _holder(self, job: str) -> Claim | None:
-        """Return the last driver of *job*, None if it has said that it ended."""
+        """Return the last driver of *job*, None if it has recorded its end."""
         rows, self._version = self._tables.rows_since(DRIVERS, self._version)
         self._claims += to_claims(rows)
         holder = holders(self._claims, job, [None]).get(None)
@@ -144,9 +144,9 @@ class RunningJobs:
 
 
 class Patience:
-    """Waits for what a job has not read yet, *patience_s* seconds at most; but not twice in vain for what stands still.
+    """Waits for a job's backlog, *patience_s* seconds at most; but not again for a log without progress since.
 
-    *text*, of what is waited for, is logged once: a report every minute does not repeat it.
+    *text*, which describes the backlog, is logged once: a report every minute does not repeat it.
     """
 
     def __init__(self, text: str, patience_s: float, clock: Clock) -> None:
@@ -160,9 +160,9 @@ class Patience:
         is_running: Callable[[], bool],
         refresh: Callable[[], None] = lambda: None,
     ) -> None:
-        """Return once nothing is *behind* any more, by how far each log is read, or the job is not running.
+        """Return once no log is *behind* (a map from log to its progress), or the job is not running.
 
-        *refresh* is called before each further look.
+        *refresh* is called before each further check.
         """
         until, left = self._clock.now() + self._patience_s, behind()
         while any(key not in self._stuck or self._stuck[key] != read for key, read in left.items()) and is_running():
@@ -180,8 +180,8 @@ class Patience:
 class CheckpointProgress:
     """Reads the checkpoints of sync_offsets and index_records; compares them with the ends of ``__consumer_offsets``.
 
-    On a busy cluster some commit is always unread. So what was there when the ends were asked is waited for, with
-    :class:`Patience`, where a sync_offsets is among the running *jobs*.
+    On a busy cluster some commit is always unread. So only commits below the ends first returned are waited for, with
+    :class:`Patience`, if a sync_offsets is among the running *jobs*.
     """
 
     def __init__(
@@ -197,7 +197,7 @@ class CheckpointProgress:
         self._patience = Patience("sync_offsets to read all commits", patience_s, clock)
         root = config.tables.checkpoints
         self._sync = {alias: Checkpoint(files, f"{root}/{_SYNC}/{alias}") for alias in config.clusters}
-        # Where contents tell what a copy is one query reads originals and another one copies.
+        # Where copies are told by contents, one query reads originals and another one copies.
         kinds = (".originals", ".copies") if config.is_by_contents else ("",)
         index = f"{root}/index_records/"
         self._index = {
@@ -214,7 +214,7 @@ class CheckpointProgress:
         return JobProgress(lags, silent, self._jobs.has_ended(_SYNC))
 
     def _of_each(self, aliases: Collection[str], look: Callable[[str], _Found]) -> dict[str, _Found]:
-        """Return what *look* returns of each cluster; they are looked at side by side."""
+        """Return what *look* returns for each cluster, in parallel."""
         with ThreadPoolExecutor(len(self._sync)) as pool:
             return dict(zip(aliases, pool.map(look, aliases), strict=True))
 
@@ -232,13 +232,13 @@ class CheckpointProgress:
         return StreamLag(unread, silent_ms, len(ends), held)
 
     def _held(self, alias: str, ends: Sequence[int | None], unread: Mapping[int, int]) -> Mapping[int, HeldCommits]:
-        """Return what is held back of what was there when the *ends* were asked, where that is *unread*."""
+        """Return the commits held back below *ends*, of partitions that are *unread*."""
         behind = [number for number, count in unread.items() if count]
         found = self._clusters.held_commits(alias, behind) if behind else {}
         return {number: each for number, each in found.items() if each.stable < (ends[number] or 0)}
 
     def _behind(self, ends: Mapping[str, Sequence[int | None]]) -> dict[Hashable, int | None]:
-        """Return the last finished batch of each query that has not read everything; None: it has finished none."""
+        """Return the last finished batch of each query with a backlog; None: it has finished none."""
 
         def look(alias: str) -> tuple[int | None, bool]:
             last = self._sync[alias].last_committed()
@@ -257,15 +257,15 @@ def _unread(checkpoint: Checkpoint, batch_id: int | None, ends: Sequence[int | N
 
 
 def _silent_ms(checkpoints: Sequence[Checkpoint], now_ms: int) -> int:
-    """Return for how long no query has moved; 0 where none ever has."""
+    """Return for how long no query has made progress; 0 where none ever has."""
     signs = [at_ms for each in checkpoints if (at_ms := each.last_sign_ms()) is not None]
     return max(0, now_ms - max(signs)) if signs else 0
 
 
 class IndexCatchUp:
-    """Waits with :class:`Patience` until the index has read all that was there when the clusters were asked.
+    """Waits with :class:`Patience` until the index has read up to the ends that the clusters returned.
 
-    Nothing is waited for while no index_records runs, by *is_indexing*.
+    It does not wait while no index_records runs, by *is_indexing*.
     """
 
     def __init__(
@@ -279,7 +279,7 @@ class IndexCatchUp:
         self._patience = Patience("index_records to read all records", patience_s, clock)
 
     def wait(self, metadata: MetadataByCluster) -> None:
-        """Return when everything below the ends in *metadata* is indexed, or patience is at its end."""
+        """Return when all records below the ends in *metadata* are indexed, or when patience runs out."""
         self._patience.wait(lambda: self._behind(metadata), self._is_indexing, self._state.index.refresh)
 
     def _behind(self, metadata: MetadataByCluster) -> dict[Hashable, int | None]:

@@ -1,7 +1,4 @@
-"""Offsets that no group has committed, as in savepoints and checkpoints, translated like commits.
-
-Whatever withholds a commit withholds these.
-"""
+"""Offsets that no group has committed, as in savepoints and checkpoints, translated and withheld like commits."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ from offset_sync.translate.partition import IS_WITHHELD, Translations, withhold,
 from offset_sync.translate.partition_log import GivenOffsets
 
 _AT_ONCE = 1 << 20
-"""So many offsets of a partition are answered in one go: memory follows this number."""
+"""The most offsets of a partition per translation, which limits memory."""
 _PARTITIONS = 1 << 31
 """Kafka's partitions are numbered below this."""
 
@@ -35,8 +32,8 @@ _PARTITIONS = 1 << 31
 class KeptOffsets:
     """Offsets at the source, each the next to read; all arrays have shape (offsets,).
 
-    *topic* holds places in *topics*. *taken_at_ms* (since the epoch) says that an offset was read off the log then or
-    later, *leader_epoch* is that of the last record read; both are ``ABSENT`` where that is not known.
+    *topic* holds places in *topics*. An offset was taken from the log at *taken_at_ms* (since the epoch) or later;
+    *leader_epoch* is that of the last record read; both are ``ABSENT`` where unknown.
     """
 
     topics: Sequence[str]
@@ -61,16 +58,16 @@ class KeptOffsets:
                 yield TopicPartition(self.topics[topic], partition), rows[first : first + _AT_ONCE]
 
     def given(self, rows: NDArray[np.intp]) -> GivenOffsets:
-        """Return those of *rows* as they are translated."""
+        """Return *rows* in the form that is translated."""
         return GivenOffsets(self.offset[rows], self.taken_at_ms[rows], self.leader_epoch[rows], [None] * len(rows))
 
 
 class KeptAnswers:
     """One answer per offset, in the order given; all arrays have shape (offsets,).
 
-    *target_offset* is where to go on at the target, ``ABSENT`` where there is no answer, *state* a code of
+    *target_offset* is where to continue at the target, ``ABSENT`` without an answer, *state* a code of
     :class:`State`. *duplicates*, *duplicates_at_most* and *lost* count records, as in ``offset_translations``.
-    *reason* is a place in *reasons*, sentences for people with the remedy, ``ABSENT`` where there is an answer.
+    *reason* is a place in *reasons*, sentences for people with the remedy, ``ABSENT`` with an answer.
     """
 
     def __init__(self, count: int) -> None:
@@ -86,23 +83,23 @@ class KeptAnswers:
         return IS_WITHHELD[self.state]
 
     def put(self, rows: NDArray[np.intp], found: Translations) -> None:
-        """Take in the answers to *rows*."""
+        """Store the answers to *rows*."""
         self.target_offset[rows], self.state[rows], self.lost[rows] = found.wanted, found.state, found.lost
         self.duplicates[rows], self.duplicates_at_most[rows] = found.duplicates, found.duplicates_at_most
 
     def explain(self, rows: NDArray[np.intp], reason: str) -> None:
-        """Say why *rows* have no answer."""
+        """Store why *rows* have no answer."""
         self.reason[rows] = len(self.reasons)
         self.reasons.append(reason)
 
 
 class OffsetTranslation:
-    """Translates offsets by what *state* knows and *clusters* say; *catch_up* waits a moment for the index.
+    """Translates offsets by *state* and *clusters*; *catch_up* waits a moment for the index.
 
-    No group is involved, so nothing is owned, written or remembered. An offset is believed to be what its keeper says:
-    everything below it is read. Where the source's log is known to have begun another life since the tables exist, one
-    that is not known to be younger is withheld. A life that began before the tables, or one of a source that is not
-    asked and that no job has noticed, cannot be told.
+    No group is involved, so nothing is owned, written or recorded. Everything below a given offset is taken to be read.
+    If the source's log is known to have a new incarnation since the tables exist, offsets not known to be younger are
+    withheld. An incarnation that began before the tables, or one of a source that is not asked and that no job has
+    noticed, goes undetected.
     """
 
     def __init__(self, config: Config, state: SyncState, clusters: ClusterQueries, catch_up: IndexCatchUp) -> None:
@@ -117,10 +114,10 @@ class OffsetTranslation:
         is_source_lost: bool = False,
         tell: Callable[[int], None] = lambda done: None,
     ) -> KeptAnswers:
-        """Return one answer per offset from source to target; *tell* hears how many more there are each time.
+        """Return one answer per offset from source to target; *tell* is called with the number of each new part.
 
-        *is_source_lost*: the source need not answer; then what the tables remember of it counts. Else everything is
-        withheld while it is silent. Errs to earlier answers and to withholding.
+        *is_source_lost*: the source need not answer; then the tables count. Else everything is withheld while it is
+        silent. Errs to earlier answers and to withholding.
         """
         answers, rows_of = KeptAnswers(len(offsets)), list(offsets.by_partition())
         snapshot = self._ask(pair, [partition for partition, _ in rows_of])
@@ -145,8 +142,8 @@ class OffsetTranslation:
     ) -> Translations:
         """Return one answer per offset of *partition* that is *given*.
 
-        Of a source that is silent what was last known holds, and an offset above all that is known of its log is
-        withheld, unless it was made after the index had last read all that stood there.
+        For a silent source its last known state counts. An offset above the last known end of its log is withheld,
+        unless it was taken after the index was last complete.
         """
         state = self._state
         pair = Pair(state.last(*direction), *direction, snapshot, state.now_ms())
@@ -165,9 +162,9 @@ class OffsetTranslation:
     def _beyond_all_known(self, source: str, partition: TopicPartition, given: GivenOffsets) -> NDArray[np.intp]:
         log = self._state.index.log(source, *partition)
         complete_ms = log.complete_until_ms if log is not None else 0
-        # A clock that is ahead would prove what is not so, and where nobody knows when all was read nothing is proved.
+        # Allow for a clock that is ahead. Without a time at which the index was complete nothing is proved.
         may_be_newer = (complete_ms > 0) & (given.at_ms > complete_ms + CLOCKS_APART_MS)
-        # No log is that long; from there on what is unread would count as read.
+        # No log is that long; from there on unread records would count as read.
         is_impossible = given.offset >= NO_LIMIT
         end = known_end(self._state.index, self._config.clusters, ClusterPartition(source, *partition))
         return np.where(is_impossible | ((given.offset > end) & ~may_be_newer), int(State.COMMIT_BEYOND_END), ABSENT)
@@ -190,7 +187,7 @@ class OffsetTranslation:
         rows_of: list[tuple[TopicPartition, NDArray[np.intp]]],
         snapshot: Snapshot,
     ) -> ReadEpochs:
-        """Return who judges the leader epochs that *offsets* name, when the source's leaders have answered."""
+        """Return the check of the leader epochs of *offsets*, after asking the source's leaders."""
         found = ReadEpochs(source, self._clusters, self._state.index, snapshot, self._state.now_ms())
         wanted: dict[TopicPartition, set[int]] = {}
         for partition, rows in rows_of:
@@ -201,7 +198,7 @@ class OffsetTranslation:
     def _withheld(
         self, pair: tuple[str, str], partition: TopicPartition, count: int, snapshot: Snapshot, *, is_source_lost: bool
     ) -> Translations | None:
-        """Return *count* rows without an answer where not even a commit could stand; None where one could."""
+        """Return *count* withheld rows for a partition that cannot have a commit; None if it can."""
         if not self._config.is_topic_included(partition.topic):
             return withhold(State.TOPIC_NOT_INCLUDED, count)
         said = snapshot.metadata[pair[0]]

@@ -1,4 +1,4 @@
-"""Reports on groups between clusters, and what they and moves start from: tables, clusters, how far jobs have read."""
+"""Reports on groups between clusters, and the inputs of reports and moves: tables, clusters, progress of the jobs."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ logger = logging.getLogger(__name__)
 
 
 class LiveState:
-    """What the tables and the clusters say, kept up to date from report to report.
+    """The state by tables and clusters, kept up to date from report to report.
 
-    ``on_follow`` is called whenever commits and moves were taken in.
+    ``on_follow`` is called whenever new commits and moves were read.
 
-    *tables* are those of *config*, by Spark or without (``jobs/open_tables.py``); what lacks is created. Clusters
-    *given_up* are not asked: of them only the tables are known.
+    *tables* are those of *config*, by Spark or without (``jobs/open_tables.py``); missing ones are created. Clusters
+    *given_up* are not queried: for them only the tables count.
     """
 
     def __init__(self, config: Config, tables: TableStore, given_up: Collection[str] = ()) -> None:
@@ -70,7 +70,7 @@ class LiveState:
         """How far the jobs had read at the last report."""
         jobs = RunningJobs(self.tables)
         self._progress = CheckpointProgress(self.tables.files, config, self.clusters, jobs)
-        # Not once: index_records may learn the clusters' ids later, and others when it begins anew.
+        # On every call: index_records may learn the clusters' ids later, and others when it starts again.
         known = partial(with_known_ids, config, self.tables.files)
         comparer = RecordComparer(known, self.clusters)
         catch_up = IndexCatchUp(self.state, is_indexing=partial(jobs.is_running, "index_records"))
@@ -81,7 +81,7 @@ class LiveState:
         """Clusters that did not say, for the last report, which groups have members."""
         last_known = LastKnown(self.tables, config)
         self._version = last_known.restore_commits(self.state, self._lives)
-        if given_up:  # what was withheld while the cluster answered has to stay so
+        if given_up:  # answers withheld while the cluster answered stay withheld
             last_known.restore_answers(self.state)
         logger.info(
             "read %d partitions of groups from the tables in %.1f s; asking the clusters: 20 s where one is silent",
@@ -90,7 +90,7 @@ class LiveState:
         )
 
     def report(self, now_ms: int, groups: Collection[str] | None = None) -> pa.Table:
-        """Return rows of sync_status about *groups*, or about everything."""
+        """Return rows of sync_status about *groups*, or about all."""
         self._follow()
         held = self.ask(groups)
         self.silent = [each for each in held.active.values() if isinstance(each, ClusterError)]
@@ -99,13 +99,13 @@ class LiveState:
 
     def refresh(self, now_ms: int) -> JobProgress:
         """Bring the committed offsets up to date; return how far the jobs had read before."""
-        # Asked first: what the jobs have read by then is in the tables when these are read after it.
+        # First: commits that the jobs have read by then are in the tables read afterwards.
         self.progress = progress = self._progress.read(now_ms)
         self._follow()
         return progress
 
     def ask(self, groups: Collection[str] | None) -> HeldOffsets:
-        """Ask what the coordinators hold of *groups*, None: of all; to be called before :meth:`refresh`."""
+        """Ask the coordinators for the offsets of *groups*, None: of all; to be called before :meth:`refresh`."""
         return self._reporter.ask(self.keys_of(groups))
 
     def _follow(self) -> None:
@@ -142,10 +142,10 @@ class StatusReporter:
         self._present = PresentFacts(config, state)
 
     def ask(self, keys: KeyRows) -> HeldOffsets:
-        """Return what the coordinators hold of the groups of *keys*, and at which clusters groups have members.
+        """Return the coordinators' offsets of the groups of *keys*, and the clusters where groups have members.
 
-        The latter is noted in the state, for it tells where they are at home. To be called before it is looked at how
-        far commits are captured, and before the newest of them are taken in.
+        The latter is noted in the state, as it decides their homes. To be called before reading the progress of the
+        jobs, and before the newest commits.
         """
         aliases = list(self._config.clusters)
         active = ask_active(self._clusters, aliases)
@@ -156,7 +156,7 @@ class StatusReporter:
         sources = self._sources_beside(keys)
         homes = rows_by_home(self._state, keys, sources)
         groups = {alias: groups_of(self._state, rows) for alias, rows in homes.items() if len(rows)}
-        with ThreadPoolExecutor(1) as pool:  # most of the index is read while the clusters are waited for
+        with ThreadPoolExecutor(1) as pool:  # most of the index is read while waiting for the clusters
             reading = pool.submit(self._state.index.refresh)
             held = ask_coordinators(self._clusters, aliases, groups)
             reading.result()
@@ -172,10 +172,10 @@ class StatusReporter:
     def report(self, keys: KeyRows, progress: JobProgress, now_ms: int, held: HeldOffsets) -> pa.Table:
         """Return a row of sync_status for each of *keys* that a cluster owns and each cluster that it is translated to.
 
-        A report is of the moment at which the clusters are asked for their ends. A group that was in sync then stays
-        so while it does not read: all that it had read was at the target below its position, and what comes after
-        that moment is unread on both sides. *held* was asked before *progress*, and that before the commits were
-        brought up to date, so *state* has what it calls read.
+        A report is as of the time at which the clusters are asked for their ends. A group that was in sync then stays
+        so while it does not read: all that it had read was at the target below its position, and later records are
+        unread on both sides. *held* was read before *progress*, and that before the commits were refreshed, so *state*
+        has all commits that *progress* counts as read.
         """
         self._state.index.refresh()
         measured: list[Assessment] = []
@@ -208,7 +208,7 @@ class StatusReporter:
     def _commits_for(
         self, target: str, keys: KeyRows, sources: Mapping[int, str]
     ) -> tuple[dict[str, Commits], set[TopicPartition], Mapping[ClusterPartition, int]]:
-        """Return the commits that count at *target*, by source; their partitions; and how far these are indexed."""
+        """Return the commits to translate to *target*, by source; their partitions; and how far these are indexed."""
         state = self._state
         with state.lock:
             owned = {
@@ -221,7 +221,7 @@ class StatusReporter:
             return commits, partitions, frontiers(self._state.index, [target, *commits], partitions)
 
     def _with_comparison(self, assessment: Assessment) -> Assessment:
-        """Compare the next records of the rows that would be in sync; where they differ the row is not."""
+        """Compare the next records of rows that would be in sync; rows whose records differ are not."""
         pairs = {}
         for row in np.flatnonzero(needs_comparison(assessment)).tolist():
             offsets = int(assessment.source_offset[row]), int(assessment.target_offset[row])

@@ -1,8 +1,8 @@
-"""What one partition's two logs say about a group's commit at the source and its position at the target.
+"""Measures a group's commit at the source and its position at the target by the two logs of one partition.
 
-Beside it stands what each log holds and the other lacks, counted from where groups stand, page by page.
+Also counts the records that only one of the logs has, from the groups' positions on, page by page.
 
-MirrorMaker's offsets are measured beside ours. They are shown, and nothing else: no answer, status or write follows.
+MirrorMaker's offsets are measured beside ours, for display only: no answer, status or write depends on them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from offset_sync.translate.replication_gap import (
 
 NO_END = int(np.iinfo(np.int64).max)
 _NEWEST = 10_000
-"""Where no record is as young as the window, the share of each origin is taken from this many newest records."""
+"""If no record is as young as the window, the share of each origin is that in this many newest records."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class LogPair:
     """Both logs of a partition; metadata is None where the cluster, or the partition's leader, does not answer.
 
     *source_origin* and *target_origin* are the clusters' codes as origins, *origin_names* the aliases of all codes.
-    Times are in milliseconds since the epoch. Records of the source from *snapshot_end* on came in after the clusters
-    were asked, so they are not missing at the target. What became visible after *young_since_ms* may still change, and
-    what the source lacks after *unread_since_ms*, where its index may be behind. *is_unstamped*: the mirror stamps no
-    headers, and only timestamps tell how far it has come.
+    Times are in milliseconds since the epoch. Records of the source from *snapshot_end* on were produced after the
+    clusters were asked, so they are not missing at the target. Results for records indexed after *young_since_ms* may
+    still change, as may records missing at the source after *unread_since_ms*, where its index may be behind.
+    *is_unstamped*: the mirror stamps no headers, and only timestamps tell its progress.
     """
 
     source_origin: int
@@ -64,9 +64,9 @@ class LogPair:
 
     @classmethod
     def view_or_empty(cls, log: LogIndex | None, metadata: PartitionMetadata | None) -> LogIndex:
-        """Return *log* as it is now, or of a partition that is not indexed an empty one that begins where it does.
+        """Return a view of *log*; for an unindexed partition an empty log from its log start on.
 
-        Of one that was cut what lies below the cut.
+        A truncated log is viewed below the truncation.
         """
         if log is None:
             return LogIndex(metadata.log_start if metadata is not None else 0)
@@ -74,7 +74,7 @@ class LogPair:
         return log.view() if cut_at is None else log.view().below(cut_at)
 
     def version(self) -> tuple[int, ...]:
-        """Return what changes when either log does, as long as they live."""
+        """Return a version that changes when either log does, as long as both objects exist."""
         logs = (self.source, self.target)
         parts = (part for log in logs for part in (log.begin, log.frontier, log.is_contradicted))
         return (*parts, min(self.snapshot_end, self.source.frontier))
@@ -82,13 +82,12 @@ class LogPair:
 
 @dataclass
 class LogComparison:
-    """Records of the source's log, counted from each of the offsets that were asked for.
+    """Records of the source's log, counted from each of the requested offsets.
 
-    *pending*: what the target lacks and may yet get; *arriving*: how many of them a mirror is known to bring;
-    *not_mirrored*: what it would never get without the source; *deleted*: what it would not get with it either,
-    dropped on its way from elsewhere or deleted. *pending_since_ms*: when the oldest pending record was indexed, 0
-    where none is. *gaps*: records of the target that the source will never get. *is_settling*: some of this changes
-    with time alone.
+    *pending*: not at the target yet; *arriving*: those of them that a mirror is known to copy; *not_mirrored*: those
+    it would never get without the source; *deleted*: those it will never get, dropped on the way from elsewhere or
+    deleted. *pending_since_ms*: when the oldest pending record was indexed, 0 for none. *gaps*: records of the target
+    that the source will never get. *is_settling*: some of this changes with time alone.
     """
 
     pending: OffsetCounts
@@ -105,7 +104,7 @@ class LogComparison:
 def compare_logs(logs: LogPair, committed: Int64s) -> LogComparison:
     """Compare both logs, for groups that have *committed* these offsets at the source, shape (commits,).
 
-    Errs to more that is pending, not mirrored and deleted. Takes as much memory as a few pages of either log.
+    Errs to more pending, not mirrored and deleted. Takes as much memory as a few pages of either log.
     """
     found = LogComparison(OffsetCounts(committed), OffsetCounts(committed), OffsetCounts(committed))
     lag: dict[int, int] = {}
@@ -134,16 +133,16 @@ def compare_logs(logs: LogPair, committed: Int64s) -> LogComparison:
 
 
 def _missing_by_origin(logs: LogPair) -> Iterator[tuple[int, ReplicationGap]]:
-    """Yield, with its origin, what the target lacks of what others have produced."""
+    """Yield the records of other origins that the target does not have, by origin."""
     source, target = logs.source, logs.target
     for origin in sorted(_known(source.origins | {logs.source_origin}) - {logs.target_origin}):
         yield from ((origin, gap) for gap in replication_gaps(origin, source, target, logs.young_since_ms))
-    # Their headers cannot be read, so they are taken for the source's own that the target lacks.
+    # Records with unreadable headers count as the source's own, missing at the target.
     yield logs.source_origin, ReplicationGap(OffsetRanges.none(), OffsetRanges(*source.unknown_ranges))
 
 
 def _missing_by_time(logs: LogPair) -> Iterator[tuple[int, ReplicationGap]]:
-    """Yield as pending what is newer than everything the target has; equal timestamps cannot be told apart."""
+    """Yield as pending the records newer than all at the target; equal timestamps are indistinguishable."""
     source, here, there = logs.source, logs.source.times, logs.target.times
     first = source.begin
     if here is not None and there is not None and len(there):
@@ -155,18 +154,18 @@ def _missing_by_time(logs: LogPair) -> Iterator[tuple[int, ReplicationGap]]:
 
 
 def _missing_at_source(logs: LogPair) -> Iterator[ReplicationGap]:
-    """Yield what the target has and the source lacks."""
+    """Yield the records that only the target has."""
     for origin in _known(logs.target.origins) - {logs.source_origin}:
         yield from replication_gaps(origin, logs.target, logs.source, logs.young_since_ms)
 
 
 def _known(codes: AbstractSet[int]) -> set[int]:
-    """Return the origins whose records have an identity: what is missing of others, only bounded, is not known."""
+    """Return the origins whose records have an identity: missing ones of others, only bounded, are unknown."""
     return {code for code in codes if code > UNKNOWN_ORIGIN}
 
 
 def _origin_shares(logs: LogPair) -> dict[str, float]:
-    """Return the share of each origin in the records of the window, or in the newest ones where it has none."""
+    """Return the share of each origin in the records of the window, or in the newest ones if it has none."""
     log = logs.source
     since = log.indexing_times.first_since(logs.share_since_ms)
     first = since if since is not None else max(0, log.frontier - _NEWEST)
@@ -176,7 +175,7 @@ def _origin_shares(logs: LogPair) -> dict[str, float]:
 
 
 def _by_name(logs: LogPair, counts: Mapping[int, int]) -> dict[str, int]:
-    """Return *counts* by alias; origins that are no cluster of ours are summed as ``?``."""
+    """Return *counts* by alias; origins that are not our clusters are summed as ``?``."""
     named: dict[str, int] = {}
     for origin in sorted(counts):
         name = logs.origin_names.get(origin_of(origin), "?")
@@ -220,7 +219,7 @@ def measure(
         pending=comparison.pending.count_from(readable) + missing_beyond_index,
         not_mirrored=not_mirrored,
         deleted=deleted,
-        # What the group has read at the source beyond its index may be above its position at the target.
+        # Records read at the source beyond its index may be above the group's position at the target.
         unindexed=unindexed_source + max(0, target_end - logs.target.frontier),
         **_of_partition(logs, comparison, len(committed)),
     )
@@ -243,10 +242,10 @@ def _of_partition(logs: LogPair, comparison: LogComparison, count: int) -> dict[
 
 
 def readable_from(logs: LogPair, committed: Int64s) -> Int64s:
-    """Return from where on records count, each at its first place, that groups can still read at the source.
+    """Return the first offsets from which groups can still read records, each at its first place, at the source.
 
-    What the source has deleted no move can lose. The commits themselves where it cannot be asked, and where something
-    came late or again, which may be there at a later place.
+    A move cannot lose records that the source has deleted. Returns the commits themselves if the source does not
+    answer, and if the log has late or repeated records, which may be at a later place.
     """
     return committed if logs.source.reorder_count() else np.maximum(committed, _log_start(logs))
 
@@ -261,7 +260,7 @@ def log_end(metadata: PartitionMetadata | None) -> int:
 
 
 def _beyond_index(logs: LogPair, left: Int64s, source_end: int) -> tuple[Int64s, Int64s]:
-    """Return how many offsets from *left* on the source's index does not cover, and how many the target lacks.
+    """Return how many offsets from *left* on the source's index does not cover, and how many are not at the target.
 
     Before its index begins, and beyond its frontier. The target's copies of them are known by their origin offset.
     """
@@ -279,7 +278,7 @@ def _beyond_index(logs: LogPair, left: Int64s, source_end: int) -> tuple[Int64s,
 def cost_at(logs: LogPair, committed: Int64s, answers: Translations, target_offset: Int64s) -> tuple[Int64s, Int64s]:
     """Return what each group repeats and skips at *target_offset*, compared with the translation; 0 without both.
 
-    Repeats are negative where what the group would skip was read by it.
+    Repeats are negative where the group has read the records it would skip.
     """
     repeats, skipped = np.zeros(len(committed), np.int64), np.zeros(len(committed), np.int64)
     is_elsewhere = ~IS_WITHHELD[answers.state] & (target_offset != ABSENT) & (answers.wanted != target_offset)
@@ -295,7 +294,7 @@ def cost_at(logs: LogPair, committed: Int64s, answers: Translations, target_offs
             PartitionLog(logs.target, logs.target_origin),
             logs.unread_since_ms,
         )
-        # What lies between the end of the index and a position beyond it is not known, so it counts as unread.
+        # Records between the end of the index and a position beyond it are unknown, so they count as unread.
         frontier = np.maximum(logs.target.frontier, wanted)
         unknown = np.minimum(position, log_end(logs.target_metadata)) - frontier
         repeats[rows], skipped[rows] = found.repeats, found.skipped + np.maximum(unknown, 0)
@@ -303,7 +302,7 @@ def cost_at(logs: LogPair, committed: Int64s, answers: Translations, target_offs
 
 
 def is_outside(metadata: PartitionMetadata | None, offset: Int64s) -> Bools:
-    """Return where the log does not hold *offset*: a consumer would start where its own options say."""
+    """Return where *offset* is outside the log: there a consumer's own auto.offset.reset applies."""
     if metadata is None:
         return np.zeros(len(offset), np.bool_)
     is_outside: Bools = (offset < metadata.log_start) | (offset > metadata.log_end)
@@ -311,16 +310,16 @@ def is_outside(metadata: PartitionMetadata | None, offset: Int64s) -> Bools:
 
 
 def checkpoint_offsets(said: MirrorCheckpoints | None, source: str, keys: Sequence[GroupPartition]) -> Int64s:
-    """Return where MirrorMaker would have the groups of *source*, ABSENT where it has not said; shape (keys,)."""
+    """Return MirrorMaker's checkpoint offsets for the groups of *source*, ABSENT for none; shape (keys,)."""
     newest = (said.newest(source, key) if said is not None and said.is_there else None for key in keys)
     return np.array([ABSENT if each is None else each.offset for each in newest], np.int64)
 
 
 def with_checkpoints(assessment: Assessment, logs: LogPair, answers: Translations, offset: Int64s) -> Assessment:
-    """Add what going on at *offset* (MirrorMaker's, ABSENT for none) would cost, compared with the translation.
+    """Add the cost of continuing at *offset* (MirrorMaker's, ABSENT for none), compared with the translation.
 
-    ABSENT where the commit is withheld, or the target's log does not reach it. Errs to more lost: what is not known to
-    be read counts as unread.
+    ABSENT where the commit is withheld, or *offset* is outside the target's log. Errs to more lost: records not known
+    to be read count as unread.
     """
     is_said = offset != ABSENT
     repeats, lost = cost_at(logs, assessment.source_offset, answers, offset)

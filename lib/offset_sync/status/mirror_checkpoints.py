@@ -1,7 +1,7 @@
-"""What MirrorMaker 2 has said of groups at one cluster: the newest checkpoint of each, which its group sync writes.
+"""MirrorMaker 2's checkpoints at one cluster: the newest of each group, which its group sync writes.
 
 ``MirrorCheckpointTask.syncGroupOffset`` (4.3.0) commits it for a group without members, with its metadata and without a
-leader epoch. It is compared with our offsets, and named where two clusters commit a group.
+leader epoch. It is compared with our offsets, and reported where two clusters commit a group.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from offset_sync.model.values import GroupPartition, RecordContent
 
 logger = logging.getLogger(__name__)
 _REFUSED_S = 60.0
-"""So long a log that may not be read is not asked for again: each time brokers note that somebody has tried."""
+"""How long an unauthorized log is not read again: brokers log each denied request."""
 
 
 class StreamNames(Protocol):
-    """What topics are called where, see :class:`offset_sync.config.stream_names.Names`."""
+    """The names of topics per cluster, see :class:`offset_sync.config.stream_names.Names`."""
 
     def inside(self, cluster: str, topic: str) -> str:
-        """Return the stream that *cluster* calls *topic*."""
+        """Return the stream of *topic* at *cluster*."""
 
 
 class Checkpoints(Protocol):
@@ -35,7 +35,7 @@ class Checkpoints(Protocol):
         """Its name."""
 
     def read(self, deadline: float) -> list[RecordContent] | None:
-        """Return what has come since the last call, or the first part of it; None: there is no such log."""
+        """Return the records since the last call, or the first part of them; None: there is no such log."""
 
     @property
     def is_at_end(self) -> bool:
@@ -43,7 +43,7 @@ class Checkpoints(Protocol):
 
 
 class KnownCheckpoint(NamedTuple):
-    """Where a group that had committed *source_offset* would go on, said *at_ms* by MirrorMaker's clock."""
+    """Where a group that had committed *source_offset* would continue, written *at_ms* by MirrorMaker's clock."""
 
     at_ms: int
     source_offset: int
@@ -52,9 +52,9 @@ class KnownCheckpoint(NamedTuple):
 
 
 class MirrorCheckpoints:
-    """The checkpoints of all clusters that are copied to *alias*, as far as they were read. Not for several threads.
+    """The checkpoints of all clusters that are copied to *alias*, as far as they were read. Not thread-safe.
 
-    *logs* are those of each source, of which at most one is there.
+    *logs* are the candidates of each source, of which at most one exists.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class MirrorCheckpoints:
     ) -> None:
         self.alias = alias
         self.refused: dict[str, str] = {}
-        """Why a log cannot be read, by source: there may be none, and there may be a group sync unseen."""
+        """Why a log cannot be read, by source: there may be none, or an undetected group sync."""
         self._logs, self._names, self._now = logs, names, now
         self._there: set[str] = set()
         self._asked_again_at: dict[str, float] = {}
@@ -74,14 +74,14 @@ class MirrorCheckpoints:
 
     @property
     def is_there(self) -> bool:
-        """Whether any log was there when it was read last."""
+        """Whether any log existed when it was last read."""
         return bool(self._there)
 
     def refresh(self, deadline: float) -> None:
-        """Read what has come; *deadline*, in seconds, is that of each log.
+        """Read new records; *deadline*, in seconds, is that of each log.
 
-        Raises ClusterError where one of them does not answer, or is not read to its end by then: it is read on when
-        this is called again. Not where it may not be read, see :attr:`refused`.
+        Raises ClusterError where one of them does not answer, or is not read to its end by then: the next call
+        continues. Not for an unauthorized log, see :attr:`refused`.
         """
         for source, logs in self._logs.items():
             for log in logs:
@@ -121,12 +121,12 @@ class MirrorCheckpoints:
             logger.warning("clusters.%s: %s: records that are no checkpoints: %s", self.alias, topic, unreadable)
 
     def add(self, source: str, checkpoint: MirrorCheckpoint, at_ms: int) -> None:
-        """Take in a checkpoint of a group of *source*, the next of its key."""
+        """Add a checkpoint of a group of *source*, the next of its key."""
         stream = self._names.inside(self.alias, checkpoint.topic)
         key = GroupPartition(checkpoint.group_id, stream, checkpoint.partition)
         said = KnownCheckpoint(at_ms, checkpoint.source_offset, checkpoint.offset, checkpoint.metadata)
         self._known.setdefault(source, {})[key] = said
 
     def newest(self, source: str, key: GroupPartition) -> KnownCheckpoint | None:
-        """Return what was said last of a group of *source*."""
+        """Return the newest checkpoint of a group of *source*."""
         return self._known.get(source, {}).get(key)

@@ -1,4 +1,4 @@
-"""Where a report goes: the terminal or JSON, and the page."""
+"""The outputs of a report: the terminal or JSON, and the page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _INNER = ("rank", "is_skipping")
 
 
 def status_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add what report_status takes, and return *parser*."""
+    """Add the arguments of report_status, and return *parser*."""
     parser.add_argument("--format", choices=["table", "json", "none"], help="what is printed (default: table, once)")
     parser.add_argument("--group", action="append", default=[], metavar="PATTERN", help="only these groups")
     parser.add_argument("--topic", action="append", default=[], metavar="PATTERN", help="only these topics")
@@ -41,10 +41,10 @@ def status_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser
 def open_outputs(
     config: Config, arguments: argparse.Namespace, out: TextIO, serve: Callable[[Report, str], None] | None = None
 ) -> list[ReportOutput]:
-    """Return everything that a report is shown to: the rows that were asked for are printed, the page has all.
+    """Return all outputs of a report: the selected rows are printed, the page has all.
 
-    *serve* gets the page too. The page is last, for it takes longest. Where it cannot be written that is logged: the
-    others have the report.
+    *serve* gets the page too. The page is last, as it takes longest. A page that cannot be written is logged, after the
+    other outputs have the report.
     """
     limit, printed = config.status.stalled_after, arguments.format or ("table" if arguments.once else "none")
     reload_every = timedelta() if arguments.once else config.status.interval
@@ -69,12 +69,12 @@ def open_outputs(
 
 
 def asked_for(report: Report, arguments: argparse.Namespace) -> Report:
-    """Return the rows of *report* that *arguments* ask for."""
+    """Return the rows of *report* that *arguments* select."""
     return report.select(arguments.group, arguments.topic, arguments.status)
 
 
 def unhealthy(config: Config, report: Report, arguments: argparse.Namespace) -> Sequence[str]:
-    """Return one line per problem among the rows that were asked for; none: all is well."""
+    """Return one line per problem among the selected rows; none: healthy."""
     asked = asked_for(report, arguments)
     return [problem.text for problem in find_problems(asked.status, asked.drift, config.status.stalled_after)]
 
@@ -83,7 +83,7 @@ def to_json(report: Report, stalled_after: timedelta = STALLED_AFTER) -> str:
     """Return ``{reported_at, healthy, problems, notes, pairs, groups, partitions}``, each list worst first.
 
     A partition has the columns of sync_status and ``skipped``; a group and a pair those of ``report.roll_up`` with
-    the counts by word as ``statuses`` and the newest ``drift``, null where there is none. Times are ISO 8601 in UTC.
+    the counts by word as ``statuses`` and the newest ``drift``, null for none. Times are ISO 8601 in UTC.
     Keys and their order are the same in every report; names are exactly Kafka's. ASCII, one line.
     """
     status, drift = report.status, report.drift

@@ -1,6 +1,6 @@
-"""The status page: one HTML file that holds everything it shows, locked against everything else. It loads nothing.
+"""The status page: one HTML file with all its data and scripts, which loads nothing and blocks all else.
 
-What is shown is plain JSON: a table is its columns by name, each a list. Everything is rolled up here, not in the page.
+Its data is plain JSON: a table is its columns by name, each a list. Everything is rolled up here, not in the page.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ SCRIPTS = ("show", "places", "overview", "rows", "details", "curves", "start")
 """The page's own scripts, in the order in which they are put into one function."""
 STALE_AFTER = timedelta(minutes=2)
 CURVES_OF_GROUPS = 24
-"""This many groups have a curve: those whose offsets drift most."""
+"""How many groups have a curve: those whose offsets drift most."""
 MIRROR_MAKER_GROUPS = 100
-"""So many groups have MirrorMaker's offsets beside ours: those that would lose most, then the furthest behind."""
+"""How many groups have MirrorMaker's offsets beside ours: those that would lose most, then the furthest behind."""
 _COSTS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "listed", "source_lag")
 _MIRROR = ("mirror_lag", "mirror_gaps", "staleness_ms", "mirror_lag_ms")
 _ROLLED = ("status", "reason", "move", *STATUS_WORDS, "partitions", "unknown", *_COSTS, *_MIRROR)
@@ -82,14 +82,14 @@ def render_page(report: Report, stalled_after: timedelta = STALLED_AFTER, reload
         "script": script,
         "plotly": plotly,
     }
-    # What is put in is not searched again.
+    # Inserted text is not searched again.
     return _PLACEHOLDER.sub(lambda found: parts[found[1]], _file("page.html"))
 
 
 def write_page(path: str | Path, html: str) -> None:
     """Put *html* at the local *path* in one step: a reader gets the old page or the new one, never a part.
 
-    Its folder is made if need be. Raise OSError where it cannot be written; the old page is kept then.
+    Its folder is created if needed. Raise OSError if it cannot be written; then the old page is kept.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,7 @@ def page_content(report: Report, problems: Sequence[Problem], reload_every: time
     """Return the document that ``page_files/*.js`` read.
 
     The column ``group`` of ``partitions`` is the row of their group in ``groups``; those of a group are in order of
-    topic and partition. ``problems`` has the status that each problem is about, null for none.
+    topic and partition. ``problems`` has the status of each problem, null for none.
     """
     status, drift = report.status, report.drift
     pairs, groups = (_with_drift(roll_up(status, by), drift) for by in (PAIR, GROUP))
@@ -161,9 +161,9 @@ def _partitions(status: pa.Table, groups: Sequence[Row], reported_at: datetime) 
 def with_shapes(topics: pa.Table, status: pa.Table) -> list[Row]:
     """Return the rows of *topics*, rolled up by TOPIC from *status*, with three columns of text for people.
 
-    ``origins``: the mean share of each origin over the partitions that say theirs, ``dc1 52 %, dc2 48 %``.
-    ``mirror_by_origin``: the records per origin that are under way, ``dc1 12``.
-    ``target_topic``: what it is called at the target. Each is null where there is nothing to say.
+    ``origins``: the mean share of each origin over the partitions that report it, ``dc1 52 %, dc2 48 %``.
+    ``mirror_by_origin``: the records in flight per origin, ``dc1 12``.
+    ``target_topic``: its name at the target. Each is null if empty.
     """
     firsts = [(name, "first") for name in ("origin_share", "mirror_lag_by_origin", "target_topic")]
     logs: dict[tuple[str, ...], list[Row]] = defaultdict(list)
@@ -227,12 +227,12 @@ def _curve(key: tuple[Any, ...], rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def to_ms(at: datetime) -> int:
-    """Return *at*, which is aware of its zone, as milliseconds since 1970."""
+    """Return *at*, which is zone-aware, as milliseconds since 1970."""
     return (at - _EPOCH) // timedelta(milliseconds=1)
 
 
 def to_script_json(value: Any) -> str:
-    """Return *value* as JSON that is safe inside a script element, whatever its texts are: ASCII without < > &."""
+    """Return *value* as JSON that is safe inside a script element, whatever its strings: ASCII without < > &."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

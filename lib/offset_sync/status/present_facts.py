@@ -1,4 +1,4 @@
-"""What clusters and jobs say of rows at the moment of a report: members, captured commits, silent jobs."""
+"""Facts about rows at the time of a report: members, captured commits, silent jobs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Pair = tuple[str, str]
 
 
 class PresentFacts:
-    """Adds them, and remembers from report to report since when something has not been as it should be."""
+    """Adds them, and keeps from report to report since when a row has been stale."""
 
     def __init__(self, config: Config, state: SyncState) -> None:
         self._aliases, self._state = list(config.clusters), state
@@ -49,7 +49,7 @@ class PresentFacts:
         is_behind = ~captured.is_withheld & (~captured.holds_translation | captured.is_uncaptured)
         age_ms = np.maximum(now_ms - captured.pending_since_ms, 0)
         is_unindexed, still_ms = captured.unindexed > 0, progress.index_still_ms(*pair)
-        # Of a commit that is not captured nothing is known but that it was made before now.
+        # The time of a commit that is not captured is unknown, so staleness counts from now.
         begins_ms = np.where(captured.is_uncaptured, now_ms, captured.committed_at_ms)
         return replace(
             captured,
@@ -64,7 +64,7 @@ class PresentFacts:
         )
 
     def _sync_silent_ms(self, assessment: Assessment, progress: JobProgress, is_behind: Bools) -> Int64s:
-        """Return for how long sync_offsets has stood still; 0 for rows that need nothing of a run that has ended."""
+        """Return for how long sync_offsets has made no progress; 0 for rows with no work left for a run that ended."""
         silent = np.full(len(is_behind), progress.sync_silent_ms(assessment.source, assessment.target))
         needs_it = is_behind | assessment.has_moved_on
         return np.where(needs_it | (not progress.has_sync_ended), silent, 0)
@@ -72,16 +72,16 @@ class PresentFacts:
     def _captured(
         self, assessment: Assessment, held: HeldOffsets, progress: JobProgress, measured: Mapping[Pair, Assessment]
     ) -> Assessment:
-        """Add whether the commit that is reported on is the newest one, by the coordinators or else by the tables.
+        """Add whether the reported commit is the newest one, by the coordinators or else by the tables.
 
-        A commit at any cluster counts, for the group may have moved to a third one; but a third one that does not
-        answer is not waited for. A source whose log is read beyond what it holds has only moved on since it was asked.
+        A commit at any cluster counts, as the group may have moved to a third one; but a third one that does not answer
+        is not waited for. If the source's commit log is fully read, a differing group has only moved on since.
         """
         source, target, keys = assessment.source, assessment.target, assessment.keys
         here, there = held.at_source(source, keys), held.at_target(target, keys)
         unread = {alias: self._unread(alias, assessment.key, progress) for alias in self._aliases}
         has_moved_on = here.is_known & (here.offset != assessment.source_offset)
-        # A position of which the coordinator has nothing any more may still count, see SyncState.is_kept.
+        # A position that the coordinator has deleted may still count, see SyncState.is_kept.
         is_deleted = self._state.offsets.clusters[source].columns["is_deleted"][assessment.key]
         has_moved_on &= ~(is_deleted & (here.offset == ABSENT))
         count, is_read = unread[source]
@@ -107,7 +107,7 @@ class PresentFacts:
         )
 
     def _is_other(self, alias: str, held: Held, assessment: Assessment, ours: Assessment | None) -> Bools:
-        """Return where a third cluster holds neither what was captured of it nor what is to be written there."""
+        """Return where a third cluster holds neither the captured offset nor the wanted one."""
         captured = self._state.offsets.clusters[alias].columns["actual_offset"][assessment.key]
         wanted = np.full(len(assessment.key), ABSENT, np.int64)
         if ours is not None:

@@ -1,4 +1,4 @@
-"""Is the record that a group would read next the same on both sides? Both are read, whatever the index says."""
+"""Is a group's next record the same on both sides? Both records are read, whatever the index says."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from offset_sync.status.cluster_queries import ClusterQueries
 
 _REMEMBERED = 200_000
 BUDGET_S = 10.0
-"""A report waits this long for comparisons, and for at most one round of reads more."""
+"""How long a report waits for comparisons, and for at most one more round of reads."""
 _TOO_MANY = "its next record is still to be compared: there are many"
 _KEPT = {"timestamps": "timestamp_ms", "headers": "headers"}
-"""By what ``mirror.keeps`` says of copies without stamps: the field that is the same."""
+"""For copies without stamps, by value of ``mirror.keeps``: the field that is the same."""
 _SAID = {"timestamp_ms": "another timestamp", "headers": "other headers"}
 
 
@@ -36,12 +36,12 @@ class RecordPair:
 
 
 class RecordComparer:
-    """Compares by identity, timestamp, key and value; a pair that was the same once is not read again.
+    """Compares by identity, timestamp, key and value; a pair once found the same is not read again.
 
-    Where the mirror stamps nothing there is no identity in a record, and all that it keeps is compared.
+    If the mirror stamps no headers, a record has no identity, and all fields that the mirror keeps are compared.
 
-    Where there is more to compare than *budget_s* seconds allow, the rest is not called the same this time. *renewed*
-    returns the configuration with what is known of origins now.
+    Pairs not compared within *budget_s* seconds do not count as the same this time. *renewed* returns the configuration
+    with the origins known now.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class RecordComparer:
         self._same: set[RecordPair] = set()
 
     def compare(self, pairs: Collection[RecordPair]) -> dict[RecordPair, str | None]:
-        """Return for each pair None where the records are the same, else in what they differ."""
+        """Return for each pair None if the records are the same, else their difference."""
         config, until = self._renewed(), self._clock.now() + self._budget_s
         found: dict[RecordPair, str | None] = {pair: None if pair in self._same else _TOO_MANY for pair in pairs}
         for some in _rounds([pair for pair, difference in found.items() if difference is not None]):
@@ -68,7 +68,7 @@ class RecordComparer:
         return found
 
     def _read_and_compare(self, config: Config, pairs: Collection[RecordPair]) -> dict[RecordPair, str | None]:
-        """Compare pairs of which no two are of the same partition."""
+        """Compare pairs of distinct partitions."""
         wanted: dict[str, dict[TopicPartition, int]] = {}
         for pair in pairs:
             wanted.setdefault(pair.source, {})[pair.topic_partition] = pair.source_offset
@@ -103,7 +103,7 @@ def _identity(config: Config, alias: str, where: TopicPartition, record: RecordC
     """Return (origin, offset there), None for a record whose headers cannot be read."""
     if (original := config.original_of(where.topic)) is not None:
         return original, record.offset
-    mirror, headers = config.mirror, dict(record.headers)  # of a repeated header the last one
+    mirror, headers = config.mirror, dict(record.headers)  # the last of a repeated header
     columns = {column: pa.array([headers.get(n)], pa.binary()) for column, n in mirror.header_columns().items()}
     identities = identities_at(config, alias)
     found = identities.of(columns, where, np.array([record.timestamp_ms]))
@@ -121,7 +121,7 @@ def _difference_in(here: RecordContent, there: RecordContent, fields: Iterable[s
 
 
 def _rounds(pairs: Collection[RecordPair]) -> Iterator[list[RecordPair]]:
-    """Yield the pairs in parts, in each of which a partition occurs once."""
+    """Yield the pairs in parts of distinct partitions."""
     left = list(pairs)
     while left:
         taken: set[TopicPartition] = set()

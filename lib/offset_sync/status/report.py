@@ -1,18 +1,18 @@
-"""A finished report, its roll-ups, its drift, and the rows of it that are asked for. Tables in, tables out.
+"""A finished report, its roll-ups, its drift, and selections of its rows. Tables in, tables out.
 
-How bad a row is, worst first:
+Severity of a row, worst first:
 
-1. *skipped* above 0, whatever the status: unread records that the target holds, below the group's position. That is
-   the one unforgivable thing, and always 0. (``lost`` less ``not_mirrored``: what the mirror has yet to bring is lost
-   only if the source never comes back, and a mirror at work always has some of it under way.)
-2. The status, in the order of :class:`Status`. *Withheld* first: nothing is written, and the cost is unknown, until a
-   person acts. *Stalled*: the sync does not do its work. *Behind*: it does, late. *TargetActive*: nothing to do, but
-   the group runs at the target, so it cannot be moved there. *Mirroring*: the sync is done, the mirror is not.
+1. *skipped* above 0, whatever the status: unread records at the target below the group's position. This must always
+   be 0. (``lost`` less ``not_mirrored``: records not mirrored yet are lost only if the source never comes back, and a
+   working mirror always has some in flight.)
+2. The status, in the order of :class:`Status`. *Withheld* first: nothing is written, and the cost is unknown, until an
+   operator acts. *Stalled*: the sync does not work. *Behind*: it works, late. *TargetActive*: nothing to do, but the
+   group runs at the target, so it cannot be moved there. *Mirroring*: the sync is done, the mirror is not.
 3. More lost, more duplicates, staler; then by name, so that equal reports are ordered alike.
 
 Drift is f(t) - g(t), the offsets of a group at the source less those at the target. While the sync works the two rise
-together and their difference hardly changes. When it is broken the difference grows by all that the group reads. So its
-change over a window longer than any pause is the signal, not the value, which depends on how the logs are filled::
+together and their difference hardly changes. When it fails the difference grows by all that the group reads. So the
+signal is its change over a window longer than any pause, not its value, which depends on the contents of the logs::
 
     f - g    |      __/          change over the window   |      /^^^
              |_____/             (10 minutes by default)  |_____/
@@ -43,12 +43,12 @@ PAIR = ("source_cluster", "target_cluster")
 GROUP = (*PAIR, "group_id")
 TOPIC = (*PAIR, "topic")
 NOW, AT_COST, NO = "now", "at_cost", "no"
-"""May a group be moved: at no cost; at the cost that is shown; not, or the cost is unknown."""
+"""May a group be moved: at no cost; at the cost shown; no, or the cost is unknown."""
 _MOVES = {Verdict.BLOCKED: NO, Verdict.UNKNOWN: NO, Verdict.AT_COST: AT_COST, Verdict.NOW: NOW}
 SUMS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "listed", "source_lag", "target_lag")
-"""Added up over partitions; what is null counts as 0 here and in ``unknown``."""
+"""Summed over partitions; null counts as 0 here, and is counted in ``unknown``."""
 PER_LOG = ("mirror_lag", "mirror_gaps")
-"""The same for all groups of a partition, so they are added up once per partition, not once per group."""
+"""The same for all groups of a partition, so they are summed once per partition, not once per group."""
 _ORDER = ("is_skipping", "rank", "lost", "duplicates", "staleness_ms")
 _PARTITION = (*GROUP, "topic", "partition")
 _OR_ZERO = pc.ScalarAggregateOptions(min_count=0)
@@ -57,9 +57,9 @@ _SUMS = ("source_offset", "target_offset", "drift", "change", "windowed_change")
 
 @dataclass(frozen=True)
 class Report:
-    """Rows of sync_status, the rows of sync_drift in the windows that are shown, and when it was made (aware).
+    """Rows of sync_status, the rows of sync_drift in the windows shown, and the time of the report (aware).
 
-    *notes* are lines about what has no row.
+    *notes* are lines about facts without a row.
     """
 
     status: pa.Table
@@ -68,11 +68,11 @@ class Report:
     notes: Sequence[str] = ()
 
     def select(self, groups: Sequence[str], topics: Sequence[str], statuses: Sequence[str]) -> Report:
-        """Return the report with the rows that are asked for, and the drift of their pairs and groups.
+        """Return the report with the selected rows, and the drift of their pairs and groups.
 
-        *groups* and *topics* are regular expressions for whole names, of which one has to match, of topics that of the
-        source or that of the target; *statuses* are words of Status, in any case. An empty sequence asks for all.
-        Raise OffsetSyncError for one that is neither.
+        *groups* and *topics* are regular expressions for whole names, of which one has to match, for topics the name at
+        the source or the target; *statuses* are words of Status, in any case. An empty sequence selects all. Raise
+        OffsetSyncError for an invalid expression or word.
         """
         status, drift = self.status, self.drift
         if groups:
@@ -90,7 +90,7 @@ class Report:
 def rank_statuses(status: pa.Table) -> pa.Table:
     """Return the rows of *status*, worst first, with ``rank`` (the code of Status), ``skipped`` and ``is_skipping``.
 
-    Raise OffsetSyncError for a status that is not one of ours: an unknown word must not pass for a good one.
+    Raise OffsetSyncError for an unknown status: it must not count as a good one.
     """
     rank = pc.index_in(status["status"], pa.array(STATUS_WORDS))
     if rank.null_count:
@@ -107,7 +107,7 @@ def roll_up(status: pa.Table, by: Sequence[str]) -> pa.Table:
     """Return one row per *by* (GROUP, PAIR or TOPIC), worst first.
 
     Columns: *by*; ``status`` and ``reason`` of the worst partition; a count for each of STATUS_WORDS; ``partitions``,
-    ``topics``, ``groups`` (how many); ``unknown`` (partitions whose duplicates are not known); SUMS and PER_LOG;
+    ``topics``, ``groups`` (how many); ``unknown`` (partitions whose duplicates are unknown); SUMS and PER_LOG;
     ``staleness_ms`` and ``mirror_lag_ms`` (the greatest); ``move``: NOW, AT_COST or NO, by the least
     :class:`Verdict` of its rows.
     """
@@ -135,7 +135,7 @@ def roll_up(status: pa.Table, by: Sequence[str]) -> pa.Table:
 def newest_drift(drift: pa.Table) -> pa.Table:
     """Return the rows of *drift* that each pair's newest report wrote: one per group, and the pair's own (null).
 
-    Rows of one report share their ``at``. A group that is not reported on any more has none.
+    Rows of one report share their ``at``. A group that is no longer reported on has none.
     """
     newest = drift.group_by(list(PAIR)).aggregate([("at", "max")])
     joined = drift.join(newest, list(PAIR)).filter(pc.field("at") == pc.field("at_max"))
@@ -150,11 +150,10 @@ def with_drift(rolled: pa.Table, drift: pa.Table) -> list[Row]:
 
 
 def mirror_maker_rows(status: pa.Table) -> list[Row]:
-    """Return what MirrorMaker has said of groups, or where their commits may be its own; most lost, furthest behind.
+    """Return groups with MirrorMaker's checkpoints, or commits that may be its own; most lost, then furthest behind.
 
-    Columns: GROUP; counts of ``partitions``, ``checkpoints``, and ``unknown`` ones, whose cost is not
-    known; sums of records ``behind`` and ``lost``; ``stands``, whose offsets the target holds: where both are the same,
-    it is ours.
+    Columns: GROUP; counts of ``partitions``, ``checkpoints``, and ``unknown`` ones, whose cost is unknown; sums of
+    records ``behind`` and ``lost``; ``stands``, whose offsets the target holds: ours where both are the same.
     """
     its, ours, held = (status[name] for name in ("mirror_maker_offset", "wanted_offset", "target_offset"))
     is_its, is_ours = (pc.fill_null(pc.equal(held, offset), False) for offset in (its, ours))
@@ -207,7 +206,7 @@ def _with_counts(ranked: pa.Table, by: Sequence[str]) -> pa.Table:
 
 
 def _reasons(rows: pa.Table) -> pa.ChunkedArray:
-    """Return why each row is not in sync, and where its group has other homes."""
+    """Return why each row is not in sync, and the other homes of its group."""
     others = pc.binary_join_element_wise("some of the group's newest commits are at ", rows["elsewhere"], "")
     both = pc.binary_join_element_wise(rows["reason"], others, "; ")
     return pc.coalesce(both, rows["reason"], others)
@@ -222,7 +221,7 @@ def _is_first(rows: pa.Table, by: Sequence[str]) -> pa.Array:
 
 
 def _worst_first(rows: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Sort by badness. The greatest comes first but for the rank and the names; null counts as 0."""
+    """Sort by severity. The greatest comes first, except for the rank and the names; null counts as 0."""
     keys = {name: pc.fill_null(pc.cast(rows[name], pa.int64()), 0) for name in _ORDER}
     order = [(name, "ascending" if name == "rank" else "descending") for name in _ORDER]
     sortable = pa.table(keys | {f"name {name}": rows[name] for name in names})
@@ -251,16 +250,16 @@ def _word(text: str) -> str:
 
 
 class DriftWindow:
-    """Keeps what was seen for *window*; a group has converged within *threshold* records, a pair within their sum."""
+    """Keeps the drift of *window*; a group has converged within *threshold* records, a pair within their sum."""
 
     def __init__(self, window: timedelta, threshold: int) -> None:
         self._window, self._threshold = window, threshold
         self._seen: dict[tuple[Any, ...], deque[tuple[datetime, int]]] = {}
 
     def add(self, status: pa.Table, now: datetime) -> pa.Table:
-        """Take in rows of sync_status; return rows of sync_drift, of the pairs and then of their groups.
+        """Add rows of sync_status; return rows of sync_drift, of the pairs and then of their groups.
 
-        Partitions count that have an offset at both clusters. One that is seen for the first time has not changed.
+        Only partitions with an offset at both clusters count. A new one has not changed.
         """
         rows = status.filter(pc.is_valid(status["target_offset"]))
         drift = pc.subtract(rows["source_offset"], rows["target_offset"])
@@ -277,7 +276,7 @@ class DriftWindow:
         seen = self._seen[key]
         before = seen[-1][1] if seen else drift
         seen.append((now, drift))
-        # The last one before the window stays: the change over the window is counted from there.
+        # Keep the last one before the window: the change over the window is counted from there.
         while len(seen) > 2 and seen[1][0] <= now - self._window:
             seen.popleft()
         return drift - before, drift - seen[0][1]

@@ -1,4 +1,4 @@
-"""Since when something has not been as it should be, from one observation to the next."""
+"""Tracks since when a key has been stale, from one observation to the next."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from offset_sync.translate.index.runs import Int64s
 
 
 class StalenessTracker:
-    """Since when the target has lacked the translation of each key's newest commit; not safe for threads.
+    """Since when the target has not had the translation of each key's newest commit; not thread-safe.
 
-    A key keeps the time at which its lack began, however often it commits meanwhile, until the target has caught up.
+    A key keeps the time at which it became stale, even if it commits again, until the target has caught up.
     """
 
     def __init__(self) -> None:
         self._columns = ColumnStore({"since_ms": ABSENT})
 
     def observe(self, key: KeyRows, is_stale: NDArray[np.bool_], begins_ms: Int64s) -> Int64s:
-        """Take in which of *key* are stale; return since when, :data:`ABSENT` where they are not; shape (keys,).
+        """Note which of *key* are stale; return since when, :data:`ABSENT` where they are not; shape (keys,).
 
         *begins_ms* is for the keys that were not stale before.
         """
@@ -32,7 +32,7 @@ class StalenessTracker:
         return found
 
     def restart(self, key: KeyRows) -> None:
-        """Let the lack of *key*, if there is one, begin anew with the next observation."""
+        """Restart the staleness of *key*, if any, with the next observation."""
         self._column(key)[key] = ABSENT
 
     def keep_only(self, key: KeyRows) -> None:
@@ -54,7 +54,7 @@ class StalenessTracker:
 
 
 class ReportStaleness:
-    """What the reports on one pair of clusters have seen; times in milliseconds since the epoch."""
+    """The observations of reports on one pair of clusters; times in milliseconds since the epoch."""
 
     def __init__(self) -> None:
         self._tracker = StalenessTracker()
@@ -65,8 +65,8 @@ class ReportStaleness:
     ) -> Int64s:
         """Return for how long the target has not had the translation of each key, 0 where it has; shape (keys,).
 
-        Counts from the commit where it came after the last report, or where this is the first one; else from this
-        report: something other than the commit made the difference. A target that moves keeps up, so it starts anew;
+        Counts from the commit if it came after the last report, or if this is the first one; else from this report, as
+        something other than the commit changed. A target that moves keeps up, so its staleness restarts;
         *target_offset* is :data:`ABSENT` where the group has none there.
         """
         column = self._fit(key)
@@ -84,7 +84,7 @@ class ReportStaleness:
         """Return for how long the index has left each key's records unread, 0 where it has not; shape (keys,).
 
         At most *still_ms*, for which the index has read nothing, and at most the time since all was read: on a quiet
-        cluster the index rightly reads nothing for hours.
+        cluster the index correctly reads nothing for hours.
         """
         column = self._fit(key)
         waited = np.minimum(still_ms, now_ms - column["indexed_at_ms"][key])

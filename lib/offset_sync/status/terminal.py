@@ -1,4 +1,4 @@
-"""The report in the terminal: is it healthy, every pair, then the groups, worst first. Plain text where piped."""
+"""The report in the terminal: the verdict, every pair, then the groups, worst first. Plain text when piped."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ stands   whose offset stands at the target: MirrorMaker's, ours, another one"""
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: *cell* has what it says of a row. Those with a *ratio* are folded to fit, others are not."""
+    """A column of a table: *cell* renders a row. Columns with a *ratio* are folded to fit, others are not."""
 
     title: str
     cell: Callable[[Row], Text]
@@ -79,9 +79,8 @@ def render_table(
 ) -> None:
     """Print the report, at most *most* groups; with *details* also the partitions of each of these.
 
-    Fits 80 columns and shows more in a wider terminal; why a row is not in sync stands below its table in a narrow one.
-    Names are folded, never cut, and cannot bring markup or control characters. What is printed is not coloured unless
-    *console* is a terminal.
+    Fits 80 columns and shows more in a wider terminal; in a narrow one the reasons are printed below each table. Names
+    are folded, never cut, and cannot inject markup or control characters. Only a terminal *console* gets colours.
     """
     status = report.status
     problems = find_problems(status, report.drift, stalled_after)
@@ -125,7 +124,7 @@ def _say_why(console: Console, rows: Sequence[Row], name: Callable[[Row], str]) 
 
 
 def _print_mirror_maker(console: Console, status: pa.Table, most: int) -> None:
-    """Print what MirrorMaker has said of at most *most* groups, beside ours; nothing where it has said nothing."""
+    """Print MirrorMaker's offsets of at most *most* groups beside ours, if it has any."""
     rows = mirror_maker_rows(status)
     if rows:
         print_table(console, "MirrorMaker's offsets beside ours, worst first", _MIRROR_MAKER_COLUMNS, rows[:most])
@@ -151,12 +150,12 @@ def print_table(console: Console, title: str, columns: Sequence[Column], rows: S
 
 
 def say(console: Console, text: Text) -> None:
-    """Print a line, folded where it is longer than the terminal is wide."""
+    """Print a line, folded at the width of the terminal."""
     console.print(text, soft_wrap=False, overflow="fold")
 
 
 def pair_of(row: Row) -> str:
-    """Return from where to where, with control characters made visible."""
+    """Return ``source → target``, with control characters made visible."""
     return f"{visible(row['source_cluster'])} → {visible(row['target_cluster'])}"
 
 
@@ -192,7 +191,7 @@ def _status(row: Row) -> Text:
 
 
 def _topic(row: Row) -> Text:
-    """Return what a topic is called at the source, and at the target where that is another name."""
+    """Return a topic's name at the source, and at the target if it differs."""
     here, there = visible(row["topic"]), row["target_topic"]
     return Text(here if there in (None, row["topic"]) else f"{here} → {visible(there)}")
 

@@ -1,14 +1,14 @@
-"""Why an offset that was given has no answer, in a sentence for people, with what to do.
+"""Why a given offset has no answer, in a sentence for people, with the remedy.
 
-Offsets may name the leader epoch of their last record: did that record survive the elections since? The rows that say
-it of commits go after a week (``state/incarnations.py``), for no commit needs them any more. So the leader at the
-source is asked where the epoch ended, as Kafka's own consumers ask (KIP-320)::
+Offsets may name the leader epoch of their last record: did that record survive the elections since? The rows that
+record elections are deleted after a week (``state/incarnations.py``), when no commit needs them any more. So the leader
+at the source is asked where the epoch ended, as Kafka's own consumers do (KIP-320)::
 
     the leader's log     epoch 3: 0 ... 99    epoch 5: 100 ... 149    epoch 8: 150 ...
-    120, read in epoch 4       the records of epochs up to 4 end at 100: what it says was read is gone
+    120, read in epoch 4       the records of epochs up to 4 end at 100: records 100 ... 119 were truncated
 
-Where the log has deleted all of an epoch, and of a lost source, no leader can be asked. Then the rows have to do, which
-are all there for what was taken within the week. Errs to withholding.
+For an epoch deleted by retention, and for a lost source, no leader can answer. Then the rows are used, which are
+complete for offsets taken within the week. Errs to withholding.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _Log(NamedTuple):
 
 
 class ReadEpochs:
-    """Judges offsets at *source*; *index* says under which leader its logs were looked at last, *now_ms* is now."""
+    """Checks offsets at *source*; *index* has the leader epoch last seen of its logs, *now_ms* is now."""
 
     def __init__(self, source: str, clusters: ClusterQueries, index: Index, snapshot: Snapshot, now_ms: int) -> None:
         self._source, self._clusters, self._index = source, clusters, index
@@ -68,7 +68,7 @@ class ReadEpochs:
         self._ended: dict[TopicPartition, dict[int, int]] = {}
 
     def ask(self, wanted: _Epochs) -> None:
-        """Ask where those of the *wanted* epochs ended that are over, each leader once per epoch; ABSENT is none."""
+        """Ask where those of the *wanted* epochs that are over ended, each leader once per epoch; ABSENT is none."""
         ends = {} if isinstance(self._said, ClusterError) else self._said.ends
         now = {each: ends[each].leader_epoch for each in wanted if each in ends}
         left = {
@@ -84,10 +84,10 @@ class ReadEpochs:
             told = self._clusters.epoch_ends(self._source, asked)
             for each, end in told.items():
                 self._ended.setdefault(each, {})[asked[each].known] = end
-            left = {each: epochs for each, epochs in left.items() if each in told}  # who is silent is so once
+            left = {each: epochs for each, epochs in left.items() if each in told}  # a silent leader is not asked again
 
     def reasons(self, partition: TopicPartition, given: GivenOffsets) -> NDArray[np.intp]:
-        """Return the code of the reason to withhold each offset that is *given* of a partition, ABSENT for none."""
+        """Return the code of the reason to withhold each *given* offset of a partition, ABSENT for none."""
         reasons = np.full(len(given.offset), ABSENT, np.intp)
         log = self._log(partition)
         for epoch in np.unique(given.leader_epoch[given.leader_epoch != ABSENT]).tolist():
@@ -96,7 +96,7 @@ class ReadEpochs:
         return reasons
 
     def why(self, state: State, partition: TopicPartition, given: GivenOffsets) -> str:
-        """Return what to say of offsets *given* that are withheld as *state*, empty where no epoch is the reason."""
+        """Return the reason of *given* offsets that are withheld as *state*, empty where no epoch is the reason."""
         is_mine = (self.reasons(partition, given) == state) & (given.leader_epoch != ABSENT)
         if len(is_mine) == 0 or not is_mine.all() or state is State.CLUSTER_UNREACHABLE:
             return ""
@@ -123,24 +123,24 @@ class ReadEpochs:
         unverified = np.where(at_ms < self._known_since_ms(), int(State.LOG_TRUNCATED), ABSENT)
         if log.ends is None or log.ends.leader_epoch is None:
             known = self._index.leader_epoch(log.place)
-            # Under the leader that it was looked at last no row of an election can be missing.
+            # Under the leader last seen no row of an election can be missing.
             return np.full(len(offset), ABSENT, np.intp) if known is not None and epoch >= known[1] else unverified
         if epoch >= log.ends.leader_epoch:
             return np.full(len(offset), State.TOPIC_RECREATED if epoch > log.ends.leader_epoch else ABSENT, np.intp)
         if epoch not in log.ended:
             return np.full(len(offset), State.CLUSTER_UNREACHABLE, np.intp)
-        # Of epochs that retention has deleted the leader says that they end where its log begins.
+        # For epochs deleted by retention the leader returns its log start.
         is_deleted = log.ended[epoch] <= log.ends.log_start
         found = unverified if is_deleted else np.full(len(offset), ABSENT, np.intp)
         return np.where(offset > log.ended[epoch], int(State.LOG_TRUNCATED), found)
 
     def _known_since_ms(self) -> int:
-        """Return from when on every election is known, whichever driver has removed rows, by whatever clock."""
+        """Return the time since which every election is known, whichever driver's clock removed rows."""
         return self._now_ms - _KEPT_MS + 2 * CLOCKS_APART_MS
 
 
 class WithheldReasons:
-    """Explains answers from source to target (*pair*), which rest on *snapshot*."""
+    """Explains answers from source to target (*pair*), which are based on *snapshot*."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class WithheldReasons:
         self._translator, self._state = translator, state
 
     def of(self, state: State, partition: TopicPartition, given: GivenOffsets) -> str:
-        """Return why the offsets *given* of *partition*, all of them, are withheld as *state*."""
+        """Return why all *given* offsets of *partition* are withheld as *state*."""
         source = self._pair[0]
         if state is State.CLUSTER_UNREACHABLE:
             return self._unreachable(partition)
@@ -199,7 +199,7 @@ class WithheldReasons:
         }[state]
 
     def _former_life(self, partition: TopicPartition, given: GivenOffsets) -> str:
-        """Return what has happened to the source's log, and from which time on an offset is of its present life."""
+        """Return what happened to the source's log, and since when an offset is of its present incarnation."""
         source = self._pair[0]
         lives = self._state.index.incarnations(ClusterPartition(source, *partition))
         lives = [life for life in lives if life.begins_at < int(given.offset.max(initial=0))]
@@ -233,7 +233,7 @@ class WithheldReasons:
             return f"a group's commit that was no higher lay beyond the end of {place} when {source} last answered"
         index = self._state.index.log(source, *partition)
         complete_ms = index.complete_until_ms if index is not None else 0
-        # A minute later, for clocks differ, and no time would do where it is not known when all of it was read.
+        # A minute later, as clocks differ; no time is given if the index was never complete.
         since = _utc(complete_ms + CLOCKS_APART_MS + 1)
         by_time = f"if the offset was taken after {since}, give that time (--taken-at), or " if complete_ms else ""
         return (
@@ -243,5 +243,5 @@ class WithheldReasons:
 
 
 def _utc(at_ms: int) -> str:
-    """Return a time as ``--taken-at`` takes it."""
+    """Return a time in the format of ``--taken-at``."""
     return datetime.fromtimestamp(-(-at_ms // 1000), timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
