@@ -1,4 +1,4 @@
-"""Who reads a group at the source, and which moves a person decides by naming it."""
+"""Members of groups at the source, and the homes that an operator decides by moving a group."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from offset_sync.status.group_homes import reason_of_both
 
 COLUMNS = ("cluster", "group_id", "kind", "members", "at")
 LEAVES_WITHIN_MS = 5_000
-"""A consumer that is closed commits last and leaves then; both times are of the same broker."""
+"""A closing consumer commits and then leaves; both times are of the same broker."""
 
 
 def members_until(events: Iterable[pa.Table], cluster: str, groups: Collection[str]) -> dict[str, int | None]:
     """Return, per group that ever had members at *cluster*, when the last one left (ms since the epoch).
 
-    None: none is known to have left, so there may be some. *events* are rows of ``group_events`` in any order; groups
-    without a row of a member are left out: they have always been read without membership.
+    None: there may still be members. *events* are rows of ``group_events`` in any order; groups without a row of a
+    member are left out: their readers never were members.
     """
     joined, left = dict[str, int](), dict[str, int]()
     for rows in events:
@@ -43,7 +43,7 @@ def members_until(events: Iterable[pa.Table], cluster: str, groups: Collection[s
 def is_of_member(committed_at_ms: int, left_at_ms: int | None) -> bool:
     """Return whether a commit was made while the group had members, or as the last of them left.
 
-    Both times are the coordinator's. Errs to a member: that another command asks for them.
+    Both times are the coordinator's. Errs to a member: members are checked separately.
     """
     return left_at_ms is None or committed_at_ms <= left_at_ms + LEAVES_WITHIN_MS
 
@@ -51,19 +51,18 @@ def is_of_member(committed_at_ms: int, left_at_ms: int | None) -> bool:
 class DecidedHomes:
     """Homes of groups in *state* for a command that moves them in *direction*.
 
-    At the source a group's position counts, as long as the command runs. It does so anyway where the source is the
-    home. Else where two clusters commit the group, and where an ``apply`` before this one has made the target the home,
-    and the group has committed nothing there since: then the move may be repeated and verified. It is noted in the
-    memory of this process alone.
+    While the command runs, a group's position at the source counts if the source is its home; if both clusters commit
+    the group; and if an earlier ``apply`` has made the target the home, and the group has not committed there since: so
+    a move can be repeated and verified. This is kept in the memory of this process only.
     """
 
     def __init__(self, state: SyncState, direction: Direction) -> None:
         self._state, self._direction = state, direction
         self.contested: dict[tuple[str, str], str] = {}
-        """Why a group and stream were at home at neither cluster, of those that this command decides."""
+        """Why a group and stream decided by this command had no home before."""
 
     def decide(self, rows: KeyRows) -> None:
-        """Let the source be the home of those of *rows* of which this command decides."""
+        """Make the source the home of those of *rows* that this command decides."""
         source, target = self._direction
         state, now_ms = self._state, self._state.now_ms()
         with state.lock:
@@ -79,9 +78,9 @@ class DecidedHomes:
             state.homes.note_moves(Move(*each, source, now_ms, is_decided=True) for each in sorted(decided))
 
     def _is_moved(self, rows: KeyRows) -> NDArray[np.bool_]:
-        """Return which groups are at home at the target by a move from the source alone.
+        """Return which groups are at home at the target only because of a move from the source.
 
-        What is committed at the target is not newer than the move, and of all others the source was committed last.
+        Their commits at the target are not newer than the move, and of all other clusters the source has the newest.
         """
         state, (source, target) = self._state, map(list(self._state.offsets.clusters).index, self._direction)
         moved_ms, committed_ms = state.homes.moved_ms(rows, self._direction.target), state.homes.committed_ms(rows)

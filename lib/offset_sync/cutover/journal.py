@@ -1,4 +1,4 @@
-"""Steps of a move as they are written down: the table cutovers."""
+"""The steps of a move as rows of the table cutovers."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from offset_sync.tables.store import TableStore
 
 
 class TableJournal:
-    """Appends steps to the table cutovers, each with who moves groups and where; *say* tells that person.
+    """Appends steps to the table cutovers, each with the user and the direction; *say* prints a line for the user.
 
-    Steps have streams, and rows what *names* say that they are called.
+    Steps have streams, rows their topics by *names*.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class TableJournal:
         }
 
     def record(self, steps: Sequence[CutoverStep]) -> None:
-        """Append *steps*, which happened now."""
+        """Append *steps* with the present time."""
         now = datetime.now(timezone.utc)
         rows = [{**self._same_in_all, "at": now, **self._to_row(step)} for step in steps]
         self._tables.append(CUTOVERS, pa.Table.from_pylist(rows, CUTOVERS.arrow_schema))
@@ -77,26 +77,26 @@ class TableJournal:
 
 
 def check_step(plan: GroupPlan, reasons: str | None) -> CutoverStep:
-    """Return what was planned for a group: refused where there are *reasons* not to move it."""
+    """Return the plan of a group as a step: refused if there are *reasons* not to move it."""
     result = Result.REFUSED if reasons else Result.DONE
     step = CutoverStep(plan.group_id, Step.CHECK, result, reasons, duplicates=plan.duplicates, lost=plan.lost)
     return step if plan.crossed is None else replace(step, skipped=plan.skipped)
 
 
 def commit_step(committed: Committed) -> CutoverStep:
-    """Return what became of a partition's translation."""
+    """Return the outcome of a partition's translation."""
     step = _partition_step(Step.COMMIT, committed, committed.is_held, committed.error or committed.outcome.name)
     return replace(step, skipped=committed.skipped)
 
 
 def read_back_step(committed: Committed, found_offset: int | None, problem: str | None) -> CutoverStep:
-    """Return what the target holds after a commit; it is done where there is no *problem*."""
+    """Return what the target holds after a commit; done without a *problem*."""
     step = _partition_step(Step.READ_BACK, committed, not problem, problem)
     return replace(step, target_offset=found_offset, duplicates=None, lost=None)
 
 
 def verify_step(partition: PartitionStatus, problem: str | None) -> CutoverStep:
-    """Return whether a partition is as it should be: there is no *problem*."""
+    """Return the verification of a partition; done without a *problem*."""
     return _partition_step(Step.VERIFY, partition, problem is None, problem)
 
 

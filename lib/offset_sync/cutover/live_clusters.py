@@ -1,4 +1,4 @@
-"""The two clusters of a move and the tables about them."""
+"""The two clusters of a move, and their tables."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _AS_IN_STATUS = (
 
 
 class LiveClusters:
-    """Moves go in *direction*; *writer* commits at its target, *history* is told."""
+    """Moves go in *direction*; *writer* commits at its target, *history* records reconciliations."""
 
     def __init__(
         self,
@@ -94,18 +94,18 @@ class LiveClusters:
         live.on_follow = self._decide_homes
 
     def append(self, reconciliation: Reconciliation) -> None:
-        """Keep what became of translations for :meth:`translate_and_commit`, and pass it on."""
+        """Keep a reconciliation for :meth:`translate_and_commit`, and pass it on."""
         self._reconciliations.append(reconciliation)
         self._history.append(reconciliation)
 
     def groups(self) -> list[str]:
-        """Return every included group that has ever committed on an included topic, as the tables know it."""
+        """Return every included group that has ever committed on an included topic, by the tables."""
         with self._state.lock:
             rows = self._state.all_rows()
             return sorted(groups_of(self._state, rows[self._state.keys.is_included(rows)]))
 
     def active_groups(self, alias: str, groups: Collection[str]) -> Collection[str] | ClusterError:
-        """Return those of *groups*, and maybe others, that have members at a cluster now."""
+        """Return those of *groups*, and possibly others, that have members at a cluster now."""
         return self._live.clusters.active_groups(alias, groups)
 
     def share_groups(self) -> Collection[str]:
@@ -117,10 +117,10 @@ class LiveClusters:
         return self._shared
 
     def readers(self, groups: Collection[str]) -> dict[str, Reader]:
-        """Return, per group, its newest commit of its own at the source, where it has any that is not captured as ours.
+        """Return, per group, its own newest commit at the source, if any is young enough to suggest a reader.
 
-        By the tables: a commit that is not captured yet is waited for. What stood there when the group was moved to the
-        source is of that move, or of before it: whoever reads there commits again.
+        By the tables: commits that are not captured yet are waited for elsewhere. A commit from when the group was
+        moved to the source, or before, does not count: a reader there commits again.
         """
         state, now_ms = self._state, system_now_ms()
         with state.lock:
@@ -143,7 +143,7 @@ class LiveClusters:
         }
 
     def _decide_homes(self) -> None:
-        """Let the groups that were asked about be at home where they are moved from, as far as this command decides."""
+        """Make the source the home of the groups to move, as far as this command decides it."""
         self._homes.decide(self._included_keys(self._moving))
 
     def partition_statuses(self, groups: Collection[str]) -> dict[str, list[PartitionStatus]]:
@@ -160,14 +160,14 @@ class LiveClusters:
         return found
 
     def crossed(self, groups: Collection[str], *, asks_source: bool = True) -> dict[str, list[CrossedPartition]]:
-        """Return, per group that gets read lists, its partitions with these, as of now."""
+        """Return, per group that gets read lists, its partitions with their lists, as of now."""
         found: dict[str, list[CrossedPartition]] = {}
         for each in self._crossed.look(self._included_keys(groups), asks_source=asks_source):
             found.setdefault(each.key.group_id, []).append(each)
         return found
 
     def arrived(self, group_id: str) -> list[ArrivedPartition]:
-        """Return the partitions of a group that were moved by their read lists, as its consumers tell of them."""
+        """Return the partitions of a group that were moved with read lists, as seen from its consumers."""
         tables = self._live.tables
         moved = moved_by_lists(tables.batches(CUTOVERS, OF_MOVES), group_id, self._source, self._target)
         if not moved:
@@ -198,7 +198,7 @@ class LiveClusters:
         return {group_id: homes for group_id, homes in others.items() if homes}
 
     def held_back(self, groups: Collection[str]) -> dict[str, str]:
-        """Return, per group, which open transaction held back commits of it, when the statuses were asked for."""
+        """Return, per group, which open transaction held back its commits when the statuses were requested."""
         keys = self._keys(groups)
         reasons = self._live.progress.held_back((self._source, self._target), keys)
         return {key.group_id: str(reason) for key, reason in zip(keys, reasons, strict=True) if reason is not None}
@@ -213,15 +213,15 @@ class LiveClusters:
             return [self._state.offsets.keys[key] for key in self._included_keys(groups).tolist()]
 
     def forget_ends(self) -> None:
-        """Let :meth:`unread` ask anew where the logs end; between two calls it counts up to the same ends."""
+        """Have :meth:`unread` ask for the log ends again; between two calls it counts up to the same ends."""
         self._backlog.forget_ends()
 
     def unread(self, groups: Collection[str]) -> dict[str, int]:
-        """Return what the jobs have not read yet, by what it is: commits, and records of the groups' partitions.
+        """Return the jobs' backlog by kind: commits, and records of the groups' partitions.
 
-        Records up to the ends that the logs had when they were first asked for: under load there is always one more.
+        Records are counted up to the log ends first returned: under load there is always one more.
         """
-        held = self._live.ask(groups)  # first: what is not captured of it is counted by what is read after it
+        held = self._live.ask(groups)  # first: the progress read afterwards counts uncaptured commits
         progress = self._live.refresh(system_now_ms())
         self._state.index.refresh()
         with self._state.lock:
@@ -236,9 +236,9 @@ class LiveClusters:
     def _unread_commits(
         self, rows: KeyRows, keys: Sequence[GroupPartition], held: HeldOffsets, progress: JobProgress
     ) -> dict[str, int]:
-        """Count what a coordinator holds and no table knows, but for the answer itself at the target.
+        """Count offsets at coordinators that no table has, except for the answer itself at the target.
 
-        Where a coordinator does not answer, all that is unread of its groups' part of the log counts.
+        Without a coordinator's answer, all unread records in its groups' commit log partitions count.
         """
         hashes, count, unknown = coordinator_hashes([key.group_id for key in keys]), 0, 0
         wanted = np.array([self._wanted.get(key, ABSENT) for key in keys], object)
@@ -261,7 +261,7 @@ class LiveClusters:
         return [committed for each in self._reconciliations for committed in _to_committed(each, keys)]
 
     def commit_starts(self, keys: Collection[GroupPartition]) -> list[Committed]:
-        """Commit, at the target, where its logs start, for *keys* that have no offset there."""
+        """Commit the target's log starts for *keys* that have no offset there."""
         said = self._live.clusters.fetch([self._target], {key.topic_partition for key in keys})[self._target]
         ends = {} if isinstance(said, ClusterError) else said.ends
         writes = [
@@ -284,13 +284,13 @@ class LiveClusters:
         ]
 
     def committed_at_target(self, groups: Collection[str]) -> Mapping[str, Mapping[TopicPartition, int] | ClusterError]:
-        """Return what the target itself says that it holds."""
+        """Return the offsets that the target itself holds."""
         return self._live.clusters.committed_offsets(self._target, list(groups))
 
     def never_mirrored(self, groups: Collection[str]) -> dict[str, list[str]]:
-        """Return, per group, which unread records of the source's own the target does not have, as offsets there.
+        """Return, per group, the unread records produced at the source that the target does not have, as its offsets.
 
-        As far as the index knows: what the source took in after the index last read it is not among them.
+        By the index: records produced after the index last read the source are not included.
         """
         state, index, cuts = self._state, self._state.index, self._cuts_of_target(groups)
         views: dict[TopicPartition, tuple[LogIndex, LogIndex]] = {}
@@ -322,7 +322,7 @@ class LiveClusters:
         return found
 
     def _cuts_of_target(self, groups: Collection[str]) -> dict[TopicPartition, int]:
-        """Return from where on logs of the target have other records than the index, or none; 0: nobody can tell."""
+        """Return where truncated logs of the target begin to differ from the index; 0: unknown."""
         partitions = {key.topic_partition for key in self._keys(groups)}
         said = self._live.clusters.fetch([self._target], partitions)[self._target]
         if isinstance(said, ClusterError):
@@ -331,10 +331,10 @@ class LiveClusters:
 
 
 class IndexBacklog:
-    """Counts what *index* has not read of the logs of *clusters*, up to the ends that they had when first asked.
+    """Counts the records that *index* has not read of the logs of *clusters*, up to the ends first returned.
 
-    Ends are asked once, until they are forgotten: under load a log always has one record more, so a wait for the
-    present end would never be over.
+    Ends are kept until they are forgotten: under load a log always has one more record, so a wait for the present end
+    would never finish.
     """
 
     def __init__(self, clusters: ClusterQueries, index: Index) -> None:
@@ -342,7 +342,7 @@ class IndexBacklog:
         self._ends: dict[ClusterPartition, int] = {}
 
     def forget_ends(self) -> None:
-        """Ask again where the logs end."""
+        """Have the log ends requested again."""
         self._ends.clear()
 
     def unread(self, alias: str, partitions: Collection[TopicPartition]) -> dict[str, int]:
@@ -366,7 +366,7 @@ class IndexBacklog:
 
 
 def to_statuses(rows: pa.Table, source: str, target: str) -> Iterable[PartitionStatus]:
-    """Yield those rows of a report that are of the move from *source* to *target*."""
+    """Yield the rows of a report for the move from *source* to *target*."""
     for row in rows.to_pylist():
         if (row["source_cluster"], row["target_cluster"]) == (source, target):
             yield PartitionStatus(

@@ -1,4 +1,4 @@
-"""What a move of consumer groups is made of: what is known before, what would happen, what was done."""
+"""The parts of a move of consumer groups: the facts before, the plan, and the steps done."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class Mode(Enum):
 
 @dataclass(frozen=True)
 class Options:
-    """What a person has decided: *are_readers_confirmed* that what commits without members is stopped.
+    """The operator's decisions: *are_readers_confirmed* that clients which commit without members are stopped.
 
     *are_uncommitted_left*: partitions that a group has never committed get no offset at the target.
-    *has_read_lists*: the groups' consumers skip what is on their read lists; *is_unproven*: though there are no marks
-    of these, *is_at_cost*: though some of what they have read does not fit on the lists.
+    *has_read_lists*: the groups' consumers skip the records on their read lists; *is_unproven*: even without their
+    marks, *is_at_cost*: even if some records that they have read do not fit on the lists.
     """
 
     are_readers_confirmed: bool = False
@@ -123,7 +123,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Committed:
-    """What became of one partition's translation at the target."""
+    """The outcome of one partition's translation at the target."""
 
     group_id: str
     topic_partition: TopicPartition
@@ -133,7 +133,7 @@ class Committed:
     lost: int
     outcome: Outcome
     error: str | None
-    skipped: int | None = None  # on the read list that was written with it
+    skipped: int | None = None  # on the read list written with it
 
     @property
     def is_held(self) -> bool:
@@ -143,7 +143,7 @@ class Committed:
 
 @dataclass(frozen=True)
 class CutoverStep:
-    """One row of the table cutovers, but for the columns that say by whom and when."""
+    """One row of the table cutovers, without the columns for user and time."""
 
     group_id: str
     step: Step
@@ -154,16 +154,16 @@ class CutoverStep:
     target_offset: int | None = None
     duplicates: int | None = None
     lost: int | None = None
-    stream: str | None = None  # of a step about a whole topic
+    stream: str | None = None  # for a step about a whole topic
     skipped: int | None = None
 
 
 @dataclass
 class GroupPlan:
-    """What a move of one group would come to; with any *blocking* reason it is not made.
+    """The plan for one group; with any *blocking* reason it is not moved.
 
-    *notes* are good to know. *streams* are all that it has committed at either cluster, each with whether it has itself
-    done so at the target. *crossed*: its partitions with their read lists, None where it moves without these.
+    *notes* are for information. *streams* are all that it has committed at either cluster, each with whether it has
+    itself done so at the target. *crossed*: its partitions with their read lists, None if it moves without them.
     """
 
     group_id: str
@@ -177,9 +177,9 @@ class GroupPlan:
     mode: Mode = Mode.PLANNED
 
     def subscriptions(self, names: Names, target: str) -> dict[str, bool]:
-        """Return what its topics are called at the *target*, and whether it has ever committed each there.
+        """Return the names of its topics at the *target*, and whether it has ever committed each there.
 
-        Those of which nothing is to be moved too: without them it would skip what is produced from now on.
+        Topics without offsets to move are included: otherwise it would miss their future records.
         """
         found = ((names.topic(target, stream), is_known) for stream, is_known in self.streams.items())
         return dict(sorted((topic, is_known) for topic, is_known in found if topic is not None))
@@ -193,7 +193,7 @@ class GroupPlan:
         return Verdict(int(verdicts(_rows(self._after_skipping(), is_known)).min()))
 
     def _after_skipping(self) -> Sequence[PartitionStatus]:
-        """Return its partitions as they are for consumers that go by read lists."""
+        """Return its partitions as they are for consumers that use read lists."""
         crossed = {each.key.topic_partition: each for each in self.crossed or ()}
         after = _after_disaster if self.mode is Mode.DISASTER else _once_mirrored
         return [
@@ -208,7 +208,7 @@ class GroupPlan:
 
     @property
     def duplicates(self) -> int:
-        """Records it would read again at the translated offsets, where that is known."""
+        """Records it would read again at the translated offsets, where known."""
         return sum(each.duplicates or 0 for each in self._after_skipping())
 
     @property
@@ -218,7 +218,7 @@ class GroupPlan:
 
     @property
     def missing(self) -> int:
-        """Records that it has read and that are not known to be at the target."""
+        """Records it has read that are not known to be at the target."""
         return sum(each.missing for each in self.crossed or ())
 
     @property
@@ -228,7 +228,7 @@ class GroupPlan:
 
 
 def _once_mirrored(partition: PartitionStatus, crossed: CrossedPartition) -> PartitionStatus:
-    """Return a partition as it will be moved as planned: the mirror still brings what is missing."""
+    """Return a partition as it will be for a planned move: the mirror still copies the missing records."""
     is_in_sync = partition.status in (Status.MIRRORING, Status.BEHIND)
     return replace(
         partition,
@@ -241,7 +241,7 @@ def _once_mirrored(partition: PartitionStatus, crossed: CrossedPartition) -> Par
 
 
 def _after_disaster(partition: PartitionStatus, crossed: CrossedPartition) -> PartitionStatus:
-    """Return a partition as it will be moved without its source: in sync where nothing is lost or read again."""
+    """Return a partition as it will be for a move without its source: in sync if nothing is lost or read again."""
     is_free = crossed.later == 0 == crossed.repeated and not (partition.lost or partition.not_mirrored)
     status = Status.IN_SYNC if is_free and partition.status is Status.MIRRORING else partition.status
     status = Status.MIRRORING if not is_free and status is Status.IN_SYNC else status
@@ -264,7 +264,7 @@ def _rows(partitions: Sequence[PartitionStatus], is_activity_known: bool) -> pa.
 
 
 def print_plan(plans: Sequence[GroupPlan], direction: Direction, console: Console, names: Names = SAME_NAMES) -> None:
-    """Print one line per group, and below them why some may not be moved, and to what they subscribe at the target."""
+    """Print one line per group, then why some may not be moved, and the topics to subscribe to at the target."""
     title = f"{visible(direction.source)} → {visible(direction.target)}"
     table = Table(box=None, pad_edge=False, title=title, title_justify="left")
     for name in ("group", "members at", "partitions", "repeats", "lost", "move"):
@@ -291,10 +291,10 @@ def print_plan(plans: Sequence[GroupPlan], direction: Direction, console: Consol
 
 
 def _print_subscriptions(plans: Sequence[GroupPlan], target: str, console: Console, names: Names) -> None:
-    """Print under which names each group goes on, and which of them it has never had a commit of its own for."""
+    """Print the topic names under which each group continues, and those it has never committed itself."""
     for plan in plans:
         topics = plan.subscriptions(names, target)
-        if not plan.partitions or not topics:  # nothing of it is to be moved
+        if not plan.partitions or not topics:  # nothing to move
             continue
         subscribes = f"{visible(plan.group_id)} subscribes at {visible(target)} to: {', '.join(map(visible, topics))}"
         console.print(Text(subscribes), soft_wrap=True)
@@ -304,7 +304,7 @@ def _print_subscriptions(plans: Sequence[GroupPlan], target: str, console: Conso
 
 
 def _members_at(plan: GroupPlan, direction: Direction) -> str:
-    """Return the clusters where the group has members, with a question mark where it may have some."""
+    """Return the clusters where the group has members, with a question mark where unknown."""
     suffix = {Activity.ACTIVE: "", Activity.UNKNOWN: "?"}
     known = zip(direction, (plan.at_source, plan.at_target), strict=True)
     clusters = [f"{visible(alias)}{suffix[activity]}" for alias, activity in known if activity in suffix]

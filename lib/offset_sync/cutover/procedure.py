@@ -1,8 +1,8 @@
 """Move consumer groups from one cluster to another: check, refuse or wait, translate, commit, read back, verify.
 
-Every step may be repeated at any time, by anybody: what is there already is left as it is. Nothing is committed for a
-group while there is a reason not to move it; when there is none, everything is. Errs to not moving: a group that stays
-costs nothing, one moved wrongly loses records.
+Every step is idempotent, and may be repeated at any time by any operator. Nothing is committed for a group while there
+is a reason not to move it; without one, everything is. Errs to not moving: a group that stays costs nothing, one moved
+wrongly loses records.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from offset_sync.status.group_homes import from_ranges
 from offset_sync.sync.read_lists import REPLACED
 
 Failures = list[tuple[str, str]]
-"""Groups, each with a line on what has failed and what to do about it."""
+"""Groups, each with a line on the failure and its remedy."""
 _PAUSE_S = 1.0
 _TRIES = 3
 _SHARED = "share group: its acknowledgements are not offsets and are not synced"
@@ -66,9 +66,9 @@ class CutoverProcedure:
         self._name = self._verification.name
 
     def plan(self, groups: Sequence[str], mode: Mode, *, judges_lists: bool = True) -> list[GroupPlan]:
-        """Return what would happen to each group; writes nothing.
+        """Return the plan for each group; writes nothing.
 
-        Read lists are judged once the last commits are captured, for a group may have passed its list by these.
+        Read lists are checked after the last commits are captured, as these may have passed the list.
         """
         aliases = (self._source, self._target) if mode is Mode.PLANNED else (self._target,)
         asked = {alias: self._clusters.active_groups(alias, groups) for alias in aliases}
@@ -101,12 +101,12 @@ class CutoverProcedure:
         return plans
 
     def apply(self, groups: Sequence[str], mode: Mode, timeout_s: float) -> list[str]:
-        """Move what can be moved; return one line per group or partition that was not, and what to do about it."""
+        """Move all groups that can be moved; return one line with a remedy per group or partition that was not."""
         plans, refused = self._check(self.plan(groups, mode, judges_lists=False))
         if plans and mode is Mode.PLANNED:
             not_ready = self._wait([plan.group_id for plan in plans], timeout_s)
             refused |= not_ready
-            # A group that has been started meanwhile has read on, so the wait was for nothing.
+            # A group started during the wait has read further, so check again.
             left = [plan.group_id for plan in plans if plan.group_id not in not_ready]
             plans, started = self._check(self.plan(left, mode) if left else [])
             refused |= started
@@ -121,11 +121,11 @@ class CutoverProcedure:
         return failures + self._verified(moving)
 
     def verify(self, groups: Sequence[str]) -> list[str]:
-        """Return one line per partition that is not as it should be, with what to do; no line: all may be started."""
+        """Return one line with a remedy per partition that is not ready; no line: all groups may be started."""
         return self._verification.verify(groups)
 
     def _verified(self, groups: Sequence[str]) -> list[str]:
-        """Verify what was just moved; once more where sync_offsets brought its idle partitions back meanwhile."""
+        """Verify *groups* just moved; again after a failure, as sync_offsets may have touched idle partitions."""
         found = self.verify(groups)
         if found:
             self._clock.pause(_PAUSE_S)
@@ -133,7 +133,7 @@ class CutoverProcedure:
         return found
 
     def _list_reasons(self, plan: GroupPlan) -> list[str]:
-        """Return why a group cannot move by its read lists."""
+        """Return why a group cannot move with its read lists."""
         if not plan.crossed:
             return ["it gets no read lists: sync.read_lists.groups does not name it, or nothing of it is to be moved"]
         if any(each.contest for each in plan.partitions):
@@ -165,7 +165,7 @@ class CutoverProcedure:
         return [f"committed {ago} ago at {self._source} without members: stop the reader, or --confirm-readers"]
 
     def _notes(self, plan: GroupPlan) -> list[str]:
-        """Return what is good to know before a move, and blocks none."""
+        """Return notes for a move, which do not block it."""
         notes = list(dict.fromkeys(f"{each.contest}; apply decides" for each in plan.partitions if each.contest))
         for stream, ranges in plan.uncommitted.items():
             count, topic = len(from_ranges(ranges)), self._names.outside(self._source, stream)
@@ -182,7 +182,7 @@ class CutoverProcedure:
         return notes + (self._later_repeats(plan) if plan.mode is Mode.DISASTER else [])
 
     def _later_repeats(self, plan: GroupPlan) -> list[str]:
-        """Return what a group reads again after a disaster that is not on its lists, nor among its repeats."""
+        """Return what a group repeats after a disaster beyond its lists and its known repeats."""
         later, found = [each.later for each in plan.crossed or ()], list[str]()
         if count := sum(each or 0 for each in later):
             why = f"not indexed yet, or at {self._target} only once {self._source} is back"
@@ -192,7 +192,7 @@ class CutoverProcedure:
         return found
 
     def _lists_not_there(self, plan: GroupPlan, found: Sequence[CrossedPartition]) -> list[str]:
-        """Return which lists, counted by the plan, are not at the target after all."""
+        """Return which lists counted by the plan are not at the target."""
         planned = {each.key for each in plan.crossed or ()}
         return [
             f"{self._name(each.key.topic_partition)}: its read list is not at {self._target}: "
@@ -202,7 +202,7 @@ class CutoverProcedure:
         ]
 
     def _commit_reasons(self, plan: GroupPlan, elsewhere: Sequence[str]) -> list[str]:
-        # A partition of the target's own has nothing to be moved: nobody has read on since the group was there.
+        # A partition whose home is the target needs no move: the group has not read it elsewhere since.
         third = [alias for alias in elsewhere if alias != self._target]
         reasons, others = [], ", ".join(third)
         if not plan.partitions:
@@ -218,15 +218,15 @@ class CutoverProcedure:
         return reasons
 
     def _check(self, plans: Sequence[GroupPlan]) -> tuple[list[GroupPlan], dict[str, str]]:
-        """Write down what was planned; return the plans that are carried out, and why other groups are refused."""
+        """Record the plans; return those to carry out, and why other groups are refused."""
         refused = {plan.group_id: "; ".join(plan.blocking) for plan in plans if plan.blocking}
         self._journal.record([check_step(plan, refused.get(plan.group_id)) for plan in plans])
         return [plan for plan in plans if not plan.blocking], refused
 
     def _wait(self, groups: Sequence[str], timeout_s: float) -> dict[str, str]:
-        """Wait until commits and both logs are read to the ends that they have now; return the reasons if they are not.
+        """Wait until commits and both logs are read to their present ends; return the reasons if they are not.
 
-        That is enough: the groups do not read, so all that they have read lies below.
+        That is enough: the groups do not read, so all records that they have read are below.
         """
         began, said = self._clock.now(), ""
         self._clusters.forget_ends()
@@ -244,7 +244,7 @@ class CutoverProcedure:
         return {}
 
     def _unread(self, groups: Sequence[str]) -> Mapping[str, int]:
-        """Count what the jobs have not read, or else what the groups have read and the mirror has not brought yet."""
+        """Count the jobs' backlog, or else the records that groups have read and the mirror has not copied yet."""
         unread = self._clusters.unread(groups)
         if any(unread.values()):
             return unread
@@ -255,9 +255,9 @@ class CutoverProcedure:
         }
 
     def _commit_and_read_back(self, plans: Sequence[GroupPlan], timeout_s: float) -> list[str]:
-        """Commit; and again where sync_offsets knew a record more, and committed or listed further a moment later.
+        """Commit; and again where sync_offsets knew one more record, and committed or listed further just after.
 
-        Groups of which everything is held at the target are at home there from now on, in every stream of theirs.
+        Groups with all offsets at the target are at home there from now on, for every stream of theirs.
         """
         groups = [plan.group_id for plan in plans]
         committed = self._commit(groups)
@@ -284,7 +284,7 @@ class CutoverProcedure:
         return [f"{group_id} {line}" for group_id, line in sorted(failures, key=itemgetter(0))]
 
     def _commit_starts(self, plans: Sequence[GroupPlan]) -> Failures:
-        """Have groups begin, in partitions that they never committed, where the target's logs do."""
+        """Commit the target's log start for partitions that groups have never committed."""
         missing = [
             GroupPartition(plan.group_id, stream, number)
             for plan in plans
@@ -308,7 +308,7 @@ class CutoverProcedure:
         return committed
 
     def _read_back(self, committed: Sequence[Committed]) -> tuple[Failures, bool]:
-        """Compare what the target holds with what was to be committed; say too whether it holds something newer."""
+        """Compare the target's offsets with the wanted ones; return also whether any is newer."""
         failures, steps, is_overtaken = Failures(), list[CutoverStep](), False
         answers = self._clusters.committed_at_target(sorted({each.group_id for each in committed}))
         for each in committed:
@@ -328,7 +328,7 @@ class CutoverProcedure:
         return failures, is_overtaken
 
     def _tell_lost(self, plans: Sequence[GroupPlan]) -> None:
-        """Say what a disaster costs beside what the groups read again at once."""
+        """Report the cost of a disaster beyond the records that groups read again at once."""
         groups = [plan.group_id for plan in plans]
         lost, crossed = self._clusters.never_mirrored(groups), self._clusters.crossed(groups, asks_source=False)
         for plan in plans:
@@ -341,13 +341,13 @@ class CutoverProcedure:
 
 
 def _of_plan(plan: GroupPlan, crossed: Sequence[CrossedPartition] | None) -> Sequence[CrossedPartition] | None:
-    """Return those of *crossed* that are moved; a partition that two clusters commit gets no list."""
+    """Return those of *crossed* that are moved; a partition committed at two clusters gets no list."""
     moved = {each.topic_partition for each in plan.partitions if not each.contest}
     return [each for each in crossed or () if each.key.topic_partition in moved] or None
 
 
 def _left_out(plans: Sequence[GroupPlan], committed: Sequence[Committed]) -> Failures:
-    """Return the planned partitions that were not translated: their groups have committed meanwhile."""
+    """Return the planned partitions that were not translated: their groups have committed since."""
     found = {(each.group_id, each.topic_partition) for each in committed}
     left = Failures()
     for plan in plans:

@@ -1,4 +1,4 @@
-"""One run of ``cutover``: what moves groups is opened, and every step and answer is written down."""
+"""One run of ``cutover``: opens the procedure, and records every step and answer."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def open_cutover(
     fence: Fence,
     options: Options = NO_OPTIONS,
 ) -> Iterator[tuple[CutoverProcedure, LiveClusters]]:
-    """Yield what moves groups in *direction* as long as *fence* is open; at the end every answer is written down.
+    """Yield the procedure for *direction*, which writes while *fence* is open; at the end the history is flushed.
 
-    Raises OffsetSyncError where that cannot be done: the groups are moved, but the history lacks it.
+    Raises OffsetSyncError if that fails: the groups are moved, but the history is incomplete.
     """
     history = TranslationHistory(live.tables, live.state.offsets.keys, config)
     clusters = LiveClusters(config, live, direction, cutover_writer(config, direction.target, fence), history)
@@ -44,9 +44,9 @@ def open_cutover(
 
 
 class _CutoverWriter(TargetWriter):
-    """Commits, forward also where sync_offsets has written since the tables were read.
+    """Commits forward even over an unexpected value: sync_offsets may have written since the tables were read.
 
-    It may have died before it recorded that. Errs to leaving alone: what is ahead of the answer and not expected stays.
+    It may have died before it recorded that. Errs to not writing: an unexpected offset ahead of the answer is kept.
     """
 
     def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
@@ -55,7 +55,7 @@ class _CutoverWriter(TargetWriter):
 
 
 def cutover_writer(config: Config, target: str, fence: Fence) -> OffsetWriter:
-    """Return what commits at *target* as long as *fence* is open."""
+    """Return the writer that commits at *target* while *fence* is open."""
     return _CutoverWriter(
         target,
         config.admin_options(target),

@@ -1,4 +1,4 @@
-"""Whether groups that are to be moved, or were, stand at the target as they should; what is not so, and what to do."""
+"""Verifies that groups to be moved, or moved already, can be started at the target; problems come with a remedy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WITHHELD = 'what to do is in docs/operations.md, "Withheld, by reason"'
 
 
 class Verification:
-    """Looks at groups that move in *direction*, as a person has decided by *options*; all is written to *journal*."""
+    """Verifies groups that move in *direction* with the operator's *options*; results go to *journal*."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Verification:
         self._clusters, self._journal, self._names, self._options = clusters, journal, names, options
 
     def verify(self, groups: Sequence[str]) -> list[str]:
-        """Return one line per partition that is not in sync, with what to do; no line: all may be started."""
+        """Return one line with a remedy per partition that is not in sync; no line: all groups may be started."""
         failures, steps = list[str](), list[CutoverStep]()
         statuses, lists = self._clusters.partition_statuses(groups), self.lists(groups)
         for group_id in groups:
@@ -48,7 +48,7 @@ class Verification:
         return failures
 
     def _problem(self, partition: PartitionStatus, crossed: CrossedPartition | None) -> tuple[str | None, str]:
-        """Return why a partition is not ready, None if it is, and what to do; with read lists it may be crossing."""
+        """Return why a partition is not ready, None if it is, and the remedy; with read lists it may be Mirroring."""
         if partition.status is Status.IN_SYNC and crossed is None:
             return None, ""
         is_held = partition.target_offset == partition.wanted_offset
@@ -57,13 +57,13 @@ class Verification:
         return f"{partition.status.word}: {partition.reason}", self._remedy(partition)
 
     def lists(self, groups: Sequence[str]) -> Mapping[GroupPartition, CrossedPartition]:
-        """Return the partitions of groups that move by read lists, as of now; none where they do not."""
+        """Return the partitions of groups that move with read lists, as of now; none for other moves."""
         if not self._options.has_read_lists:
             return {}
         return {each.key: each for found in self._clusters.crossed(groups).values() for each in found}
 
     def _arrival_problems(self, group_id: str) -> list[str]:
-        """Return what is wrong with a group that has nothing at the source any more: it has gone on at the target."""
+        """Return the problems of a group without a position at the source: it has continued at the target."""
         arrived = self._clusters.arrived(group_id) if self._options.has_read_lists else []
         if not arrived:
             return [f"nothing to verify: its newest commits are not at {self._source}"]
@@ -72,13 +72,13 @@ class Verification:
         return [f"{self.name(key.topic_partition)}: {text}" for key, text in problems.items() if text is not None]
 
     def name(self, partition: TopicPartition) -> str:
-        """Return what a partition is called at the source, and at the target where that is another name."""
+        """Return a partition's name at the source, and at the target if it differs."""
         (stream, number), target = partition, self._target
         here, there = self._names.outside(self._source, stream), self._names.topic(target, stream)
         return f"{here}-{number}" + (f" ({there}-{number} at {target})" if there not in (None, here) else "")
 
     def _remedy(self, partition: PartitionStatus) -> str:
-        """Return what a person can do about a partition that is not in sync."""
+        """Return the operator's remedy for a partition that is not in sync."""
         if partition.status is Status.MIRRORING and (partition.duplicates or 0) > 0:
             return f"send all producers to {self._target}, let the group read at {self._source} until nothing crosses"
         remedies = {
