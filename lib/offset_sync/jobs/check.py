@@ -1,4 +1,4 @@
-"""The command ``check``: is this installation able to run, seen from the machine on which it is typed."""
+"""The command ``check``: can this installation run, seen from this machine."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ _STYLES = {Level.OK: "green", Level.SKIP: "dim", Level.WARN: "yellow", Level.FAI
 
 
 def check_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add what the command takes, and return *parser*."""
+    """Add the command's arguments, and return *parser*."""
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.set_defaults(tells_cautions=True)
     return parser
 
 
 def check(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
-    """Check everything and show it; return one line where something fails. Nothing is changed at a cluster."""
+    """Check everything and show it; return one line if a check fails. Nothing is changed at a cluster."""
     check_client()
     findings = find_all(config)
     if arguments.json:
@@ -73,7 +73,7 @@ def check(config: Config, arguments: argparse.Namespace, stop: threading.Event) 
 
 
 def find_all(config: Config) -> list[Finding]:
-    """Return what was found, cluster by cluster, then between clusters, then the tables' places."""
+    """Return the findings, cluster by cluster, then between clusters, then for the tables' places."""
     rights = {alias: OwnRights(alias, config.admin_options(alias)) for alias in config.clusters}
     logger.info("asking clusters %s: some seconds, up to a minute where one is silent", ", ".join(rights))
     asked = side_by_side(lambda alias: ask_cluster(config, rights[alias]), rights)
@@ -81,7 +81,7 @@ def find_all(config: Config) -> list[Finding]:
     known = config.with_origins(
         {a: each.cluster_id for a, each in clusters.items() if isinstance(each.cluster_id, str)}
     )
-    # All clusters are asked for the groups of all: what is synced is not there yet at a new target.
+    # Each cluster is asked about the groups of all: at a new target synced groups do not exist yet.
     there = {group for each in clusters.values() for group in each.groups if config.is_group_included(group)}
     of_lists = [LIST_GROUP, MARK_GROUP] if config.sync.read_lists.groups else []
     groups = [*sorted(there)[:_MOST_GROUPS], OWN_GROUP, *of_lists]
@@ -98,7 +98,7 @@ def find_all(config: Config) -> list[Finding]:
 
 
 def _judged(config: Config, cluster: Cluster) -> Iterator[Finding]:
-    """Yield what one cluster tells of itself."""
+    """Yield the findings about one cluster."""
     protocol = config.admin_options(cluster.alias).get("security.protocol", "PLAINTEXT")
     number = "1 broker" if cluster.brokers == 1 else f"{cluster.brokers} brokers"
     servers = config.clusters[cluster.alias].kafka["bootstrap.servers"]
@@ -113,7 +113,7 @@ def _judged(config: Config, cluster: Cluster) -> Iterator[Finding]:
 
 
 def judge_mirrors(config: Config, clusters: Mapping[str, Cluster]) -> Iterator[Finding]:
-    """Yield what the topics of *clusters*, and the newest records there, show of their mirror."""
+    """Yield findings about the mirror from the topics of *clusters* and their newest records."""
     yield from judge_topics(config, clusters)
     seen = look_at_logs(config, clusters)
     stamped = {alias: stamped_records(config, alias, each) for alias, each in seen.items()}
@@ -125,7 +125,7 @@ def judge_mirrors(config: Config, clusters: Mapping[str, Cluster]) -> Iterator[F
 
 
 def check_places(config: Config) -> Iterator[Finding]:
-    """Yield whether tables and checkpoints can be written to: a file is written at each place and deleted again."""
+    """Yield whether tables and checkpoints can be written: a file is written at each place and deleted again."""
     files = files_of(config)
     for key, path in (("root", config.tables.root), ("checkpoints", config.tables.checkpoints)):
         lines, own = Lines("tables", key), files.local(path)
@@ -140,7 +140,7 @@ def check_places(config: Config) -> Iterator[Finding]:
 
 
 def _tried_folder(folder: Path) -> str:
-    # What is not there yet is not made: the jobs do that. It has to be possible where it would be made.
+    # A missing folder is left to the jobs to create: only test that its parent is writable.
     there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
     with tempfile.NamedTemporaryFile(dir=there, prefix=".offset-sync-check-") as file:
         file.write(b"check")
@@ -158,7 +158,7 @@ def _tried_storage(path: str, files: Files, is_root: bool) -> str:
 
 
 def show_findings(findings: Sequence[Finding], console: Console) -> None:
-    """Print a line for each, place by place, and how many there are of each kind."""
+    """Print a line for each, place by place, and the count of each level."""
     width = max((len(each.check) for each in findings), default=0)
     for place, found in groupby(findings, key=lambda each: each.place):
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
@@ -176,6 +176,6 @@ def show_findings(findings: Sequence[Finding], console: Console) -> None:
 
 
 def print_json(findings: Sequence[Finding], out: TextIO) -> None:
-    """Print one JSON object: whether nothing fails, and all findings."""
+    """Print one JSON object: whether all checks pass, and all findings."""
     is_ok = not any(each.level is Level.FAIL for each in findings)
     print(json.dumps({"ok": is_ok, "findings": [each.to_json() for each in findings]}), file=out, flush=True)

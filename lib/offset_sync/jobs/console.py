@@ -1,7 +1,6 @@
-"""The commands that a person asks, as ``offset-sync`` of the wheel and as scripts of spark-submit.
+"""The operator's commands, as ``offset-sync`` of the wheel and as scripts of spark-submit.
 
-The wheel needs neither Spark nor a repository; jobs that go on for ever are started by spark-submit.sh, which brings
-their jars.
+The wheel needs neither Spark nor a repository; endless jobs are started by spark-submit.sh, which has their jars.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ INIT = "init"
 
 
 class Command(NamedTuple):
-    """What it *says* of itself; *load* adds its arguments to a parser and returns what does it."""
+    """*says* is its description; *load* adds its arguments to a parser and returns its function."""
 
     says: str
     load: Callable[[argparse.ArgumentParser], JobFunction]
@@ -30,7 +29,7 @@ class Command(NamedTuple):
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command that *words* name, by default those of this process; return the exit code."""
+    """Run the command given by *words*, by default those of this process; return the exit code."""
     name, *rest = [*(sys.argv[1:] if words is None else words), ""]
     if name == "--version":
         print(f"offset-sync {__version__}")
@@ -62,16 +61,16 @@ def run_command(name: str, words: Sequence[str] | None = None, prog: str | None 
 
 
 def init_command(words: Sequence[str] | None = None, prog: str | None = None) -> int:
-    """Run the command that writes the configuration which the others read; return the exit code."""
+    """Run the command that writes the configuration; return the exit code."""
     from offset_sync.jobs.init import init
 
     return init(words, prog)
 
 
 class _WithoutPandas(importlib.abc.MetaPathFinder):
-    """Says that there is no pandas: no command uses it, and pyarrow goes on without.
+    """Hides pandas: no command uses it, and pyarrow works without.
 
-    pyarrow loads pandas where Spark's extra has installed it, to ask whether a list is a Series. That takes 0.25 s.
+    pyarrow loads pandas where Spark's extra has installed it, to check whether a list is a Series. That takes 0.25 s.
     """
 
     def find_spec(self, name: str, path: object, target: object = None) -> None:
@@ -79,7 +78,7 @@ class _WithoutPandas(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
-# Imported when it is asked for: each takes a while to load what it needs.
+# Imported on demand: each takes a while to load its dependencies.
 def _check(parser: argparse.ArgumentParser) -> JobFunction:
     from offset_sync.jobs.check import check, check_arguments
 

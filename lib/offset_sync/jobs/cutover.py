@@ -28,7 +28,7 @@ _MOST = 100_000
 
 
 def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add what the command takes, and return *parser*."""
+    """Add the command's arguments, and return *parser*."""
     actions = "look; read both sides and compare with plan; move; compare both sides"
     parser.add_argument("action", choices=["plan", "rehearse", "apply", "verify"], help=actions)
     parser.add_argument("--from", dest="source", required=True, metavar="CLUSTER", help="where the groups are now")
@@ -67,12 +67,12 @@ def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParse
 
 
 def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
-    """Do what *arguments* ask for; return one line per group or partition that is not as it should be."""
+    """Run the action of *arguments*; return one line per group or partition that is not moved or not ready."""
     _check(config, arguments)
     mode = Mode.DISASTER if arguments.disaster else Mode.PLANNED
     direction = Direction(arguments.source, arguments.target)
     with open_tables(config, "offset-sync cutover") as tables:
-        # In a disaster the source is not asked, whether it answers or not: the tables say what is known of it.
+        # In a disaster the source is not queried, whether it answers or not: only the tables count for it.
         state = LiveState(config, tables, given_up=[direction.source] if mode is Mode.DISASTER else [])
 
         def say(line: str) -> None:
@@ -100,16 +100,16 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
                 return rehearse_groups(rehearsal, statuses, journal, Console(), config.names, direction.source)
             if arguments.action == "verify":
                 return cutover.verify(groups)
-            # Of each group: others may be moved by somebody else at the same time.
+            # A lease per group: another command may move other groups at the same time.
             with held(lease, groups):
                 lease.settle()
                 return cutover.apply(groups, mode, arguments.timeout.total_seconds())
 
 
 def chosen_groups(known: Collection[str], patterns: Sequence[str], shared: Collection[str] = ()) -> list[str]:
-    """Return the known groups that match; raises ConfigError for a pattern that matches none or is none.
+    """Return the known groups that match; raises ConfigError for a pattern that matches none or is invalid.
 
-    Share groups cannot be moved: one is chosen, to be refused, where a pattern matches nothing else.
+    Share groups cannot be moved: they are chosen, to be refused, only if a pattern matches nothing else.
     """
     chosen: set[str] = set()
     problems = []

@@ -49,7 +49,7 @@ class TimedTopics:
 
 
 class Originals:
-    """Says of topics of strategy ``identity`` which cluster has the original."""
+    """Maps topics of strategy ``identity`` to the cluster that has the original."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -60,12 +60,12 @@ class Originals:
 
 
 def builder_of(config: Config, alias: str) -> RunBuilder:
-    """Return what makes runs of the records of cluster *alias*."""
+    """Return the builder of runs for records of cluster *alias*."""
     return RunBuilder(identities_at(config, alias), TimedTopics(config), Originals(config), tuple(config.clusters))
 
 
 def index_records(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
-    """Index until stopped, or with ``--once`` up to what is there now; return one line per cluster that failed."""
+    """Index until stopped, or with ``--once`` up to the present ends; return one line per cluster that failed."""
     spark = open_session("offset-sync index_records", clusters=len(config.clusters))
     tables = TableStore.of(config)
     tables.create()
@@ -132,7 +132,7 @@ def _run_once(queries: QuerySupervisor) -> list[str]:
 
 
 def _watch_rights(access: TopicAccess, queries: QuerySupervisor, stop: threading.Event) -> None:
-    """Start queries anew whose topics may be read now; in a thread, for a silent cluster lets one wait."""
+    """Restart queries whose topics may be read now; in a thread, as a silent cluster blocks."""
     while not stop.wait(_POLL_S):
         for alias in access.granted():
             queries.restart(alias)
@@ -148,12 +148,12 @@ class _RecordQuery:
         self._failing = FailingBatches(admin.alias, self._again)
 
     def start(self) -> StreamingQuery | None:
-        """Start to read the records of the included topics; None where there is none yet."""
+        """Start to read the records of the included topics; None if there are none yet."""
         config, alias, parts = self._config, self._admin.alias, self._parts
         parts.lease.renew()
         is_anything_there, refused = self._access.readable(alias)
         if not is_anything_there:
-            # Spark dies on a pattern that matches nothing yet.
+            # Spark fails on a pattern that matches no topic yet.
             return None
         reaches = self._admin.reaches(lambda topic: config.is_topic_included(topic) and topic not in refused)
         parts.progress.expect(alias, {partition: reach.stable for partition, reach in reaches.items()})

@@ -1,7 +1,7 @@
-"""What jobs say while they work.
+"""Progress output of jobs.
 
-``sync_offsets`` what it knows when it has caught up, and a summary every minute; ``index_records`` a bar on a terminal,
-a line now and then elsewhere, and counts at the end.
+``sync_offsets`` logs a line when it has caught up, and a summary every minute; ``index_records`` shows a bar on a
+terminal, logs a line now and then elsewhere, and counts at the end.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BAR_EVERY_S = 0.5
 
 
 class SyncSummary:
-    """Puts into words what *metrics* have counted and how *positions* stand."""
+    """Formats the counts of *metrics* and the state of *positions*."""
 
     def __init__(self, state: SyncState, metrics: SyncMetrics, positions: Positions) -> None:
         self._state = state
@@ -41,24 +41,24 @@ class SyncSummary:
         self._before: Counter[str] = Counter()
 
     def caught_up(self) -> str:
-        """Return what is known now that every log has been read to its end."""
+        """Return the line for when every log has been read to its end."""
         with self._state.lock:
             keys = len(self._state.offsets.keys)
             groups = len({key.group_id for key in self._state.offsets.keys})
         return f"every log is read up to its end: syncing {to_count(keys)} partitions of {to_count(groups)} groups"
 
     def minute(self) -> str:
-        """Return what has happened since the last call, what is withheld now, and the worst staleness per pair."""
+        """Return the counts since the last call, the withheld keys, and the worst staleness per pair."""
         counts = self._metrics.totals()
         since, self._before = counts - self._before, counts
         return f"since the last summary: {_work(since)}; {self._withheld()}; {self._staleness()}; {self._index()}"
 
     def ended(self) -> str:
-        """Return what a run with ``--once`` has done."""
+        """Return the totals of a run with ``--once``."""
         return f"done: {_work(self._metrics.totals())}; {self._withheld()}; {self._index()}"
 
     def run(self, stop: threading.Event, is_ready: threading.Event) -> None:
-        """Say it every minute until *stop* is set, once *is_ready* is."""
+        """Log the summary every minute until *stop* is set, once *is_ready* is."""
         while not stop.wait(SUMMARY_EVERY_S):
             if is_ready.is_set():
                 logger.info("%s", self.minute())
@@ -95,18 +95,18 @@ def _list(counts: Mapping[str, int]) -> str:
 
 
 def progress_line(now: Backfill) -> str:
-    """Return how far a backfill is, in one line."""
+    """Return the progress of a backfill in one line."""
     left = "unknown" if now.seconds_left is None else to_duration(now.seconds_left * 1000)
     return f"indexing: {_counts(now)}, {now.share:.0%} of what was there at the start, time left {left}"
 
 
 def caught_up_line(now: Backfill, seconds: float) -> str:
-    """Return that everything which was there at the start is indexed."""
+    """Return the line for when the index has reached the log ends of the start."""
     return f"caught up after {to_duration(seconds * 1000)}: {_counts(now)}; indexing what comes"
 
 
 def end_line(now: Backfill, seconds: float) -> str:
-    """Return what a run with ``--once`` has done."""
+    """Return the totals of a run with ``--once``."""
     return (
         f"indexed {to_count(now.records)} records in {to_duration(seconds * 1000)}, {now.share:.0%} of what was there"
     )
@@ -117,7 +117,7 @@ def _counts(now: Backfill) -> str:
 
 
 class IndexOutput:
-    """Tells of *progress* in a thread of its own until it is ended, or *stop* is set."""
+    """Reports *progress* in a thread of its own until it is ended, or *stop* is set."""
 
     def __init__(self, progress: IndexProgress, stop: threading.Event) -> None:
         self._progress = progress
@@ -127,17 +127,17 @@ class IndexOutput:
         self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
 
     def start(self) -> None:
-        """Begin to tell."""
+        """Start reporting."""
         self._thread.start()
 
     def caught_up(self) -> None:
-        """Say once that the index has everything that was there at the start."""
+        """Log once that the index has reached the log ends of the start."""
         if not self._is_caught_up.is_set():
             self._is_caught_up.set()
             logger.info("%s", caught_up_line(self._progress.backfill(), self._progress.seconds))
 
     def end(self) -> None:
-        """Say what was done, and tell nothing more."""
+        """Log the totals, and stop reporting."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -162,10 +162,10 @@ class IndexOutput:
                 bar.update(task, completed=now.share, description=f"{_counts(now)}{left}")
 
     def _waits(self, seconds: float) -> bool:
-        """Wait, and return whether there is nothing more to tell of."""
+        """Wait, and return whether reporting is over."""
         return self._ended.wait(seconds) or self._stop.is_set()
 
 
 def is_for_people() -> bool:
-    """Return whether somebody is watching: standard error is a terminal, and its lines are text."""
+    """Return whether the output is for people: standard error is a terminal, and its lines are text."""
     return sys.stderr.isatty() and os.environ.get(VARIABLE, "text") == "text"

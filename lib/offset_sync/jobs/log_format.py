@@ -1,7 +1,7 @@
-"""What the jobs say on standard error: text for people, or one JSON object per line for a log store.
+"""The jobs' log on standard error: text for people, or one JSON object per line for a log store.
 
 The JVM follows the same switch (``conf/log4j2.properties`` reads the environment variable) and writes the same keys,
-those of Spark's own structured logs: ``ts``, ``level``, ``logger``, ``msg`` and, where there is one, ``exception``.
+those of Spark's own structured logs: ``ts``, ``level``, ``logger``, ``msg`` and, if any, ``exception``.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import TextIO
 from offset_sync.model.text import escaped
 
 VARIABLE = "OFFSET_SYNC_LOG_FORMAT"
-"""Environment variable that Python and the JVM of driver and executors go by: text, the default, or json."""
+"""Environment variable for Python and the JVM of driver and executors: text, the default, or json."""
 FORMATS = ("text", "json")
 
 _TEXT = "%(asctime)s %(levelname)s %(name)s %(message)s"
-_LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}  # as the JVM says it, so that one query finds both
+_LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}  # as in the JVM, so that one query finds both
 logger = logging.getLogger("offset_sync")
 
 
 class TextLines(logging.Formatter):
-    """Formats a record as text; the names of groups and topics in it can neither break lines nor move the cursor."""
+    """Formats a record as text; names of groups and topics in it can neither break lines nor move the cursor."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Return the line without the stack trace, which keeps its lines."""
@@ -36,10 +36,10 @@ class TextLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """Formats a record as one line of JSON, whatever the message holds; times are UTC."""
+    """Formats a record as one line of JSON, whatever the message is; times are UTC."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line; a message that does not fit its arguments is shown as it is, with them."""
+        """Return the line; a message that does not fit its arguments is shown unformatted, with them."""
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         line: dict[str, object] = {
             "ts": f"{at}.{int(record.msecs):03d}Z",
@@ -55,9 +55,9 @@ class JsonLines(logging.Formatter):
 
 
 def start_logging(log_format: str, stream: TextIO | None = None) -> None:
-    """Log to *stream*, by default standard error, in *log_format*, and let the JVM that is started later do the same.
+    """Log to *stream*, by default standard error, in *log_format*, and have a JVM started later do the same.
 
-    With ``json`` warnings and exceptions that nobody catches are lines of JSON too.
+    With ``json``, warnings and uncaught exceptions are lines of JSON too.
     """
     os.environ[VARIABLE] = log_format
     handler = logging.StreamHandler(stream or sys.stderr)
@@ -73,20 +73,20 @@ def start_logging(log_format: str, stream: TextIO | None = None) -> None:
 
 
 def default_format() -> str:
-    """Return the format that the environment asks for; a word that is none counts as text."""
+    """Return the format set in the environment; an unknown word counts as text."""
     wanted = os.environ.get(VARIABLE, "text")
     return wanted if wanted in FORMATS else "text"
 
 
 def tell(line: str, log_format: str) -> None:
-    """Say *line*, for example why a job failed, on standard error: bare as text, as an error in JSON.
+    """Print *line*, for example why a job failed, on standard error: bare as text, as an error in JSON.
 
-    Line breaks in it are meant; whatever else a terminal would act on is shown as an escape.
+    Line breaks are kept; all other control characters are escaped.
     """
     if log_format == "json":
         logger.error("%s", line)
     else:
-        # In one piece: other threads log meanwhile.
+        # In one write: other threads log at the same time.
         print("\n".join(map(escaped, line.split("\n"))) + "\n", end="", file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""The job ``maintain_tables``: compact the tables, cut the index where nobody can need it, delete what is left over."""
+"""The job ``maintain_tables``: compact the tables, apply retention to the index, delete unused files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def maintain_tables(config: Config, arguments: argparse.Namespace, stop: threadi
             except TakenOverError as problem:
                 if arguments.once:
                     raise
-                failures = [str(problem)]  # what is left of this pass: the next one may be ours
+                failures = [str(problem)]  # this pass is lost: the next one may be ours
             if arguments.once:
                 return failures
             for failure in failures:
@@ -66,7 +66,7 @@ def maintain_tables(config: Config, arguments: argparse.Namespace, stop: threadi
 
 
 class MaintainJob:
-    """One pass over all tables; what fails concerns one table or one cluster, and the rest goes on."""
+    """One pass over all tables; a failure affects one table or one cluster only."""
 
     def __init__(self, config: Config, tables: TableStore, stop: threading.Event) -> None:
         self._config, self._tables, self._stop = config, tables, stop
@@ -76,7 +76,7 @@ class MaintainJob:
         self._tables.create()
         folder = f"{config.tables.checkpoints}/sync_offsets"
         done = {alias: Checkpoint(self._tables.files, f"{folder}/{alias}") for alias in config.clusters}
-        plain = TableStore.of(config)  # of each log by itself: as it is called there
+        plain = TableStore.of(config)  # without names: each log by its own topic
         self._elections = RetireElections(plain, done, lambda alias: commit_log_ends(self._admins[alias]))
 
     def run(self) -> list[str]:
@@ -141,7 +141,7 @@ class MaintainJob:
             logger.warning("record_runs is not sealed for now: %s", problem)
 
     def _cut_runs(self, lease: Lease) -> tuple[int, list[str]]:
-        """Remove the runs that nobody can need; return how many rows, and a line per cluster that did not answer."""
+        """Remove runs that no translation can need; return how many rows, and a line per unanswered cluster."""
         metadata = fetch_metadata(self._config, self._admins)
         failures = [str(error) for each in metadata.values() for error in errors_of(each)]
         if self._tables.version(OFFSET_COMMITS) == 0:
@@ -151,14 +151,14 @@ class MaintainJob:
         lease.renew()
         try:
             return cut(TableStore.of(self._config), begins, self._config.maintenance.keep_versions), failures
-        except RuntimeError as problem:  # as above; the next pass sees what is there then
+        except RuntimeError as problem:  # as above; the next pass retries
             logger.warning("record_runs is not cut for now: %s", problem)
             return 0, failures
 
     def _begins(self, metadata: MetadataByCluster) -> pa.Table:
-        """Return where the index of each partition may begin; *metadata* is older than what is read here."""
+        """Return where the index of each partition may begin; *metadata* is older than the tables read here."""
         tables = TableStore.of(self._config, self._config.names)
-        rows = unsealed_rows(tables)  # before the index: what is sealed meanwhile is in a page, or a row that was
+        rows = unsealed_rows(tables)  # before the index: rows sealed in between are in a page, or among these
         index = RecordIndex(tables, memory_bytes=self._config.sync.index_memory)
         index.refresh()
         state = SyncState(self._config, index)
@@ -175,14 +175,14 @@ class MaintainJob:
 
 
 def errors_of(metadata: ClusterMetadata | ClusterError) -> list[ClusterError]:
-    """Return why a cluster said nothing, or nothing of some topics."""
+    """Return the errors of a cluster, or of some of its topics."""
     return [metadata] if isinstance(metadata, ClusterError) else list(metadata.refused.values())
 
 
 def fetch_metadata(config: Config, admins: Mapping[str, ClusterAdmin]) -> MetadataByCluster:
-    """Return what each cluster says of every partition of the included topics, or why it says nothing.
+    """Return each cluster's metadata of every partition of the included topics, or its error.
 
-    Named topics are asked for whether a list has them or not: lists leave out what may not be described.
+    Topics named in the configuration are requested even if not listed: lists omit topics that may not be described.
     """
     topics = dict.fromkeys(config.named_topics(), 1)
     errors: dict[str, ClusterError] = {}

@@ -1,4 +1,4 @@
-"""The tables for a command that answers at once."""
+"""The tables for a command that runs once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 @contextmanager
 def open_tables(config: Config, name: str) -> Iterator[TableStore]:
-    """Yield the tables of *config*, wherever they lie; see :func:`session_if_submitted` for *name*."""
+    """Yield the tables of *config* on any storage; see :func:`session_if_submitted` for *name*."""
     for remark in check_client():
         logger.warning("%s", remark)
     with session_if_submitted(name):
@@ -26,9 +26,9 @@ def open_tables(config: Config, name: str) -> Iterator[TableStore]:
 
 @contextmanager
 def session_if_submitted(name: str) -> Iterator[None]:
-    """Have a session of Spark's with the application *name* where spark-submit has started this process.
+    """Open a Spark session with the application *name* if spark-submit has started this process.
 
-    YARN and Kubernetes end a driver that opens none. Elsewhere no JVM is started, and pyspark not imported.
+    YARN and Kubernetes end a driver that opens none. Otherwise no JVM is started, and pyspark is not imported.
     """
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         yield
@@ -47,7 +47,7 @@ def session_if_submitted(name: str) -> Iterator[None]:
 
 
 def check_direction(config: Config, source: str, target: str) -> None:
-    """Raise ConfigError where offsets are not synced from *source* to *target*."""
+    """Raise ConfigError if offsets are not synced from *source* to *target*."""
     if (source, target) not in config.pairs():
         known = ", ".join(f"{one} to {other}" for one, other in config.pairs())
         raise ConfigError([f"--from {source} --to {target}: not a direction of the configuration, which has {known}"])

@@ -1,10 +1,10 @@
-"""What ends a job's process from outside: a signal, heard whatever the main thread is doing, and a JVM that dies.
+"""External ends of a job's process: a signal, handled whatever the main thread is doing, and a JVM that dies.
 
-Python runs its handlers of signals between two instructions of the main thread, which may wait for Spark or a cluster
-for a minute, or hold the very lock that a handler would wait for. So a thread of its own hears of them through a pipe
-that C writes to, and sets the flag. A main thread that looks at the flag ends in its own way, and finishes what is in
-hand. One that does not look is busy starting, or with what it can repeat, and the process ends without it: the same as
-SIGKILL, which every job survives.
+Python runs signal handlers between two instructions of the main thread, which may wait for Spark or a cluster for a
+minute, or hold a lock that the handler needs. So a separate thread reads signals from the wakeup file descriptor, which
+C writes to, and sets the flag. A main thread that checks the flag finishes its work and ends. One that does not is
+still starting, or doing repeatable work, and the process ends without it: the same as SIGKILL, which every job
+survives.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from offset_sync.spark.jvm_end import is_connection_lost, jvm_exit_code
 logger = logging.getLogger(__name__)
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 PATIENCE_S = 3.0
-"""So long the main thread may take to look at the flag."""
+"""How long the main thread may take to check the flag."""
 PARENT = "OFFSET_SYNC_PARENT"
-"""Environment variable: the process id of the job ``run``, where that has started this one, which ends with it."""
+"""Environment variable: the process id of the job ``run`` that started this one, which ends with it."""
 _POLL_S = 0.5
 _SAME_SIGNAL_S = 1.5
-"""A signal that the JVM died of as well is heard by then."""
+"""A signal that ended the JVM too has arrived by then."""
 _CLEANED_UP_S = 1.0
-"""A process that was killed closes its connections this long before it is known to have ended."""
+"""A killed process closes its connections up to this long before its end is known."""
 
 
 def end_process(code: int) -> NoReturn:
-    """End the process as a job does: with what was registered for the end, and without taking the interpreter down.
+    """End the process as a job does: run the atexit functions, without finalizing the interpreter.
 
-    A daemon thread that comes back from Arrow or delta-rs into an interpreter that is being taken down ends the process
-    by SIGSEGV, now and then, and the exit code is lost.
+    A daemon thread that returns from Arrow or delta-rs into an interpreter in finalization sometimes ends the process
+    with SIGSEGV, and the exit code is lost.
     """
     atexit._run_exitfuncs()
     sys.stdout.flush()
@@ -50,7 +50,7 @@ def end_process(code: int) -> NoReturn:
 
 
 class StopFlag(threading.Event):
-    """Set when the job is to stop; it knows whether the main thread has seen that."""
+    """Set when the job is to stop; ``is_heard`` is set once the main thread has seen that."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class StopFlag(threading.Event):
         return self._note(super().is_set())
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for that; return whether it is so."""
+        """Wait for that; return whether the job is to stop."""
         return self._note(super().wait(timeout))
 
     def _note(self, is_set: bool) -> bool:
@@ -71,9 +71,9 @@ class StopFlag(threading.Event):
 
 
 class ProcessEnd:
-    """Inside it signals set the flag ``stop``, and a JVM that has died ends the process.
+    """Inside it signals set the flag ``stop``, and a dead JVM ends the process.
 
-    *code_when_stopped* is the exit code of a job that was stopped and could not end by itself.
+    *code_when_stopped* is the exit code of a stopped job that could not end by itself.
     """
 
     def __init__(self, log_format: str, code_when_stopped: int) -> None:
@@ -84,15 +84,15 @@ class ProcessEnd:
         self._lock = threading.Lock()
 
     def __enter__(self) -> ProcessEnd:
-        self._ear, mouth = socket.socketpair()
-        mouth.setblocking(False)
-        self._mouth = mouth
+        self._wakeup_in, wakeup_out = socket.socketpair()
+        wakeup_out.setblocking(False)
+        self._wakeup_out = wakeup_out
         self._handlers = {number: signal.signal(number, self._on_signal) for number in SIGNALS}
-        self._old_fd = signal.set_wakeup_fd(mouth.fileno(), warn_on_full_buffer=False)
+        self._old_fd = signal.set_wakeup_fd(wakeup_out.fileno(), warn_on_full_buffer=False)
         self._excepthook, threading.excepthook = threading.excepthook, self._on_exception
         for handler in logging.getLogger().handlers:
             handler.addFilter(self._filter)
-        for name, run in (("signals", self._hear), ("ends", self._watch_ends)):
+        for name, run in (("signals", self._read_signals), ("ends", self._watch_ends)):
             threading.Thread(target=run, name=name, daemon=True).start()
         return self
 
@@ -110,21 +110,21 @@ class ProcessEnd:
         threading.excepthook = self._excepthook
         for each in logging.getLogger().handlers:
             each.removeFilter(self._filter)
-        self._mouth.close()  # which ends the thread that listens
+        self._wakeup_out.close()  # which ends the thread that reads
 
     @property
     def was_interrupted(self) -> bool:
-        """True when a signal has come: a KeyboardInterrupt is Spark's answer to it then."""
+        """True after a signal: a KeyboardInterrupt is then Spark's reaction to it."""
         return bool(self._signal)
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
-        """Note it, in the main thread and between any two of its instructions: it may hold the lock of the flag."""
+        """Note the signal only: the main thread, interrupted between two instructions, may hold the flag's lock."""
         self._signal = self._signal or signal.Signals(number).name
 
-    def _hear(self) -> None:
+    def _read_signals(self) -> None:
         is_stopping = False
-        with self._ear:  # open to the end: who signals once more shall not write into a closed pipe
-            while numbers := self._ear.recv(64):
+        with self._wakeup_in:  # open to the end: a further signal must not write into a closed pipe
+            while numbers := self._wakeup_in.recv(64):
                 heard = [number for number in numbers if number in SIGNALS]
                 if heard and not is_stopping:
                     is_stopping = True
@@ -155,7 +155,7 @@ class ProcessEnd:
         self._end(f"the JVM {how}, and this job with it: look at the lines before, and start it again", is_stop=False)
 
     def _end(self, line: str, *, is_stop: bool) -> None:
-        with self._lock:  # one of the threads, once
+        with self._lock:  # one thread only
             self._filter.open_to = threading.get_ident()
             tell(line, self._log_format)
             logging.shutdown()
@@ -169,9 +169,9 @@ class ProcessEnd:
 
 
 class _Consequences(logging.Filter):
-    """Keeps to itself what is only said because the JVM is gone: a stack trace from each thread that had asked it.
+    """Drops errors that only follow from the JVM's end: a stack trace from each thread that used it.
 
-    Only the thread that ends the process may still speak then: the others have time for a line before it has ended.
+    Then only the thread that ends the process may still log: the others would have time for a line before the end.
     """
 
     open_to: int | None = None
@@ -184,7 +184,7 @@ class _Consequences(logging.Filter):
         return record.thread == self.open_to or is_news or not self.is_jvm_gone(problem)
 
     def is_jvm_gone(self, problem: BaseException | None) -> bool:
-        """Return whether the JVM has ended; a broken connection may be told a moment before its end is."""
+        """Return whether the JVM has ended; a broken connection may be noticed a moment before its end."""
         ends_at = time.monotonic() + (_CLEANED_UP_S if is_connection_lost(problem) else 0.0)
         while jvm_exit_code() is None:
             if time.monotonic() >= ends_at:

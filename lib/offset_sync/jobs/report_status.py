@@ -40,7 +40,7 @@ class StatusJob:
         self._series = SYNC_DRIFT.arrow_schema.empty_table()
 
     def run_once(self) -> Report:
-        """Make a report, show it and append it to the tables; what cannot be appended is shown all the same."""
+        """Make a report, show it and append it to the tables; it is shown even if the append fails."""
         now_ms = system_now_ms()
         now = datetime.fromtimestamp(now_ms / 1000, timezone.utc)
         status = self._state.report(now_ms)
@@ -53,7 +53,7 @@ class StatusJob:
         notes += [visible(str(each)) for each in self._state.silent]
         notes += self._notes_on_nothing() if status.num_rows == 0 else []
         report = Report(status, self._series, now, notes)
-        with ThreadPoolExecutor(2) as pool:  # who waits for the report does not wait for its tables
+        with ThreadPoolExecutor(2) as pool:  # the report does not wait for its tables
             written = [
                 pool.submit(self._state.tables.replace, SYNC_STATUS, status),
                 pool.submit(self._state.tables.append, SYNC_DRIFT, drift),
@@ -72,7 +72,7 @@ class StatusJob:
         return [f"{job} has never run with tables.root {root}: start it, or correct tables.root" for job in never]
 
     def run_until_stopped(self) -> None:
-        """Report again and again; what fails is tried again at the next interval."""
+        """Report every interval; a failed report is retried at the next one."""
         while True:
             began = time.monotonic()
             try:
@@ -85,7 +85,7 @@ class StatusJob:
 
 
 def report_status(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
-    """Report until stopped, or with ``--once`` now; return one line where what is shown is not healthy."""
+    """Report until stopped, or with ``--once`` now; return one line per problem of the selected rows."""
     with open_tables(config, "offset-sync report_status") as tables:
         if arguments.once:
             job = StatusJob(config, LiveState(config, tables), stop, open_outputs(config, arguments, sys.stdout))
@@ -97,8 +97,8 @@ def report_status(config: Config, arguments: argparse.Namespace, stop: threading
 
 @contextmanager
 def _served(config: Config, arguments: argparse.Namespace) -> Iterator[Sequence[ReportOutput]]:
-    """Open the endpoint that shows reports as metrics and as pages; yields all that a report is shown to."""
-    # Imported here: who is in a hurry for one report has no endpoint.
+    """Open the endpoint that shows reports as metrics and as pages; yields all outputs of a report."""
+    # Imported here: a single report needs no endpoint, and starts faster.
     from offset_sync.jobs.metrics.endpoint import open_endpoint
     from offset_sync.jobs.metrics.page_server import PageServer
     from offset_sync.jobs.metrics.report import ReportMetrics
@@ -116,7 +116,7 @@ def _served(config: Config, arguments: argparse.Namespace) -> Iterator[Sequence[
 
 
 def share_group_notes(config: Config, groups: Collection[str]) -> list[str]:
-    """Return a line about the share groups that the configuration includes; none where there are none."""
+    """Return a line about the share groups that the configuration includes, if there are any."""
     shared = [visible(group_id) for group_id in sorted(groups) if config.is_group_included(group_id)]
     if not shared:
         return []
@@ -125,7 +125,7 @@ def share_group_notes(config: Config, groups: Collection[str]) -> list[str]:
 
 
 def clock_notes(ahead_ms: Mapping[str, int]) -> list[str]:
-    """Return a line for each cluster whose clock is wrong against that of ``sync_offsets``, which has measured it."""
+    """Return a line for each cluster whose clock differs too much from that of ``sync_offsets``, which measures it."""
     return [
         f"clusters.{alias}: its clock is {to_duration(abs(ahead))} {'ahead' if ahead > 0 else 'behind'}; "
         "times of commits are corrected by that, set the brokers' clocks all the same"

@@ -1,4 +1,4 @@
-"""What ``maintain_tables`` removes from ``log_incarnations``, see :mod:`offset_sync.state.incarnations`."""
+"""Retention of ``log_incarnations`` by ``maintain_tables``, see :mod:`offset_sync.state.incarnations`."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ LogEnds = Callable[[str], Sequence[int | None]]
 
 
 class RetireElections:
-    """Removes rows of elections from *tables*; *checkpoints* of ``sync_offsets`` say what is read of which cluster.
+    """Removes rows of elections from *tables*; *checkpoints* of ``sync_offsets`` tell how far each cluster is read.
 
-    *log_ends* returns where each partition of a cluster's ``__consumer_offsets`` ends, None where nobody tells; it
-    raises ClusterError. On a busy cluster some commit is always unread, so *patience_s* are waited for what stood
-    there when that was asked.
+    *log_ends* returns the log end of each partition of a cluster's ``__consumer_offsets``, None without an answer; it
+    raises ClusterError. On a busy cluster some commit is always unread, so *patience_s* are waited for the ends that it
+    returned.
     """
 
     def __init__(
@@ -41,10 +41,10 @@ class RetireElections:
         self._patience_s = patience_s
 
     def cut(self, maintainer: Maintainer, now: datetime) -> int:
-        """Remove what nobody needs at *now*; return how many rows. Nothing where it is not worth it."""
+        """Remove the rows that no commit needs at *now*; return how many. Nothing if there are too few."""
         rows, old_before = self._tables.all_rows(LOG_INCARNATIONS), now - KEPT
         due = candidates(rows, old_before)
-        # What is in a checkpoint is in the tables, so these are read afterwards.
+        # Commits below a checkpoint are in the tables, so these are read afterwards.
         read = {alias for alias in due if self._is_read(alias)}
         if read:
             read -= clusters_waiting(self._tables)
@@ -56,9 +56,9 @@ class RetireElections:
         return maintainer.remove(LOG_INCARNATIONS, lambda found: _is_marked(found, retired))
 
     def _is_read(self, alias: str) -> bool:
-        """Return whether all is in ``offset_commits`` that a cluster's groups have committed until now; errs to no."""
+        """Return whether ``offset_commits`` has all commits of a cluster's groups until now; errs to False."""
         checkpoint = self._checkpoints.get(alias)
-        if checkpoint is None:  # a cluster that is configured no more
+        if checkpoint is None:  # a cluster no longer configured
             return False
         before = checkpoint.position()
         try:
@@ -89,17 +89,17 @@ class RetireElections:
 
 
 def _is_other_log(position: Mapping[int, int], ends: Sequence[int | None]) -> bool:
-    """Return whether some log ends below what was read of it before that was asked: it was cut or made anew."""
+    """Return whether some log ends below the position read before: it was truncated or recreated."""
     return any(end is not None and end < position.get(number, 0) for number, end in enumerate(ends))
 
 
 def _reaches(position: Mapping[int, int], ends: Sequence[int | None]) -> bool:
-    """Return whether each log was read to where it ended; of one without a leader nobody knows."""
+    """Return whether each log was read to its end; False for one without a leader."""
     return bool(ends) and all(end is not None and position.get(number, 0) >= end for number, end in enumerate(ends))
 
 
 def _is_marked(rows: pa.Table, retired: pa.Table) -> NDArray[np.bool_]:
-    """Return which *rows* of the table are of an election that is *retired*."""
+    """Return which *rows* of the table are of a *retired* election."""
     is_retired = partners(rows, retired, [*LOG, "leader_epoch", "noticed_at"]) >= 0
     found: NDArray[np.bool_] = is_retired & pc.equal(rows.column("reason"), ELECTED).fill_null(False).to_numpy()
     return found

@@ -1,14 +1,14 @@
 """The job ``run``: all jobs of an installation as child processes of one, for a machine, a systemd unit or a pod.
 
-``scripts/submit.py`` starts it and says by two environment variables how to start the others::
+``scripts/submit.py`` starts it, and tells it in two environment variables how to start the others::
 
     run ─┬─ index_records     ended with 1, or killed: started again, after 1 s, 2 s, … 60 s
          ├─ sync_offsets      ended with 2 (configuration) or 3 (taken over): all others are stopped
          ├─ maintain_tables   SIGTERM: sent to all, and waited for
          └─ report_status
 
-Errs to ending: a supervisor that goes on with half of its jobs looks healthy from outside. The exit code is the largest
-of all jobs: nothing may start them again after a 3, for two drivers would take over from each other in turn.
+Errs to ending: a supervisor that continues with half of its jobs looks healthy from outside. The exit code is the
+largest of all jobs: they must not be restarted after a 3, or two drivers would take over from each other in turn.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from offset_sync.model.text import escaped
 logger = logging.getLogger(__name__)
 JOBS = ("index_records", "sync_offsets", "maintain_tables", "report_status")
 SUBMIT, SPARK_OPTIONS = "OFFSET_SYNC_SUBMIT", "OFFSET_SYNC_SPARK_OPTIONS"
-"""Environment variables, quoted as for a shell: what starts a job by its name, and the options for Spark."""
+"""Environment variables, quoted as for a shell: the command that starts a job by name, and the options for Spark."""
 _POLL_S = 0.2
 _SAME_SIGNAL_S = 1.0
-"""Ctrl-C reaches all processes of a terminal: a job may have ended before this one has heard of it."""
+"""Ctrl-C reaches all processes of a terminal: a job may end before this one gets the signal."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a job is waited for, in seconds: before its restarts, from the *first* to the *longest* pause.
+    """Waits in seconds: the pauses before restarts of a job grow from *first* to *longest*.
 
-    A job that has run for *steady* starts again with the first pause. One that does not end *stopping* seconds after
-    SIGTERM is killed: systemd and Kubernetes are told 90.
+    A job that has run for *steady* restarts with the first pause again. One that does not end *stopping* seconds after
+    SIGTERM is killed: systemd and Kubernetes are configured with 90.
     """
 
     first: float = 1.0
@@ -58,7 +58,7 @@ class Patience:
 
 @dataclass
 class Child:
-    """A job and its process; *pause* is how long its next restart waits, *due_at* when it is, None while it runs."""
+    """A job and its process; *pause* is that before its next restart, *due_at* its time, None while it runs."""
 
     name: str
     command: Sequence[str]
@@ -70,7 +70,7 @@ class Child:
 
 
 class Supervisor:
-    """Runs *commands*, by the name of their job, until *stop* is set or one of them must not be started again."""
+    """Runs *commands*, by the name of their job, until *stop* is set or one of them must not be restarted."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class Supervisor:
         child.reader.start()
 
     def _look_after(self, child: Child) -> bool:
-        """Start a job again if that is due; return whether it has ended for good."""
+        """Restart a job if that is due; return whether it has ended for good."""
         now = time.monotonic()
         if child.due_at is not None:
             if now >= child.due_at:
@@ -152,7 +152,7 @@ class Supervisor:
 
 
 class JobLog:
-    """Writes what jobs say to *out*, each line with the name of its job; as JSON it becomes the key ``job``."""
+    """Writes the output of jobs to *out*, each line with the name of its job; as JSON it becomes the key ``job``."""
 
     def __init__(self, out: TextIO, log_format: str) -> None:
         self._out, self._is_json, self._lock = out, log_format == "json", threading.Lock()
@@ -166,7 +166,7 @@ class JobLog:
                 self._out.flush()
 
     def line(self, name: str, line: str) -> str:
-        """Return a line of a job as it is written."""
+        """Return a line of a job in the output format."""
         if not self._is_json:
             return f"{name:<15} {escaped(line)}"
         if line.startswith('{"'):
@@ -175,7 +175,7 @@ class JobLog:
 
 
 class _Named(logging.Formatter):
-    """Formats what *formatter* does, as lines of the job ``run``."""
+    """Formats the text of *formatter* as lines of the job ``run``."""
 
     def __init__(self, log: JobLog, formatter: logging.Formatter) -> None:
         super().__init__()
@@ -188,7 +188,7 @@ class _Named(logging.Formatter):
 def run(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Run all jobs until stopped; return one line for each that failed.
 
-    Raises TakenOverError or ConfigError where a job ended for that reason.
+    Raises TakenOverError or ConfigError if a job ended for that reason.
     """
     log = JobLog(sys.stderr, arguments.log_format)
     for handler in logging.getLogger().handlers:
@@ -205,7 +205,7 @@ def run(config: Config, arguments: argparse.Namespace, stop: threading.Event) ->
 
 
 def commands(config_file: str) -> dict[str, list[str]]:
-    """Return what starts each job; raises ConfigError where nothing says how."""
+    """Return the command that starts each job; raises ConfigError if the environment does not name it."""
     submit, options = (shlex.split(os.environ.get(name, "")) for name in (SUBMIT, SPARK_OPTIONS))
     if not submit:
         raise ConfigError(["run starts the other jobs by spark-submit.sh: start it by that too"])
@@ -223,6 +223,6 @@ def _signal(child: Child, number: signal.Signals) -> None:
 
 
 def _code(child: Child) -> int:
-    """Return how a job ended; FAILED where it waited for its restart, was killed, or by any other code."""
+    """Return the exit code of a job; FAILED if it waited for its restart, was killed, or had any other code."""
     code = None if child.process is None or child.due_at is not None else child.process.returncode
     return code if code in (DONE, FAILED, BAD_ARGUMENTS, TAKEN_OVER) else FAILED

@@ -1,4 +1,4 @@
-"""What every job script does first and last: arguments, configuration, log, signals, exit code."""
+"""Shared by all job scripts: arguments, configuration, log, signals, exit code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ JobFunction = Callable[[Config, argparse.Namespace, threading.Event], Sequence[s
 def job_arguments(description: str, *, has_once: bool = True) -> argparse.ArgumentParser:
     """Return a parser with the options that all jobs share; wrong arguments exit with 2.
 
-    *has_once* is false for what ends by itself.
+    *has_once* is False for commands that end by themselves.
     """
     parser = argparse.ArgumentParser(description=description, epilog=_EXIT_CODES)
     parser.add_argument("--conf", required=True, metavar="FILE", help="configuration (YAML)")
@@ -93,7 +93,7 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
 
 
 def _of_storage(problem: Exception, config: Config) -> str | None:
-    """Return what to say of a storage that is full or out of reach; None where *problem* is another one."""
+    """Return the message for a storage that is full or unreachable; None if *problem* is another one."""
     if is_of_full_disk(problem):
         logger.exception("a disk is full")
         line = with_full_disk(first_line(str(problem)), (config.tables.root, config.tables.checkpoints))
@@ -104,7 +104,7 @@ def _of_storage(problem: Exception, config: Config) -> str | None:
 
 
 def start_line(job: str, config: Config) -> str:
-    """Return what a job says first: what it is, and what it works on."""
+    """Return the first log line of a job: its name, version and main configuration."""
     pairs = config.pairs()
     directions = ", ".join(f"{source} to {target}" for source, target in pairs[:_MOST_DIRECTIONS])
     more = f" and {len(pairs) - _MOST_DIRECTIONS} more" if len(pairs) > _MOST_DIRECTIONS else ""

@@ -1,4 +1,4 @@
-"""The Spark session every job uses, with the settings without which it would be silently wrong."""
+"""The Spark session of every job, with the settings without which results would be silently wrong."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _REQUIRED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
-    # The default offset reader leaves out internal topics: __consumer_offsets would read as empty, without an error.
+    # The default offset reader omits internal topics: __consumer_offsets would read as empty, without an error.
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "false",
     # By default times are written as nanoseconds, which end in 2262; Kafka takes any number for a time.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Spark has a second one, which ingest/checkpoint.py does not read.
+    # Spark has a second format, which ingest/checkpoint.py does not read.
     "spark.sql.streaming.offsetLog.formatVersion": CHECKPOINT_FORMAT.removeprefix("v"),
 }
 _DEFAULTS = {
     "spark.scheduler.mode": "FAIR",
-    # What tasks send to the driver lies in its heap twice; of two million runs of one record each that was too much for
-    # 1 GiB. Not lz4: Arrow's in Java is many times slower.
+    # Results of tasks are in the driver's heap twice; two million runs of one record each were too much for 1 GiB. Not
+    # lz4: Arrow's in Java is many times slower.
     "spark.sql.execution.arrow.compression.codec": "zstd",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -44,8 +44,8 @@ _DEFAULTS = {
     "spark.sql.streaming.metricsEnabled": "true",
     "spark.sql.streaming.stopTimeout": "60s",
     "spark.sql.streaming.minBatchesToRetain": "20",
-    # Checkpoints and logs on a local disk: Hadoop starts a process for the permissions of every file that it writes,
-    # and this leaves out the second file, of checksums. No other file system is touched.
+    # For checkpoints and logs on a local disk: by default Hadoop starts a process for the permissions of every file
+    # that it writes; this also omits the checksum file. Other file systems are unaffected.
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
     # One consumer per partition and executor stays open: a closed one costs a connection and a metadata request.
     "spark.kafka.consumer.cache.capacity": "4096",
@@ -58,7 +58,7 @@ LOG_FORMAT = "OFFSET_SYNC_LOG_FORMAT"
 
 _EVERY_CORE = "local[*]"
 _MOST_SLOTS = 32
-"""Of more than the cores; each may hold 20 MiB of fetched records in the driver's heap."""
+"""The limit above the number of cores; each slot may hold 20 MiB of fetched records in the driver's heap."""
 
 
 def open_session(name: str, *, reads_internal_topics: bool = False, clusters: int = 1) -> SparkSession:
@@ -67,13 +67,13 @@ def open_session(name: str, *, reads_internal_topics: bool = False, clusters: in
     *reads_internal_topics* switches to the offset reader that sees ``__consumer_offsets``. It is one setting for the
     whole session, so a job reads either internal topics or topics by pattern. On ``local[*]`` each of *clusters* gets
     as many task slots as there are cores, so that its share (``ingest/kafka_source.py``) is enough for all of them.
-    Raises PlatformError, in one line, where Spark, Delta or librdkafka is not one that this can work with.
+    Raises PlatformError, in one line, if Spark, Delta or librdkafka has an unsupported version.
     """
     if os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"):
         raise ConfigError(["SPARK_REMOTE: Spark Connect runs foreachBatch elsewhere; unset it and use spark-submit"])
     began, remarks = time.monotonic(), check_client()
     logger.info("starting Spark, which takes some seconds")
-    # Before there is a JVM nobody has read what spark-submit was given: the defaults below would win over it.
+    # First: without a JVM the options of spark-submit are not read yet, and the defaults below would win over them.
     start_jvm()
     for remark in [*remarks, *check_platform()]:
         logger.warning("%s", remark)
@@ -88,14 +88,14 @@ def open_session(name: str, *, reads_internal_topics: bool = False, clusters: in
     conf.setIfMissing("spark.master", _EVERY_CORE)
     conf.set("spark.master", with_slots(str(conf.get("spark.master")), processors(), clusters))
     if not reads_internal_topics:
-        # Otherwise the size of a batch to Python is added up anew with every row; rows of the index are small.
+        # Otherwise the size of a batch to Python is summed again for every row; rows of the index are small.
         conf.setIfMissing("spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1))
     reader = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
     conf.set(reader, str(reads_internal_topics).lower())
     on_interrupt = signal.getsignal(signal.SIGINT)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, on_interrupt)  # Spark's own would raise in the middle of whatever goes on
+        signal.signal(signal.SIGINT, on_interrupt)  # Spark's own would raise at any point
     spark.conf.set(reader, str(reads_internal_topics).lower())
     logger.info("Spark %s started in %.0f s", spark.version, time.monotonic() - began)
     return spark

@@ -25,16 +25,16 @@ logger = logging.getLogger(__name__)
 
 
 class BatchReconciler(Protocol):
-    """Who brings the targets up to date, see :class:`offset_sync.sync.reconciler.Reconciler`."""
+    """Brings the targets up to date, see :class:`offset_sync.sync.reconciler.Reconciler`."""
 
     def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> list[str]:
-        """Reconcile what *source* committed; return one line per failure."""
+        """Reconcile *rows* that *source* committed; return one line per failure."""
 
 
 class SyncBatch:
-    """Takes in the micro-batches of one cluster's query, which may come again at any point.
+    """Processes the micro-batches of one cluster's query, any of which may be retried.
 
-    Until *is_ready* is set commits are only remembered: whose commit counts is not known before every cluster's log has
+    Until *is_ready* is set commits are only recorded: the homes of groups are unknown until every cluster's log has
     been read.
     """
 
@@ -55,11 +55,11 @@ class SyncBatch:
         self._beside = ThreadPoolExecutor(1, thread_name_prefix=f"history {self._alias}")
         self._last: tuple[int, Int64s, Recorded] | None = None
         self._ended_ms = ABSENT, ABSENT  # when the last two micro-batches ended
-        self._reads_on = False  # the last one read all that there was
-        self._dated = -1, False  # the last one that was dated, and whether the one before it read all
+        self._reads_on = False  # the last one read up to the log's end
+        self._dated = -1, False  # the last one that was dated, and whether the one before it read up to the end
 
     def __call__(self, records: DataFrame, batch_id: int) -> None:
-        """Decode, record, reconcile, and write down what was seen."""
+        """Decode, record, reconcile, and append the commits to the history."""
         with self._metrics.batch(self._alias):
             with self._ingester.taking_in:
                 missed = self._ingester.restore_missed(self._state, batch_id)
@@ -69,7 +69,7 @@ class SyncBatch:
                 recorded = self._record(batch)
                 self._ingester.note_taken_in(batch_id)
             recorded = self._settled(batch, recorded)
-            # Beside the reconciling, for both mostly wait. The batch ends when both have, and comes again if one fails.
+            # In parallel, as both mostly wait. The batch ends when both have, and is retried if either fails.
             history = self._beside.submit(self._ingester.write, batch, recorded.is_own)
             try:
                 rows = np.concatenate((missed, recorded.genuine))
@@ -83,7 +83,7 @@ class SyncBatch:
             failpoints.failpoint(failpoints.AFTER_HISTORY)
 
     def note_start(self) -> None:
-        """Note that the query is started, maybe with more partitions: what it reads first may be as old as the log."""
+        """Note that the query is started, maybe with more partitions: its first records may be as old as the log."""
         self._reads_on, self._dated = False, (self._dated[0], False)
 
     def _record(self, batch: CommitBatch) -> Recorded:
@@ -91,13 +91,13 @@ class SyncBatch:
         is_starting = self._left_writes is not None and not self._is_ready.is_set()
         recorded = self._state.record(self._alias, batch.keys, records, is_starting=is_starting)
         if last is not None and last[0] == batch.batch_id and np.array_equal(last[1], records.log_offset):
-            # It failed and comes again: which commits are ours was known then, and is forgotten since.
+            # A retry: own writes were matched in the first run, and are no longer known.
             return last[2]
         self._last = batch.batch_id, records.log_offset, recorded
         return recorded
 
     def _settled(self, batch: CommitBatch, recorded: Recorded) -> Recorded:
-        """Return *recorded* with nothing in doubt: what a driver before has left is ours, all else the groups'."""
+        """Return *recorded* without doubtful commits: those of the previous driver are ours, others the groups'."""
         if self._left_writes is None:
             return recorded
         records = batch.commit_records
@@ -116,10 +116,10 @@ class SyncBatch:
         return settled
 
     def _with_times(self, batch: CommitBatch) -> CommitBatch:
-        """Return *batch* with when its commits were made by our clock.
+        """Return *batch* with the times of its commits by our clock.
 
-        Not before the micro-batch that precedes the last one had ended: the last one was planned after that, and read
-        all that the log had then. One that failed and comes again is dated as it was.
+        They are not before the end of the micro-batch before the last one: the last one was planned after that, and
+        read up to the log's end. A retried micro-batch keeps its times.
         """
         if batch.batch_id != self._dated[0]:
             self._dated = batch.batch_id, self._reads_on

@@ -50,11 +50,11 @@ from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 LOOKS = 4
-"""So often new commits are looked for in a trigger interval."""
+"""How often new commits are polled in a trigger interval."""
 
 
 def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
-    """Sync until stopped, or with ``--once`` what is there now; return one line per failure."""
+    """Sync until stopped, or with ``--once`` up to the present ends; return one line per failure."""
     spark = open_session("offset-sync sync_offsets", reads_internal_topics=True)
     try:
         tables = TableStore.of(config)
@@ -68,9 +68,9 @@ def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.
 
 
 class SyncJob:
-    """Puts the parts together: a query per cluster, the reconcile loop beside them, the history behind them.
+    """Wires the parts: a query per cluster, the reconcile loop beside them, the history after them.
 
-    A dry run takes nothing from a job beside it: it reads on from where that one has read, and writes its plan alone.
+    A dry run does not disturb a running job: it reads on from that one's position, and writes only its plan.
     """
 
     def __init__(self, config: Config, spark: SparkSession, run: Run, *, is_once: bool) -> None:
@@ -117,14 +117,14 @@ class SyncJob:
         self._restore()
 
     def _restore(self) -> None:
-        """Take in what the drivers before have left; how far they have read is asked first, so nothing is between."""
+        """Restore the state of previous drivers; their positions are read first, so that no commit falls between."""
         folder = f"{self._config.tables.checkpoints}/sync_offsets"
         done = {alias: Checkpoint(self._tables.files, f"{folder}/{alias}") for alias in self._config.clusters}
         self._positions_before = {alias: checkpoint.position() for alias, checkpoint in done.items()}
         if not self._run.is_dry:
             for alias, checkpoint in done.items():
                 self._reading.ingesters[alias].note_taken_in(checkpoint.last_committed())
-            # Records as their cluster has them.
+            # Without names: records have their cluster's own topics.
             replay_quarantine(FencedTables(self._config.tables.root, self._lease, self._tables.files))
         self._reading.begin_after(self._last_known.restore(self._state, self._reading.lives))
         self._homes.follow_moves()
@@ -137,7 +137,7 @@ class SyncJob:
             waiting.restore(self._state.last(*pair))
 
     def run(self) -> list[str]:
-        """Sync once or until it is over; return one line per failure of the former."""
+        """Sync once or until stopped; return one line per failure of the former."""
         with self._writers.closed_at_the_end():
             return self._run_once() if self._is_once else self._run_until_over()
 
@@ -145,7 +145,7 @@ class SyncJob:
         """Read every log to its end, then reconcile everything; return one line per failure."""
         errors = self._queries.run_once()
         failures = self._queries.failures()
-        # Of a cluster that is gone nothing more is known until the next run, as between any two: none waits for it.
+        # Do not wait for an unreachable cluster: the next run reads its commits.
         self._note_read(self._config.clusters.keys() - (errors.keys() - self._gone))
         self._lease.settle()
         self._homes.ask_members()
@@ -158,7 +158,7 @@ class SyncJob:
         return failures + ([self._history.error] if self._history.error else [])
 
     def _run_until_over(self) -> list[str]:
-        """Sync until the job is stopped, or it is better to begin anew; what fails is tried again."""
+        """Sync until the job is stopped, or has to restart in the process; failures are retried."""
         endpoint = None if self._run.is_dry else self._open_endpoint()
         loops = [self._loop.run, self._summary.run, self._homes.run, self._homes.run_asking, self._partitions.run]
         loops += [] if self._run.is_dry else [self._last_known.run, Renewal(self._state, self._over).run]
@@ -175,7 +175,7 @@ class SyncJob:
         return []
 
     def start_query(self, alias: str) -> StreamingQuery | None:
-        """Start to read the commits of a cluster; None where nobody has ever committed."""
+        """Start to read the commits of a cluster; None if it has no ``__consumer_offsets`` yet."""
         self._lease.renew()
         try:
             partitions = self._admins[alias].partition_count(CONSUMER_OFFSETS)
@@ -213,13 +213,13 @@ class SyncJob:
         if not self._is_ready.is_set():
             logger.info("%s", self._summary.caught_up())
             self._is_ready.set()
-            # Whoever begins anew in this process has no driver before it.
+            # A restart in this process has no previous driver.
             self._lease.may_have_written, self._lease.is_followed_up = False, True
             if self._left_writes is not None:
                 self._left_writes.forget()
 
     def _note_read(self, aliases: Collection[str]) -> None:
-        """Note whose logs of commits are read to their ends; while others are not, not every commit counts."""
+        """Note which clusters' commit logs are read to their ends; while others are not, not every commit counts."""
         complete = [alias for alias in aliases if self._reading.ingesters[alias].has_all(self._state)]
         with self._state.lock:
             fresh, unread = self._state.note_read(complete), sorted(self._state.unread.aliases)

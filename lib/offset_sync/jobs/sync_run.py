@@ -1,4 +1,4 @@
-"""What a run of ``sync_offsets`` holds while it lasts: the job's lease, who reads and who commits."""
+"""Resources of a run of ``sync_offsets``: the job's lease, readers and writers."""
 
 from __future__ import annotations
 
@@ -38,17 +38,16 @@ logger = logging.getLogger(__name__)
 
 _LOOK_S = 60.0
 RENEWAL_EVERY_S = 24 * 3600.0
-"""So often memory is looked at; a key is over a week after its group was deleted, and a renewal takes some seconds."""
+"""How often memory is checked; a key is over a week after its group was deleted, and a renewal takes some seconds."""
 WORTH_WHILE = 10_000
-"""So many keys more than half of all: some megabytes."""
+"""The least number of keys that are over, beside more than half of all: some megabytes."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a dry run has of its own: no lease, and *checkpoints* in another place.
+    """The mode of a run: a dry run has no lease, and *checkpoints* in another place.
 
-    Where it is not *is_writing*, no cluster is written to; what is seen and answered is written down by all but a dry
-    run.
+    Unless *is_writing*, no cluster is written to; all but a dry run record commits and answers in the tables.
     """
 
     lease: Lease
@@ -60,7 +59,7 @@ class Run:
 def opened(
     config: Config, tables: TableStore, arguments: argparse.Namespace, stop: threading.Event
 ) -> AbstractContextManager[Run]:
-    """Return the run that *arguments* ask for."""
+    """Return the run for *arguments*."""
     if arguments.dry_run:
         return rehearsing(stop)
     return driving(config, tables, stop, is_writing=not arguments.no_writes)
@@ -75,8 +74,8 @@ def driving(config: Config, tables: TableStore, stop: threading.Event, *, is_wri
 
 @contextmanager
 def rehearsing(stop: threading.Event) -> Iterator[Run]:
-    """Have a place for the checkpoints of a dry run, which claims nothing."""
-    # Nothing but this process reads or writes them, wherever the tables lie and the tasks run.
+    """Create a place for the checkpoints of a dry run, which claims nothing."""
+    # Only this process reads or writes them, wherever the tables are stored and the tasks run.
     with tempfile.TemporaryDirectory(prefix="offset-sync-dry-run-") as folder:
         yield Run(NoLease(stop), Path(folder).as_uri(), is_dry=True, is_writing=False)
 
@@ -116,7 +115,7 @@ class TargetWriters:
 
     @contextmanager
     def closed_at_the_end(self) -> Iterator[None]:
-        """Give back to the JVM what reading has taken of it."""
+        """Close the readers' clients in the JVM at the end."""
         try:
             yield
         finally:
@@ -125,9 +124,9 @@ class TargetWriters:
 
 
 class CommitReading:
-    """The parts for every cluster of *config*; what they note goes to the tables *seen*.
+    """The parts for every cluster of *config*; they write to the tables *seen*.
 
-    They are kept when a query fails and is started again: they know what the batch in hand has already done.
+    They are kept when a query fails and is restarted: they know what the current batch has already done.
     """
 
     def __init__(
@@ -140,7 +139,7 @@ class CommitReading:
         self.lives = lives = CommitLogLives(seen)
         options = {alias: config.admin_options(alias) for alias in config.clusters}
         self.commits = {alias: CommitReader(alias, each) for alias, each in options.items()}
-        # One for each cluster: no cluster waits for another that is slow to answer.
+        # One for each cluster, so that none waits for a slow one.
         self._incarnations = {
             a: IncarnationCheck(
                 seen, {a: LeaderEpochs(a, each)}, lambda: highest_captured(seen, lives), of_commits=True
@@ -156,23 +155,23 @@ class CommitReading:
             self.ingesters[alias] = CommitIngester(alias, seen, checkpoint, self.commits[alias], len(options), reading)
 
     def begin_after(self, captured_ms: int) -> None:
-        """Have lives of logs begin after the last row that was written by the drivers before."""
+        """Have new incarnations of logs begin after the last row of previous drivers."""
         for incarnations in self._incarnations.values():
             incarnations.begin_after(captured_ms)
 
 
 class Renewal:
-    """Sets *over* when many of the keys that *state* knows are over: the job begins anew in the same process.
+    """Sets *over* when many of the keys in *state* are over: then the job restarts in the same process.
 
-    Rows of keys are never given away again while anybody may hold them. A job that begins anew holds none, and what it
-    reads has no key that is over (``state/last_known.py``): so memory follows the groups that there are.
+    Rows of keys are never reused while they may be referenced. A restarted job has no references, and restores no keys
+    that are over (``state/last_known.py``): so memory follows the number of existing groups.
     """
 
     def __init__(self, state: SyncState, over: threading.Event) -> None:
         self._state, self._over = state, over
 
     def run(self, stop: threading.Event, is_ready: threading.Event) -> None:
-        """Look now and then until *stop* is set."""
+        """Check periodically until *stop* is set."""
         while not stop.wait(RENEWAL_EVERY_S):
             with self._state.lock:
                 known, gone = len(self._state.offsets.keys), int(is_over(self._state.offsets).sum())

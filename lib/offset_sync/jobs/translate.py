@@ -1,4 +1,4 @@
-"""The command ``translate``: what offsets that are kept elsewhere than in a group are at another cluster."""
+"""The command ``translate``: translates offsets that no group has committed to another cluster."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ ByTopic = Mapping[str, Mapping[Any, int]]
 
 
 def translate_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add what the command takes, and return *parser*."""
+    """Add the command's arguments, and return *parser*."""
     parser.add_argument("--from", dest="source", required=True, metavar="CLUSTER", help="where the offsets are from")
     parser.add_argument("--to", dest="target", required=True, metavar="CLUSTER", help="where to go on")
     parser.add_argument("--topic", metavar="T", help="one offset: its topic")
@@ -74,7 +74,7 @@ def translate_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentPar
 
 
 def translate(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
-    """Translate what *arguments* name and print it; return one line where something is withheld."""
+    """Translate the offsets that *arguments* name and print them; return one line if any is withheld."""
     pair = (arguments.source, arguments.target)
     check_direction(config, *pair)
     table, remarks = _read(arguments, system_now_ms())
@@ -97,15 +97,15 @@ def translate_offsets(
     """Translate offsets that no group has committed from source to target, the aliases in *pair*.
 
     *conf* is the configuration or its file. *offsets* are each the next to read: ``{"orders": {0: 7}}`` as Spark writes
-    them, or rows as mappings, or anything that gives itself to Arrow (a table, a DataFrame of pandas) with the columns
-    ``topic``, ``partition``, ``offset`` and, if they are known, ``taken_at`` (with its zone) and ``leader_epoch``.
-    *taken_at*: those without a time of their own were read off the log then or later. *disaster*: the source is lost.
+    them, or rows as mappings, or anything with an Arrow stream (a table, a DataFrame of pandas) with the columns
+    ``topic``, ``partition``, ``offset`` and, if known, ``taken_at`` (with its zone) and ``leader_epoch``. *taken_at*:
+    offsets without a time of their own were read off the log then or later. *disaster*: the source is lost.
 
     Returns the same columns and ``target_offset``, ``state``, ``duplicates``, ``duplicates_at_most``, ``lost`` and
-    ``reason``, a row per offset in their order; where copies have other names also ``target_topic``. Where an answer is
-    withheld ``target_offset`` is null, ``state`` and ``reason`` say why: such a row must not be skipped over. Raises
-    ConfigError for what is no offset (rows are counted from 1), TableError and PlatformError where the tables cannot be
-    read. Errs to earlier answers and to withholding.
+    ``reason``, a row per offset in their order; if copies have other names also ``target_topic``. For a withheld answer
+    ``target_offset`` is null, ``state`` and ``reason`` say why: such a row must not be ignored. Raises ConfigError for
+    invalid offsets (rows are counted from 1), TableError and PlatformError if the tables cannot be read. Errs to
+    earlier answers and to withholding.
     """
     config = conf if isinstance(conf, Config) else load_config(str(conf))
     check_direction(config, *pair)
@@ -139,9 +139,9 @@ def translate_table(
     is_source_lost: bool,
     tell: Callable[[int], None] = lambda done: None,
 ) -> pa.Table:
-    """Return the answers to *table* from source to target (*pair*), by the tables and by what the clusters say now.
+    """Return the answers to *table* from source to target (*pair*), by the tables and present cluster metadata.
 
-    *tell* hears how many more there are each time.
+    *tell* is called with the number of each new part.
     """
     source, target = pair
     names = config.names
@@ -157,7 +157,7 @@ def translate_table(
 
 
 def _telling(total: int, stop: threading.Event) -> Callable[[int], None]:
-    """Return what logs how many of *total* are answered now and then; it raises OffsetSyncError once *stop* is set."""
+    """Return a function that logs the progress towards *total*; it raises OffsetSyncError once *stop* is set."""
     done, told_at = 0, time.monotonic()
 
     def tell(more: int) -> None:
@@ -173,7 +173,7 @@ def _telling(total: int, stop: threading.Event) -> Callable[[int], None]:
 
 
 def _read(arguments: argparse.Namespace, now_ms: int) -> tuple[OffsetTable, list[str]]:
-    """Return the offsets that *arguments* name, and what there is to say about them; raises ConfigError."""
+    """Return the offsets that *arguments* name, and remarks on them; raises ConfigError."""
     one = {name: getattr(arguments, name) for name in REQUIRED}
     is_one = any(each is not None for each in one.values())
     ways = is_one + (arguments.file is not None) + (arguments.spark_checkpoint is not None)
@@ -197,7 +197,7 @@ def _read(arguments: argparse.Namespace, now_ms: int) -> tuple[OffsetTable, list
 
 
 def _print(answers: pa.Table, wanted: str, pair: tuple[str, str]) -> None:
-    """Print to standard output; its reader may have had enough."""
+    """Print to standard output; its reader may close it early."""
     try:
         if wanted == "table":
             show_answers(answers, f"{visible(pair[0])} → {visible(pair[1])}", Console())

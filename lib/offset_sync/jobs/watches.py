@@ -1,7 +1,7 @@
-"""Looks again and again at what may have changed beside the commits, each in a thread of its own.
+"""Polls for changes other than commits, each kind in a thread of its own.
 
-What decides where groups are at home: moves by ``cutover``, and members. And how many partitions topics have:
-``__consumer_offsets``, for the order of commits, and those that groups commit.
+Inputs of the homes of groups: moves by ``cutover``, and members. And partition counts: of ``__consumer_offsets``, for
+the order of commits, and of the topics that groups commit.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ _ASK_S = 10.0
 
 
 def look_until(stop: threading.Event, pause_s: float, look: Callable[[], None]) -> None:
-    """Call *look* now and every *pause_s* seconds until *stop* is set; what it raises is logged."""
+    """Call *look* now and every *pause_s* seconds until *stop* is set; its exceptions are logged."""
     while not stop.is_set():
         try:
             look()
-        except Exception:  # the next look finds the same
-            if not stop.is_set():  # else it falls with the rest
+        except Exception:  # the next call retries
+            if not stop.is_set():  # else the job is ending
                 logger.exception("a look at the clusters failed; it is made again")
         stop.wait(pause_s)
 
 
 class HomeWatch:
-    """Keeps *state* up to date; *on_change* is called where groups were moved."""
+    """Keeps the homes in *state* up to date; *on_change* is called when groups were moved."""
 
     def __init__(self, state: SyncState, members: Members, moves: Moves, on_change: Callable[[], None]) -> None:
         self._state, self._members, self._moves, self._on_change = state, members, moves, on_change
 
     def run(self, stop: threading.Event, _is_ready: threading.Event) -> None:
-        """Follow moves until *stop* is set: nothing that a silent cluster holds up."""
+        """Follow moves until *stop* is set; a silent cluster does not delay that."""
         look_until(stop, _MOVES_S, self.follow_moves)
 
     def run_asking(self, stop: threading.Event, _is_ready: threading.Event) -> None:
@@ -51,12 +51,12 @@ class HomeWatch:
         look_until(stop, _MEMBERS_S, self.ask_members)
 
     def follow_moves(self) -> None:
-        """Take in what ``cutover`` has moved."""
+        """Read the moves by ``cutover``."""
         if self._moves.follow(self._state):
             self._on_change()
 
     def ask_members(self) -> None:
-        """Ask the clusters which groups have members; of one that does not answer none is seen to have any."""
+        """Ask the clusters which groups have members; one that does not answer counts as having none."""
         if not self._state.homes.silence_ms:
             return
         self._members.refresh()
@@ -69,14 +69,14 @@ class Admin(Protocol):
     """A cluster, see :class:`offset_sync.kafka.cluster_admin.ClusterAdmin`."""
 
     def describe(self, topics: list[str]) -> Mapping[str, TopicInfo | ClusterError]:
-        """Return what is known of *topics*."""
+        """Return the id and partition count of *topics*."""
 
 
 class PartitionWatch:
-    """Keeps *state* and *lives* up to date.
+    """Keeps the partition counts in *state* and *lives* up to date.
 
-    *on_change* is called where groups have got a position in a new partition, *on_growth* with the alias of a cluster
-    whose ``__consumer_offsets`` has more partitions than its query reads.
+    *on_change* is called when groups get a position in a new partition, *on_growth* with the alias of a cluster whose
+    ``__consumer_offsets`` has more partitions than its query reads.
     """
 
     def __init__(
@@ -107,12 +107,12 @@ class PartitionWatch:
                 self._state.offsets.clusters[alias].partitions = partitions
 
     def begin_new_partitions(self) -> None:
-        """Have groups be at the start of partitions that came after their first commit."""
+        """Set groups to the start of partitions added after their first commit."""
         if begin_new_partitions(self._state, self._lives.topics):
             self._on_change()
 
     def note_growth(self) -> None:
-        """Note which topics have got more partitions; of a cluster that does not answer its query tells."""
+        """Note which topics have more partitions; for a cluster that does not answer its query reports the error."""
         with self._state.lock:
             topics = sorted({topic for _, topic in self._state.keys.streams})
         for alias in self._admins:

@@ -1,6 +1,6 @@
-"""Asks the clusters: what each tells of itself, and some of the newest records of its topics.
+"""Queries the clusters: metadata and rights of each, and some of the newest records of its topics.
 
-Clusters are asked side by side and every answer ends in bounded time, so a silent one keeps no other waiting.
+Clusters are queried in parallel and every query ends in bounded time, so a silent one does not block others.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from offset_sync.state.known_names import learn_names
 DEADLINE_S = 10.0
 _CLUSTERS_AT_ONCE = 8
 _MOST_LOGS = 2_000
-"""So many logs of a cluster are asked for their ends, the first partitions of all topics first."""
+"""The most logs of a cluster whose ends are requested, the first partitions of all topics first."""
 _LOGS_OF_A_TOPIC = 3
 _RECORDS_OF_A_LOG = (5, 50)
 _RECORDS_OF_A_CLUSTER = 20_000
 _BY_CONTENTS = 200
-"""So many records of a log where contents tell: these are compared."""
+"""Records of a log to compare if copies are told by contents."""
 CHECKPOINTS = re.compile(r".+[._-]checkpoints[._-]internal")
 _OWN = re.compile(
     rf"mm2-offset-syncs[._-].+[._-]internal|mm2-(configs|offsets|status)[._-].+[._-]internal|{CHECKPOINTS.pattern}"
@@ -39,7 +39,7 @@ _Answer = TypeVar("_Answer")
 
 
 def side_by_side(ask: Callable[[str], _Answer], aliases: Collection[str]) -> dict[str, _Answer | ClusterError]:
-    """Return what *ask* answers for each cluster, or its ClusterError; a silent one keeps no other waiting."""
+    """Return what *ask* returns for each cluster, or its ClusterError; a silent one does not block others."""
 
     def asked(alias: str) -> _Answer | ClusterError:
         try:
@@ -52,17 +52,17 @@ def side_by_side(ask: Callable[[str], _Answer], aliases: Collection[str]) -> dic
 
 
 def answers(found: Mapping[str, _Answer | ClusterError]) -> dict[str, _Answer]:
-    """Return what :func:`side_by_side` has *found* without the errors."""
+    """Return what :func:`side_by_side` has *found*, without the errors."""
     return {alias: each for alias, each in found.items() if not isinstance(each, ClusterError)}
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster that answers: *admin* and *reader* ask it for more.
+    """A cluster that answers: *admin* and *reader* serve further requests.
 
-    *topics* has our rights by the cluster's own names, *partitions* has counts by stream; neither has topics that are
-    not there. An error stands in the place of what we may not see: its name for a group and for the *settings* of a
-    broker. *clashes* are what is wrong with the names of topics.
+    *topics* has our rights by the cluster's own names, *partitions* has counts by stream; neither has topics that do
+    not exist. Where we have no access the value is an error: its name for a group and for the *settings* of a broker.
+    *clashes* are problems with the names of topics.
     """
 
     alias: str
@@ -95,10 +95,10 @@ def may_read(rights: Operations | ClusterError | None) -> bool:
 
 
 def ask_cluster(config: Config, rights: OwnRights) -> Cluster:
-    """Return what a cluster tells, but for our rights on groups; raises ClusterError where it does not answer."""
+    """Return a cluster's answers, without our rights on groups; raises ClusterError if it does not answer."""
     alias, names = rights.alias, config.names
     try:
-        config.spark_options(alias)  # a key that Java cannot take shows here
+        config.spark_options(alias)  # detects a key that Java cannot use
     except ConfigError as error:
         raise ClusterError(alias, str(error).removeprefix(f"clusters.{alias}: ")) from error
     brokers = rights.brokers(DEADLINE_S)
@@ -142,7 +142,7 @@ def _clashes(config: Config, admin: ClusterAdmin) -> list[str]:
 
 
 def own_topics(config: Config, cluster: Cluster) -> dict[str, str]:
-    """Return MirrorMaker's own topics at a cluster, names by stream."""
+    """Return the names of MirrorMaker's own topics at a cluster, by stream."""
     aliases = config.mirror_aliases().values()
     heartbeats = re.compile(rf"(({'|'.join(map(re.escape, aliases))})[._-])?heartbeats")
     named = {stream: config.names.outside(cluster.alias, stream) for stream in cluster.partitions}
@@ -156,7 +156,7 @@ def mirrored_topics(config: Config, cluster: Cluster) -> dict[str, int]:
 
 
 def look_at_logs(config: Config, clusters: Mapping[str, Cluster]) -> dict[str, SeenLogs]:
-    """Return what each of *clusters* has of the mirrored topics that we may read."""
+    """Return the logs of mirrored topics that we may read at each of *clusters*."""
     topics = {alias: _readable(config, each) for alias, each in clusters.items()}
     ends = side_by_side(lambda alias: clusters[alias].admin.ends(_first_logs(topics[alias]), DEADLINE_S), clusters)
     known = answers(ends)
@@ -191,7 +191,7 @@ def _first_logs(partitions: Mapping[str, int]) -> list[TopicPartition]:
 
 
 def chosen_ranges(config: Config, ends: Mapping[str, Ends]) -> dict[str, dict[TopicPartition, OffsetRange]]:
-    """Return what to read of each cluster: of a stream the same partitions everywhere, first those with most copies."""
+    """Return the ranges to read: of a stream the same partitions at all clusters, those with most copies first."""
     copies = Counter(place for found in ends.values() for place, each in found.items() if each.log_end > each.log_start)
     logs: dict[str, list[TopicPartition]] = {}
     for place in sorted(copies, key=lambda place: (-copies[place], place.partition)):

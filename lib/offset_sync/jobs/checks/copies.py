@@ -1,4 +1,4 @@
-"""Whether copies are what their stamps, strategy ``identity`` or ``mirror.keeps`` take them for."""
+"""Checks copies against their stamps, strategy ``identity`` or ``mirror.keeps``."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _WITHHELD = "it is withheld as COPY_WRITTEN"
 
 
 class Compared(NamedTuple):
-    """A copy whose original was there; its stamp says where the original is."""
+    """A copy whose original was found; its stamp has the place of the original."""
 
     copy: Stamped
     pair: Pair
 
 
 def check_copies(config: Config, seen: Mapping[str, SeenLogs], stamped: Sequence[Stamped], alias: str) -> list[Finding]:
-    """Return what some of the newest copies at *alias* show beside their originals, which are asked for now.
+    """Compare some of the newest copies at *alias* with their originals, which are read now; return findings.
 
-    *stamped* are the records there whose headers count: the last copy of each log is compared. An original that is not
-    there any more, or does not come in time, is not.
+    *stamped* are the records there whose headers count: the last copy of each log is compared, unless its original is
+    deleted or not read in time.
     """
     if config.is_by_contents:
         return judge_contents(config, seen, alias)
@@ -58,7 +58,7 @@ def check_copies(config: Config, seen: Mapping[str, SeenLogs], stamped: Sequence
 
 
 def _originals(there: SeenLogs, places: set[TopicPartition], copies: Sequence[Stamped]) -> tuple[Ends, list[Compared]]:
-    """Return where logs end by now, those of *places* and *copies*, and the copies whose originals are there."""
+    """Return the present ends of the logs of *places* and *copies*, and the copies whose originals were found."""
     if there.error or not (places or copies):
         return {}, []
     offsets: dict[TopicPartition, list[int]] = {}
@@ -80,7 +80,7 @@ def _originals(there: SeenLogs, places: set[TopicPartition], copies: Sequence[St
 
 
 def _judge_stamped(config: Config, pairs: Sequence[Compared], lines: Lines) -> Iterator[Finding]:
-    """Yield how copies compare with the records that their stamps name; nothing where none could be compared."""
+    """Yield how copies compare with the records that their stamps name; nothing if none could be compared."""
     others = [each for each in pairs if not each.pair.is_same]
     times = [each for each in pairs if each.pair.is_same and not each.pair.keeps_time]
     if others:
@@ -103,7 +103,7 @@ def _judge_linked(
 ) -> Iterator[Finding]:
     """Yield whether the *topics* of strategy ``identity`` are copies byte for byte.
 
-    *written* are logs that reach so many offsets behind the end of their originals, which was asked later.
+    *written* are logs that exceed the ends of their originals, read later, by that many offsets.
     """
     wrong = {each.topic for each in written}
     if written:

@@ -1,4 +1,4 @@
-"""What a cluster tells of itself: our rights there, its brokers' settings and clock, and its id. Pure."""
+"""Findings about one cluster: our rights there, its brokers' settings and clock, and its id. Pure."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from offset_sync.translate.read_list import MOST_CHARACTERS
 
 _CHECK = "-check"
 OWN_GROUP = f"offset-sync{_CHECK}"
-"""One of the prefix that Spark's reader makes up its groups with."""
+"""A group with the prefix of those that Spark's reader creates."""
 LIST_GROUP = own_group(_CHECK)
-"""One of the prefix of groups that hold read lists."""
+"""A group with the prefix of those that hold read lists."""
 MARK_GROUP = seen_group(_CHECK)
-"""And of those that hold the marks of consumers that go by them."""
+"""A group with the prefix of those that hold the marks of consumers that use them."""
 _MANUAL = "(docs/operations.md, Minimal ACLs)"
 _TOO_MUCH = {"WRITE", "CREATE", "DELETE", "ALTER", "ALTER_CONFIGS"}
 _TOO_MUCH_OF_CLUSTER = {"CREATE", "ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "IDEMPOTENT_WRITE"}
 _NO_COORDINATOR = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
-"""A cluster where nobody has committed yet has no coordinators: that says nothing of rights."""
+"""A cluster without any commit yet has no coordinators: that is no error of rights."""
 RETENTION, UNCLEAN = "offsets.retention.minutes", "unclean.leader.election.enable"
 TIMESTAMPS, COPIES = "log.message.timestamp.type", "offsets.topic.replication.factor"
 METADATA = "offset.metadata.max.bytes"
 _Rights = Mapping[str, Operations | ClusterError | str]
-"""By the names of topics or groups; an error, or its name, where they may not be seen."""
+"""By the names of topics or groups; an error, or its name, where we may not describe them."""
 
 
 def judge_rights(config: Config, cluster: Cluster) -> Iterator[Finding]:
-    """Yield what is missing, or that nothing is, and what is more than is needed."""
+    """Yield missing rights, or that none is, and rights beyond those needed."""
     streams = {*filter(config.is_topic_included, cluster.partitions), *config.named_topics()}
     names = {config.names.outside(cluster.alias, each) for each in streams}
     included = {name: each for name, each in cluster.topics.items() if name in names}
@@ -69,7 +69,7 @@ def judge_rights(config: Config, cluster: Cluster) -> Iterator[Finding]:
 
 
 def _needed(cluster: Cluster, check: str, operation: str, rights: _Rights, or_else: str = "") -> Iterator[Finding]:
-    """Yield of which *rights* the operation is allowed, and of which it is not."""
+    """Yield for which of *rights* the operation is allowed, and for which it is not."""
     lines = Lines(cluster.place, check)
     allowed = {name for name, each in rights.items() if isinstance(each, frozenset) and operation.upper() in each}
     hidden = {name: each for name, each in rights.items() if isinstance(each, ClusterError)}
@@ -106,7 +106,7 @@ def _too_much(cluster: Cluster, of_topics: _Rights, of_groups: _Rights) -> Itera
 
 
 def judge_settings(config: Config, cluster: Cluster) -> Iterator[Finding]:
-    """Yield which settings of the brokers are not as they should be."""
+    """Yield which settings of the brokers are wrong."""
     lines, settings = Lines(cluster.place, "broker settings"), cluster.settings
     if isinstance(settings, str):
         text = f"{settings}: it would take DescribeConfigs on the cluster, which no job needs; have {RETENTION} be more"
@@ -141,10 +141,10 @@ def _wrong(config: Config, settings: Mapping[str, str], brokers: int) -> Iterato
 
 
 def judge_clock(cluster: Cluster, now_ms: int) -> Finding:
-    """Return what the time of the newest commit says.
+    """Return the finding from the time of the newest commit.
 
-    A clock that is ahead shows at once, as a commit of a time that is still to come. One that is behind looks like a
-    cluster without commits: ``sync_offsets`` measures it while it reads.
+    A clock that is ahead shows at once, as a commit in the future. One that is behind looks like a cluster without
+    recent commits: ``sync_offsets`` measures it while it reads.
     """
     lines = Lines(cluster.place, "clock")
     if cluster.newest_commit_ms is None:
@@ -159,7 +159,7 @@ def judge_clock(cluster: Cluster, now_ms: int) -> Finding:
 
 
 def judge_id(config: Config, cluster: Cluster) -> Iterator[Finding]:
-    """Yield whether the cluster's id is what *config* has; nothing where the mirror does not name it."""
+    """Yield whether the cluster's id is the one in *config*; nothing if the mirror does not use it."""
     lines, header = Lines(cluster.place, "cluster id"), config.mirror.origin_header
     said, given = cluster.cluster_id, config.clusters[cluster.alias].origin
     if isinstance(said, ClusterError):

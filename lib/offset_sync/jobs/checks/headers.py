@@ -1,4 +1,4 @@
-"""Whether the mirror stamps the copies of each topic, and whether what it stamps can be read. Pure."""
+"""Checks that the mirror stamps the copies of each topic, and that the stamps can be read. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Unstamped = Mapping[str, tuple[str, str]]
 
 
 def judge_headers(config: Config, seen: Mapping[str, SeenLogs], records: _Records) -> Iterator[Finding]:
-    """Yield what the headers at each cluster say; *records* are those of *seen*."""
+    """Yield findings about the headers at each cluster; *records* are those of *seen*."""
     topics = {alias: _by_stream(each) for alias, each in records.items()}
     unstamped = _unstamped_copies(config, records)
     for alias, mine in seen.items():
@@ -62,7 +62,7 @@ def _with_headers(topics: _Records, lines: Lines) -> Iterator[Finding]:
 
 
 def _remedy(stamp: Stamp) -> str:
-    """Return what to do about a stamp that cannot be read; empty for the others, which need no more than their kind."""
+    """Return the remedy for a stamp that cannot be read; empty for others, whose kind is enough."""
     if stamp.kind is not Kind.UNREADABLE:
         return ""
     if stamp.said == NO_PLACE:
@@ -75,7 +75,7 @@ def _remedy(stamp: Stamp) -> str:
 
 
 def _text(stamped: Sequence[Stamped], remedy: str, count: str) -> str:
-    """Return what *stamped*, all of one kind and remedy, say."""
+    """Return the text for *stamped*, all of one kind and remedy."""
     first, said = stamped[0], some({each.stamp.said for each in stamped})
     match first.stamp.kind:
         case Kind.WRAPPED:
@@ -100,7 +100,7 @@ def _text(stamped: Sequence[Stamped], remedy: str, count: str) -> str:
 def _without_headers(
     config: Config, alias: str, topics: Mapping[str, _Records], unstamped: _Unstamped, lines: Lines
 ) -> Iterator[Finding]:
-    """Yield what there is to say of records without any header; *unstamped* streams are told elsewhere."""
+    """Yield findings about records without headers; *unstamped* streams are reported elsewhere."""
     mine, found = topics[alias], dict[tuple[Level, str], list[str]]()
     for stream in mine:
         verdict = None if stream in unstamped else _verdict(config, alias, stream, topics)
@@ -115,8 +115,8 @@ def _without_headers(
 
 
 def _verdict(config: Config, alias: str, stream: str, topics: Mapping[str, _Records]) -> tuple[Level, str] | None:
-    """Return what to say of records without headers of a stream: in most cases that depends on other clusters."""
-    # Only the mirror writes into a topic that is named for another cluster.
+    """Return the verdict on a stream's records without headers: in most cases it depends on other clusters."""
+    # Only the mirror should write to a topic named after another cluster.
     is_named = config.names.home(stream) is not None
     are_native = {each.stamp.kind is Kind.NATIVE for each in topics[alias][stream]}
     if are_native != {True}:
@@ -148,9 +148,9 @@ def _without_records(config: Config, alias: str, seen: SeenLogs, topics: _Record
 
 
 def _unstamped_copies(config: Config, records: _Records) -> dict[str, tuple[str, str]]:
-    """Return of each stream the first two clusters that both have records without headers which are the same.
+    """Return for each stream the first two clusters that have the same records without headers.
 
-    Strategy ``timestamp`` does without headers, so its topics are not looked at.
+    Strategy ``timestamp`` needs no headers, so its topics are not checked.
     """
     natives = {alias: _new_natives(each) for alias, each in records.items()}
     found: dict[str, tuple[str, str]] = {}
@@ -162,9 +162,9 @@ def _unstamped_copies(config: Config, records: _Records) -> dict[str, tuple[str,
 
 
 def _new_natives(records: Sequence[Stamped]) -> dict[TopicPartition, set[_Content]]:
-    """Return time, key and value of the records above the last one with a stamp: what the mirror does now.
+    """Return time, key and value of the records above the last one with a stamp: the mirror's present behaviour.
 
-    Errs to fewer: contents that come again, as heartbeats do, say nothing.
+    Errs to fewer: repeated contents, as of heartbeats, prove nothing and are left out.
     """
     logs: dict[TopicPartition, list[Stamped]] = {}
     for each in records:
@@ -179,7 +179,7 @@ def _new_natives(records: Sequence[Stamped]) -> dict[TopicPartition, set[_Conten
 
 
 def _told_unstamped(config: Config, found: _Unstamped) -> Iterator[Finding]:
-    """Yield a line for each two clusters between which copies bear no headers."""
+    """Yield a line for each two clusters between which copies have no headers."""
     headers = f"{config.mirror.origin_header} and {config.mirror.offset_header}"
     for one, other in sorted({*found.values()}):
         names = {config.names.origin_topic(each) or each for each, pair in found.items() if pair == (one, other)}

@@ -1,4 +1,4 @@
-"""What the headers of the newest records say, one by one. Pure."""
+"""The stamps in the headers of the newest records, one by one. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONGEST, _MOST_SHOWN = 1_000, 40
 
 
 class Kind(Enum):
-    """What a stamp is, in the order in which it is told; NATIVE: there is none."""
+    """The kind of a stamp, in the order of the findings; NATIVE: there is none."""
 
     WRAPPED = auto()
     UNREADABLE = auto()
@@ -36,9 +36,9 @@ class Kind(Enum):
 
 
 class Stamp(NamedTuple):
-    """What the headers of a record say; *said* is what to show of them.
+    """The stamp in a record's headers; *said* is the part to show.
 
-    Of a STAMPED one *origin* is the alias of the cluster, and *offset* where the record is there.
+    For a STAMPED one *origin* is the alias of the cluster, and *offset* the record's offset there.
     """
 
     kind: Kind
@@ -62,7 +62,7 @@ class Stamped(NamedTuple):
 
 
 def stamped_records(config: Config, alias: str, seen: SeenLogs) -> list[Stamped]:
-    """Return the records of the streams whose headers count at a cluster, log by log, each in its order."""
+    """Return the records of the streams whose headers count at a cluster, log by log, each in order."""
     return [
         Stamped(config.names.outside(alias, place.topic), place, record, stamp)
         for place, records in seen.records.items()
@@ -77,9 +77,9 @@ def has_stamps(config: Config, alias: str, stream: str) -> bool:
 
 
 def stamps_of(config: Config, alias: str, place: TopicPartition, records: Sequence[TailRecord]) -> Iterator[Stamp]:
-    """Yield what the headers of *records* of the log *place* say."""
+    """Yield the stamps of *records* of the log *place*."""
     mirror, identities, origins = config.mirror, identities_at(config, alias), config.origins()
-    headers = [dict(each.content.headers) for each in records]  # of several of one name the last one counts
+    headers = [dict(each.content.headers) for each in records]  # the last of a repeated header counts
     columns = {
         column: pa.array([each.get(name) for each in headers], pa.binary())
         for column, name in mirror.header_columns().items()
@@ -105,7 +105,7 @@ def stamps_of(config: Config, alias: str, place: TopicPartition, records: Sequen
 
 
 def _without_stamp(mirror: Mirror, headers: Collection[str]) -> Stamp:
-    """Return whether the record has the headers of another preset than the one that is looked at."""
+    """Return whether the record has the headers of a preset other than the configured one."""
     for name, preset in PRESETS.items():
         names = {preset.origin_header, preset.offset_header}
         if names <= set(headers) and names.isdisjoint({mirror.origin_header, mirror.offset_header}):
@@ -115,9 +115,9 @@ def _without_stamp(mirror: Mirror, headers: Collection[str]) -> Stamp:
 
 
 def wrapped_origin(value: bytes, known: Collection[str]) -> str:
-    """Return what a wrong converter of Kafka Connect has made of an origin; empty where it is *known*, or unlike one.
+    """Describe an origin as written by a wrong converter of Kafka Connect; empty if it is *known*, or unlike one.
 
-    MirrorMaker's connectors hand header values on as bytes, and only ByteArrayConverter writes these as they are. The
+    MirrorMaker's connectors pass header values on as bytes, and only ByteArrayConverter writes them unchanged. The
     default of Connect writes ``dc1`` as ``ZGMx``, JsonConverter as ``"ZGMx"`` or ``{"schema": …, "payload": "ZGMx"}``,
     and StringConverter as ``[B@1b2c3d``. All headers of a connector are converted alike.
     """
@@ -131,7 +131,7 @@ def wrapped_origin(value: bytes, known: Collection[str]) -> str:
 
 
 def _unwrapped(text: str) -> Iterator[tuple[str, str]]:
-    """Yield how the text may have been wrapped, and what was in it."""
+    """Yield how the text may have been wrapped, and its content."""
     yield "base64", _from_base64(text)
     try:
         found = json.loads(text)

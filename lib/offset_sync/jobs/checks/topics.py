@@ -1,4 +1,4 @@
-"""Whether the clusters have the same topics, with as many partitions, and what MirrorMaker 2's own topics show."""
+"""Checks that the clusters have the same topics and partition counts, and what MirrorMaker 2's own topics show."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Partitions = Mapping[str, Mapping[str, int]]
 
 
 def judge_topics(config: Config, clusters: Mapping[str, Cluster]) -> Iterator[Finding]:
-    """Yield which topics a cluster has not, and those whose partitions differ between two clusters."""
+    """Yield the topics that a cluster does not have, and those whose partitions differ between two clusters."""
     partitions = {alias: mirrored_topics(config, each) for alias, each in clusters.items()}
     for alias, cluster in clusters.items():
         lines = Lines(cluster.place, "topics")
@@ -42,12 +42,12 @@ def judge_topics(config: Config, clusters: Mapping[str, Cluster]) -> Iterator[Fi
 
 
 def _absent(config: Config, cluster: Cluster, partitions: _Partitions) -> set[str]:
-    """Return the topics that the file names in full, or another cluster has, and that are not at this one."""
+    """Return the topics that the configuration names in full, or another cluster has, and this one does not."""
     names, alias = config.names, cluster.alias
     others = {each for pair in config.pairs() if alias in pair for each in pair} - {alias}
     elsewhere = {stream for each in others for stream in partitions.get(each, ())}
     known = config.named_topics()
-    # With prefixes a topic of that name may be produced at another cluster only, and its copy is here.
+    # With prefixes a topic of that name may exist at another cluster only, and its copy here.
     copied = {names.origin_topic(each) for each in known if names.outside(alias, each) in cluster.topics}
     own = {each for each in known if names.home(each) in (None, alias) and names.origin_topic(each) not in copied}
     return {names.outside(alias, each) for each in elsewhere | own} - cluster.topics.keys()
@@ -73,7 +73,7 @@ def _partitions(config: Config, partitions: _Partitions) -> Iterator[Finding]:
 
 
 def check_mirror_maker(config: Config, cluster: Cluster) -> Iterator[Finding]:
-    """Yield what MirrorMaker's own topics at a cluster show; nothing where there is none."""
+    """Yield findings from MirrorMaker's own topics at a cluster; nothing if there are none."""
     lines, own = Lines(cluster.place, "MirrorMaker"), own_topics(config, cluster)
     closed = [name for name, each in cluster.topics.items() if CHECKPOINTS.fullmatch(name) and not may_read(each)]
     if closed:
@@ -102,7 +102,7 @@ def check_mirror_maker(config: Config, cluster: Cluster) -> Iterator[Finding]:
 
 
 def _checkpoints(config: Config, cluster: Cluster, streams: Collection[str]) -> _Offsets:
-    """Return the newest checkpoints in logs of *streams*, by group and by what the group reads here."""
+    """Return the newest checkpoints in logs of *streams*, by group and by the partition that it reads here."""
     ends = cluster.admin.ends([TopicPartition(stream, 0) for stream in streams], DEADLINE_S)
     tails = cluster.reader.read({place: newest(each, _MOST_CHECKPOINTS) for place, each in ends.items()}, DEADLINE_S)
     checkpoints = {}
@@ -117,7 +117,7 @@ def _checkpoints(config: Config, cluster: Cluster, streams: Collection[str]) -> 
 
 
 def _synced(cluster: Cluster, checkpoints: _Offsets) -> list[tuple[str, TopicPartition]]:
-    """Return the checkpoints that groups have as offsets, without a leader epoch: our own commits name one."""
+    """Return the checkpoints that groups have committed without a leader epoch: our own commits have one."""
     groups = sorted({group for group, _ in checkpoints})[:_MOST_GROUPS]
     held = answers(cluster.admin.committed_offsets(groups, DEADLINE_S))
     commits = {(group, place): each for group, places in held.items() for place, each in places.items()}

@@ -1,4 +1,4 @@
-"""The HTTP endpoint that Prometheus scrapes. What goes wrong here is logged and never stops a job."""
+"""The HTTP endpoint that Prometheus scrapes. Its errors are logged and never stop a job."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Endpoint:
     def __init__(
         self, part: Part, address: str, port: int, collectors: Sequence[Collector], wrap: Wrap | None = None
     ) -> None:
-        """Open it; raises OSError where the address or port cannot be had. *wrap* may answer more than metrics."""
+        """Open it; raises OSError if the address or port is unavailable. *wrap* may serve more than metrics."""
         registry = registry_of(part, collectors)
         self._server, self._thread = start_http_server(port, address, registry)
         self.port: int = self._server.server_port
@@ -35,7 +35,7 @@ class Endpoint:
             self._server.set_app(wrap(make_wsgi_app(registry)))
 
     def close(self) -> None:
-        """Stop answering and give the port back."""
+        """Stop serving and release the port."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -44,7 +44,7 @@ class Endpoint:
 def open_endpoint(
     part: Part, config: Metrics, collectors: Sequence[Collector], wrap: Wrap | None = None
 ) -> Endpoint | None:
-    """Open the endpoint of *part* as configured; None where it is off, or cannot be opened, which is logged."""
+    """Open the endpoint of *part* as configured; None if it is off, or cannot be opened, which is logged."""
     option = f"{part}_port"
     port = getattr(config, option)
     if port == "off":
@@ -66,7 +66,7 @@ def open_endpoint(
 
 
 def registry_of(part: Part, collectors: Sequence[Collector]) -> CollectorRegistry:
-    """Return a registry of *collectors*, of the process and of what it runs; one that fails leaves the others alone."""
+    """Return a registry of *collectors*, process and build metrics; a failing collector does not affect the others."""
     registry = CollectorRegistry()
     Info("offset_sync_build", "1; which job answers here, and its version", registry=registry).info(
         {"part": part, "version": __version__}
@@ -78,7 +78,7 @@ def registry_of(part: Part, collectors: Sequence[Collector]) -> CollectorRegistr
 
 
 class _Careful(Collector):
-    """Answers nothing where *collector* fails: one that raises would void the whole scrape."""
+    """Returns no metrics if *collector* fails: an exception would void the whole scrape."""
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector

@@ -18,14 +18,14 @@ _BREAKING = ("Cc", "Cs")  # control characters and halves of surrogate pairs
 
 
 def gauge(name: str, documentation: str, *labels: str, value: float | None = None) -> GaugeMetricFamily:
-    """Return a gauge of ours, without labels its *value*, else without samples."""
+    """Return one of our gauges, without labels with its *value*, else without samples."""
     return GaugeMetricFamily(f"offset_sync_{name}", documentation, value, labels or None)
 
 
 def add_worst(family: GaugeMetricFamily, values: Mapping[tuple[str, ...], float], worst: int) -> None:
-    """Add at most *worst* samples, the largest *values* above 0; keys are labels, the last one a name of a user's.
+    """Add at most *worst* samples, the largest *values* above 0; keys are labels, the last one a user's name.
 
-    Of names that become the same label the larger value is shown: a second sample would void the scrape.
+    If names become the same label the larger value is shown: a second sample would void the scrape.
     """
     shown: dict[tuple[str, ...], float] = {}
     for labels, value in heapq.nlargest(worst, values.items(), key=itemgetter(1)):
@@ -36,7 +36,7 @@ def add_worst(family: GaugeMetricFamily, values: Mapping[tuple[str, ...], float]
 
 
 def to_label(name: str) -> str:
-    """Return *name* as a label's value: not too long, and without what would break the text format.
+    """Return *name* as a label's value: not too long, and without characters that would break the text format.
 
     Quotes, backslashes and line ends are escaped by the client library. Two names may become one.
     """

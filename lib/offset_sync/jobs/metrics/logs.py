@@ -1,7 +1,7 @@
-"""The logs of every cluster beside their index: what is indexed, what is not yet, and where a transaction is open.
+"""Metrics of every cluster's logs and their index: indexed offsets, backlog, and open transactions.
 
-The clusters are asked in a thread of their own, once per reconcile interval, so that neither a micro-batch nor a
-scrape ever waits for them.
+The clusters are queried in a separate thread, once per reconcile interval, so that neither a micro-batch nor a scrape
+ever waits for them.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _INDEX_GAUGES = {
 
 
 class IndexSizes(Collector):
-    """Collects what the index holds."""
+    """Collects the sizes of the index."""
 
     def __init__(self, index: Index, aliases: Collection[str]) -> None:
         self._index, self._aliases = index, aliases
 
     def collect(self) -> Iterator[Metric]:
-        """Return the sizes of now; nothing before there is an index."""
+        """Return the present sizes; none before the index is read."""
         with self._index.lock:
-            # Before the table is read nothing is known: a jump from 0 would look like growth.
+            # Before the table is read sizes are unknown: a jump from 0 would look like growth.
             has_been_read = bool(self._index.all_logs())
             sizes = {alias: np.zeros(4, np.int64) for alias in self._aliases if has_been_read}
             for (alias, _, _), log in self._index.all_logs().items():
@@ -57,9 +57,9 @@ class IndexSizes(Collector):
 
 
 class LogWatch(Collector):
-    """Checks every cluster's logs from time to time and collects what it found last.
+    """Checks every cluster's logs periodically and collects the last results.
 
-    Of a cluster that does not answer nothing is said but that.
+    A cluster that does not answer has cluster_up 0 and no other metric here.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class LogWatch(Collector):
         return thread
 
     def check(self) -> None:
-        """Ask every cluster once."""
+        """Query every cluster once."""
         for alias, cluster in self._clusters.items():
             try:
                 reaches = cluster.reaches(lambda name: name == CONSUMER_OFFSETS or self._is_indexed(name), _DEADLINE_S)
@@ -105,7 +105,7 @@ class LogWatch(Collector):
             self._progress[alias] = before.after(self._clock(), frontiers, reaches)
 
     def collect(self) -> Iterator[Metric]:
-        """Return what was seen last."""
+        """Return the last results."""
         up = gauge("cluster_up", "1 if the cluster said how far its logs reach when it was asked last", "cluster")
         behind = gauge("index_behind_records", "offsets that can be read and are not in the index yet", "cluster")
         behind_s = gauge(
@@ -137,11 +137,11 @@ class LogWatch(Collector):
 
 
 class LogProgress:
-    """What one look at the logs of a cluster has found, beside the looks before it. Times are seconds of one clock.
+    """The result of one check of a cluster's logs, based on earlier checks. Times are seconds of one clock.
 
     A log *stalls* while its last stable offset is the same and its high watermark moves: a transaction is open there.
-    Seconds of *stalled* err to the large side, by the time between two looks at most. *behind* are offsets that can be
-    indexed and are not; the oldest has waited for *behind_seconds* at least, 0 where this look was the first to see it.
+    Seconds of *stalled* err to the large side, by the time between two checks at most. *behind* are offsets that can be
+    indexed and are not; the oldest has waited for *behind_seconds* at least, 0 if this check is the first to see it.
     """
 
     def __init__(self) -> None:
@@ -153,9 +153,9 @@ class LogProgress:
     def after(
         self, now_s: float, frontiers: Mapping[TopicPartition, int], reaches: Mapping[TopicPartition, Reach]
     ) -> LogProgress:
-        """Return what the next look finds: how far each log reaches, and to which frontier it is indexed.
+        """Return the result of the next check, from the reach of each log and the frontier of its index.
 
-        What is below a log's start counts as behind where nothing of the log is indexed.
+        Offsets below a log's start count as behind if nothing of the log is indexed.
         """
         found = LogProgress()
         for partition, reach in reaches.items():

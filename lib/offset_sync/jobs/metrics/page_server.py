@@ -1,8 +1,8 @@
 """The status page over HTTP, beside the metrics: ``/`` is the page, ``/status.json`` the report, read-only.
 
-Where ``metrics.address`` is not given, only requests of this machine get them: metrics are for a scraper elsewhere, the
+Unless ``metrics.address`` is set, only requests from this machine are served: metrics are for a remote scraper, the
 names of all groups are not. Errs to refusing: such a request must also name this machine in its Host header, so that
-no web page of another site can read them by a name of its own that leads here (DNS rebinding).
+no other web site can read them by a name of its own that resolves to this machine (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 _HTML, _JSON, _TEXT = "text/html; charset=utf-8", "application/json", "text/plain; charset=utf-8"
-# By a script: to a browser a refresh of an address with a # is a jump within the page.
+# By a script: a browser treats a refresh of an address with a # as a jump within the page.
 _WAITING = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
     "<title>Offset Sync</title><p>report_status makes its first report."
@@ -33,7 +33,7 @@ _ELSEWHERE = "The status page is for this machine only. To serve it to others se
 
 
 class Body:
-    """What a path answers: made when it is asked for, once."""
+    """The body of a path: made on the first request, once."""
 
     def __init__(self, kind: str, make: Callable[[], str]) -> None:
         self.kind, self._make = kind, make
@@ -45,7 +45,7 @@ class Body:
 
     @cached_property
     def compressed(self) -> bytes:
-        """The body for who takes gzip."""
+        """The body for clients that accept gzip."""
         return gzip.compress(self.content, 1, mtime=0)
 
     @cached_property
@@ -55,14 +55,14 @@ class Body:
 
 
 class PageServer:
-    """Answers with the report that was put last; *is_open*: also to requests of other machines."""
+    """Serves the last report; *is_open*: also to requests from other machines."""
 
     def __init__(self, stalled_after: timedelta, *, is_open: bool) -> None:
         self._stalled_after, self._is_open = stalled_after, is_open
         self._bodies: dict[str, Body | None] = {"/": None, "/status.json": None}
 
     def put(self, report: Report, page: str) -> None:
-        """Show a report and its page from now on."""
+        """Serve a report and its page from now on."""
         stalled_after = self._stalled_after
         self._bodies = {
             "/": Body(_HTML, lambda: page),
@@ -70,7 +70,7 @@ class PageServer:
         }
 
     def over(self, metrics: WSGIApplication) -> WSGIApplication:
-        """Return what answers with the pages at their paths, and by *metrics* at all others."""
+        """Return an application that serves the pages at their paths, and *metrics* at all others."""
 
         def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             is_page = (environ.get("PATH_INFO") or "/") in self._bodies

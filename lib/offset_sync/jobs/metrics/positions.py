@@ -1,4 +1,4 @@
-"""How far the group partitions of every pair are synced, worked out at each scrape."""
+"""The sync progress of the group partitions of every pair, computed at each scrape."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from offset_sync.translate.index.runs import Int64s
 
 PENDING = len(Outcome)
 OUTCOME_NAMES = (*(outcome.name for outcome in Outcome), "PENDING")
-"""Outcomes by code, and what a commit is before it has one."""
+"""Outcomes by code, and the word for a commit without one."""
 _LACKS = np.append(~HAS_IT, True)
 
 
 @dataclass(frozen=True)
 class PairPositions:
-    """The group partitions of one pair, shape (rows,); *stale_ms* is 0 where the target lacks nothing.
+    """The group partitions of one pair, shape (rows,); *stale_ms* is 0 where the target is up to date.
 
-    *state* holds where *is_answered*: the newest commit has an answer; the counts are 0 elsewhere. *key* are rows of
+    *state* is valid where *is_answered*: the newest commit has an answer; the counts are 0 elsewhere. *key* are rows of
     *keys*.
     """
 
@@ -64,7 +64,7 @@ class Positions(Collector):
         self._state, self._latency, self._worst = state, latency, worst
 
     def collect(self) -> Iterator[Metric]:
-        """Return where everything is now."""
+        """Return the present positions."""
         pairs = self.by_pair()
         yield from _counts(pairs)
         yield from _staleness(pairs, self._worst)
@@ -91,7 +91,7 @@ class Positions(Collector):
         is_answered &= pair["source_at_ms"][key] == commits.at_ms
         outcome = np.where(is_answered, pair["outcome"][key], PENDING)
         since_ms = self._latency[source, target].since_ms(key)
-        # No pass of this driver has looked at it yet.
+        # No pass of this driver has reconciled it yet.
         since_ms = np.where(since_ms < 0, commits.at_ms, since_ms)
         stale_ms = np.where(_LACKS[outcome], np.maximum(self._state.now_ms() - since_ms, 0), 0)
         costs = (np.where(is_answered, pair[name][key], 0) for name in _COSTS)

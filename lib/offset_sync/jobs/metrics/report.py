@@ -1,4 +1,4 @@
-"""The newest report as metrics: what report_status has found, until it finds something else."""
+"""The newest report of report_status as metrics, until the next one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from offset_sync.status.report import GROUP, PAIR, Report, newest_drift, roll_up
 
 REASONS = tuple(state.name for state in State if state.is_withheld)
 OTHER = "other"
-"""An origin that is no cluster of the configuration, and a missing reason, so that the labels stay bounded."""
+"""For origins that are not configured clusters, and for a missing reason, so that labels stay bounded."""
 Row = Mapping[str, Any]
 Labels = tuple[str, ...]
 _SUMS = {
@@ -52,7 +52,7 @@ _OF_GROUPS = {
 
 
 class ReportMetrics(Collector):
-    """Collects the metrics of the report that was shown last, and its age; *clock* in monotonic seconds."""
+    """Collects the metrics of the last report, and its age; *clock* in monotonic seconds."""
 
     def __init__(self, config: Config, clock: Callable[[], float] = time.monotonic) -> None:
         self._aliases, self._worst, self._clock = list(config.clusters), config.metrics.worst, clock
@@ -60,7 +60,7 @@ class ReportMetrics(Collector):
         self._shown: tuple[float, list[Metric]] = clock(), []
 
     def show(self, report: Report) -> None:
-        """Show *report* at the next scrape, and nothing that only the reports before it had."""
+        """Show *report* from the next scrape on, without series that only earlier reports had."""
         status, pairs = report.status, roll_up(report.status, PAIR).to_pylist()
         metrics = [
             self._positions(pairs),
@@ -92,7 +92,7 @@ class ReportMetrics(Collector):
         return _gauge("withheld", "group partitions with status Withheld, by reason", counts, "reason")
 
     def _mirror_lag(self, status: pa.Table) -> Metric:
-        """Add up partitions, each once: every group's row repeats what is true of its partition."""
+        """Sum over partitions, each once: every group's row repeats the values of its partition."""
         lags: Counter[Labels] = Counter()
         partitions = status.group_by([*PAIR, "topic", "partition"]).aggregate([("mirror_lag_by_origin", "max")])
         for row in partitions.to_pylist():

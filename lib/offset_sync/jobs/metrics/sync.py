@@ -1,4 +1,4 @@
-"""What happens in sync_offsets, counted where its parts are put together; none of them knows of it."""
+"""Metrics of sync_offsets, counted where its parts are wired; the parts do not depend on them."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ logger = logging.getLogger(__name__)
 PAIR = ("source", "target")
 RECORD_KINDS = ("genuine", "own", "malformed")
 HAS_IT = np.array([each in (Outcome.COMMITTED, Outcome.UNCHANGED, Outcome.NOT_FORWARD) for each in Outcome])
-"""True for outcomes after which the target lacks nothing: it holds the translation, or a genuine commit further on."""
+"""True for outcomes after which the target is up to date: it has the translation, or a genuine commit further on."""
 _LATENCIES = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 _DURATIONS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
-disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more for each counter, which no rule needs
+disable_created_metrics()  # type: ignore[no-untyped-call]  # one more series for each counter, which no rule needs
 
 
 class SyncMetrics(Collector):
@@ -74,7 +74,7 @@ class SyncMetrics(Collector):
         self._begin_at_zero()
 
     def _begin_at_zero(self) -> None:
-        """Make all known labels: to Prometheus, a counter that appears at 1 has not grown."""
+        """Create all known labels: to Prometheus, a counter that appears at 1 has not grown."""
         for alias in self._aliases:
             self._starts.labels(alias)
             self._batches.labels(alias)
@@ -87,7 +87,7 @@ class SyncMetrics(Collector):
                 self._outcomes.labels(*pair, outcome.name)
 
     def count(self, reconciliation: Reconciliation) -> None:
-        """Count what became of translations; a mistake in counting is logged and stops nothing."""
+        """Count the outcomes of translations; an error in counting is logged only."""
         try:
             self._count(reconciliation)
         except Exception:
@@ -107,7 +107,7 @@ class SyncMetrics(Collector):
 
     @contextmanager
     def batch(self, alias: str) -> Iterator[None]:
-        """Time a micro-batch of *alias*; one that fails is no duration."""
+        """Time a micro-batch of *alias*; failed ones are not observed."""
         began = self._batch_began[alias] = self._clock()
         try:
             yield
@@ -116,7 +116,7 @@ class SyncMetrics(Collector):
             self._batch_began.pop(alias, None)
 
     def count_records(self, alias: str, counts: Mapping[str, int]) -> None:
-        """Count the records that a micro-batch of *alias* has brought, by kind."""
+        """Count the records of a micro-batch of *alias*, by kind."""
         for kind, count in counts.items():
             self._records.labels(alias, kind).inc(count)
 
@@ -125,7 +125,7 @@ class SyncMetrics(Collector):
         self._starts.labels(alias).inc()
 
     def totals(self) -> collections.Counter[str]:
-        """Return how many records of each kind have come and how many translations had each outcome, in all."""
+        """Return how many records of each kind were read and how many translations had each outcome, in all."""
         found: collections.Counter[str] = collections.Counter()
         for counter, label in ((self._records, "kind"), (self._outcomes, "outcome")):
             for family in counter.collect():
@@ -135,14 +135,14 @@ class SyncMetrics(Collector):
 
     @contextmanager
     def reconciling(self) -> Iterator[None]:
-        """Time a reconcile pass; one that raises has not ended."""
+        """Time a reconcile pass; one that raises is not observed."""
         began = self._clock()
         yield
         self._reconciled = self._clock()
         self._passes.observe(self._reconciled - began)
 
     def collect(self) -> Iterator[Metric]:
-        """Return the counts, and how old the last pass and the micro-batches in hand are."""
+        """Return the counts, and the ages of the last pass and the running micro-batches."""
         yield from self._counted.collect()
         now = self._clock()
         yield gauge(
@@ -159,22 +159,22 @@ class SyncMetrics(Collector):
 
 
 class CountedHistory:
-    """Tells *history*, then counts for *metrics*."""
+    """Appends to *history*, then counts for *metrics*."""
 
     def __init__(self, history: ReconciliationLog, metrics: SyncMetrics) -> None:
         self._history = history
         self._metrics = metrics
 
     def append(self, reconciliation: Reconciliation) -> None:
-        """Take in what became of translations."""
+        """Append and count a reconciliation."""
         self._history.append(reconciliation)
         self._metrics.count(reconciliation)
 
 
 class JobHealth(Collector):
-    """Whether sync_offsets does its work: translates, reads the commits of each cluster, and writes its history.
+    """Whether sync_offsets works: translates, reads the commits of each cluster, and writes its history.
 
-    *query_errors* are of the queries that do not run, by cluster; *history_error* is None where all rows are written.
+    *query_errors* are those of queries that do not run, by cluster; *history_error* is None if all rows are written.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class JobHealth(Collector):
         self._query_errors, self._history_error = query_errors, history_error
 
     def collect(self) -> Iterator[Metric]:
-        """Return how the job is now."""
+        """Return the present health of the job."""
         yield gauge(
             "ready",
             "1 once every cluster's commits have been read to their end; before, nothing is synced",
@@ -209,9 +209,9 @@ class JobHealth(Collector):
 
 
 class CommitLatency:
-    """How long commits of one pair take to the target, and since when it has lacked one. Threads may share it.
+    """The latency of commits of one pair to the target, and since when it is stale. Threads may share it.
 
-    Errs to the large side: a commit that no reconciliation has answered yet counts as lacking since it was made.
+    Errs to the large side: a commit that no reconciliation has answered yet counts as missing since it was made.
     """
 
     def __init__(self) -> None:
@@ -220,7 +220,7 @@ class CommitLatency:
         self._lock = threading.Lock()
 
     def restore(self, pair: LastTranslations) -> None:
-        """Take over what the last driver has answered; what it has seen at the target is not lacking."""
+        """Restore the answers of the last driver; commits it has seen at the target are not missing."""
         answered = pair.columns
         with self._lock:
             self._held.fit(len(answered["outcome"]))
@@ -228,9 +228,9 @@ class CommitLatency:
             self._held["committed_at_ms"][keys] = answered["source_at_ms"][keys]
 
     def note(self, reconciliation: Reconciliation) -> Int64s:
-        """Take in what became of commits; return how many milliseconds each that has arrived just now took.
+        """Note the outcomes of commits; return the latency in milliseconds of each that has just arrived.
 
-        A commit that the target had before and has no more, or may not have, is lacking since that was found.
+        A commit that the target has lost, or may have lost, counts as missing since that was found.
         """
         translated = reconciliation.translated
         key, at_ms = translated.commits.key, translated.commits.at_ms
@@ -246,9 +246,9 @@ class CommitLatency:
         return took
 
     def since_ms(self, key: KeyRows) -> Int64s:
-        """Return since when each of *key* is lacking, :data:`ABSENT` where none is; forget it of all other keys.
+        """Return since when each of *key* is missing, :data:`ABSENT` for none; forget all other keys.
 
-        They have another owner now: if they come back, their next commit counts anew.
+        These have another owner now: if they return, they count from their next commit.
         """
         with self._lock:
             self._tracker.keep_only(key)

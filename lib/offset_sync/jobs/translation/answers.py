@@ -1,4 +1,4 @@
-"""Answers as a table of Arrow, and as people and programs get them."""
+"""Answers as an Arrow table, and their output for people and programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from offset_sync.model.values import State
 from offset_sync.status.kept_offsets import KeptAnswers
 
 MOST = 50
-"""So many answers are shown on a terminal; a file may have a million."""
+"""The most answers shown on a terminal; a file may have a million."""
 _AT_ONCE = 50_000
 _NEEDS_QUOTES = re.compile('[",\r\n]')
 _NUMBERS = ("offset", "target", "repeats", "lost")
@@ -35,9 +35,9 @@ def to_answer_table(
 ) -> pa.Table:
     """Return the columns given with ``target_offset``, ``state``, ``duplicates``, … and ``reason``, a row per offset.
 
-    ``topic`` is text, ``partition`` and ``offset`` are numbers, the others as they were given. Null: the offsets and
-    counts of what is withheld, the reason of what is not. With *target_topics*, one for each topic of *table*, also
-    ``target_topic``: what it is called at the target.
+    ``topic`` is text, ``partition`` and ``offset`` are numbers, the others as given. Null: the offset and counts of a
+    withheld answer, the reason of any other. With *target_topics*, one for each topic of *table*, also
+    ``target_topic``, its name at the target.
     """
     offsets, is_withheld = table.offsets, answers.is_withheld
     numbers = {"partition": pa.array(offsets.partition, pa.int32()), "offset": pa.array(offsets.offset)}
@@ -58,7 +58,7 @@ def to_answer_table(
 
 
 def summary(answers: pa.Table) -> list[str]:
-    """Return one line that says how many offsets have no answer, and why; nothing where all have one."""
+    """Return one line with how many offsets have no answer, and why; nothing if all have one."""
     withheld = Counter(answers.filter(pc.is_null(answers.column("target_offset"))).column("state").to_pylist())
     if not withheld:
         return []
@@ -85,16 +85,16 @@ def _cell(text: str) -> str:
 
 
 def print_json(answers: pa.Table, out: TextIO) -> None:
-    """Print an object of JSON per line and answer (JSON Lines), in ASCII; numbers are numbers, the rest is text."""
+    """Print a JSON object per line and answer (JSON Lines), in ASCII; numbers are numbers, the rest is text."""
     for batch in answers.to_batches(max_chunksize=_AT_ONCE):
         out.write("".join(f"{json.dumps(row)}\n" for row in batch.to_pylist()))
     out.flush()
 
 
 def print_spark(answers: pa.Table, out: TextIO) -> None:
-    """Print ``{"orders":{"0":7}}`` as the option ``startingOffsets`` takes it, a line for each source of the query.
+    """Print ``{"orders":{"0":7}}`` for the option ``startingOffsets``, a line for each source of the query.
 
-    What is withheld is left out: Spark does not start before it is told of every partition.
+    Withheld answers are left out: Spark does not start until every partition is named.
     """
     for offsets in starting_offsets(answers):
         print(json.dumps(offsets, separators=(",", ":")), file=out)
@@ -115,7 +115,7 @@ def starting_offsets(answers: pa.Table) -> Iterator[dict[str, dict[str, int]]]:
 
 
 def show_answers(answers: pa.Table, direction: str, console: Console) -> None:
-    """Print at most :data:`MOST` answers, and each reason once with where it holds. Fits 80 columns."""
+    """Print at most :data:`MOST` answers, and each reason once with its partitions. Fits 80 columns."""
     is_withheld = pc.is_null(answers.column("target_offset"))
     shown = answers
     if answers.num_rows > MOST:

@@ -1,4 +1,4 @@
-"""Offsets as text, a row each: from a CSV file or a caller, with every line that is no offset."""
+"""Parses offsets, a row each, from a CSV file or a caller; reports every invalid line."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from offset_sync.status.kept_offsets import KeptOffsets
 REQUIRED = ("topic", "partition", "offset")
 OPTIONAL = ("taken_at", "leader_epoch")
 ANSWER_COLUMNS = ("target_offset", "state", "duplicates", "duplicates_at_most", "lost", "reason")
-"""What is added to the columns given."""
+"""The columns added to those given."""
 STANDARD_INPUT = "-"
 _MOST_LINES = 100
-"""So many bad lines are named; of more the number is."""
+"""The most bad lines reported one by one; of more only the number is."""
 _LARGEST_INT32, _LARGEST_INT64, _DIGITS = (1 << 31) - 1, (1 << 63) - 1, 19
 _Value = TypeVar("_Value")
 Problem = tuple[int, str]
-"""The number of a line, and what is wrong there."""
+"""The number of a line, and its problem."""
 
 
 @dataclass(frozen=True)
 class OffsetTable:
-    """Columns as they were given, and the offsets in them."""
+    """The given columns, and the offsets in them."""
 
     given: pa.Table
     offsets: KeptOffsets
@@ -53,7 +53,7 @@ def read_csv(path: str, now_ms: int) -> OffsetTable:
     """Return the offsets of the file at *path*, ``-`` for standard input; raises ConfigError with every bad line.
 
     The header names ``topic``, ``partition`` and ``offset`` in any order; ``taken_at`` (ISO 8601 with a zone) and
-    ``leader_epoch`` may be there, and may be empty. Other columns are carried along as text. Empty lines are left out.
+    ``leader_epoch`` are optional, and may be empty. Other columns are kept as text. Empty lines are ignored.
     """
     try:
         content = sys.stdin.buffer.read() if path == STANDARD_INPUT else Path(path).read_bytes()
@@ -67,7 +67,7 @@ def read_csv(path: str, now_ms: int) -> OffsetTable:
 
 
 def parse_csv(content: bytes, now_ms: int) -> OffsetTable:
-    """Return the offsets that *content* holds; see :func:`read_csv`."""
+    """Return the offsets in *content*; see :func:`read_csv`."""
     try:
         reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))
     except UnicodeDecodeError as error:
@@ -91,7 +91,7 @@ def parse_csv(content: bytes, now_ms: int) -> OffsetTable:
 
 
 def check_columns(names: Sequence[str]) -> None:
-    """Raise ConfigError where columns are missing, there twice, or named like those of an answer."""
+    """Raise ConfigError if columns are missing, duplicate, or named like those of an answer."""
     missing = [name for name in REQUIRED if name not in names]
     if missing:
         found = escaped(", ".join(names)) or "nothing"
@@ -107,7 +107,7 @@ def check_columns(names: Sequence[str]) -> None:
 def to_offsets(given: pa.Table, lines: Sequence[int], now_ms: int, problems: Sequence[Problem] = ()) -> OffsetTable:
     """Return the offsets in *given*, columns of text; *lines* are the numbers of its lines.
 
-    Raises ConfigError that names every line which is no offset, those of *problems* too.
+    Raises ConfigError that names every invalid line, including those of *problems*.
     """
     bad = list(problems)
 
@@ -157,9 +157,9 @@ def _optional(parse: Callable[[str], int], text: str) -> int:
 
 
 def parse_time(text: str, now_ms: int) -> int:
-    """Return an ISO 8601 time with its zone in milliseconds since the epoch; ValueError where it is none, or to come.
+    """Return an ISO 8601 time with its zone in milliseconds since the epoch; ValueError if invalid or in the future.
 
-    Without its zone it may be off by hours, and one that is too late would prove what is not so.
+    Without a zone it may be off by hours, and a time that is too late could accept an offset wrongly.
     """
     try:
         at = datetime.fromisoformat(text.strip())

@@ -1,7 +1,7 @@
-"""Offsets in the checkpoint of a Structured Streaming query: those of the last micro-batch that is done.
+"""Offsets in the checkpoint of a Structured Streaming query: those of the last finished micro-batch.
 
-Spark writes down how far a micro-batch reads before it runs it (``offsets/7``), and that it is done afterwards
-(``commits/7``). So the newest plan is no position: its records may have gone nowhere yet::
+Spark records how far a micro-batch reads before it runs it (``offsets/7``), and its end afterwards (``commits/7``). So
+the newest plan is no position: its records may not be written anywhere yet::
 
     offsets/  5   6   7         commits/  5   6            the query has read up to the end of 6
 """
@@ -21,14 +21,14 @@ from offset_sync.model.values import ABSENT
 from offset_sync.spark import CHECKPOINT_FORMAT
 
 SOURCE = "source"
-"""The column that says which source of the query an offset is of, counted from 0."""
+"""The column with the number of an offset's source in the query, counted from 0."""
 
 
 def read_checkpoint(path: str, taken_at_ms: int | None, now_ms: int) -> tuple[OffsetTable, list[str]]:
     """Return the offsets of every Kafka source in the checkpoint folder at *path*, and remarks, as sentences.
 
     Each has the time *taken_at_ms*, by default that at which the micro-batch *before* was planned: they were read off
-    the log after that. A query of which no micro-batch is done stands where it began. Raises ConfigError where the
+    the log after that. A query without a finished micro-batch has its initial offsets. Raises ConfigError if the
     folder is no checkpoint, or cannot be read.
     """
     folder = Path(path)
@@ -77,7 +77,7 @@ def _lines(file: Path) -> list[str]:
 
 
 def _plan(file: Path) -> tuple[int, dict[int, str]]:
-    """Return when a micro-batch was planned, ABSENT where it does not say so, and where each of its sources ends."""
+    """Return when a micro-batch was planned, ABSENT if not recorded, and where each of its sources ends."""
     lines = _lines(file)
     try:
         at_ms = int(json.loads(lines[1]).get("batchTimestampMs", ABSENT))
@@ -87,13 +87,13 @@ def _plan(file: Path) -> tuple[int, dict[int, str]]:
 
 
 def _initial(folder: Path) -> dict[int, str]:
-    """Return where each source of a query began; Spark wrote it down before the first plan."""
+    """Return where each source of a query began; Spark recorded it before the first plan."""
     files = {int(each.parent.name): each for each in (folder / "sources").glob("*/0")}
     return {number: _lines(files[number])[1] for number in sorted(files)}
 
 
 def _kafka_offsets(text: str) -> list[tuple[str, str, str]] | None:
-    """Return (topic, partition, offset) out of ``{"orders":{"0":7}}``; None where it is another source's."""
+    """Return (topic, partition, offset) from ``{"orders":{"0":7}}``; None if it is another source's."""
     try:
         return list(_each(json.loads(text)))
     except (ValueError, TypeError, AttributeError):
