@@ -25,8 +25,8 @@ from offset_sync.spark.jvm import JavaError, is_connection_lost, java
 logger = logging.getLogger(__name__)
 WORTH_IT = 16
 """The least number of groups: fewer are read as fast one by one."""
-PATIENCE_S, _ALONE_S = 1.0, 60.0
-_REST_S, _LONGEST_REST_S = 10.0, 600.0
+PATIENCE_S, _LEFT_OUT_S = 1.0, 60.0
+_PAUSE_S, _LONGEST_PAUSE_S = 10.0, 600.0
 _SPEC = "org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec"
 _OPTIONS = {"client.id": "offset-sync", "reconnect.backoff.max.ms": "1000"}
 
@@ -45,8 +45,8 @@ class GroupsAtOnce:
         self._lock = threading.Lock()
         self._client: Any = None
         self._json: _Json
-        self._rests_until, self._failures = float("-inf"), 0
-        self._alone: dict[str, float] = {}  # until when a group is left out
+        self._paused_until, self._failures = float("-inf"), 0
+        self._left_out: dict[str, float] = {}  # until when a group is left out
 
     def read(self, groups: Sequence[str], seconds: float) -> dict[str, list[PartitionAnswer]]:
         """Return all that each of *groups* has committed; groups without an answer are missing.
@@ -56,9 +56,9 @@ class GroupsAtOnce:
         """
         with self._lock:
             now = self._now()
-            self._alone = {group: until for group, until in self._alone.items() if until > now}
-            asked = [group for group in groups if group not in self._alone]
-            if len(asked) < WORTH_IT or now < self._rests_until:
+            self._left_out = {group: until for group, until in self._left_out.items() if until > now}
+            asked = [group for group in groups if group not in self._left_out]
+            if len(asked) < WORTH_IT or now < self._paused_until:
                 return {}
         found, reason = dict[str, list[PartitionAnswer]](), ""
         try:
@@ -76,9 +76,9 @@ class GroupsAtOnce:
         with self._lock:
             self._failures = 0 if found else self._failures + 1
             if not found:
-                self._rests_until = self._now() + min(_REST_S * 2 ** (self._failures - 1), _LONGEST_REST_S)
-            until = self._now() + _ALONE_S
-            self._alone |= {group: until for group in asked if found and group not in found}
+                self._paused_until = self._now() + min(_PAUSE_S * 2 ** (self._failures - 1), _LONGEST_PAUSE_S)
+            until = self._now() + _LEFT_OUT_S
+            self._left_out |= {group: until for group in asked if found and group not in found}
         if not found:
             self.close()
 

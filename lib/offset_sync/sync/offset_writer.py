@@ -237,9 +237,9 @@ class _Batch:
         for key in wanted:
             answer = answers[key.group_id]
             error = str(answer) if isinstance(answer, ClusterError) else answer[key.topic_partition]
-            self._heard(key, error)
+            self._note_answer(key, error)
 
-    def _heard(self, key: GroupPartition, error: str | None) -> None:
+    def _note_answer(self, key: GroupPartition, error: str | None) -> None:
         if error not in MAYBE_APPLIED:
             self._in_doubt.discard(key)
         if error is None:
