@@ -51,7 +51,7 @@ _OUTCOMES_SQL = "row bigint, outcome string, previous_offset bigint, error strin
 
 
 class SharedWriter(Protocol):
-    """What is pickled to the tasks, see :class:`offset_sync.sync.offset_writer.TargetWriter`."""
+    """The writer pickled to the tasks, see :class:`offset_sync.sync.offset_writer.TargetWriter`."""
 
     def for_tasks(self) -> SharedWriter:
         """Return one without the driver's collaborators."""

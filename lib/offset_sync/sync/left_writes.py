@@ -58,7 +58,7 @@ _INDEXED_BEFORE_MS, _INDEXED_AFTER_MS = 1_000, 2_000
 
 
 class _Commits(NamedTuple):
-    """Commits at a cluster: key rows, when they were made by its clock and by ours, and whose; shape (commits,)."""
+    """Commits at a cluster: key rows, offsets, times by its clock and by ours, whether ours; shape (commits,)."""
 
     rows: KeyRows
     offset: Int64s

@@ -32,7 +32,7 @@ from offset_sync.state.lease import Fence, OpenFence
 
 GROUPS_AT_ONCE = 1000
 _SILENT_TRIES = 2
-"""Tries for groups with silent coordinators once no others are pending: the target's other groups wait meanwhile."""
+"""Tries once only groups with silent coordinators are pending: the target's next thousand groups wait for them."""
 _READ_S = 3.0  # groups without an answer by then are read by the next try, after the others are written
 
 
@@ -215,7 +215,7 @@ class _Batch:
         if outcome is None:
             return True
         if outcome is Outcome.UNCHANGED and was_tried:
-            outcome = Outcome.COMMITTED  # the try whose answer was lost did reach the target
+            outcome = Outcome.COMMITTED  # the lost answer's write was applied
         self._conclude(key, outcome, _why_not(write, actual) if outcome is Outcome.NOT_FORWARD else None)
         return False
 

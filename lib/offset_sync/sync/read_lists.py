@@ -5,7 +5,7 @@ members. A list stays correct until the group goes back. So a list is written be
 
     list of the new answer ─▶ acknowledged ─▶ the answer, up or down
           │
-          └─ not acknowledged: the answer waits if the stored list has more than is read
+          └─ not acknowledged: the answer waits if the stored list has unread records
 
 Between the two a consumer finds a list that does not begin at its offset, and reads everything. Each driver reads the
 stored list once, again for a group that has gone back since, and before each write: another process may have written
@@ -84,7 +84,7 @@ class ReadLists:
         self._names_any = bool(config.sync.read_lists.groups)
 
     def has_named(self, rows: KeyRows) -> NDArray[np.bool_]:
-        """Return which keys are of groups that get lists."""
+        """Return which keys are of named groups."""
         if not self._names_any:
             return np.zeros(len(rows), np.bool_)
         return are_named(self._state, rows, self._is_named)
@@ -251,7 +251,7 @@ class ReadLists:
     ) -> dict[int, str]:
         """Return the rows of *translated* whose answer has to wait for a list that could not be written, and why.
 
-        A stored list with more than is read would be used once the group is at the answer, or has come up to the list.
+        A stored list with unread records would be used once the group is at the answer, or reaches the list.
         While the stored list is unknown, no answer goes down, and a group that has ever gone back gets none. To be
         called before :meth:`note`: for a write in doubt, the list before it counts.
         """

@@ -36,7 +36,7 @@ _OWNER_UNKNOWN, _COMMITTED_AT_BOTH = int(State.OWNER_UNKNOWN), int(State.COMMITT
 
 
 class Selection(Enum):
-    """Which of the rows asked for are reconciled."""
+    """Which of the requested rows are reconciled."""
 
     EVERY = auto()  # all, whatever was answered before; every target is read
     DECIDED = auto()  # the same, by a command: the target is set to the answer, even over the value of others
@@ -131,7 +131,7 @@ class ReconcilePass:
         self._refresh_ms = to_ms(config.sync.refresh_interval)
 
     def reconcile(self, source: str, target: str, request: ReconcileRequest) -> list[str]:
-        """Do *request* for the direction from *source* to *target*; return one line per failure."""
+        """Carry out *request* for the direction from *source* to *target*; return one line per failure."""
         state = self._state
         with state.lock:
             rows = state.rows_of(source, np.unique(request.rows))
@@ -287,7 +287,7 @@ class ReconcilePass:
         return waiting, {row: each.records for row, each in texts.items()}
 
     def _take_lists_away_at(self, alias: str) -> None:
-        """Do so at a cluster that is no direction's source, for the groups at home there."""
+        """Remove lists at a cluster that is no direction's source, for the groups at home there."""
         with self._state.lock:
             commits = self._state.commits(alias, self._state.rows_of(alias, self._state.all_rows()))
         self._lists.learn((alias,), commits.key)
