@@ -33,7 +33,7 @@ from offset_sync.model.values import OffsetWrite, TopicPartition
 
 DEADLINE_S = 15.0
 _NO_NAME = "UNKNOWN_TOPIC_OR_PART"
-"""The error for a stream that a cluster has no topic for."""
+"""The error for a stream without a topic at the cluster."""
 _BITS = 2**64 - 1
 # Defaults that the caller's options override; short backoffs, to reconnect soon to a restarted broker.
 _OPTIONS = {**CLIENT_OPTIONS, "reconnect.backoff.ms": "250", "reconnect.backoff.max.ms": "1000"}
@@ -222,7 +222,7 @@ class TopicMetadata:
 
 def _to_topic_info(description: TopicDescription) -> TopicInfo:
     """Return id and partition count."""
-    topic_id: Any = description.topic_id  # the client's type stubs lack the two methods
+    topic_id: Any = description.topic_id  # the client's type stubs do not have the two methods
     high, low = topic_id.get_most_significant_bits(), topic_id.get_least_significant_bits()  # signed
     return TopicInfo(str(uuid.UUID(int=(high & _BITS) << 64 | low & _BITS)), len(description.partitions))
 

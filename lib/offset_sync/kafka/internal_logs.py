@@ -77,7 +77,7 @@ class CommitLogReader:
     def read(self, ranges: Mapping[int, OffsetRange], types: frozenset[bytes], deadline: float) -> LogRecords:
         """Return the records of *ranges* whose keys begin with one of *types*, each the two bytes of a record type.
 
-        As far as they come within *deadline*, in seconds. Raises ClusterError where the client refuses its options.
+        As many as arrive within *deadline*, in seconds. Raises ClusterError where the client refuses its options.
         """
         found: dict[int, list[RecordContent]] = {partition: [] for partition in ranges}
 
@@ -170,7 +170,7 @@ class HeldCommitsReader:
 class CheckpointLog:
     """MirrorMaker's log *topic* of one partition, at the cluster of *admin*; each record is read once.
 
-    *options* are librdkafka's. Not for several threads at once.
+    *options* are librdkafka's. Not thread-safe.
     """
 
     def __init__(self, admin: ClusterAdmin, options: Mapping[str, str], topic: str) -> None:

@@ -53,7 +53,7 @@ class _Told(NamedTuple):
 
 
 class LeaderEpochs:
-    """Asks one cluster about streams; *options* are librdkafka's."""
+    """Queries one cluster by streams; *options* are librdkafka's."""
 
     def __init__(self, alias: str, options: Mapping[str, str], names: TopicNames | None = None) -> None:
         self._alias, self._options, self._door = alias, options, Door(alias, names)

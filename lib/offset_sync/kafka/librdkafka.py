@@ -181,7 +181,7 @@ class Library:
         return pointer
 
     def ask(self, operation: str, handle: int, group: str, partitions: Any, options: int, queue: int) -> None:
-        """Send the request of one group; *partitions* are copied, None stands for all of them."""
+        """Send the request of one group; *partitions* are copied, None means all of them."""
         request = c_void_p(getattr(self, f"{operation}_new")(group.encode(), partitions))
         getattr(self, operation)(handle, ctypes.byref(request), 1, options, queue)
         getattr(self, f"{operation}_destroy")(request)

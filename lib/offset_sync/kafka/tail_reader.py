@@ -1,4 +1,4 @@
-"""Reads some of the newest records of many logs, as far as they come in time: samples without a guarantee."""
+"""Reads some of the newest records of many logs, as far as they arrive in time: samples without a guarantee."""
 
 from __future__ import annotations
 
