@@ -59,7 +59,7 @@ class Assessment:
     source_offset: Int64s
     state: Codes
     wanted_offset: Int64s
-    duplicates: Int64s  # read again if the group went on at `target_offset`
+    duplicates: Int64s  # read again if the group continued at `target_offset`
     duplicates_at_most: Int64s
     lost: Int64s  # unread records it would miss there: skipped, not mirrored, deleted
     # The group's position at the target.
@@ -102,7 +102,7 @@ class Assessment:
     has_moved_on: Bools = _LATER  # the source holds another offset than source_offset
     is_uncaptured: Bools = _LATER  # and sync_offsets may not have read that commit
     not_asked: NDArray[np.object_] = _LATER  # which coordinator did not answer; None: both did
-    contest: NDArray[np.object_] = _LATER  # where it is committed at once; None: it has a home
+    contest: NDArray[np.object_] = _LATER  # clusters that commit it at the same time; None: it has a home
     uncommitted: NDArray[np.object_] = _LATER  # partitions of its topic that it never committed
     elsewhere: NDArray[np.object_] = _LATER  # third clusters with newest commits of the group
     unread_commits: Int64s = _LATER  # of __consumer_offsets, that may concern the group

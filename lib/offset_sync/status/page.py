@@ -65,7 +65,7 @@ def render_page(report: Report, stalled_after: timedelta = STALLED_AFTER, reload
     """Return the page, in UTF-8 without a carriage return.
 
     A Content-Security-Policy allows only its own scripts, by their hashes, and no connection. Every *reload_every*,
-    unless it is 0, the page looks for a newer one by itself and keeps what is open.
+    unless it is 0, the page loads a newer one by itself and keeps its view.
     """
     problems = find_problems(report.status, report.drift, stalled_after)
     said = [*(problem.text for problem in problems), *find_notes(report.status, stalled_after), *report.notes]

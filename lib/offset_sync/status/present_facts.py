@@ -24,7 +24,7 @@ Pair = tuple[str, str]
 
 
 class PresentFacts:
-    """Adds them, and keeps from report to report since when a row has been stale."""
+    """Adds these facts, and keeps from report to report since when a row has been stale."""
 
     def __init__(self, config: Config, state: SyncState) -> None:
         self._aliases, self._state = list(config.clusters), state
@@ -40,7 +40,7 @@ class PresentFacts:
         elsewhere: Mapping[str, Collection[str]],
         now_ms: int,
     ) -> Assessment:
-        """Return *assessment* with them. *measured* are all pairs, *elsewhere* has the homes of each group."""
+        """Return *assessment* with these facts. *measured* are all pairs, *elsewhere* has the homes of each group."""
         pair, key, active = (assessment.source, assessment.target), assessment.key, held.active[assessment.target]
         staleness = self._staleness[pair]
         is_known, count = not isinstance(active, ClusterError), len(key)
