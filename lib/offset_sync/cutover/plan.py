@@ -110,7 +110,7 @@ class PartitionStatus:
     elsewhere: str | None = None
     uncommitted: str | None = None
 
-    contest: str | None = None  # why two clusters are in question; moving the group decides between them
+    contest: str | None = None  # why two clusters may be the home; moving the group decides between them
 
 
 @dataclass(frozen=True)
