@@ -46,7 +46,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def run_command(name: str, words: Sequence[str] | None = None, prog: str | None = None) -> int:
-    """Run a command by *words*, by default those of this process, which calls it *prog*; return the exit code."""
+    """Run a command by *words*, by default those of this process, as program *prog*; return the exit code."""
     without_pandas = _WithoutPandas()
     sys.meta_path.insert(0, without_pandas)
     try:

@@ -47,7 +47,7 @@ _DEADLINE_SECONDS = 30.0
 
 
 def maintain_tables(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
-    """Maintain until stopped, or with ``--once`` one time; return one line per failure."""
+    """Maintain until stopped, or with ``--once`` only once; return one line per failure."""
     with open_tables(config, "offset-sync maintain_tables") as tables:
         job = MaintainJob(config, tables, stop)
         while True:

@@ -49,7 +49,7 @@ def job_arguments(description: str, *, has_once: bool = True) -> argparse.Argume
 
 
 def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> int:
-    """Run *function* until it is done or SIGTERM comes; return the exit code and print one line per failure."""
+    """Run *function* until it is done or SIGTERM arrives; return the exit code and print one line per failure."""
     arguments = parser.parse_args(argv)
     log_format = arguments.log_format
     start_logging(log_format)

@@ -70,7 +70,7 @@ def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.
 class SyncJob:
     """Wires the parts: a query per cluster, the reconcile loop beside them, the history after them.
 
-    A dry run does not disturb a running job: it reads on from that one's position, and writes only its plan.
+    A dry run does not disturb a running job: it continues from that job's position, and writes only its plan.
     """
 
     def __init__(self, config: Config, spark: SparkSession, run: Run, *, is_once: bool) -> None:

@@ -47,7 +47,7 @@ class IndexSizes(Collector):
             has_been_read = bool(self._index.all_logs())
             sizes = {alias: np.zeros(4, np.int64) for alias in self._aliases if has_been_read}
             for (alias, _, _), log in self._index.all_logs().items():
-                if alias in sizes:  # a cluster may have left the configuration, its rows stay in the table
+                if alias in sizes:  # rows of a cluster removed from the configuration stay in the table
                     sizes[alias] += (1, log.frontier - log.begin, log.run_count, int(log.unknown_ranges[1].sum()))
         for number, (name, documentation) in enumerate(_INDEX_GAUGES.items()):
             family = gauge(name, documentation, "cluster")

@@ -216,7 +216,7 @@ class CommitLatency:
 
     def __init__(self) -> None:
         self._tracker = StalenessTracker()
-        self._held = ColumnStore({"committed_at_ms": ABSENT})  # the newest commit that the target is known to have had
+        self._held = ColumnStore({"committed_at_ms": ABSENT})  # the newest commit known to have been at the target
         self._lock = threading.Lock()
 
     def restore(self, pair: LastTranslations) -> None:
