@@ -238,7 +238,7 @@ def _take(
     chunk: Chunk,
     seen: dict[TopicPartition, _Seen],
 ) -> bool:
-    """Add a wanted record to *chunk*; return whether it ends its range.
+    """Add a wanted record to *chunk*; return whether its range is done.
 
     Each is added once: the client fetches the records before an unreadable one again and again.
     """
