@@ -1,7 +1,7 @@
-"""What a move would repeat and lose, by the contents of records: what ``plan`` predicts is put to the test.
+"""Tests the prediction of ``plan``, what a move would repeat and lose, by the contents of records.
 
-Some records are read at the target around the offset where the group would start, t, and at the source around its
-commit, c. No group is joined, nothing is committed::
+Some records are read at the target around the offset t where the group would start, and at the source around its
+commit c. No group is joined, nothing is committed::
 
     source X   … read below c │ unread from c on …
     target Y   … below t      │ from t on …
@@ -9,9 +9,9 @@ commit, c. No group is joined, nothing is committed::
     at Y from t on, and at X below c        repeated
     at Y below t, and at X at c or above    lost
 
-Two records are the same if key, value and, where the mirror keeps them, timestamp are. Headers and the index have no
-part in it. Errs to saying less: a record whose contents are on both sides of c is undecided, and so is one below t that
-the source's records do not have.
+Two records are the same if key, value and, if the mirror keeps them, timestamp are. Headers and the index are not
+used. Errs to undecided: so is a record whose contents are on both sides of c, and one below t that is not among the
+source's records.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from offset_sync.state.sync_state import frontier
 from offset_sync.status.live_state import LiveState
 
 _AT_SOURCE = 3
-"""So many times the records of the target are read at the source: the logs may cross."""
+"""How many times as many records are read at the source as at the target: the logs may cross."""
 _AT_ONCE_S = 10.0
 _COLUMNS = ("group", "partitions", "records", "predicted", "repeats", "lost", "undecided")
 
 
 class Found(NamedTuple):
-    """What contents say of the records of a partition; *is_whole*: all that was predicted is among them."""
+    """Counts of a partition's records by contents; *is_whole*: they include all predicted repeats."""
 
     looked_at: int
     repeated: int
@@ -61,7 +61,7 @@ def compare(
 ) -> Found:
     """Return what a group that has *committed* at the source would repeat and lose at the target from *start* on.
 
-    Times that a broker has set (LogAppendTime) tell nothing. Where no record is the same at both, all are undecided.
+    Timestamps set by a broker (LogAppendTime) are ignored. If no record is the same at both, all are undecided.
     """
     keeps_timestamps &= not any(each.is_appended for each in (*source, *target))
 
@@ -94,7 +94,7 @@ class Rehearsed:
 
     @property
     def problem(self) -> str | None:
-        """What is not as predicted, None where all is, or nothing was predicted."""
+        """The difference from the prediction, None if there is none, or no prediction."""
         if self.found is None:
             return None
         found, status = self.found, self.status
@@ -132,7 +132,7 @@ class LogReader(Protocol):
     def read(
         self, ranges: Mapping[TopicPartition, OffsetRange], deadline: float = ..., *, is_committed: bool = ...
     ) -> Tails:
-        """Return the records of *ranges* that came in time."""
+        """Return the records of *ranges* that were read in time."""
 
 
 class Rehearsal:
@@ -148,13 +148,13 @@ class Rehearsal:
         seconds: float,
         keeps_timestamps: bool = True,
     ) -> None:
-        """*frontiers* are where the index of the target ended when the prediction was made."""
+        """*frontiers* are the ends of the target's index at the time of the prediction."""
         self._source, self._target, self._frontiers = source, target, frontiers
         self._records, self._ends_at = records, time.monotonic() + seconds
         self._keeps_timestamps = keeps_timestamps
 
     def rehearse(self, partitions: Sequence[PartitionStatus]) -> list[Rehearsed]:
-        """Return what became of the *partitions* of one group that have an answer."""
+        """Return the results for those *partitions* of one group that have an answer."""
         known = [each for each in partitions if each.wanted_offset is not None and each.status is not Status.WITHHELD]
         here, there = dict[TopicPartition, OffsetRange](), dict[TopicPartition, OffsetRange]()
         for each in known:
@@ -187,7 +187,7 @@ class Rehearsal:
 
 
 def open_rehearsal(config: Config, live: LiveState, direction: Direction, records: int, seconds: float) -> Rehearsal:
-    """Return a rehearsal of moves in *direction*; to be called once *live* has told what is predicted of them."""
+    """Return a rehearsal of moves in *direction*; to be called after the prediction by *live*."""
     source, target = (TailReader(each, config.admin_options(each), config.names) for each in direction)
     state = live.state
     with state.lock:
@@ -207,7 +207,7 @@ def rehearse_groups(
 ) -> list[str]:
     """Rehearse the moves of groups, print a line for each; return one for each partition that is not as predicted.
 
-    *statuses* are what is predicted of the partitions of each group.
+    *statuses* are the predictions for the partitions of each group.
     """
     failures = list[str]()
     table = Table(box=None, pad_edge=False)

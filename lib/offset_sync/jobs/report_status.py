@@ -65,7 +65,7 @@ class StatusJob:
         return report
 
     def _notes_on_nothing(self) -> list[str]:
-        """Return why there may be nothing to report on."""
+        """Return possible reasons for an empty report."""
         rows, _ = self._state.tables.rows_since(DRIVERS, None)
         root = visible(self._config.tables.root)
         never = [job for job in ("sync_offsets", "index_records") if job not in pc.unique(rows["job"]).to_pylist()]

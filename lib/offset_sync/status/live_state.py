@@ -78,7 +78,7 @@ class LiveState:
         self._moves = Moves(self.tables)
         self.on_follow: Callable[[], None] = lambda: None
         self.silent: Sequence[ClusterError] = ()
-        """Clusters that did not say, for the last report, which groups have members."""
+        """Clusters that did not return, for the last report, which groups have members."""
         last_known = LastKnown(self.tables, config)
         self._version = last_known.restore_commits(self.state, self._lives)
         if given_up:  # answers withheld while the cluster answered stay withheld
