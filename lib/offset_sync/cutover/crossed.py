@@ -252,7 +252,8 @@ class CrossedGroups:
         self._state.index.refresh()
         with self._state.lock:
             rows = self._state.rows_of(self._source, rows)
-            return rows[~self._state.offsets.clusters[self._source].columns["is_deleted"][rows]]
+            kept: KeyRows = rows[~self._state.offsets.clusters[self._source].columns["is_deleted"][rows]]
+            return kept
 
     def arrived(
         self, moved: Mapping[GroupPartition, MovedPartition], used: Collection[tuple[TopicPartition, int]]
