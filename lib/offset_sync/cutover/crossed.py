@@ -40,9 +40,9 @@ from offset_sync.translate.replication_gap import OffsetRanges
 _MARK = re.compile(MARK + r"\S+ skipped=\d+ list=(\d+) ")
 _DEADLINE_S = 10.0
 UNKNOWN = -1
-"""In place of an end of a list: nobody says it."""
+"""The end of a list at a cluster that does not answer."""
 NOT_KNOWN = "not known"
-"""In place of what is pending: the logs could not be looked at."""
+"""What is pending if the logs could not be read."""
 
 _Held = Mapping[str, "Mapping[TopicPartition, Committed] | ClusterError"]
 
@@ -52,10 +52,10 @@ class CrossedPartition:
     """One partition of a group: *skipped* records are on its list, *repeated* ones it has read and they are not.
 
     *pending* says where what it has read has yet to come to the target, "" for nowhere, and *missing* how many these
-    are, with *unindexed* ones that the source's index has not read. *text* is the
-    list that belongs to its answer, "" for none; *stands* the one at the target, "" for none or one without records,
-    None where nobody says it. *until*: it still skips up to there at the source, None where it does not, UNKNOWN where
-    nobody says it. *seen* is the next offset of the mark at the source, None without one.
+    are; *unindexed* of them the source's index has not read. *text* is the list that belongs to its answer, "" for
+    none; *stands* the one at the target, "" for none or one without records, None if the target does not answer.
+    *until*: it still skips up to there at the source, None if it does not, UNKNOWN if the source does not answer.
+    *seen* is the next offset of the mark at the source, None without one.
     """
 
     key: GroupPartition
@@ -203,7 +203,7 @@ class CrossedGroups:
     def look(self, rows: KeyRows, *, asks_source: bool = True) -> list[CrossedPartition]:
         """Return the partitions among *rows* that the source owns, of groups that get read lists; writes nothing.
 
-        Without *asks_source*, as in a disaster, nobody says what their consumers do there.
+        Without *asks_source*, as in a disaster, ``until`` is UNKNOWN and there are no marks.
         """
         rows = self._named(rows)
         if len(rows) == 0:
@@ -217,12 +217,8 @@ class CrossedGroups:
         here = self._held(self._source, [*lists, *map(seen_group, groups)]) if asks_source else {}
         found = []
         for row, key in keys.items():
-            offset, text, place, crossing = (
-                int(commits.offset[row]),
-                texts[row],
-                key.topic_partition,
-                crossings.get(row),
-            )
+            offset, text, place = int(commits.offset[row]), texts[row], key.topic_partition
+            crossing = crossings.get(row)
             counts = int(answers.duplicates[row]), int(answers.duplicates_at_most[row])
             duplicates, at_most = (0, 0) if IS_WITHHELD[answers.state[row]] else counts
             # What it may have read of copies that cannot be told; dropped records count as read, and were not.

@@ -10,8 +10,7 @@ commit c. No group is joined, nothing is committed::
     at Y below t, and at X at c or above    lost
 
 Two records are the same if key, value and, if the mirror keeps them, timestamp are. Headers and the index are not
-used. Errs to undecided: so is a record whose contents are on both sides of c, and one below t that is not among the
-source's records.
+used. Errs to undecided: so is a record whose contents are on both sides of c, or not among the source's records.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def compare(
 ) -> Found:
     """Return what a group that has *committed* at the source would repeat and lose at the target from *start* on.
 
-    Timestamps set by a broker (LogAppendTime) are ignored. If no record is the same at both, all are undecided.
+    Timestamps set by a broker (LogAppendTime) are ignored.
     """
     keeps_timestamps &= not any(each.is_appended for each in (*source, *target))
 
@@ -73,13 +72,10 @@ def compare(
     for record in source:
         (read if record.content.offset < committed else unread).add(contents(record))
     repeated = lost = undecided = 0
-    known = read | unread
-    if not any(contents(record) in known for record in target):
-        return Found(len(target), 0, 0, len(target))
     for record in target:
         same, is_below = contents(record), record.content.offset < start
         is_read, is_unread = same in read, same in unread
-        undecided += is_read == is_unread and (is_read or is_below)
+        undecided += is_read == is_unread
         repeated += is_read and not is_unread and not is_below
         lost += is_unread and not is_read and is_below
     return Found(len(target), repeated, lost, undecided)
@@ -94,9 +90,9 @@ class Rehearsed:
 
     @property
     def problem(self) -> str | None:
-        """The difference from the prediction, None if there is none, or no prediction."""
+        """The difference from the prediction, None if there is none. Errs to a problem: records that were not read."""
         if self.found is None:
-            return None
+            return "its records were not read in time; give more --seconds"
         found, status = self.found, self.status
         if found.lost > (status.lost or 0):
             return f"{found.lost:,} unread records are below its start, predicted were {status.lost or 0:,}"
@@ -109,15 +105,12 @@ class Rehearsed:
     def to_step(self) -> CutoverStep:
         """Return it as a row of cutovers."""
         status, found, problem = self.status, self.found, self.problem
-        result = Result.REFUSED if found is None else Result.FAILED if problem else Result.DONE
-        detail = "not read in time" if found is None else problem
-        if found is not None and detail is None:
-            detail = f"{found.looked_at:,} records looked at, {found.undecided:,} undecided"
+        looked_at = f"{found.looked_at:,} records looked at, {found.undecided:,} undecided" if found is not None else ""
         return CutoverStep(
             status.group_id,
             Step.REHEARSE,
-            result,
-            detail,
+            Result.FAILED if problem else Result.DONE,
+            problem or looked_at,
             status.topic_partition,
             status.source_offset,
             status.wanted_offset,

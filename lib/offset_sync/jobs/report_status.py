@@ -100,11 +100,11 @@ def _served(config: Config, arguments: argparse.Namespace) -> Iterator[Sequence[
     """Open the endpoint that shows reports as metrics and as pages; yields all outputs of a report."""
     # Imported here: a single report needs no endpoint, and starts faster.
     from offset_sync.jobs.metrics.endpoint import open_endpoint
-    from offset_sync.jobs.metrics.page_server import PageServer
+    from offset_sync.jobs.metrics.page_server import PageServer, is_open_to_others
     from offset_sync.jobs.metrics.report import ReportMetrics
 
     metrics = ReportMetrics(config)
-    pages = PageServer(config.status.stalled_after, is_open="address" in config.metrics.model_fields_set)
+    pages = PageServer(config.status.stalled_after, is_open=is_open_to_others(config.metrics))
     endpoint = open_endpoint("report_status", config.metrics, [metrics], pages.over)
     if endpoint is not None:
         logger.info("status page: http://localhost:%d/", endpoint.port)

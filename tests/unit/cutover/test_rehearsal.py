@@ -31,10 +31,10 @@ def log(values: str, first: int = 0, at_ms: int = 1) -> Log:
     ("source", "target", "committed", "start", "found"),
     [
         ("a b c d", "a b c d", 2, 2, (0, 0, 0)),
-        ("a b c d", "x a y b c", 2, 0, (2, 0, 0)),
+        ("a b c d", "x a y b c", 2, 0, (2, 0, 2)),
         ("a b c d", "a b c d", 2, 3, (0, 1, 0)),
         ("a b c d", "a b c d", 2, 1, (1, 0, 0)),
-        ("a b c d", "x y d", 2, 1, (0, 0, 1)),
+        ("a b c d", "x y d", 2, 1, (0, 0, 2)),
         ("a b c d", "x y z", 2, 1, (0, 0, 3)),
         ("a a a a", "a a", 2, 1, (0, 0, 2)),
         ("a b", "", 1, 0, (0, 0, 0)),
@@ -107,9 +107,10 @@ def test_what_is_not_as_predicted_is_a_problem(status: PartitionStatus, found: F
     assert (step.result, step.duplicates) == (Result.FAILED if problem else Result.DONE, found.repeated)
 
 
-def test_what_was_not_read_in_time_is_neither_good_nor_bad() -> None:
+def test_what_was_not_read_in_time_is_a_failure() -> None:
     rehearsed = Rehearsed(GOOD, None)
-    assert (rehearsed.problem, rehearsed.to_step().result) == (None, Result.REFUSED)
+    assert rehearsed.problem == "its records were not read in time; give more --seconds"
+    assert (rehearsed.to_step().result, rehearsed.to_step().duplicates) == (Result.FAILED, None)
 
 
 class Logs:

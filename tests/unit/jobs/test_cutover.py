@@ -45,6 +45,7 @@ def test_patterns_are_for_whole_names_and_each_has_to_match_something() -> None:
             "--to Q: not a direction of the configuration, which has X to Y",
         ),
         (["plan", "--from", "Y", "--to", "X"], "not a direction"),
+        (["rehearse", "--from", "X", "--to", "Y", "--disaster"], "rehearse reads at both clusters"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_anything_is_started(words: list[str], problem: str) -> None:

@@ -13,8 +13,7 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
  * out a record below the group's own commit at this consumer's first answer with the list. With the consumer protocol
  * kafka-clients may auto-commit the records of a poll while an interceptor still sees them (4.4: in 1 of 80 first
  * polls of a partition). Such a commit, within a consumer's first poll of the partition, counts as one of the poll's
- * first offset. A list is void,
- * which is the same from the largest offset on, in three cases:
+ * first offset. A list is void, which is the same from the largest offset on, in three cases:
  * <ul>
  * <li>The group has committed less than the list's start, or nothing.
  * <li>The consumer reads below the list's start.

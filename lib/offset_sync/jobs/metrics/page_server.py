@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from offset_sync.config import Metrics
 from offset_sync.status.outputs import to_json
 from offset_sync.status.report import Report
 
@@ -52,6 +53,11 @@ class Body:
     def tag(self) -> str:
         """Its ETag: the same for the same body."""
         return f'"{hashlib.sha256(self.content).hexdigest()[:32]}"'
+
+
+def is_open_to_others(config: Metrics) -> bool:
+    """Return whether an address is configured that other machines can reach."""
+    return "address" in config.model_fields_set and not _is_loopback(str(config.address))
 
 
 class PageServer:
@@ -116,9 +122,15 @@ def _answer(
 def _is_of_this_machine(environ: WSGIEnvironment) -> bool:
     try:
         host = urlsplit(f"//{environ.get('HTTP_HOST', '')}").hostname or ""
-        is_named = host == "localhost" or ipaddress.ip_address(host).is_loopback
-        address = ipaddress.ip_address(environ["REMOTE_ADDR"])
     except ValueError:
         return False
+    return _is_loopback(host) and _is_loopback(environ["REMOTE_ADDR"])
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost"
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return is_named and (mapped or address).is_loopback
+    return (mapped or address).is_loopback

@@ -14,7 +14,7 @@ import pytest
 from builders.status_rows import status_table
 from offset_sync.config import Metrics
 from offset_sync.jobs.metrics.endpoint import open_endpoint
-from offset_sync.jobs.metrics.page_server import PageServer
+from offset_sync.jobs.metrics.page_server import PageServer, is_open_to_others
 from offset_sync.status.outputs import to_json
 from offset_sync.status.report import Report
 from offset_sync.tables.catalog import SYNC_DRIFT
@@ -142,3 +142,14 @@ def test_this_machine_sees_the_page(address: str, host: str) -> None:
 def test_others_see_it_only_where_an_address_is_configured(address: str, host: str) -> None:
     assert asked_from(address, host).startswith("403")
     assert asked_from(address, host, is_open=True).startswith("200")
+
+
+@pytest.mark.parametrize(
+    ("given", "is_open"),
+    [({}, False), ({"address": "0.0.0.0"}, True), ({"address": "10.0.0.1"}, True), ({"address": "metrics.dc1"}, True)]
+    + [({"address": address}, False) for address in ("127.0.0.1", "::1", "localhost", "127.0.0.2")],
+)
+def test_it_is_open_to_others_only_at_an_address_that_is_given_and_that_they_reach(
+    given: dict[str, str], is_open: bool
+) -> None:
+    assert is_open_to_others(Metrics(**given)) == is_open  # type: ignore[arg-type]
