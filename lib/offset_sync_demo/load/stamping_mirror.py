@@ -59,10 +59,16 @@ def mirror_settings(clusters: Mapping[str, Endpoint], topics: Mapping[str, Seque
 class StampingMirror:
     """The process; a new one each time that it is started, with what the clusters remember of the one before."""
 
-    def __init__(self, clusters: Mapping[str, Endpoint], topics: Mapping[str, Sequence[str]], directory: Path) -> None:
-        """Topics as for :func:`mirror_settings`; the processes have their files in *directory*."""
+    def __init__(
+        self,
+        clusters: Mapping[str, Endpoint],
+        topics: Mapping[str, Sequence[str]],
+        directory: Path,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """Topics as for :func:`mirror_settings`; *settings* replace the recipe's; processes write to *directory*."""
         directory.mkdir(parents=True, exist_ok=True)
-        self._directory, self._settings = directory, mirror_settings(clusters, topics)
+        self._directory, self._settings = directory, {**mirror_settings(clusters, topics), **(settings or {})}
         self._clusters, self._topics = clusters, topics
         self._classes = compile_transform(directory / "transform")
         self._started = 0

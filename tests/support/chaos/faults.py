@@ -20,6 +20,7 @@ class RestartedMirror(Protocol):
 
     def start(self) -> None: ...
     def kill(self) -> None: ...
+    def drain(self, timeout: float) -> None: ...
     def log_tail(self) -> str: ...
 
 
@@ -31,16 +32,19 @@ class Stage:
     drivers: Mapping[str, Drivers]
     mirror: RestartedMirror
     say: Callable[[str], None]
+    actions: dict[str, Callable[[Stage, Fault], None]] = field(default_factory=lambda: dict(ACTIONS))
+    """By kind: what is done."""
     done: Counter[str] = field(default_factory=Counter)
     failed: list[str] = field(default_factory=list)
     _locks: dict[str, threading.Lock] = field(default_factory=dict)
 
-    def play(self, faults: Sequence[Fault]) -> None:
-        """Let the faults happen when they are due, and return when the last one is over."""
-        began = time.monotonic()
+    def play(self, faults: Sequence[Fault], is_over: threading.Event | None = None) -> None:
+        """Let the faults happen when they are due, and return when the last one is over; *is_over* ends them sooner."""
+        began, is_over = time.monotonic(), is_over or threading.Event()
         threads = []
         for fault in faults:
-            self._wait_until(began + fault.at_s)
+            if self._waits_until(began + fault.at_s, is_over):
+                break
             threads.append(threading.Thread(target=self._do, args=(fault,), daemon=True))
             threads[-1].start()
         for thread in threads:
@@ -61,10 +65,12 @@ class Stage:
         """Return what was wrong with the drivers' ends, and faults that could not be done."""
         return [line for drivers in self.drivers.values() for line in drivers.violations] + self.failed
 
-    def _wait_until(self, at_s: float) -> None:
-        while (left := at_s - time.monotonic()) > 0:
+    def _waits_until(self, at_s: float, is_over: threading.Event) -> bool:
+        """Return True as soon as it *is_over*, or False when it is time."""
+        while not is_over.is_set() and (left := at_s - time.monotonic()) > 0:
             self.supervise()
-            time.sleep(min(0.5, left))
+            is_over.wait(min(0.5, left))
+        return is_over.is_set()
 
     def _do(self, fault: Fault) -> None:
         lock = self.drivers[fault.target].lock if fault.target in self.drivers else self._lock(fault.target)
@@ -72,7 +78,7 @@ class Stage:
             self.say(f"{fault.kind}: {fault.target}, {fault.seconds:.1f} s")
             began = time.monotonic()
             try:
-                ACTIONS[fault.kind](self, fault)
+                self.actions[fault.kind](self, fault)
             except Exception as problem:
                 self.failed.append(f"{fault.kind}, {fault.target}: {problem!r}")
                 self.say(f"FAILED {self.failed[-1]}")

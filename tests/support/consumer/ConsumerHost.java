@@ -17,11 +17,13 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import javax.management.ObjectName;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import org.apache.kafka.clients.consumer.CommitFailedException;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.RetriableException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
@@ -136,7 +138,12 @@ public class ConsumerHost {
 
         private void commit(ConsumerRecords<byte[], byte[]> records) {
             if ("batch".equals(told.get("commits"))) {
-                consumer.commitSync();
+                try {
+                    consumer.commitSync();
+                } catch (CommitFailedException | RetriableException late) {
+                    // As an application does: the partition is given to another member, or the next commit covers it.
+                    say(name, "not committed", late.toString());
+                }
             } else if ("record".equals(told.get("commits"))) {
                 for (ConsumerRecord<byte[], byte[]> each : records) {
                     consumer.commitSync(Collections.singletonMap(

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -103,6 +105,17 @@ class ConsumerHost:
         for name in names:
             self._tell(name, "hurry")
 
+    def pause(self, seconds: float) -> None:
+        """Stop the whole process for a while (SIGSTOP)."""
+        self._process.send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        self._process.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """End all consumers by SIGKILL; return when all that they have said is heard."""
+        self._process.kill()
+        self._hearing.join()
+
     def seek(self, name: str, topic: str, partition: int, offset: int) -> None:
         """Let a consumer go on at another offset; return when it does, ``sought_at`` records after its start."""
         self._readers[name].sought_at = None
@@ -121,6 +134,8 @@ class ConsumerHost:
     def _hear(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
+            if not line.endswith("\n"):
+                return  # it was killed in the middle of a line
             said = json.loads(line)
             reader = self._readers[said["name"]]
             reader.records += [Delivered(*each) for each in said.get("records", ())]

@@ -6,7 +6,7 @@ import itertools
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -48,6 +48,9 @@ class MovingGroups:
     partitions: int
     groups: Mapping[str, str]
     members: int = 2
+    commits: str = "auto"
+    """As :meth:`ConsumerHost.start` has it. Members that are killed need ``batch``: with the consumer protocol
+    kafka-clients auto-commit what they have not returned yet."""
     without: Sequence[str] = ()
     """Groups whose consumers have no interceptor."""
     home: str = ""
@@ -56,24 +59,48 @@ class MovingGroups:
     moves: int = 0
     _running: dict[str, list[str]] = field(default_factory=dict)
     _number: itertools.count[int] = field(default_factory=itertools.count)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def start(self, alias: str) -> None:
         """Start all consumers at a cluster."""
-        self.moves += self.home not in ("", alias)
-        self.home = alias
-        for group, protocol in self.groups.items():
-            settings = {"bootstrap.servers": self.clusters[alias].bootstrap_servers, "group.id": group}
-            for _ in range(self.members):
-                name, interceptor = f"{group}-{next(self._number)}", None if group in self.without else SKIP_READ
-                told = settings | {"group.protocol": protocol}
-                reader = self.host.start(name, self.topic, told, interceptor=interceptor)
-                self.readers.setdefault(group, []).append((alias, self.moves, reader))
-                self._running.setdefault(group, []).append(name)
+        with self._lock:
+            self.moves += self.home not in ("", alias)
+            self.home = alias
+            for group in self.groups:
+                for _ in range(self.members):
+                    self._start_member(group)
+
+    def _start_member(self, group: str) -> None:
+        name, interceptor = f"{group}-{next(self._number)}", None if group in self.without else SKIP_READ
+        settings = {"bootstrap.servers": self.clusters[self.home].bootstrap_servers, "group.id": group}
+        settings["group.protocol"] = self.groups[group]
+        reader = self.host.start(name, self.topic, settings, interceptor=interceptor, commits=self.commits)
+        self.readers.setdefault(group, []).append((self.home, self.moves, reader))
+        self._running.setdefault(group, []).append(name)
 
     def stop(self) -> None:
         """End all consumers as an application would."""
-        self.host.stop(*itertools.chain.from_iterable(self._running.values()))
-        self._running.clear()
+        with self._lock:
+            self.host.stop(*itertools.chain.from_iterable(self._running.values()))
+            self._running.clear()
+
+    def replace_members(self) -> None:
+        """Let the longest running member of each group leave, and another join."""
+        with self._lock:
+            for group, names in self._running.items():
+                self.host.stop(names.pop(0))
+                self._start_member(group)
+
+    def kill(self, start_host: Callable[[], ConsumerHost]) -> None:
+        """End all consumers by SIGKILL, and start as many in a process of their own."""
+        with self._lock:
+            self.host.kill()
+            self.host = start_host()
+            for group, names in self._running.items():
+                killed = len(names)
+                names.clear()
+                for _ in range(killed):
+                    self._start_member(group)
 
     def wait_until_read(self, seconds: float = 120) -> None:
         """Wait until all that stands at the present cluster now is committed by all groups."""
