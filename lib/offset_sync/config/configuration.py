@@ -32,6 +32,7 @@ from offset_sync.config.sections import (
     Maintenance,
     Metrics,
     Pairs,
+    Reporting,
     Section,
     Status,
     Strategy,
@@ -71,6 +72,7 @@ class Config(Section):
     index: Index = Index()
     tables: Tables = Tables()
     status: Status = Status()
+    report: Reporting = Reporting()
     metrics: Metrics = Metrics()
     maintenance: Maintenance = Maintenance()
     _hidden: frozenset[KeyPath] = PrivateAttr(default=frozenset())

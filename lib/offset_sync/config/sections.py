@@ -276,3 +276,21 @@ class Metrics(Section):
     sync_offsets_port: Port = "off"
     report_status_port: Port = "off"
     worst: Count = 20
+
+
+class Rehearse(Section):
+    """The moves that ``run`` rehearses every *interval*: of the groups with these patterns; none, no rehearsals.
+
+    *records* are read of each partition on each side of a start, within *timeout* for all groups of a direction.
+    """
+
+    groups: tuple[Pattern, ...] = ()
+    interval: PositiveDuration = timedelta(days=1)
+    records: Count = 200
+    timeout: PositiveDuration = timedelta(seconds=60)
+
+
+class Reporting(Section):
+    """What is reported beside the status of the sync."""
+
+    rehearse: Rehearse = Rehearse()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 
 from rich.console import Console
@@ -15,9 +14,10 @@ from offset_sync.config import Config
 from offset_sync.config.duration import parse_duration
 from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.plan import Direction, Mode, Options, print_plan
-from offset_sync.cutover.rehearsal import open_rehearsal, rehearse_groups
 from offset_sync.cutover.session import open_cutover
+from offset_sync.jobs.chosen_groups import chosen_groups
 from offset_sync.jobs.open_tables import check_direction, open_tables
+from offset_sync.jobs.rehearse import check_rehearsal, rehearse
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.text import escaped
 from offset_sync.state.lease import Lease, held
@@ -31,11 +31,9 @@ def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParse
     """Add the command's arguments, and return *parser*."""
     actions = "look; read both sides and compare with plan; move; compare both sides"
     parser.add_argument("action", choices=["plan", "rehearse", "apply", "verify"], help=actions)
-    parser.add_argument("--from", dest="source", required=True, metavar="CLUSTER", help="where the groups are now")
-    parser.add_argument("--to", dest="target", required=True, metavar="CLUSTER", help="where they shall go on")
-    parser.add_argument(
-        "--groups", nargs="+", required=True, metavar="PATTERN", help="regular expressions, each for a whole group id"
-    )
+    parser.add_argument("--from", dest="source", metavar="CLUSTER", help="where the groups are now")
+    parser.add_argument("--to", dest="target", metavar="CLUSTER", help="where they shall go on")
+    parser.add_argument("--groups", nargs="+", metavar="PATTERN", help="regular expressions, each for a whole group id")
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--planned", action="store_true", help="both clusters answer; nothing is lost or repeated")
     kind.add_argument("--disaster", action="store_true", help="the source is lost; works from the tables alone")
@@ -58,17 +56,17 @@ def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParse
         "--at-cost", action="store_true", help="with --skip-read: though some records are on no list, and repeated"
     )
     parser.add_argument(
-        "--records", type=_count, default=200, metavar="N", help="rehearse: read so many on each side of a start (200)"
+        "--records", type=_count, metavar="N", help="rehearse: read so many on each side of a start (200)"
     )
-    parser.add_argument(
-        "--seconds", type=_count, default=60, metavar="S", help="rehearse: for so long at most, of all groups (60)"
-    )
+    parser.add_argument("--seconds", type=_count, metavar="S", help="rehearse: for so long at most, of all groups (60)")
     return parser
 
 
 def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Run the action of *arguments*; return one line per group or partition that is not moved or not ready."""
     _check(config, arguments)
+    if arguments.action == "rehearse":
+        return rehearse(config, arguments, stop)
     mode = Mode.DISASTER if arguments.disaster else Mode.PLANNED
     direction = Direction(arguments.source, arguments.target)
     with open_tables(config, "offset-sync cutover") as tables:
@@ -93,11 +91,6 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
                 plans = cutover.plan(groups, mode)
                 print_plan(plans, direction, Console(), config.names)
                 return [f"{plan.group_id} may not be moved" for plan in plans if plan.blocking]
-            if arguments.action == "rehearse":
-                found = clusters.partition_statuses(groups)
-                statuses = {group_id: found.get(group_id, []) for group_id in groups}
-                rehearsal = open_rehearsal(config, state, direction, arguments.records, arguments.seconds)
-                return rehearse_groups(rehearsal, statuses, journal, Console(), config.names, direction.source)
             if arguments.action == "verify":
                 return cutover.verify(groups)
             # A lease per group: another command may move other groups at the same time.
@@ -106,39 +99,27 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
                 return cutover.apply(groups, mode, arguments.timeout.total_seconds())
 
 
-def chosen_groups(known: Collection[str], patterns: Sequence[str], shared: Collection[str] = ()) -> list[str]:
-    """Return the known groups that match; raises ConfigError for a pattern that matches none or is invalid.
-
-    Share groups cannot be moved: they are chosen, to be refused, only if a pattern matches nothing else.
-    """
-    chosen: set[str] = set()
-    problems = []
-    for pattern in patterns:
-        try:
-            found, refused = (
-                {group_id for group_id in groups if re.fullmatch(pattern, group_id)} for groups in (known, shared)
-            )
-        except re.error as error:
-            problems.append(f"--groups {pattern!a} is no regular expression: {error}")
-            continue
-        if not found and not refused:
-            problems.append(f"--groups {pattern!a} matches none of the {len(known)} groups in the tables")
-        chosen |= found or refused
-    if problems:
-        raise ConfigError(problems)
-    return sorted(chosen)
-
-
 def _check(config: Config, arguments: argparse.Namespace) -> None:
-    check_direction(config, arguments.source, arguments.target)
+    if arguments.action == "rehearse":
+        check_rehearsal(arguments)
+    missing = [option for option, value in _needed(arguments) if value is None]
+    if missing:
+        raise ConfigError([f"{arguments.action} needs {', '.join(missing)}"])
+    if arguments.source is not None:
+        check_direction(config, arguments.source, arguments.target)
     if arguments.action == "apply" and not (arguments.planned or arguments.disaster):
         raise ConfigError(["apply needs --planned (both clusters answer) or --disaster (the source is lost)"])
-    if arguments.action == "rehearse" and arguments.disaster:
-        raise ConfigError(["rehearse reads at both clusters: leave --disaster out"])
     if arguments.skip_read and arguments.disaster:
         raise ConfigError(["--skip-read is of planned moves: in a disaster the read lists stand at the target already"])
     if (arguments.without_proof or arguments.at_cost) and not arguments.skip_read:
         raise ConfigError(["--without-proof and --at-cost go with --skip-read"])
+
+
+def _needed(arguments: argparse.Namespace) -> list[tuple[str, object]]:
+    """Return the options that every action but ``rehearse`` needs, with their values."""
+    if arguments.action == "rehearse":
+        return []
+    return [("--from", arguments.source), ("--to", arguments.target), ("--groups", arguments.groups)]
 
 
 def _count(text: str) -> int:

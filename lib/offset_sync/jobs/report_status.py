@@ -21,6 +21,7 @@ from offset_sync.model.text import to_duration, visible
 from offset_sync.state.cluster_clock import WRONG_MS, system_now_ms
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.outputs import ReportOutput, open_outputs, unhealthy
+from offset_sync.status.rehearsals import Rehearsals
 from offset_sync.status.report import DriftWindow, Report
 from offset_sync.tables.catalog import DRIVERS, SYNC_DRIFT, SYNC_STATUS
 
@@ -38,6 +39,7 @@ class StatusJob:
         self._config, self._state, self._stop, self._outputs = config, state, stop, outputs
         self._drift = DriftWindow(config.status.drift_window, config.status.drift_threshold)
         self._series = SYNC_DRIFT.arrow_schema.empty_table()
+        self._rehearsals = Rehearsals(state.tables)
 
     def run_once(self) -> Report:
         """Make a report, show it and append it to the tables; it is shown even if the append fails."""
@@ -52,7 +54,9 @@ class StatusJob:
         notes += clock_notes(self._state.state.clocks_ahead_ms())
         notes += [visible(str(each)) for each in self._state.silent]
         notes += self._notes_on_nothing() if status.num_rows == 0 else []
-        report = Report(status, self._series, now, notes)
+        rehearsals = self._rehearsals.follow()
+        notes += [visible(each.note(now)) for each in rehearsals]
+        report = Report(status, self._series, now, notes, rehearsals)
         with ThreadPoolExecutor(2) as pool:  # the report does not wait for its tables
             written = [
                 pool.submit(self._state.tables.replace, SYNC_STATUS, status),

@@ -5,7 +5,8 @@
     run ─┬─ index_records     ended with 1, or killed: started again, after 1 s, 2 s, … 60 s
          ├─ sync_offsets      ended with 2 (configuration) or 3 (taken over): all others are stopped
          ├─ maintain_tables   SIGTERM: sent to all, and waited for
-         └─ report_status
+         ├─ report_status
+         └─ cutover rehearse  every report.rehearse.interval, if configured; its end ends nothing
 
 Errs to ending: a supervisor that continues with half of its jobs looks healthy from outside. The exit code is the
 largest of all jobs: they must not be restarted after a 3, or two drivers would take over from each other in turn.
@@ -37,6 +38,9 @@ logger = logging.getLogger(__name__)
 JOBS = ("index_records", "sync_offsets", "maintain_tables", "report_status")
 SUBMIT, SPARK_OPTIONS = "OFFSET_SYNC_SUBMIT", "OFFSET_SYNC_SPARK_OPTIONS"
 """Environment variables, quoted as for a shell: the command that starts a job by name, and the options for Spark."""
+REHEARSE = "rehearse"
+_FIRST_REHEARSAL_S = 600.0
+"""After the start: by then the jobs have read what they were behind."""
 _POLL_S = 0.2
 _SAME_SIGNAL_S = 1.0
 """Ctrl-C reaches all processes of a terminal: a job may end before this one gets the signal."""
@@ -58,7 +62,10 @@ class Patience:
 
 @dataclass
 class Child:
-    """A job and its process; *pause* is that before its next restart, *due_at* its time, None while it runs."""
+    """A job and its process; *pause* is that before its next restart, *due_at* its time, None while it runs.
+
+    One with *every* is started every so many seconds, and ends by itself.
+    """
 
     name: str
     command: Sequence[str]
@@ -66,6 +73,7 @@ class Child:
     started_at: float = 0.0
     pause: float = 0.0
     due_at: float | None = None
+    every: float | None = None
     reader: threading.Thread | None = field(default=None, repr=False)
 
 
@@ -78,15 +86,19 @@ class Supervisor:
         stop: threading.Event,
         log: JobLog,
         patience: Patience = Patience(),
+        recurring: Sequence[Child] = (),
     ) -> None:
-        self._children = [Child(name, command, pause=patience.first) for name, command in commands.items()]
+        """The *recurring* jobs are first started when they are due."""
+        jobs = [Child(name, command, pause=patience.first) for name, command in commands.items()]
+        self._children = [*jobs, *recurring]
         self._stop, self._log, self._patience = stop, log, patience
 
     def run(self) -> dict[str, int]:
         """Return the exit code of each job; a job that was killed counts as FAILED."""
         try:
             for each in self._children:
-                self._start(each)
+                if each.every is None:
+                    self._start(each)
             while not self._stop.wait(_POLL_S):
                 if any(self._look_after(each) for each in self._children):
                     break
@@ -117,6 +129,11 @@ class Supervisor:
         assert child.process is not None
         code = child.process.poll()
         if code is None:
+            return False
+        if child.every is not None:
+            log = logger.info if code == DONE else logger.warning
+            log("%s %s; the next one in %.1f h", child.name, how_ended(code), child.every / 3600)
+            child.due_at = now + child.every
             return False
         if code in (BAD_ARGUMENTS, TAKEN_OVER):
             logger.error("%s ended with exit code %d: stopping all jobs", child.name, code)
@@ -194,7 +211,7 @@ def run(config: Config, arguments: argparse.Namespace, stop: threading.Event) ->
     for handler in logging.getLogger().handlers:
         handler.setFormatter(_Named(log, handler.formatter or logging.Formatter()))
     logger.info("status page: %s", config.status.page)
-    codes = Supervisor(commands(arguments.conf), stop, log).run()
+    codes = Supervisor(commands(arguments.conf), stop, log, recurring=rehearsals(config, arguments.conf)).run()
     worst = max(codes.values())
     lines = [f"{name} ended with exit code {code}" for name, code in codes.items() if code != DONE]
     if worst == BAD_ARGUMENTS:
@@ -206,10 +223,24 @@ def run(config: Config, arguments: argparse.Namespace, stop: threading.Event) ->
 
 def commands(config_file: str) -> dict[str, list[str]]:
     """Return the command that starts each job; raises ConfigError if the environment does not name it."""
+    return {job: _command(job, config_file) for job in JOBS}
+
+
+def rehearsals(config: Config, config_file: str) -> list[Child]:
+    """Return the job that rehearses the moves of the groups in ``report.rehearse``, none without groups."""
+    settings = config.report.rehearse
+    if not settings.groups:
+        return []
+    every = settings.interval.total_seconds()
+    first_at = time.monotonic() + min(every, _FIRST_REHEARSAL_S)
+    return [Child(REHEARSE, _command("cutover", config_file, "rehearse"), due_at=first_at, every=every)]
+
+
+def _command(job: str, config_file: str, *words: str) -> list[str]:
     submit, options = (shlex.split(os.environ.get(name, "")) for name in (SUBMIT, SPARK_OPTIONS))
     if not submit:
         raise ConfigError(["run starts the other jobs by spark-submit.sh: start it by that too"])
-    return {job: [*submit, job, *options, "--conf", config_file] for job in JOBS}
+    return [*submit, job, *options, "--conf", config_file, *words]
 
 
 def how_ended(code: int) -> str:
@@ -224,5 +255,7 @@ def _signal(child: Child, number: signal.Signals) -> None:
 
 def _code(child: Child) -> int:
     """Return the exit code of a job; FAILED if it waited for its restart, was killed, or had any other code."""
+    if child.every is not None:
+        return DONE
     code = None if child.process is None or child.due_at is not None else child.process.returncode
     return code if code in (DONE, FAILED, BAD_ARGUMENTS, TAKEN_OVER) else FAILED

@@ -36,6 +36,7 @@ from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.text import visible
 from offset_sync.model.values import Status
 from offset_sync.status.assessment import STATUS_WORDS, Verdict, skipped, verdicts
+from offset_sync.status.rehearsals import LastRehearsal
 from offset_sync.tables.catalog import SYNC_DRIFT
 
 Row = dict[str, Any]
@@ -59,13 +60,14 @@ _SUMS = ("source_offset", "target_offset", "drift", "change", "windowed_change")
 class Report:
     """Rows of sync_status, the rows of sync_drift in the windows shown, and the time of the report (aware).
 
-    *notes* are lines about facts without a row.
+    *notes* are lines about facts without a row, also about the *rehearsals*, the newest of each direction.
     """
 
     status: pa.Table
     drift: pa.Table
     reported_at: datetime
     notes: Sequence[str] = ()
+    rehearsals: Sequence[LastRehearsal] = ()
 
     def select(self, groups: Sequence[str], topics: Sequence[str], statuses: Sequence[str]) -> Report:
         """Return the report with the selected rows, and the drift of their pairs and groups.

@@ -83,6 +83,7 @@ class Story:
     def disaster(self) -> list[GroupResult]:
         """Kill dc1 under load, start its groups at dc2, and return what that cost."""
         world = self._world
+        self._moves.rehearse(DC1, DC2, [group.group_id for group in GROUPS])
         self._say("SIGKILL to dc1's broker and to MirrorMaker 2")
         world.clusters[DC1].kill()
         world.mirror.kill()
@@ -119,7 +120,9 @@ class Story:
         self._say("the groups stop at dc2")
         world.stop_readers(DC2, kill=False)
         # A group that committed nothing at dc2 has never left dc1.
-        self._moves.as_planned(DC2, DC1, [name for name, reader in world.readers[DC2].items() if reader.last_commits()])
+        moving = [name for name, reader in world.readers[DC2].items() if reader.last_commits()]
+        self._moves.rehearse(DC2, DC1, moving)
+        self._moves.as_planned(DC2, DC1, moving)
         answers = self._tables.answers(DC2, DC1)
         self._say("the groups start at dc1 and read on")
         before = self._world.readers[DC1]

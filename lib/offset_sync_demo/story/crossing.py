@@ -53,6 +53,7 @@ class CrossingAct:
             stop_all(list(here.values()))
         ended = {group.group_id: committed(world.clusters[DC1], group.group_id) for group in CROSSING}
         skipping = [group.group_id for group in CROSSING if group.group_id != PLAIN]
+        self._moves.rehearse(DC1, DC2, [group.group_id for group in CROSSING])
         self._moves.by_lists(DC1, DC2, skipping)
         self._moves.by_lists(DC1, DC2, [PLAIN], is_unproven=True)
         self._say("they start at dc2 and read on")

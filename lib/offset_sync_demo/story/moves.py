@@ -13,6 +13,7 @@ from pathlib import Path
 from offset_sync.config import load_config
 from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.plan import NO_OPTIONS, Direction, Mode, Options
+from offset_sync.cutover.rehearsal import open_rehearsal
 from offset_sync.cutover.session import open_cutover
 from offset_sync.jobs.report_status import StatusJob
 from offset_sync.model.errors import ClusterError, OffsetSyncError
@@ -22,6 +23,8 @@ from offset_sync.status.outputs import open_outputs
 from offset_sync.tables.store import TableStore
 
 WAIT_SECONDS = 90.0
+REHEARSED = 1_000
+"""Records of a partition on each side of a start."""
 
 
 class Moves:
@@ -51,6 +54,24 @@ class Moves:
         self._say(f"cutover verify --from {source} --to {target}")
         with open_cutover(self._config, state, direction, journal, OpenFence()) as (cutover, _):
             _expect_nothing(cutover.verify(sorted(groups)))
+
+    def rehearse(self, source: str, target: str, groups: Collection[str]) -> None:
+        """Compare what a move would repeat and lose with the records; raises OffsetSyncError for a surprise."""
+        direction = Direction(source, target)
+        live = LiveState(self._config, self._tables)
+        journal = TableJournal(live.tables, direction, Mode.PLANNED, _silent, self._config.names)
+        with open_cutover(self._config, live, direction, journal, OpenFence()) as (_, clusters):
+            predicted = clusters.partition_statuses(groups)
+        rehearsal = open_rehearsal(self._config, live, direction, REHEARSED, WAIT_SECONDS)
+        rehearsed = [each for of_group in predicted.values() for each in rehearsal.rehearse(of_group)]
+        journal.record([each.to_step() for each in rehearsed])
+        _expect_nothing([f"{each.status.group_id}: {each.problem}" for each in rehearsed if each.problem is not None])
+        counts = [each.found for each in rehearsed if each.found is not None]
+        self._say(
+            f"cutover rehearse --from {source} --to {target}: {sum(each.looked_at for each in counts):,} records of "
+            f"{len(rehearsed)} partitions compared, {sum(each.repeated for each in counts):,} would be repeated, "
+            f"{sum(each.lost for each in counts):,} lost, as predicted"
+        )
 
     def by_lists(self, source: str, target: str, groups: Collection[str], *, is_unproven: bool = False) -> None:
         """Move groups by their read lists; raises OffsetSyncError where one could not be moved."""

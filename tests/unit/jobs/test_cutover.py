@@ -13,7 +13,8 @@ from rich.console import Console
 
 from fakes.reconciler_site import config_of
 from offset_sync.cutover.plan import Activity, Direction, GroupPlan, PartitionStatus, print_plan
-from offset_sync.jobs.cutover import chosen_groups, cutover_arguments, cutover_groups
+from offset_sync.jobs.chosen_groups import chosen_groups
+from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.values import State, Status, TopicPartition

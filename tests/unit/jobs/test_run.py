@@ -10,12 +10,24 @@ import sys
 import threading
 import time
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from offset_sync.jobs.run import JOBS, SPARK_OPTIONS, SUBMIT, JobLog, Patience, Supervisor, commands, run
+from offset_sync.config.sections import Rehearse, Reporting
+from offset_sync.jobs.run import (
+    JOBS,
+    SPARK_OPTIONS,
+    SUBMIT,
+    Child,
+    JobLog,
+    Patience,
+    Supervisor,
+    commands,
+    rehearsals,
+    run,
+)
 from offset_sync.model.errors import ConfigError, TakenOverError
 
 QUICK = Patience(first=0.05, longest=0.2, steady=600, stopping=5)
@@ -31,10 +43,16 @@ DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); prin
 class Running:
     """A supervisor in a thread, its jobs given as scripts of Python."""
 
-    def __init__(self, scripts: Mapping[str, str], patience: Patience = QUICK, log_format: str = "text") -> None:
+    def __init__(
+        self,
+        scripts: Mapping[str, str],
+        patience: Patience = QUICK,
+        log_format: str = "text",
+        recurring: Sequence[Child] = (),
+    ) -> None:
         self.stop, self.out = threading.Event(), io.StringIO()
         commands = {name: [sys.executable, "-c", script] for name, script in scripts.items()}
-        self.supervisor = Supervisor(commands, self.stop, JobLog(self.out, log_format), patience)
+        self.supervisor = Supervisor(commands, self.stop, JobLog(self.out, log_format), patience, recurring)
         self.codes: dict[str, int] = {}
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -145,8 +163,8 @@ def start_by(monkeypatch: pytest.MonkeyPatch, codes: Mapping[str, int]) -> None:
     monkeypatch.setenv(SPARK_OPTIONS, "--master 'local[2]'")
 
 
-def config() -> Any:
-    return Namespace(status=Namespace(page="status.html"))
+def config(**rehearse: Any) -> Any:
+    return Namespace(status=Namespace(page="status.html"), report=Reporting(rehearse=Rehearse(**rehearse)))
 
 
 @pytest.mark.parametrize(
@@ -177,6 +195,40 @@ def test_each_job_gets_the_configuration_and_the_options_of_spark(monkeypatch: p
     monkeypatch.setenv(SPARK_OPTIONS, "--conf 'spark.a=b c'")
     wanted = {job: ["python", "a folder/submit.py", job, "--conf", "spark.a=b c", "--conf", "my.yaml"] for job in JOBS}
     assert commands("my.yaml") == wanted
+
+
+def test_configured_groups_are_rehearsed_daily(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SUBMIT, "python submit.py")
+    assert rehearsals(config(), "my.yaml") == []
+    (daily,) = rehearsals(config(groups=("billing",)), "my.yaml")
+    assert daily.command == ["python", "submit.py", "cutover", "--conf", "my.yaml", "rehearse"]
+    assert daily.due_at is not None
+    assert 590 < daily.due_at - time.monotonic() < 610
+    (often,) = rehearsals(config(groups=("billing",), interval="5m"), "my.yaml")
+    assert (daily.every, often.every) == (86_400, 300)
+    assert often.due_at is not None
+    assert often.due_at - time.monotonic() <= 300
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 3, -9])
+def test_a_rehearsal_is_repeated_however_it_ends_and_decides_nothing_else(code: int) -> None:
+    end = "os.kill(os.getpid(), 9)" if code < 0 else f"sys.exit({code})"
+    script = f"import os, sys; print('rehearsing', flush=True); {end}"
+    daily = Child("rehearse", [sys.executable, "-c", script], due_at=time.monotonic(), every=0.2)
+    running = Running({"other": UNTIL_TERM}, recurring=[daily])
+    running.until("rehearsing", 3)
+    running.stop.set()
+    assert running.ended() == {"other": 0, "rehearse": 0}
+    assert running.out.getvalue().count("ready") == 1
+
+
+def test_a_rehearsal_that_runs_is_stopped_with_all_others() -> None:
+    daily = Child("rehearse", [sys.executable, "-c", UNTIL_TERM], due_at=time.monotonic(), every=60)
+    running = Running({"other": UNTIL_TERM}, recurring=[daily])
+    running.until("ready", 2)
+    running.stop.set()
+    running.ended()
+    assert running.out.getvalue().count("stopping") == 2
 
 
 def test_without_spark_submit_it_says_how_to_start_it(monkeypatch: pytest.MonkeyPatch) -> None:

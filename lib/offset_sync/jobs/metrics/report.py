@@ -69,6 +69,7 @@ class ReportMetrics(Collector):
             self._mirror_lag(status),
             *self._worst_groups(roll_up(status, GROUP).to_pylist()),
             *_drift(newest_drift(report.drift).to_pylist()),
+            *_rehearsed(report),
         ]
         self._shown = self._clock(), metrics
 
@@ -137,6 +138,16 @@ def _drift(newest: Iterable[Row]) -> Iterator[Metric]:
     diverged = Counter({_pair_of(row): 0 for row in newest})
     diverged.update(_pair_of(row) for row in newest if row["group_id"] is not None and not row["is_converged"])
     yield _gauge("groups_not_converged", "groups whose windowed drift is beyond its threshold", diverged)
+
+
+def _rehearsed(report: Report) -> Iterator[Metric]:
+    counts, ages = dict[Labels, float](), dict[Labels, float]()
+    for each in report.rehearsals:
+        pair = each.source, each.target
+        counts |= {(*pair, "failed"): each.failed, (*pair, "done"): each.partitions - each.failed}
+        ages[pair] = (report.reported_at - each.at).total_seconds()
+    yield _gauge("rehearsed", "partitions of the last rehearsal; failed: not as predicted", counts, "outcome")
+    yield _gauge("rehearsal_age_seconds", "since the last rehearsal", ages)
 
 
 def _gauge(name: str, text: str, values: Mapping[Labels, float], *labels: str) -> GaugeMetricFamily:

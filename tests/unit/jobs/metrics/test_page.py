@@ -18,6 +18,7 @@ from offset_sync.jobs.metrics.sync import RECORD_KINDS, JobHealth, SyncMetrics
 from offset_sync.kafka.requests import Reach
 from offset_sync.model.values import State, TopicPartition
 from offset_sync.status.assessment import STATUS_WORDS
+from offset_sync.status.rehearsals import LastRehearsal
 from offset_sync.status.report import Report
 from offset_sync.tables.catalog import SYNC_DRIFT
 from tools.prometheus_expressions import PAGE, Described, described, needs_promtool, run_promtool, series
@@ -77,7 +78,8 @@ def reported() -> Scrape:
     costs = {"duplicates": 1, "lost": 1, "staleness_ms": 1, "mirror_lag_by_origin": '{"a": 1}'}
     drift = {"at": NOON, "group_id": None, "drift": 1, "windowed_change": 1, "is_converged": True}
     series = pa.Table.from_pylist([pair | drift], SYNC_DRIFT.arrow_schema)
-    metrics.show(Report(status_table(pair | costs), series, NOON))
+    rehearsal = LastRehearsal("a", "b", NOON, 1, 1, 0, None)
+    metrics.show(Report(status_table(pair | costs), series, NOON, rehearsals=[rehearsal]))
     return read([metrics])
 
 

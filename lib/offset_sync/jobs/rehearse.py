@@ -1,0 +1,65 @@
+"""The action ``cutover rehearse``: of one direction, or of all, as ``run`` does it daily."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from offset_sync.config import Config
+from offset_sync.cutover.journal import TableJournal
+from offset_sync.cutover.plan import Direction, Mode
+from offset_sync.cutover.rehearsal import open_rehearsal, rehearse_groups
+from offset_sync.cutover.session import open_cutover
+from offset_sync.jobs.chosen_groups import chosen_groups
+from offset_sync.jobs.open_tables import open_tables
+from offset_sync.model.errors import ConfigError
+from offset_sync.model.text import escaped
+from offset_sync.state.lease import Lease
+from offset_sync.status.live_state import LiveState
+
+_ALL = (".*",)
+
+
+def rehearse(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
+    """Rehearse moves; return one line for each partition that is not as predicted.
+
+    Without ``--from`` and ``--to`` all directions are rehearsed; what other options leave open, the configuration says.
+    """
+    settings = config.report.rehearse
+    one = Direction(arguments.source, arguments.target)
+    directions = [one] if arguments.source else [Direction(*pair) for pair in config.pairs()]
+    patterns = arguments.groups or settings.groups or _ALL
+    records = arguments.records or settings.records
+    seconds = arguments.seconds or settings.timeout.total_seconds()
+    failures = list[str]()
+    with open_tables(config, "offset-sync cutover") as tables:
+        live = LiveState(config, tables)
+        lease = Lease(live.tables, "cutover", stop)
+        for direction in directions:
+            journal = TableJournal(live.tables, direction, Mode.PLANNED, _say, config.names)
+            with open_cutover(config, live, direction, journal, lease) as (_, clusters):
+                groups = chosen_groups(clusters.groups(), patterns)
+                statuses = clusters.partition_statuses(groups)
+                if arguments.source:
+                    statuses = {group_id: statuses.get(group_id, []) for group_id in groups}
+                rehearsal = open_rehearsal(config, live, direction, records, seconds)
+                Console().print(Text(f"{direction.source} to {direction.target}", "bold"))
+                failures += rehearse_groups(rehearsal, statuses, journal, Console(), config.names, direction.source)
+    return failures
+
+
+def check_rehearsal(arguments: argparse.Namespace) -> None:
+    """Raise ConfigError where the arguments do not fit each other."""
+    if arguments.disaster:
+        raise ConfigError(["rehearse reads at both clusters: leave --disaster out"])
+    if (arguments.source is None) != (arguments.target is None):
+        raise ConfigError(["rehearse takes --from and --to, or neither: all directions"])
+
+
+def _say(line: str) -> None:
+    print(escaped(line), file=sys.stderr, flush=True)
