@@ -19,7 +19,7 @@ ARGS ?=
 # tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster test-slow soak chaos moves restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs check format lock zip connect consumer archive clean distclean
+.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster test-slow soak chaos moves restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs picture check format lock zip connect consumer archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -88,7 +88,7 @@ bench-mm2: install ## Live beside the real MirrorMaker 2: what groups would read
 	@$(BENCH) benchmarks/report.py
 
 bench-speed: install ## Each part beside the limit of the same run, into docs/benchmarks.md
-	@for each in decode translate commit_rate append maintenance indexing indexing_contents latency; do \
+	@for each in decode translate commit_rate append indexing indexing_contents latency startup; do \
 		echo "== $$each"; $(BENCH) benchmarks/$$each.py || exit 1; done
 	@$(BENCH) benchmarks/report.py
 
@@ -96,7 +96,10 @@ bench-scale: install ## The jobs with an index of 1, 10 and 100 million runs, in
 	@$(BENCH) benchmarks/scale.py $(ARGS)
 	@$(BENCH) benchmarks/report.py
 
-bench: bench-accuracy bench-mm2 bench-speed ## All benchmarks, half an hour
+bench: bench-accuracy bench-mm2 bench-speed ## All benchmarks but bench-scale, about an hour
+
+picture: install ## Draw docs/status-page.png, the status page in README.md; takes Chromium
+	@PYTHONPATH=lib:tests/support $(BIN)/python benchmarks/status_page.py
 
 docs: install ## Write anew what docs/tables.md says of the code
 	@PYTHONPATH=lib $(BIN)/python scripts/write_docs.py

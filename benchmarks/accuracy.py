@@ -58,7 +58,7 @@ WORKLOADS = (
     Workload(
         "50:50, late beyond the grace", 10, HALF, BOTH, (0.01, 0.1), late=(0.02, 1.5, 4.0), grace=1, is_beyond=True
     ),
-    Workload("a third origin made anew", 10, THIRD, MESH_FROM_C, (0.01, 0.1), anew=("C", 0.5), grace=1),
+    Workload("a third origin recreated", 10, THIRD, MESH_FROM_C, (0.01, 0.1), anew=("C", 0.5), grace=1),
     Workload(
         "100:0, equal timestamps, late within the grace",
         10,
@@ -150,7 +150,7 @@ def trial_of(workload: Workload, random: np.random.Generator) -> Trial:
 
 
 def answers_of(trial: Trial, is_idle: bool) -> Iterator[tuple[str, Ints]]:
-    """Yield every strategy's answers; those of ours as the product gives them, and as they would be if obeyed."""
+    """Yield every strategy's answers; ours as the product gives them, and as its rules would without its checks."""
     committed, source, target = trial.committed, trial.source_log, trial.target_log
     for name in ("exact", "timestamp", "header"):
         yield name, ours(trial, Strategy(name, LOOK_BACK, _FOR_EVER if is_idle else -1))
@@ -159,11 +159,11 @@ def answers_of(trial: Trial, is_idle: bool) -> Iterator[tuple[str, Ints]]:
         yield "fingerprint", ours(told, Strategy("exact", LOOK_BACK, -1))
     here, there = source.index.times or TimeIndex(), target.index.times or TimeIndex()
     yield (
-        "timestamp, if obeyed",
+        "timestamp, unchecked",
         answer_by_timestamp(committed, here, there, target.index.frontier, is_checked=True).offset,
     )
     yield (
-        "header, if obeyed",
+        "header, unchecked",
         answer_by_header(committed, source.index, target_origin=target.origin, look_back=LOOK_BACK),
     )
     for lag in (100, 0):

@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,9 +103,8 @@ def measure(
     scenario: Scenario,
     warm_up: int,
     seconds: int,
-    start: Callable[[str, Path, Path], RunningJob] = RunningJob,
 ) -> dict[str, Any]:
-    """Return the percentiles of the latency in seconds, and what the jobs used, which *start* starts."""
+    """Return the percentiles of the latency in seconds, and what the jobs used."""
     rounds = (warm_up + seconds) // scenario.every_s + 2
     first = write_crossed_logs(clusters, scenario.partitions, scenario.runs, rounds * STEP)
     create_topic(clusters.values(), "flow", 8)
@@ -113,7 +112,7 @@ def measure(
     write_config(config, clusters, directory)
     producers = Producers(clusters, [TopicLoad("flow", 8, 200.0)], {})
     mirrors = [Mirror(clusters[a], clusters[b], ["flow"]) for a, b in (("dc1", "dc2"), ("dc2", "dc1"))]
-    jobs = [start(name, config, directory) for name in ("index_records", "sync_offsets")]
+    jobs = [RunningJob(name, config, directory) for name in ("index_records", "sync_offsets")]
     try:
         wait_for_index(directory / "tables" / "record_runs", scenario.runs, jobs[0])
         for mirror in mirrors:

@@ -18,7 +18,7 @@ _COLOURS = {
     "exact": "#0a7d33",
     "timestamp": "#8c6bb1",
     "header": "#4292c6",
-    "timestamp, if obeyed": "#c994c7",
+    "timestamp, unchecked": "#c994c7",
     "MM2, offset.lag.max 100": "#e6550d",
     "Replicator": "#969696",
 }

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from report_tables import Row, span, table
 from results import RESULTS
 
 README = RESULTS.parent.parent / "README.md"
-Row = Mapping[str, Any]
-_PART = re.compile(r"(<!-- begin comparison[^>]*-->\n).*?(<!-- end comparison -->)", re.DOTALL)
 _RULES = ("exact", "MM2, offset.lag.max 100", "Replicator")
 _ONE_SIDE = ("100:0, increasing timestamps", "100:0, equal timestamps", "100:0, disordered timestamps")
 _BOTH_SIDES = (
@@ -25,9 +24,17 @@ _FAR_BEHIND = ("100:0, lagging by 100,000",)
 
 
 def with_comparison(page: str, accuracy: Sequence[Row], live: Sequence[Row]) -> str:
-    """Return *page* with the table written anew between its two marks."""
-    table = comparison_table(accuracy, live)
-    return _PART.sub(lambda found: f"{found[1]}{table}{found[2]}", page)
+    """Return *page* with the table between its two marks."""
+    return with_part(page, "comparison", comparison_table(accuracy, live))
+
+
+def with_part(page: str, name: str, text: str) -> str:
+    """Return *page* with *text* between the two marks of *name*; ValueError if they are missing."""
+    part = re.compile(f"(<!-- begin {name}:[^>]*-->\n).*?(<!-- end {name} -->)", re.DOTALL)
+    page, count = part.subn(lambda found: f"{found[1]}{text}{found[2]}", page)
+    if count != 1:
+        raise ValueError(f"{count} parts between the marks of {name!r}")
+    return page
 
 
 def comparison_table(accuracy: Sequence[Row], live: Sequence[Row]) -> str:
@@ -44,8 +51,7 @@ def comparison_table(accuracy: Sequence[Row], live: Sequence[Row]) -> str:
         ("**stale**, live: group at the tail", *_live(live, "tail", "stale_s", _seconds)),
         ("**stale**, live: lagging group", *_live(live, "lagging", "stale_s", _seconds)),
     ]
-    head = ("", "Offset Sync", "MirrorMaker 2", "Replicator")
-    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ("---", *["---:"] * 3), *lines)) + "\n"
+    return table(("", "Offset Sync", "MirrorMaker 2", "Replicator"), lines)
 
 
 def _by_rule(rows: Sequence[Row], workloads: Sequence[str], column: str, text: Callable[[list[Any]], str]) -> list[str]:
@@ -61,21 +67,16 @@ def _live(rows: Sequence[Row], group: str, column: str, text: Callable[[list[Any
 
 
 def _shares(values: list[float]) -> str:
-    return f"{_range(values, lambda share: f'{100 * share:.3g}')} %" if any(values) else "none"
+    return f"{span(values, lambda share: f'{100 * share:.3g}')} %" if any(values) else "none"
 
 
 def _means(values: list[float]) -> str:
-    return _range(values, lambda mean: f"{mean:,.1f}") if any(values) else "0"
+    return span(values, lambda mean: f"{mean:,.1f}") if any(values) else "0"
 
 
 def _counts(values: list[int]) -> str:
-    return _range(values, lambda count: f"{count:,}")
+    return span(values, lambda count: f"{count:,}")
 
 
 def _seconds(values: list[float]) -> str:
-    return f"{_range(values, lambda seconds: f'{seconds:,.1f}')} s"
-
-
-def _range(values: list[Any], text: Callable[[Any], str]) -> str:
-    low, high = text(min(values)), text(max(values))
-    return low if low == high else f"{low} to {high}"
+    return f"{span(values, lambda seconds: f'{seconds:,.1f}')} s"

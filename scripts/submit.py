@@ -30,7 +30,7 @@ IN_IMAGE = "/opt/offset-sync"
 _UPLOAD_PATH = "spark.kubernetes.file.upload.path"
 _PRINT = "--print-command"
 _LISTS = ("--jars", "--py-files", "--files")
-# Millions of records that live for a moment: G1 spends twice the processor time on them (benchmarks/tried.md).
+# Millions of short-lived records: G1 spends twice the processor time on them (docs/design/decisions.md).
 JAVA_OPTIONS = {"index_records": "-XX:+UseParallelGC"}
 RUN = "run"
 """The job that starts the others, each as this script does."""

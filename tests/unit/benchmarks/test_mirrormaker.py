@@ -16,7 +16,7 @@ sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
 from mirrormaker_judge import Answers, Commit, JudgedPartition, broken_promises, rows_of
 from mirrormaker_properties import FASTEST, SAME_NAMED, properties
 from mirrormaker_setup import NAMED, NAMED_PLAIN, SAME_NAMES, Run
-from report_mirrormaker import mirrormaker_tables
+from report_tables import live_table
 
 
 def records(ids: list[int], first: int = 0) -> Records:
@@ -112,14 +112,17 @@ def test_a_void_comparison_and_a_broken_promise_are_said(mm2: int | None, ours: 
         raise ValueError("\n".join(broken_promises(judged_rows(mm2, ours))))
 
 
-def test_losses_of_mirror_maker_are_shown_and_no_error() -> None:
+def test_losses_of_mirror_maker_are_no_error_and_all_losses_are_counted_below_the_table() -> None:
     rows = judged_rows(mm2=4, ours=2)
     assert broken_promises(rows) == []
-    assert "2 lost" in mirrormaker_tables(rows)
+    assert "by all groups:\nMirrorMaker 2 6, **exact** 0." in live_table(rows)
 
 
-def test_what_was_lost_is_counted_below_each_table_also_where_it_is_nothing() -> None:
-    assert "by all groups: MirrorMaker 2 6, **exact** 0." in mirrormaker_tables(judged_rows(mm2=4, ours=2))
+def test_the_table_has_the_range_under_load_and_the_repeats_after_it() -> None:
+    under, after = judged_rows(mm2=1, ours=2), judged_rows(mm2=None, ours=2)
+    rows = [*under, *({**row, "instant": 60} for row in after)]
+    assert "| default intervals (60 s) | tail | 1 | 4.0 | 2 | 0 | 0.0 | 0 |  |  |  |" in live_table(rows)
+    assert "| tail | 1 to 2, no position | 4.0 |" in live_table([*under, *after])
 
 
 def written_properties(told: dict[str, str], stamped: str | None = "orders") -> dict[str, str]:

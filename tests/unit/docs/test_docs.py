@@ -120,7 +120,7 @@ def test_every_path_that_is_named_exists(page: Path) -> None:
     assert [path for path in named_paths(page.read_text()) if not is_there(path)] == []
 
 
-@pytest.mark.parametrize("page", [*PAGES, REPO / "benchmarks" / "tried.md"], ids=lambda page: str(page.name))
+@pages
 def test_no_line_is_wider_than_a_hundred_columns_but_rows_of_tables_and_links(page: Path) -> None:
     lines = enumerate(page.read_text().splitlines(), 1)
     assert [(n, line) for n, line in lines if len(line) > COLUMNS and not re.search(r"\||\]\(", line)] == []

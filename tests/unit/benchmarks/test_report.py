@@ -1,0 +1,78 @@
+"""docs/benchmarks.md has the tables of all saved results, and the commands that measure them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
+
+from report import PAGE, PARTS, part_text, with_tables
+from report_readme import with_part
+from report_tables import lost_table, repeated_table, rows_table, turned_table
+from results import RESULTS, load
+
+REPO = RESULTS.parent.parent
+TEXT = PAGE.read_text()
+MAKEFILE = (REPO / "Makefile").read_text()
+MEASURED = {"workload": "w", "strategy": "exact", "answered": 1.0, "with_loss": 0.0}
+MEASURED |= {"repeats_mean": 0.5, "repeats_worst": 1_200}
+
+
+def programs() -> dict[str, str]:
+    """Return the programs that save a result, by its name."""
+    texts = {path.name: path.read_text() for path in (REPO / "benchmarks").glob("*.py") if path.name != "results.py"}
+    found = {saved: name for name, text in texts.items() for saved in re.findall(r'save\("(\w+)"', text)}
+    concluded = {name.removesuffix(".py"): name for name, text in texts.items() if "conclude(" in text}
+    return found | {name: program for name, program in concluded.items() if name != "mirrormaker_run"}
+
+
+def test_the_tables_are_what_the_benchmarks_have_saved() -> None:
+    assert with_tables(TEXT, load) == TEXT, "out of date: benchmarks/report.py"
+
+
+def test_every_result_is_shown_and_every_shown_one_is_measured_by_a_program() -> None:
+    shown = {name for part in PARTS.values() for name in part.results}
+    assert {path.stem for path in RESULTS.glob("*.json")} <= shown
+    assert set(programs()) == shown
+
+
+def test_a_target_of_make_runs_every_program_that_the_page_names() -> None:
+    benches = MAKEFILE.partition("\nbench-accuracy:")[2].partition("\nbench:")[0]
+    loop = re.findall(r"for each in ([\w ]+);", benches)
+    run = {f"{name}.py" for name in loop[0].split()} | set(re.findall(r"benchmarks/(\w+\.py)", benches))
+    assert run - {"report.py"} == set(programs().values())
+    table = TEXT.partition("| command |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"`(\w+\.py)`", table)) == set(programs().values())
+
+
+def test_a_missing_result_is_named_and_a_note_is_shown() -> None:
+    assert "`python benchmarks/append.py` measures it" in part_text(PARTS["append"], [])
+    found = {"command": "python x.py", "measured_at": "2026-11-22T04:23:16", "machine": "m", "settings": {"n": 1}}
+    assert "x.py`, 2026-11-22, m: n 1. Of old.\n" in part_text(
+        PARTS["append"], [{**found, "note": "Of old.", "rows": []}]
+    )
+
+
+def test_missing_marks_are_an_error() -> None:
+    with pytest.raises(ValueError, match="0 parts"):
+        with_part("no marks", "lost", "")
+
+
+def test_accuracy_tables_have_a_row_per_workload_and_a_column_per_strategy() -> None:
+    some = {**MEASURED, "strategy": "header", "answered": 0.25, "with_loss": 0.1}
+    none = {**MEASURED, "strategy": "timestamp", "answered": 0.0, "repeats_mean": None, "repeats_worst": None}
+    other = {**MEASURED, "workload": "v"}
+    rows = [MEASURED, some, none, other]
+    assert lost_table(rows).splitlines()[2:] == ["| w | 0 | 10 of 25 | – |", "| v | 0 |  |  |"]
+    assert repeated_table(rows).splitlines()[2] == "| w | 0.5 / 1,200 | 0.5 / 1,200 | – |"
+
+
+def test_rows_are_shown_as_they_are_or_turned_by_a_column_per_row() -> None:
+    rows = [{"what": "a", "records_per_s": 1_000, "exit": 0}, {"what": "b", "peak_mib": 7}]
+    assert rows_table(rows).splitlines()[::2] == ["| what | records/s | peak MiB |", "| a | 1,000 |  |"]
+    assert turned_table(rows).splitlines()[0] == "| what | a | b |"
+    assert "| peak MiB |  | 7 |" in turned_table(rows)
