@@ -1,7 +1,8 @@
 """Tests the prediction of ``plan``, what a move would repeat and lose, by the contents of records.
 
-Some records are read at the target around the offset t where the group would start, and at the source around its
-commit c. No group is joined, nothing is committed::
+Some records are read at the target around the offset t where the group would start (what the target holds for it, or
+the translation where it holds nothing), and at the source around its commit c. No group is joined, nothing is
+committed::
 
     source X   … read below c │ unread from c on …
     target Y   … below t      │ from t on …
@@ -36,7 +37,7 @@ from offset_sync.status.live_state import LiveState
 
 _AT_SOURCE = 3
 """How many times as many records are read at the source as at the target: the logs may cross."""
-_AT_ONCE_S = 10.0
+_AT_ONCE_S = 20.0
 _COLUMNS = ("group", "partitions", "records", "predicted", "repeats", "lost", "undecided")
 
 
@@ -83,16 +84,17 @@ def compare(
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """One partition of a group; *found* is None where its records could not be read in time."""
+    """One partition of a group; *found* is None where its records could not be read in time, at *unread_at*."""
 
     status: PartitionStatus
     found: Found | None
+    unread_at: str = "both clusters"
 
     @property
     def problem(self) -> str | None:
         """The difference from the prediction, None if there is none. Errs to a problem: records that were not read."""
         if self.found is None:
-            return "its records were not read in time; give more --seconds"
+            return f"its records at {self.unread_at} were not read in time; give more --seconds"
         found, status = self.found, self.status
         if found.lost > (status.lost or 0):
             return f"{found.lost:,} unread records are below its start, predicted were {status.lost or 0:,}"
@@ -113,10 +115,15 @@ class Rehearsed:
             problem or looked_at,
             status.topic_partition,
             status.source_offset,
-            status.wanted_offset,
+            start_of(status),
             found.repeated if found is not None else None,
             found.lost if found is not None else None,
         )
+
+
+def start_of(status: PartitionStatus) -> int | None:
+    """Return where the group would start at the target now: the costs of *status* are those of this offset."""
+    return status.target_offset if status.target_offset is not None else status.wanted_offset
 
 
 class LogReader(Protocol):
@@ -151,24 +158,24 @@ class Rehearsal:
         known = [each for each in partitions if each.wanted_offset is not None and each.status is not Status.WITHHELD]
         here, there = dict[TopicPartition, OffsetRange](), dict[TopicPartition, OffsetRange]()
         for each in known:
-            assert each.wanted_offset is not None
-            many = _AT_SOURCE * self._records
-            end = min(each.wanted_offset + self._records, self._frontiers.get(each.topic_partition, 0))
-            here[each.topic_partition] = OffsetRange(max(0, each.source_offset - many), each.source_offset + many)
-            there[each.topic_partition] = OffsetRange(max(0, each.wanted_offset - self._records), end)
+            place, start, many = each.topic_partition, start_of(each) or 0, _AT_SOURCE * self._records
+            end = min(start + self._records, self._frontiers.get(place, 0))
+            here[place] = OffsetRange(max(0, each.source_offset - many), each.source_offset + many)
+            there[place] = OffsetRange(max(0, start - self._records), end)
         left = min(self._ends_at - time.monotonic(), _AT_ONCE_S)
         if left <= 0 or not known:
             return [Rehearsed(each, None) for each in known]
         at_source, at_target = self._source.read(here, left), self._target.read(there, left)
-        unread = at_source.unread | at_target.unread
-        return [
-            Rehearsed(each, None if each.topic_partition in unread else self._found(each, at_source, at_target))
-            for each in known
-        ]
+        sides = {"the source": at_source, "the target": at_target}
+        rehearsed = []
+        for each in known:
+            unread = [side for side, tails in sides.items() if each.topic_partition in tails.unread]
+            found = None if unread else self._found(each, at_source, at_target)
+            rehearsed.append(Rehearsed(each, found, " and ".join(unread)))
+        return rehearsed
 
     def _found(self, status: PartitionStatus, at_source: Tails, at_target: Tails) -> Found:
-        place, start = status.topic_partition, status.wanted_offset
-        assert start is not None
+        place, start = status.topic_partition, start_of(status) or 0
         found = compare(
             at_source.records.get(place, ()),
             at_target.records.get(place, ()),

@@ -109,7 +109,7 @@ def test_what_is_not_as_predicted_is_a_problem(status: PartitionStatus, found: F
 
 def test_what_was_not_read_in_time_is_a_failure() -> None:
     rehearsed = Rehearsed(GOOD, None)
-    assert rehearsed.problem == "its records were not read in time; give more --seconds"
+    assert rehearsed.problem == "its records at both clusters were not read in time; give more --seconds"
     assert (rehearsed.to_step().result, rehearsed.to_step().duplicates) == (Result.FAILED, None)
 
 
@@ -132,7 +132,8 @@ class Logs:
 
 
 def status(committed: int, start: int, place: TopicPartition = ORDERS, **more: object) -> PartitionStatus:
-    return replace(GOOD, topic_partition=place, source_offset=committed, wanted_offset=start, **more)  # type: ignore[arg-type]
+    offsets = {"source_offset": committed, "wanted_offset": start, "target_offset": None}
+    return replace(GOOD, topic_partition=place, **offsets | more)  # type: ignore[arg-type]
 
 
 def test_it_reads_around_both_offsets_and_no_further_than_the_index_when_it_was_predicted() -> None:
@@ -143,6 +144,14 @@ def test_it_reads_around_both_offsets_and_no_further_than_the_index_when_it_was_
     Rehearsal(here, there, {ORDERS: 500}, records=10, seconds=5).rehearse([status(5, 3)])
     assert here.asked == {ORDERS: OffsetRange(0, 35)}
     assert there.asked == {ORDERS: OffsetRange(0, 13)}
+
+
+def test_it_starts_at_what_the_target_holds_as_the_prediction_does() -> None:
+    at_source, at_target = Logs({ORDERS: log("a b c d e")}), Logs({ORDERS: log("a b c d e")})
+    behind = status(4, 4, target_offset=1, duplicates=3, duplicates_at_most=3)
+    (rehearsed,) = Rehearsal(at_source, at_target, {ORDERS: 5}, records=10, seconds=5).rehearse([behind])
+    assert (rehearsed.problem, rehearsed.found) == (None, Found(5, 3, 0, 0, True))
+    assert rehearsed.to_step().target_offset == 1
 
 
 def test_without_time_nothing_is_read_and_what_has_no_answer_is_left_out() -> None:
