@@ -38,6 +38,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.text import to_duration
 from offset_sync.model.values import GroupPartition, Outcome, Status
 from offset_sync.status.group_homes import from_ranges
+from offset_sync.status.waiting import waiting
 from offset_sync.sync.read_lists import REPLACED
 
 Failures = list[tuple[str, str]]
@@ -228,18 +229,18 @@ class CutoverProcedure:
 
         That is enough: the groups do not read, so all records that they have read are below.
         """
-        began, said = self._clock.now(), ""
+        began = self._clock.now()
         self._clusters.forget_ends()
-        while left := _to_text(self._unread(groups)):
-            waited = self._clock.now() - began
-            if waited >= timeout_s:
+        if left := _to_text(self._unread(groups)):
+            self._journal.say(f"waiting, for at most {timeout_s:.0f} s: {left}")
+            with waiting(left, timeout_s) as wait:
+                while left and self._clock.now() - began < timeout_s:
+                    self._clock.pause(_PAUSE_S)
+                    wait.what = left = _to_text(self._unread(groups))
+            if left:
                 reason = f"not read within {timeout_s:.0f} s: {left}; are index_records and sync_offsets running?"
                 self._journal.record([CutoverStep(group_id, Step.WAIT, Result.FAILED, reason) for group_id in groups])
                 return dict.fromkeys(groups, reason)
-            if left != said:
-                self._journal.say(f"waiting ({waited:.0f} of at most {timeout_s:.0f} s): {left}")
-                said = left
-            self._clock.pause(_PAUSE_S)
         self._journal.record([CutoverStep(group_id, Step.WAIT, Result.DONE) for group_id in groups])
         return {}
 

@@ -17,7 +17,7 @@ used. Errs to undecided: so is a record whose contents are on both sides of c, o
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -201,27 +201,40 @@ def rehearse_groups(
     rehearsal: Rehearsal,
     statuses: Mapping[str, Sequence[PartitionStatus]],
     journal: TableJournal,
+    is_done: Callable[[], None] = lambda: None,
+) -> dict[str, list[Rehearsed]]:
+    """Rehearse the moves of groups; *statuses* are the predictions for the partitions of each.
+
+    *is_done* is called after each group.
+    """
+    found = dict[str, list[Rehearsed]]()
+    for group_id, partitions in statuses.items():
+        found[group_id] = rehearsal.rehearse(partitions)
+        journal.record([each.to_step() for each in found[group_id]])
+        is_done()
+    return found
+
+
+def show_rehearsed(
+    found: Mapping[str, Sequence[Rehearsed]],
+    statuses: Mapping[str, Sequence[PartitionStatus]],
+    direction: Direction,
     console: Console,
     names: Names,
-    source: str,
 ) -> list[str]:
-    """Rehearse the moves of groups, print a line for each; return one for each partition that is not as predicted.
-
-    *statuses* are the predictions for the partitions of each group.
-    """
+    """Print a line for each group; return one for each partition that is not as predicted."""
     failures = list[str]()
     table = Table(box=None, pad_edge=False)
     for name in _COLUMNS:
         table.add_column(name, justify="left" if name == "group" else "right")
-    for group_id, partitions in statuses.items():
-        rehearsed = rehearsal.rehearse(partitions)
-        journal.record([each.to_step() for each in rehearsed])
-        table.add_row(*_cells(group_id, partitions, rehearsed))
+    for group_id, rehearsed in found.items():
+        table.add_row(*_cells(group_id, statuses[group_id], rehearsed))
         for each in rehearsed:
             if each.problem is not None:
                 place = each.status.topic_partition
-                topic = names.outside(source, place.topic)
+                topic = names.outside(direction.source, place.topic)
                 failures.append(f"{group_id} {topic}-{place.partition}: {each.problem}")
+    console.print(Text(f"{direction.source} to {direction.target}", "bold"))
     console.print(table)
     console.print(Text("undecided: contents that are on both sides of the commit, or not found", "dim"))
     return failures

@@ -45,11 +45,14 @@ from offset_sync.model.errors import ClusterError, PlatformError
 from offset_sync.model.finding import Finding, Level, Lines, in_order
 from offset_sync.model.text import escaped, told
 from offset_sync.state.cluster_clock import system_now_ms
+from offset_sync.status.waiting import waiting
 from offset_sync.tables.files import Files, files_of
 from offset_sync.tables.storage_check import check_storage
 
 logger = logging.getLogger(__name__)
 _MOST_GROUPS = 100
+_MOST_S = 60.0
+"""How long the checks take where a cluster is silent."""
 _STYLES = {Level.OK: "green", Level.SKIP: "dim", Level.WARN: "yellow", Level.FAIL: "bold red"}
 
 
@@ -63,7 +66,8 @@ def check_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 def check(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Check everything and show it; return one line if a check fails. Nothing is changed at a cluster."""
     check_client()
-    findings = find_all(config)
+    with waiting(f"clusters {', '.join(config.clusters)}", _MOST_S):
+        findings = find_all(config)
     if arguments.json:
         print_json(findings, sys.stdout)
     else:
@@ -75,7 +79,6 @@ def check(config: Config, arguments: argparse.Namespace, stop: threading.Event) 
 def find_all(config: Config) -> list[Finding]:
     """Return the findings, cluster by cluster, then between clusters, then for the tables' places."""
     rights = {alias: OwnRights(alias, config.admin_options(alias)) for alias in config.clusters}
-    logger.info("asking clusters %s: some seconds, up to a minute where one is silent", ", ".join(rights))
     asked = side_by_side(lambda alias: ask_cluster(config, rights[alias]), rights)
     clusters = answers(asked)
     known = config.with_origins(

@@ -22,6 +22,7 @@ from offset_sync.model.errors import ConfigError
 from offset_sync.model.text import escaped
 from offset_sync.state.lease import Lease, held
 from offset_sync.status.live_state import LiveState
+from offset_sync.status.waiting import waiting
 
 _MOST = 100_000
 """Records of a partition, on each side of a start, and seconds."""
@@ -71,7 +72,8 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
     direction = Direction(arguments.source, arguments.target)
     with open_tables(config, "offset-sync cutover") as tables:
         # In a disaster the source is not queried, whether it answers or not: only the tables count for it.
-        state = LiveState(config, tables, given_up=[direction.source] if mode is Mode.DISASTER else [])
+        with waiting(f"the tables and clusters {', '.join(config.clusters)}"):
+            state = LiveState(config, tables, given_up=[direction.source] if mode is Mode.DISASTER else [])
 
         def say(line: str) -> None:
             print(escaped(line), file=sys.stderr, flush=True)
@@ -88,7 +90,8 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
         with open_cutover(config, state, direction, journal, lease, options) as (cutover, clusters):
             groups = chosen_groups(clusters.groups(), arguments.groups, clusters.share_groups())
             if arguments.action == "plan":
-                plans = cutover.plan(groups, mode)
+                with waiting(f"clusters {', '.join(config.clusters)}"):
+                    plans = cutover.plan(groups, mode)
                 print_plan(plans, direction, Console(), config.names)
                 return [f"{plan.group_id} may not be moved" for plan in plans if plan.blocking]
             if arguments.action == "verify":

@@ -7,8 +7,6 @@ terminal, logs a line now and then elsewhere, and counts at the end.
 from __future__ import annotations
 
 import logging
-import os
-import sys
 import threading
 from collections import Counter
 from collections.abc import Mapping
@@ -17,16 +15,15 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from offset_sync.ingest.index_parts import Backfill, IndexProgress
-from offset_sync.jobs.log_format import VARIABLE
 from offset_sync.jobs.metrics.positions import Positions
 from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.model.text import to_count, to_duration
 from offset_sync.model.values import Outcome
 from offset_sync.state.sync_state import SyncState
+from offset_sync.status.waiting import LINE_EVERY_S, is_for_people
 
 logger = logging.getLogger(__name__)
 
-LINE_EVERY_S = 10.0
 SUMMARY_EVERY_S = 60.0
 _BAR_EVERY_S = 0.5
 
@@ -164,8 +161,3 @@ class IndexOutput:
     def _waits(self, seconds: float) -> bool:
         """Wait, and return whether reporting is over."""
         return self._ended.wait(seconds) or self._stop.is_set()
-
-
-def is_for_people() -> bool:
-    """Return whether the output is for people: standard error is a terminal, and its lines are text."""
-    return sys.stderr.isatty() and os.environ.get(VARIABLE, "text") == "text"

@@ -16,8 +16,9 @@ from types import TracebackType
 from typing import TextIO
 
 from offset_sync.model.text import escaped
+from offset_sync.status.waiting import LOG_FORMAT
 
-VARIABLE = "OFFSET_SYNC_LOG_FORMAT"
+VARIABLE = LOG_FORMAT
 """Environment variable for Python and the JVM of driver and executors: text, the default, or json."""
 FORMATS = ("text", "json")
 
@@ -60,7 +61,7 @@ def start_logging(log_format: str, stream: TextIO | None = None) -> None:
     With ``json``, warnings and uncaught exceptions are lines of JSON too.
     """
     os.environ[VARIABLE] = log_format
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler = logging.StreamHandler(stream) if stream is not None else _ToStandardError()
     handler.setFormatter(JsonLines() if log_format == "json" else TextLines(_TEXT))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     logging.getLogger("py4j").setLevel(logging.WARNING)
@@ -70,6 +71,18 @@ def start_logging(log_format: str, stream: TextIO | None = None) -> None:
         threading.excepthook = lambda given: _log_uncaught(
             given.exc_type, given.exc_value or given.exc_type(), given.exc_traceback
         )
+
+
+class _ToStandardError(logging.StreamHandler[TextIO]):
+    """Writes to what standard error is now: a bar on a terminal replaces it, so that lines come above the bar."""
+
+    @property
+    def stream(self) -> TextIO:
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, stream: TextIO) -> None:
+        """Ignore what the constructor sets."""
 
 
 def default_format() -> str:

@@ -8,12 +8,11 @@ import threading
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.text import Text
 
 from offset_sync.config import Config
 from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.plan import Direction, Mode
-from offset_sync.cutover.rehearsal import open_rehearsal, rehearse_groups
+from offset_sync.cutover.rehearsal import open_rehearsal, rehearse_groups, show_rehearsed
 from offset_sync.cutover.session import open_cutover
 from offset_sync.jobs.chosen_groups import chosen_groups
 from offset_sync.jobs.open_tables import open_tables
@@ -21,6 +20,7 @@ from offset_sync.model.errors import ConfigError
 from offset_sync.model.text import escaped
 from offset_sync.state.lease import Lease
 from offset_sync.status.live_state import LiveState
+from offset_sync.status.waiting import waiting
 
 _ALL = (".*",)
 
@@ -38,7 +38,8 @@ def rehearse(config: Config, arguments: argparse.Namespace, stop: threading.Even
     seconds = arguments.seconds or settings.timeout.total_seconds()
     failures = list[str]()
     with open_tables(config, "offset-sync cutover") as tables:
-        live = LiveState(config, tables)
+        with waiting(f"the tables and clusters {', '.join(config.clusters)}"):
+            live = LiveState(config, tables)
         lease = Lease(live.tables, "cutover", stop)
         for direction in directions:
             journal = TableJournal(live.tables, direction, Mode.PLANNED, _say, config.names)
@@ -48,8 +49,9 @@ def rehearse(config: Config, arguments: argparse.Namespace, stop: threading.Even
                 if arguments.source:
                     statuses = {group_id: statuses.get(group_id, []) for group_id in groups}
                 rehearsal = open_rehearsal(config, live, direction, records, seconds)
-                Console().print(Text(f"{direction.source} to {direction.target}", "bold"))
-                failures += rehearse_groups(rehearsal, statuses, journal, Console(), config.names, direction.source)
+                with waiting(f"records of {', '.join(direction)}", total=len(statuses)) as wait:
+                    rehearsed = rehearse_groups(rehearsal, statuses, journal, wait.advance)
+                failures += show_rehearsed(rehearsed, statuses, direction, Console(), config.names)
     return failures
 
 

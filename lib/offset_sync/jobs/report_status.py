@@ -23,6 +23,7 @@ from offset_sync.status.live_state import LiveState
 from offset_sync.status.outputs import ReportOutput, open_outputs, unhealthy
 from offset_sync.status.rehearsals import Rehearsals
 from offset_sync.status.report import DriftWindow, Report
+from offset_sync.status.waiting import waiting
 from offset_sync.tables.catalog import DRIVERS, SYNC_DRIFT, SYNC_STATUS
 
 logger = logging.getLogger(__name__)
@@ -43,6 +44,12 @@ class StatusJob:
 
     def run_once(self) -> Report:
         """Make a report, show it and append it to the tables; it is shown even if the append fails."""
+        report = self.make()
+        self.show(report)
+        return report
+
+    def make(self) -> Report:
+        """Return a report as of now."""
         now_ms = system_now_ms()
         now = datetime.fromtimestamp(now_ms / 1000, timezone.utc)
         status = self._state.report(now_ms)
@@ -56,17 +63,20 @@ class StatusJob:
         notes += self._notes_on_nothing() if status.num_rows == 0 else []
         rehearsals = self._rehearsals.follow()
         notes += [visible(each.note(now)) for each in rehearsals]
-        report = Report(status, self._series, now, notes, rehearsals)
+        return Report(status, self._series, now, notes, rehearsals)
+
+    def show(self, report: Report) -> None:
+        """Show the newest report and append it to the tables."""
+        drift = self._series.filter(pc.equal(self._series["at"], report.reported_at))
         with ThreadPoolExecutor(2) as pool:  # the report does not wait for its tables
             written = [
-                pool.submit(self._state.tables.replace, SYNC_STATUS, status),
+                pool.submit(self._state.tables.replace, SYNC_STATUS, report.status),
                 pool.submit(self._state.tables.append, SYNC_DRIFT, drift),
             ]
             for output in self._outputs:
                 output(report)
             for each in written:
                 each.result()
-        return report
 
     def _notes_on_nothing(self) -> list[str]:
         """Return possible reasons for an empty report."""
@@ -92,8 +102,12 @@ def report_status(config: Config, arguments: argparse.Namespace, stop: threading
     """Report until stopped, or with ``--once`` now; return one line per problem of the selected rows."""
     with open_tables(config, "offset-sync report_status") as tables:
         if arguments.once:
-            job = StatusJob(config, LiveState(config, tables), stop, open_outputs(config, arguments, sys.stdout))
-            return unhealthy(config, job.run_once(), arguments)
+            with waiting(f"the tables and clusters {', '.join(config.clusters)}"):
+                state = LiveState(config, tables)
+                job = StatusJob(config, state, stop, open_outputs(config, arguments, sys.stdout))
+                report = job.make()
+            job.show(report)
+            return unhealthy(config, report, arguments)
         with _served(config, arguments) as outputs:
             StatusJob(config, LiveState(config, tables), stop, outputs).run_until_stopped()
         return []

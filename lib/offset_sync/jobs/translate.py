@@ -7,7 +7,6 @@ import logging
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -39,15 +38,15 @@ from offset_sync.jobs.translation.offsets import (
 )
 from offset_sync.jobs.translation.spark_checkpoint import read_checkpoint
 from offset_sync.model.errors import ConfigError, OffsetSyncError
-from offset_sync.model.text import escaped, to_count, visible
+from offset_sync.model.text import escaped, visible
 from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.status.job_progress import IndexCatchUp
 from offset_sync.status.kept_offsets import OffsetTranslation
 from offset_sync.status.live_state import LiveState
+from offset_sync.status.waiting import Wait, waiting
 
 logger = logging.getLogger(__name__)
 SPARK = "spark"
-LINE_EVERY_S = 10.0
 _SCHEMA = pa.schema([("topic", pa.string()), ("partition", pa.int64()), ("offset", pa.int64())])
 ByTopic = Mapping[str, Mapping[Any, int]]
 
@@ -81,7 +80,8 @@ def translate(config: Config, arguments: argparse.Namespace, stop: threading.Eve
     logger.info("read %s offsets", f"{len(table.offsets):,}")
     for remark in remarks:
         print(escaped(remark), file=sys.stderr, flush=True)
-    answers = translate_table(config, pair, table, arguments.disaster, _telling(len(table.offsets), stop))
+    with waiting("translations", total=len(table.offsets)) as wait:
+        answers = translate_table(config, pair, table, arguments.disaster, _telling(wait, stop))
     _print(answers, arguments.format or (SPARK if arguments.spark_checkpoint else "table"), pair)
     return summary(answers)
 
@@ -156,18 +156,13 @@ def translate_table(
     return to_answer_table(table, answers, called)
 
 
-def _telling(total: int, stop: threading.Event) -> Callable[[int], None]:
-    """Return a function that logs the progress towards *total*; it raises OffsetSyncError once *stop* is set."""
-    done, told_at = 0, time.monotonic()
+def _telling(wait: Wait, stop: threading.Event) -> Callable[[int], None]:
+    """Return a function that shows the progress; it raises OffsetSyncError once *stop* is set."""
 
     def tell(more: int) -> None:
-        nonlocal done, told_at
         if stop.is_set():
             raise OffsetSyncError("stopped; nothing was printed")
-        done += more
-        if time.monotonic() - told_at >= LINE_EVERY_S:
-            told_at = time.monotonic()
-            logger.info("translated %s of %s offsets", to_count(done), to_count(total))
+        wait.advance(more)
 
     return tell
 

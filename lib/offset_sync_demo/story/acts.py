@@ -117,11 +117,11 @@ class Story:
         time.sleep(2.0)  # records of dc1 alone, behind everything that crossed
         world.mirror.drain()
         world.read_to(DC2, world.ends(DC2))
+        self._moves.rehearse(DC2, DC1, [group.group_id for group in GROUPS])
         self._say("the groups stop at dc2")
         world.stop_readers(DC2, kill=False)
         # A group that committed nothing at dc2 has never left dc1.
         moving = [name for name, reader in world.readers[DC2].items() if reader.last_commits()]
-        self._moves.rehearse(DC2, DC1, moving)
         self._moves.as_planned(DC2, DC1, moving)
         answers = self._tables.answers(DC2, DC1)
         self._say("the groups start at dc1 and read on")

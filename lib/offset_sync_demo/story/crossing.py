@@ -47,13 +47,13 @@ class CrossingAct:
         here = self._start(DC1)
         self._wait_until_read(DC1, here)
         time.sleep(seconds)
+        self._moves.rehearse(DC1, DC2, [group.group_id for group in CROSSING])
         self._say(f"the mirror stops, {LATE_S:.0f} s later the consumers do, and the mirror goes on: so much crosses")
         with world.mirror.paused():
             time.sleep(LATE_S)
             stop_all(list(here.values()))
         ended = {group.group_id: committed(world.clusters[DC1], group.group_id) for group in CROSSING}
         skipping = [group.group_id for group in CROSSING if group.group_id != PLAIN]
-        self._moves.rehearse(DC1, DC2, [group.group_id for group in CROSSING])
         self._moves.by_lists(DC1, DC2, skipping)
         self._moves.by_lists(DC1, DC2, [PLAIN], is_unproven=True)
         self._say("they start at dc2 and read on")

@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Collection
 from functools import cached_property
 from io import StringIO
+from itertools import chain
 from pathlib import Path
 
 from offset_sync.config import load_config
 from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.plan import NO_OPTIONS, Direction, Mode, Options
-from offset_sync.cutover.rehearsal import open_rehearsal
+from offset_sync.cutover.rehearsal import open_rehearsal, rehearse_groups
 from offset_sync.cutover.session import open_cutover
 from offset_sync.jobs.report_status import StatusJob
 from offset_sync.model.errors import ClusterError, OffsetSyncError
@@ -23,7 +24,7 @@ from offset_sync.status.outputs import open_outputs
 from offset_sync.tables.store import TableStore
 
 WAIT_SECONDS = 90.0
-REHEARSED = 1_000
+REHEARSED = 300
 """Records of a partition on each side of a start."""
 
 
@@ -63,8 +64,7 @@ class Moves:
         with open_cutover(self._config, live, direction, journal, OpenFence()) as (_, clusters):
             predicted = clusters.partition_statuses(groups)
         rehearsal = open_rehearsal(self._config, live, direction, REHEARSED, WAIT_SECONDS)
-        rehearsed = [each for of_group in predicted.values() for each in rehearsal.rehearse(of_group)]
-        journal.record([each.to_step() for each in rehearsed])
+        rehearsed = list(chain.from_iterable(rehearse_groups(rehearsal, predicted, journal).values()))
         _expect_nothing([f"{each.status.group_id}: {each.problem}" for each in rehearsed if each.problem is not None])
         counts = [each.found for each in rehearsed if each.found is not None]
         self._say(

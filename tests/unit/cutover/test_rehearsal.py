@@ -12,8 +12,8 @@ from rich.console import Console
 
 from fakes.moves import CROSSING, GOOD, ORDERS, OTHER
 from offset_sync.config.stream_names import SAME_NAMES
-from offset_sync.cutover.plan import CutoverStep, PartitionStatus, Result
-from offset_sync.cutover.rehearsal import Found, Rehearsal, Rehearsed, compare, rehearse_groups
+from offset_sync.cutover.plan import CutoverStep, Direction, PartitionStatus, Result
+from offset_sync.cutover.rehearsal import Found, Rehearsal, Rehearsed, compare, rehearse_groups, show_rehearsed
 from offset_sync.kafka.tail_reader import TailRecord, Tails
 from offset_sync.model.values import OffsetRange, RecordContent, Status, TopicPartition
 
@@ -176,14 +176,10 @@ def test_each_group_is_a_line_and_each_surprise_a_failure() -> None:
     statuses = {"good": [status(2, 2), status(2, 2, OTHER)], "bad": [status(2, 3), status(2, 2, OTHER)], "none": []}
     journal, out = Journal(), io.StringIO()
     rehearsal = Rehearsal(here, there, {ORDERS: 4, OTHER: 4}, records=10, seconds=5)
-    failures = rehearse_groups(
-        rehearsal,
-        statuses,
-        journal,
-        Console(file=out, width=100),
-        SAME_NAMES,
-        "X",  # type: ignore[arg-type]
-    )
+    done = list[int]()
+    found = rehearse_groups(rehearsal, statuses, journal, lambda: done.append(1))  # type: ignore[arg-type]
+    assert len(done) == len(statuses)
+    failures = show_rehearsed(found, statuses, Direction("X", "Y"), Console(file=out, width=100), SAME_NAMES)
     assert failures == ["bad orders-0: 1 unread records are below its start, predicted were 0"]
     lines = [line.split() for line in out.getvalue().splitlines()]
     assert ["good", "2", "of", "2", "8", "0", "0", "0", "0"] in lines

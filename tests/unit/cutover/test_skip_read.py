@@ -156,7 +156,7 @@ def test_it_waits_until_all_that_is_read_is_at_the_target() -> None:
 def test_it_is_not_asked_for_lists_while_the_jobs_have_not_read_all() -> None:
     move = moving([BEFORE], [BEFORE], [LISTED], unread_left=[9, 0])
     assert move.apply() == []
-    assert [line.split("): ")[-1] for line in move.said[:1]] == ["9 records"]
+    assert move.said[0] == "waiting, for at most 10 s: 9 records"
 
 
 def test_unread_records_that_the_mirror_has_yet_to_bring_hold_nobody_up() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import logging
 import os
 import sys
 import threading
@@ -20,6 +19,7 @@ from offset_sync.jobs.translation.answers import print_spark
 from offset_sync.jobs.translation.offsets import to_offsets
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.status.kept_offsets import KeptAnswers
+from offset_sync.status.waiting import Wait
 
 
 class Translation:
@@ -62,19 +62,17 @@ def test_with_the_same_names_an_answer_has_no_other_name(monkeypatch: pytest.Mon
     assert "target_topic" not in answered(monkeypatch, tmp_path, ["orders"], "same").column_names
 
 
-def test_a_line_comes_now_and_then(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    caplog.set_level(logging.INFO)
-    tell = translate._telling(3_000_000, threading.Event())
+def test_it_shows_how_many_are_translated() -> None:
+    wait = Wait("translations", total=3_000_000)
+    tell = translate._telling(wait, threading.Event())
     tell(1_000_000)
-    assert caplog.messages == []
-    monkeypatch.setattr(translate, "LINE_EVERY_S", 0.0)
     tell(500)
-    assert caplog.messages == ["translated 1.00M of 3.00M offsets"]
+    assert str(wait) == "waiting for translations: 1,000,500 of 3,000,000, 0 s"
 
 
 def test_a_stop_ends_the_work_between_two_partitions() -> None:
     stop = threading.Event()
-    tell = translate._telling(4, stop)
+    tell = translate._telling(Wait("translations", total=4), stop)
     tell(1)
     stop.set()
     with pytest.raises(OffsetSyncError, match="stopped; nothing was printed"):
