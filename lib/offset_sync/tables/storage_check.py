@@ -47,7 +47,7 @@ def check_storage(root: str, files: Files) -> None:
     if is_lost:
         raise PlatformError(
             f"{root}: the server ignores If-None-Match, so drivers could overwrite each other's entries; use a "
-            "server that knows it, see docs/operations.md, Tables and checkpoints"
+            "server that knows it, see docs/deployment.md, Tables and checkpoints"
         )
 
 

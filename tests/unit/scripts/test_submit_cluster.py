@@ -1,4 +1,4 @@
-"""The command lines of the recipes for YARN and Kubernetes, as text: what docs/operations.md says is what is run."""
+"""The command lines of the recipes for YARN and Kubernetes, as text: what docs/deployment.md says is what is run."""
 
 from __future__ import annotations
 
