@@ -84,8 +84,9 @@ def test_the_changelog_has_the_version_that_runs_below_what_is_to_come() -> None
     assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
-def test_contributing_names_the_rooms_there_are() -> None:
-    rooms = re.findall(r"^\| `(\w+)` \| (\d) \|", text_of("CONTRIBUTING.md"), re.MULTILINE)
+def test_the_file_map_names_the_rooms_there_are_by_level_and_contributing_leads_to_it() -> None:
+    assert "(docs/design.md#file-map)" in text_of("CONTRIBUTING.md")
+    rooms = re.findall(r"^\| `(\w+)/` \| (\d) \|", text_of("docs/design.md"), re.MULTILINE)
     package = REPO / "lib" / "offset_sync"
     folders = {path.name for path in package.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert {room for room, _ in rooms} == folders
