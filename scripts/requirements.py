@@ -25,7 +25,7 @@ def lock_path(lock: str, repo: Path = REPO) -> Path:
 
 
 def pins(setup_cfg: str, lock: str) -> list[str]:
-    """Return what *setup_cfg* wants in this *lock*, as ``name==version``, in the order in which it stands there."""
+    """Return what *setup_cfg* wants in this *lock*, in its order, as ``name==version`` with its marker, if any."""
     parser = configparser.ConfigParser(interpolation=None)
     parser.read_string(setup_cfg)
     extras = dict(parser.items("options.extras_require"))
@@ -39,7 +39,7 @@ def pins(setup_cfg: str, lock: str) -> list[str]:
 
 def disagreements(setup_cfg: str, lock: str, text: str) -> list[str]:
     """Return a line for each pin that the lock's *text* has not, and for each package there that nothing wants."""
-    wanted = {_plain(name): version for name, _, version in (pin.partition("==") for pin in pins(setup_cfg, lock))}
+    wanted = dict(map(_name_and_version, pins(setup_cfg, lock)))
     locked = [(_plain(name), version, rest) for name, version, rest in _LOCKED.findall(text)]
     found = []
     for name, version in wanted.items():
@@ -69,6 +69,11 @@ def _files(text: str) -> list[tuple[str, str, str]]:
         for name, version, rest in _LOCKED.findall(text)
         for digest in re.findall(r"--hash=(\S+)", rest)
     ]
+
+
+def _name_and_version(pin: str) -> tuple[str, str]:
+    name, _, version = pin.partition(";")[0].partition("==")
+    return _plain(name), version.strip()
 
 
 def _plain(name: str) -> str:

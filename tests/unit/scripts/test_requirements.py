@@ -33,8 +33,8 @@ def packages(text: str) -> list[Requirement]:
     return [Requirement(line.rstrip(" \\")) for line in text.splitlines() if re.match(r"[a-z0-9].*==", line)]
 
 
-def chosen(text: str, python: tuple[int, int], system: str, machine: str) -> dict[str, list[str]]:
-    """Return package -> the versions that pip would take from a lock on this machine."""
+def applies(wish: Requirement, python: tuple[int, int], system: str, machine: str) -> bool:
+    """Return whether pip would take *wish* on this machine."""
     version = ".".join(map(str, python))
     there = {"python_version": version, "python_full_version": f"{version}.9", "sys_platform": system}
     there |= {
@@ -42,9 +42,14 @@ def chosen(text: str, python: tuple[int, int], system: str, machine: str) -> dic
         "implementation_name": "cpython",
         "platform_python_implementation": "CPython",
     }
+    return wish.marker is None or wish.marker.evaluate(there)
+
+
+def chosen(text: str, python: tuple[int, int], system: str, machine: str) -> dict[str, list[str]]:
+    """Return package -> the versions that pip would take from a lock on this machine."""
     found: dict[str, list[str]] = {}
     for package in packages(text):
-        if package.marker is None or package.marker.evaluate(there):
+        if applies(package, python, system, machine):
             found.setdefault(package.name, []).append(str(package.specifier))
     return found
 
@@ -57,7 +62,8 @@ def test_the_lock_holds_what_setup_cfg_pins(name: str) -> None:
 @pytest.mark.parametrize("name", LOCKS)
 def test_every_change_of_a_pin_that_was_not_locked_is_told(name: str) -> None:
     for pin in pins(SETUP_CFG, name):
-        package, _, version = pin.partition("==")
+        wish = Requirement(pin)
+        package, version = wish.name, str(wish.specifier).removeprefix("==")
         (told,) = disagreements(SETUP_CFG.replace(pin, f"{package}==0.1"), name, text_of(name))
         assert told == f"{name}.lock: has {package.lower()}=={version}, setup.cfg wants {package.lower()}==0.1"
     added = SETUP_CFG.replace(f"    {pin}\n", f"    {pin}\n    new-library==1.0\n")
@@ -99,8 +105,8 @@ def test_every_machine_gets_one_version_of_each_package(
 ) -> None:
     found = chosen(text_of(name), python, *machine)
     assert {package: versions for package, versions in found.items() if len(versions) > 1} == {}
-    wanted = {re.sub(r"[-_.]+", "-", pin.partition("==")[0]).lower() for pin in pins(SETUP_CFG, name)}
-    assert wanted <= found.keys()
+    wishes = [wish for wish in map(Requirement, pins(SETUP_CFG, name)) if applies(wish, python, *machine)]
+    assert {re.sub(r"[-_.]+", "-", wish.name).lower() for wish in wishes} <= found.keys()
 
 
 def test_the_resolver_asks_for_wheels_wherever_the_project_is_set_up() -> None:
