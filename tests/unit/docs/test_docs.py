@@ -8,8 +8,7 @@ import runpy
 import shlex
 import subprocess
 import sys
-from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
@@ -17,12 +16,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from offset_sync.jobs import init, process_end, runner
 from offset_sync.jobs.translation.offsets import ANSWER_COLUMNS, OPTIONAL, REQUIRED
 from offset_sync.tables.catalog import ALL_TABLES
 from offset_sync.tables.views import QUESTIONS, VIEWS
 from spark_options import split_options
 from submit import IN_IMAGE
+from tools.job_arguments import arguments_of
 
 REPO = Path(__file__).resolve().parents[3]
 LIB = REPO / "lib" / "offset_sync"
@@ -30,7 +29,7 @@ PAGES = [*sorted(REPO.glob("*.md")), *sorted((REPO / "docs").rglob("*.md"))]
 DESIGN = (REPO / "docs" / "design.md").read_text()
 COLUMNS = 100
 JOBS = sorted(path.stem for path in (REPO / "jobs").glob("*.py"))
-FOLDERS = "benchmarks|conf|connect|docs|jobs|lib|notebooks|scripts|tests"
+FOLDERS = "benchmarks|conf|connect|deploy|docs|jobs|lib|notebooks|scripts|tests"
 ROOMS = sorted(path.name for path in LIB.iterdir() if (path / "__init__.py").exists())
 TEST_FOLDERS = "unit|spark|broker|browser"
 _OF_COMMANDS = ("README.md", "docs/operations.md", "docs/deployment.md", "docs/consumers.md", "docs/tables.md")
@@ -91,19 +90,6 @@ def commands() -> Iterator[tuple[str, str]]:
     for page in PAGES:
         joined = page.read_text().replace("\\\n", " ")
         yield from ((page.name, line) for line in re.findall(r"\./spark-submit\.sh +([a-z_]+[^\n`;#]*)", joined))
-
-
-def arguments_of(job: str, words: Sequence[str]) -> Namespace:
-    """Return what the script of *job* makes of *words*; AssertionError where it refuses them."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, "run_job", lambda _, parser, words=None: parser.parse_args(words))
-        patch.setattr(init, "init", lambda words, prog: init.init_arguments(prog).parse_args(words))
-        patch.setattr(process_end, "end_process", sys.exit)
-        patch.setattr(sys, "argv", [job, *words])
-        with pytest.raises(SystemExit) as ended:
-            runpy.run_path(str(REPO / "jobs" / f"{job}.py"), run_name="__main__")
-    assert isinstance(ended.value.code, Namespace), words
-    return ended.value.code
 
 
 @pages

@@ -1,0 +1,52 @@
+"""The Helm chart, rendered by the real helm where it is installed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+REPO = Path(__file__).resolve().parents[3]
+CHART = REPO / "deploy" / "helm" / "offset-sync"
+EXAMPLE = CHART.parent / "example.yaml"
+_HELM = shutil.which("helm", path=str(Path(sys.executable).parent)) or shutil.which("helm")
+needs_helm = pytest.mark.skipif(_HELM is None, reason="no helm here: helm-binary is for Linux on x86_64 only")
+Manifest = dict[str, Any]
+
+
+def helm(*words: str, values: Manifest | None = None) -> subprocess.CompletedProcess[str]:
+    """Run helm with *words*; *values* are one more file of values."""
+    assert _HELM is not None
+    given = [] if values is None else ["-f", "-"]
+    text = None if values is None else yaml.safe_dump(values)
+    command = [_HELM, *words, *given]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=100)
+
+
+def render(values: Manifest, release: str = "offset-sync", chart: Path = CHART) -> dict[str, Manifest]:
+    """Return kind and name -> document of the example with *values*."""
+    return {
+        f"{each['kind']} {each['metadata']['name']}": each for each in _rendered(yaml.safe_dump(values), release, chart)
+    }
+
+
+@cache
+def _rendered(values: str, release: str, chart: Path) -> list[Manifest]:
+    words = ["template", release, str(chart), "--namespace", "syncing", "-f", str(EXAMPLE)]
+    done = helm(*words, values=yaml.safe_load(values))
+    assert done.returncode == 0, done.stderr
+    return [document for document in yaml.safe_load_all(done.stdout) if document]
+
+
+def refusal(values: Manifest, *files: Path) -> str:
+    """Return what helm says about *files* and *values*, which it refuses."""
+    given = [word for file in files for word in ("-f", str(file))]
+    done = helm("template", "offset-sync", str(CHART), *given, values=values)
+    assert done.returncode != 0
+    return done.stderr

@@ -1,0 +1,392 @@
+"""The Helm chart, rendered by the real helm: Kubernetes and the operator take it, and the jobs find what they need."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+import offset_sync
+from offset_sync.config import Config, load_config
+from offset_sync.ingest.query_supervisor import QuerySupervisor
+from offset_sync.jobs.run import JOBS, Patience
+from spark_options import split_options
+from spark_properties import read_properties
+from submit import IN_IMAGE, JAVA_OPTIONS
+from tools.helm_chart import CHART, Manifest, helm, needs_helm, render
+from tools.job_arguments import arguments_of
+
+pytestmark = needs_helm
+REPO = Path(__file__).resolve().parents[3]
+KUBERNETES = REPO / "conf" / "kubernetes"
+LAKE = {"root": "s3a://lake/tables", "checkpoints": "s3a://lake/checkpoints", "storage": {"aws_region": "eu-central-1"}}
+# Everything that either mode may be given, beside what the example has.
+MORE: Manifest = {
+    "image": {"repository": "registry.example/offset-sync", "pullPolicy": "Always", "pullSecrets": [{"name": "pull"}]},
+    "env": [{"name": "HADOOP_CONF_DIR", "value": "/etc/hadoop"}],
+    "envFrom": [{"secretRef": {"name": "aws"}}],
+    "volumes": [{"name": "hadoop", "configMap": {"name": "hadoop"}}],
+    "volumeMounts": [{"name": "hadoop", "mountPath": "/etc/hadoop"}],
+    "sparkConf": {"spark.driver.memory": "4g", "spark.hadoop.fs.s3a.endpoint": "https://s3.example"},
+    "nodeSelector": {"pool": "data"},
+    "tolerations": [{"key": "data", "operator": "Exists"}],
+    "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}},
+    "podLabels": {"team": "data"},
+    "podAnnotations": {"example.com/owner": "data"},
+    "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}, "interval": "30s"},
+    "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
+    "console": {"enabled": True},
+}
+OPERATED: Manifest = {"mode": "spark-operator", "config": {"tables": LAKE}}
+VALUES: dict[str, Manifest] = {
+    "run": {},
+    "run, on a claim": {"persistence": {"existingClaim": "tables"}},
+    "run, on S3": {"persistence": {"enabled": False}, "config": {"tables": LAKE}},
+    "run, by a secret": {"existingConfig": {"secret": "configuration"}, "secret": ""},
+    "run, with more": MORE,
+    "spark-operator": OPERATED,
+    "spark-operator, with more": {**MORE, **OPERATED},
+    "no metrics": {"config": {"metrics": {"sync_offsets_port": "off", "report_status_port": "off"}}},
+}
+each = pytest.mark.parametrize("values", VALUES.values(), ids=VALUES.keys())
+OPERATOR = "sparkoperator.k8s.io/v1beta2"
+# Fields of the operator's definitions, at each place, that are used here. The applications were validated once against
+# the whole definitions (Kubeflow Spark operator, commit 38082f33); look a new field up there.
+POD = "cores coreRequest memory memoryOverhead javaOptions terminationGracePeriodSeconds podSecurityContext labels "
+POD += "securityContext annotations env envFrom nodeSelector tolerations affinity volumeMounts "
+FIELDS = {
+    "spec": "type pythonVersion mode sparkVersion image imagePullPolicy imagePullSecrets mainApplicationFile arguments "
+    "restartPolicy timeToLiveSeconds sparkConf volumes driver executor",
+    "driver": f"{POD} serviceAccount ports",
+    "executor": f"{POD} instances",
+    "restartPolicy": "type onFailureRetryInterval onSubmissionFailureRetries onSubmissionFailureRetryInterval",
+    "schedule": "schedule concurrencyPolicy successfulRunHistoryLimit failedRunHistoryLimit template",
+}
+NUMBERS = re.compile("cores|instances|.*(Seconds|Interval|Retries|Limit)")
+
+
+def of_kind(values: Manifest, *kinds: str) -> list[Manifest]:
+    return [document for document in render(values).values() if document["kind"] in kinds]
+
+
+def applications(values: Manifest) -> dict[str, Manifest]:
+    """Job -> spec of a SparkApplication."""
+    specs = [document["spec"] for document in render(values).values() if document["apiVersion"] == OPERATOR]
+    specs = [spec.get("template", spec) for spec in specs]
+    return {Path(spec["mainApplicationFile"]).stem: spec for spec in specs}
+
+
+def pods(values: Manifest) -> dict[str, Manifest]:
+    """Return every pod of the chart, the operator's as if they were plain ones."""
+    found = {document["metadata"]["name"]: document["spec"]["template"] for document in of_kind(values, "StatefulSet")}
+    for job, spec in applications(values).items():
+        for role in ("driver", "executor"):
+            pod = spec[role]
+            container = {"image": spec["image"], "volumeMounts": pod["volumeMounts"], "args": spec["arguments"]}
+            container |= {key: pod[key] for key in ("securityContext", "ports", "env", "envFrom") if key in pod}
+            found[f"{job} {role}"] = {
+                "metadata": {"labels": pod.get("labels", {}), "annotations": pod.get("annotations", {})},
+                "spec": {
+                    "containers": [container],
+                    "volumes": spec["volumes"],
+                    "serviceAccountName": pod.get("serviceAccount"),
+                    "securityContext": pod["podSecurityContext"],
+                    "terminationGracePeriodSeconds": pod["terminationGracePeriodSeconds"],
+                },
+            }
+    return found
+
+
+def containers(values: Manifest) -> Iterator[Manifest]:
+    for pod in pods(values).values():
+        yield from pod["spec"]["containers"]
+
+
+def mounts_of(container: Manifest) -> dict[str, str]:
+    """Volume -> its path in the container."""
+    return {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+
+
+def settings_of(values: Manifest, folder: Path) -> Config:
+    """Return what the jobs read from the mounted configuration, with secrets in *folder*."""
+    (configuration,) = of_kind(values, "ConfigMap")
+    text = configuration["data"]["offset-sync.yaml"].replace("${file:/etc/offset-sync/secrets/", f"${{file:{folder}/")
+    for name in ("dc1.password", "dc2.password"):
+        (folder / name).write_text("secret")
+    (folder / "offset-sync.yaml").write_text(text)
+    return load_config(folder / "offset-sync.yaml", {})
+
+
+def selects(selector: dict[str, str], labels: dict[str, str]) -> bool:
+    return selector.items() <= labels.items()
+
+
+def test_helm_has_nothing_to_object_to() -> None:
+    for values in VALUES.values():
+        done = helm("lint", "--strict", str(CHART), "-f", str(CHART.parent / "example.yaml"), values=values)
+        assert done.returncode == 0, done.stdout
+        assert not re.search(r"\[(WARNING|ERROR)\]", done.stdout + done.stderr)
+
+
+def check_fields(place: str, fields: Manifest) -> None:
+    assert not fields.keys() - set(FIELDS[place].split())
+    is_number = {name: isinstance(value, int) for name, value in fields.items()}
+    assert is_number == {name: NUMBERS.fullmatch(name) is not None for name in fields}
+
+
+@each
+def test_a_manifest_is_what_its_api_takes(values: Manifest) -> None:
+    for document in render(values).values():
+        assert document["metadata"]["namespace"] == "syncing"
+        if document["apiVersion"] == OPERATOR:
+            spec = document["spec"]
+            if document["kind"] == "ScheduledSparkApplication":
+                check_fields("schedule", spec)
+                spec = spec["template"]
+            check_fields("spec", spec)
+            for place in ("driver", "executor", "restartPolicy"):
+                check_fields(place, spec[place])
+        elif document["apiVersion"] != "monitoring.coreos.com/v1":
+            kubernetes_validate.validate(document, "1.37", strict=True)
+
+
+@each
+def test_objects_refer_to_what_is_there(values: Manifest) -> None:
+    objects = render(values)
+    for pod in pods(values).values():
+        volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
+        for container in pod["spec"]["containers"]:
+            mounts = mounts_of(container)
+            assert mounts.keys() <= volumes.keys()
+            # A folder inside a mounted folder that cannot be written to could not be mounted.
+            assert not [(a, b) for a in mounts.values() for b in mounts.values() if b.startswith(f"{a}/")]
+        claims = [
+            volume["persistentVolumeClaim"]["claimName"] for volume in volumes.values() if volume["name"] == "data"
+        ]
+        assert all(name == "tables" or f"PersistentVolumeClaim {name}" in objects for name in claims)
+        (configuration,) = [volume for volume in volumes.values() if volume["name"] == "configuration"]
+        if "configMap" in configuration:
+            assert f"ConfigMap {configuration['configMap']['name']}" in objects
+        account = pod["spec"]["serviceAccountName"]
+        assert account is None or f"ServiceAccount {account}" in objects
+    for stateful in of_kind(values, "StatefulSet"):
+        assert f"Service {stateful['spec']['serviceName']}" in objects
+        labels = stateful["spec"]["template"]["metadata"]["labels"]
+        assert selects(stateful["spec"]["selector"]["matchLabels"], labels)
+    for binding in of_kind(values, "RoleBinding"):
+        assert f"Role {binding['roleRef']['name']}" in objects
+        assert [f"ServiceAccount {subject['name']}" in objects for subject in binding["subjects"]] == [True]
+
+
+@each
+def test_a_pod_may_do_nothing_else(values: Manifest) -> None:
+    """What the restricted profile of Kubernetes' pod security standards asks for."""
+    for pod in pods(values).values():
+        security = pod["spec"]["securityContext"]
+        assert security["fsGroup"] == security["runAsUser"] == 185
+        assert (security["runAsNonRoot"], security["seccompProfile"]) == (True, {"type": "RuntimeDefault"})
+        for volume in pod["spec"]["volumes"]:
+            assert volume.get("secret", {"defaultMode": 0o440})["defaultMode"] == 0o440
+        for container in pod["spec"]["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "capabilities": {"drop": ["ALL"]},
+            }
+    for stateful in of_kind(values, "StatefulSet"):
+        assert stateful["spec"]["template"]["spec"]["automountServiceAccountToken"] is False
+    assert bool(of_kind(values, "Role")) == (values.get("mode") == "spark-operator")
+
+
+def test_every_container_gets_the_environment_and_the_mounts_of_the_values() -> None:
+    for mode in (MORE, {**MORE, **OPERATED}):
+        for container in containers(mode):
+            assert (container["env"], container["envFrom"]) == (MORE["env"], MORE["envFrom"])
+            assert container["volumeMounts"][-1:] == MORE["volumeMounts"]
+            assert container["image"] == f"registry.example/offset-sync:{offset_sync.__version__}"
+
+
+@each
+def test_the_mounted_configuration_is_valid(values: Manifest, tmp_path: Path) -> None:
+    if "existingConfig" in values:
+        assert of_kind(values, "ConfigMap") == []
+        return
+    config = settings_of(values, tmp_path)
+    assert config.admin_options("dc1")["ssl.ca.location"] == "/etc/offset-sync/secrets/ca.pem"
+    assert [config.topics.include, *config.clusters] == [("orders", "pay-.*"), "dc1", "dc2"]
+
+
+def test_numbers_reach_the_configuration_as_they_are_written(tmp_path: Path) -> None:
+    config = settings_of({"config": {"sync": {"max_offsets_per_trigger": 2000000}}}, tmp_path)
+    assert config.sync.max_offsets_per_trigger == 2000000
+
+
+def test_without_other_places_tables_and_checkpoints_are_on_the_volume(tmp_path: Path) -> None:
+    (container,) = containers({})
+    (folder,) = re.findall(r"^WORKDIR (/home/\S+)$", (REPO / "Dockerfile").read_text(), re.MULTILINE)
+    tables = settings_of({}, tmp_path).tables
+    for place in (tables.root, tables.checkpoints):
+        assert Path(folder, place).is_relative_to(mounts_of(container)["data"]), place
+    (on_s3,) = pods(VALUES["run, on S3"]).values()
+    assert [volume["name"] for volume in on_s3["spec"]["volumes"]] == ["configuration", "secrets"]
+
+
+@each
+def test_jobs_get_commands_that_they_take(values: Manifest) -> None:
+    for name, pod in pods(values).items():
+        (container,) = pod["spec"]["containers"]
+        if name == "offset-sync-console":
+            assert container["args"] == ["sleep", "infinity"]
+            continue
+        job, *words = container["args"] if name == "offset-sync" else [name.split()[0], *container["args"]]
+        options = split_options(words)
+        arguments = arguments_of(job, options.job)
+        if "executor" not in name:
+            assert arguments.conf == f"{mounts_of(container)['configuration']}/offset-sync.yaml"
+        if job == "run":
+            assert options.value("--master") == "local[2]"
+            assert options.settings() == values.get("sparkConf", {})
+        else:
+            assert getattr(arguments, "once", False) == (job == "maintain_tables")
+
+
+@each
+def test_metrics_are_scraped_at_the_ports_of_the_configuration(values: Manifest, tmp_path: Path) -> None:
+    (service,) = of_kind(values, "Service")
+    ports = {port["name"]: port["port"] for port in service["spec"]["ports"] or ()}
+    if "existingConfig" not in values:
+        metrics = settings_of(values, tmp_path).metrics
+        wanted = {"metrics-sync": metrics.sync_offsets_port, "metrics-status": metrics.report_status_port}
+        assert ports == {name: port for name, port in wanted.items() if port != "off"}
+    chosen = [pod for pod in pods(values).values() if selects(service["spec"]["selector"], pod["metadata"]["labels"])]
+    listening = [port for pod in chosen for port in pod["spec"]["containers"][0].get("ports", [])]
+    assert {port["name"]: port["containerPort"] for port in listening} == ports
+    assert {port["targetPort"] for port in service["spec"]["ports"] or ()} == ports.keys()
+    for monitor in of_kind(values, "ServiceMonitor"):
+        assert selects(monitor["spec"]["selector"]["matchLabels"], service["metadata"]["labels"])
+        assert {endpoint["port"] for endpoint in monitor["spec"]["endpoints"]} == ports.keys()
+        assert monitor["metadata"]["labels"]["release"] == "prometheus"
+    for pod in chosen:
+        scraped = pod["metadata"]["annotations"].get("prometheus.io/port")
+        assert scraped is None or int(scraped) in ports.values()
+
+
+def test_the_alert_rules_are_those_of_the_project() -> None:
+    (rules,) = of_kind(MORE, "PrometheusRule")
+    assert rules["spec"] == yaml.safe_load((REPO / "conf" / "prometheus" / "alerts.yaml").read_text())
+
+
+def test_there_are_no_probes() -> None:
+    """Killing a driver that waits for one cluster would stop it for the others too."""
+    for values in VALUES.values():
+        assert not [key for container in containers(values) for key in container if key.endswith("Probe")]
+
+
+@each
+def test_there_is_never_more_than_one_driver_of_a_job(values: Manifest) -> None:
+    kinds = {document["kind"] for document in render(values).values()}
+    assert kinds.isdisjoint({"Deployment", "ReplicaSet", "DaemonSet", "Job", "CronJob"})
+    stateful_sets = of_kind(values, "StatefulSet")
+    started = [one["spec"]["template"]["spec"]["containers"][0]["args"][0] for one in stateful_sets]
+    is_operated = values.get("mode") == "spark-operator"
+    assert started.count("run") == (0 if is_operated else 1)
+    assert set(applications(values)) == (set(JOBS) if is_operated else set())
+    assert all(one["spec"]["replicas"] == 1 for one in stateful_sets)
+    for scheduled in of_kind(values, "ScheduledSparkApplication"):
+        assert scheduled["spec"]["concurrencyPolicy"] == "Forbid"
+
+
+@each
+def test_a_driver_has_time_to_finish_its_micro_batch(values: Manifest) -> None:
+    patience = inspect.signature(QuerySupervisor.stop).parameters["patience_seconds"].default
+    for name, pod in pods(values).items():
+        if "executor" not in name:
+            assert pod["spec"]["terminationGracePeriodSeconds"] >= max(patience + 20, Patience().stopping + 10)
+
+
+@pytest.mark.parametrize("values", [MORE, {**MORE, **OPERATED}], ids=["run", "spark-operator"])
+def test_a_change_of_the_configuration_restarts_the_jobs_and_no_console(values: Manifest) -> None:
+    changed = {**values, "config": {**values.get("config", {}), "groups": {"include": ["billing"]}}}
+    before, after = pods(values), pods(changed)
+    same = {name for name in before if before[name] == after[name]}
+    assert same == {name for name in before if "executor" in name or "console" in name}
+
+
+def test_the_operator_starts_the_jobs_as_the_project_does() -> None:
+    pyspark = re.search(r"pyspark==(\S+)", (REPO / "setup.cfg").read_text())
+    assert pyspark is not None
+    for job, spec in applications(OPERATED).items():
+        assert spec["mainApplicationFile"] == f"local://{IN_IMAGE}/jobs/{job}.py"
+        assert (REPO / "jobs" / f"{job}.py").is_file()
+        assert spec["restartPolicy"]["type"] == ("Never" if "--once" in spec["arguments"] else "Always")
+        assert spec["sparkVersion"] == pyspark[1]
+        assert [spec[side].get("javaOptions") for side in ("driver", "executor")] == [JAVA_OPTIONS.get(job)] * 2
+
+
+def test_settings_are_those_of_spark_submit() -> None:
+    defaults = read_properties(REPO / "conf" / "spark-defaults.conf")
+    own = read_properties(KUBERNETES / "spark-submit.conf")
+    plain = defaults | own
+    guarded = {key for key in own if re.match(r"spark\.(authenticate|network|io|ui)\b", key)}
+    memory = {"spark.driver.memory", "spark.driver.memoryOverhead"}
+    for job, spec in applications(OPERATED).items():
+        assert spec["sparkConf"] == {key: plain[key] for key in (defaults.keys() - memory) | guarded}
+        executor = {name: str(spec["executor"][name]) for name in ("instances", "cores", "memory", "memoryOverhead")}
+        if job != "report_status":
+            assert executor == {name: plain[f"spark.executor.{name}"] for name in executor}
+        assert spec["driver"]["memory"] == plain["spark.driver.memory"]
+    assert applications(OPERATED)["sync_offsets"]["driver"]["memoryOverhead"] == plain["spark.driver.memoryOverhead"]
+    more = applications({**MORE, **OPERATED})["sync_offsets"]["sparkConf"]
+    assert more["spark.hadoop.fs.s3a.endpoint"] == "https://s3.example"
+
+
+def test_plain_spark_submit_finds_what_the_chart_makes() -> None:
+    settings = read_properties(KUBERNETES / "spark-submit.conf")
+    objects = render(OPERATED)
+    assert f"ServiceAccount {settings['spark.kubernetes.authenticate.driver.serviceAccountName']}" in objects
+    for role in ("driver", "executor"):
+        template = yaml.safe_load((REPO / settings[f"spark.kubernetes.{role}.podTemplateFile"]).read_text())
+        mine = applications(OPERATED)["sync_offsets"][role]
+        assert template["spec"]["terminationGracePeriodSeconds"] == mine["terminationGracePeriodSeconds"]
+        assert template["spec"]["containers"][0]["volumeMounts"] == mine["volumeMounts"]
+        volumes = {volume["name"]: volume for volume in applications(OPERATED)["sync_offsets"]["volumes"]}
+        assert template["spec"]["volumes"] == [volumes[mount["name"]] for mount in mine["volumeMounts"]]
+
+
+def test_names_follow_the_release_and_fit_into_labels() -> None:
+    for release in ("x", "a-release-with-a-name-of-fifty-three-characters-at-it"):
+        for document in render({**MORE, **OPERATED}, release).values():
+            # The operator appends the time of a scheduled run; Kubernetes appends a hash to a StatefulSet's.
+            longest = 63 - 20 if document["kind"] == "ScheduledSparkApplication" else 52
+            assert len(document["metadata"]["name"]) <= longest
+            assert document["metadata"]["labels"]["app.kubernetes.io/instance"] == release
+    assert "StatefulSet x-offset-sync" in render({}, "x")
+
+
+def test_the_chart_has_the_version_of_the_project() -> None:
+    chart: dict[str, Any] = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert {chart["version"], chart["appVersion"]} == {offset_sync.__version__}
+
+
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES.keys())
+def test_the_notes_name_pods_and_commands_that_exist(values: Manifest, tmp_path: Path) -> None:
+    # helm shows notes only when it installs: here they are rendered as if they were a manifest.
+    chart = tmp_path / "chart"
+    shutil.copytree(CHART, chart)
+    shutil.move(chart / "templates" / "NOTES.txt", chart / "notes.txt")
+    manifest = 'apiVersion: v1\nkind: Notes\nmetadata: {name: x}\ntext: {{ tpl (.Files.Get "notes.txt") . | toJson }}\n'
+    (chart / "templates" / "notes.yaml").write_text(manifest)
+    notes = render(values, chart=chart)["Notes x"]["text"].replace("\\\n", "")
+    there = {f"{stateful['metadata']['name']}-0" for stateful in of_kind(values, "StatefulSet")}
+    there |= {f"offset-sync-{job.replace('_', '-')}-driver" for job in applications(values)}
+    assert set(re.findall(r"(?:logs -f|exec -it|port-forward) (\S+)", notes)) <= there
+    commands = re.findall(r"-- +spark-submit\.sh (\w+) (.*)$", notes, re.MULTILINE)
+    assert [job for job, _ in commands] == ["check", "report_status", "cutover"]
+    for job, words in commands:
+        assert arguments_of(job, words.replace("'", "").split()).conf == "/etc/offset-sync/conf/offset-sync.yaml"
