@@ -1,4 +1,4 @@
-{{/* Spec of a SparkApplication; takes (dict "root" $ "job" "sync_offsets" "settings" (its values) "isScheduled" false). */}}
+{{/* Spec of a SparkApplication; takes (dict "root" $ "job" "sync_offsets" "settings" … "isScheduled" false). */}}
 {{- define "offset-sync.application" -}}
 {{- $root := .root -}}
 type: Python
@@ -21,8 +21,8 @@ timeToLiveSeconds: 86400
 {{- else }}
 arguments: ["--conf", "/etc/offset-sync/conf/offset-sync.yaml"]
 restartPolicy:
-  # Always, also after an end with 0: spec.suspend stops it (docs/operations.md). The name of the driver's pod is fixed, so
-  # Kubernetes refuses a second one until the first is known to have ended.
+  # Always, also after an end with 0: spec.suspend stops it (docs/operations.md). The name of the driver's pod is fixed,
+  # so Kubernetes refuses a second one until the first is known to have ended.
   type: Always
   onFailureRetryInterval: 15
   onSubmissionFailureRetries: 20

@@ -1,4 +1,4 @@
-{{/* At most 27 characters: with the job's name, 16, and the time of a scheduled run, 20, it is a label, which has 63. */}}
+{{/* At most 27 characters: with a job's name, 16, and the time of a scheduled run, 20, it is a label of 63. */}}
 {{- define "offset-sync.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
 {{- $full := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) -}}
@@ -26,7 +26,8 @@ labels:
 {{- end -}}
 
 {{- define "offset-sync.serviceAccount" -}}
-{{ default (ternary (include "offset-sync.fullname" .) "default" .Values.serviceAccount.create) .Values.serviceAccount.name }}
+{{- $usual := ternary (include "offset-sync.fullname" .) "default" .Values.serviceAccount.create -}}
+{{ default $usual .Values.serviceAccount.name }}
 {{- end -}}
 
 {{/* The port of a job's metrics in the configuration, empty if off; takes (dict "root" $ "job" "sync_offsets"). */}}
@@ -79,7 +80,7 @@ labels:
 {{- merge (dict) .Values.podAnnotations $checksum | toYaml -}}
 {{- end -}}
 
-{{/* Environment and placement, under the same names in a container or pod and in an application's driver or executor. */}}
+{{/* Environment and placement: the same names in containers and pods, and in an application's driver and executor. */}}
 {{- define "offset-sync.env" -}}
 {{- range $field := list "env" "envFrom" }}
 {{- with get $.Values $field }}
@@ -117,7 +118,8 @@ labels:
 {{- $isInData := regexMatch "^((\\./)?|/home/spark/)data/" $place -}}
 {{- if not (or $isRemote (and $isOnVolume $isInData)) -}}
 {{- $remedy := ternary "below ./data, which is the volume, or " "" $isOnVolume -}}
-{{- fail (printf "config.tables.%s: %s is lost with the pod; put it %sat s3a://, abfss://, gs:// or hdfs://" $key $place $remedy) -}}
+{{- $text := "config.tables.%s: %s is lost with the pod; put it %sat s3a://, abfss://, gs:// or hdfs://" -}}
+{{- fail (printf $text $key $place $remedy) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
