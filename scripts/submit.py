@@ -20,7 +20,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+sys.path.insert(1, str(Path(__file__).resolve().parent.parent / "lib"))
+
 from bundle import build_zip
+from offset_sync.spark import JAVA_OPTIONS
 from spark_options import OptionError, Options, split_options
 from spark_properties import own_defaults, read_properties
 
@@ -30,8 +33,6 @@ IN_IMAGE = "/opt/offset-sync"
 _UPLOAD_PATH = "spark.kubernetes.file.upload.path"
 _PRINT = "--print-command"
 _LISTS = ("--jars", "--py-files", "--files")
-# Millions of short-lived records: G1 spends twice the processor time on them (docs/design/decisions.md).
-JAVA_OPTIONS = {"index_records": "-XX:+UseParallelGC"}
 RUN = "run"
 """The job that starts the others, each as this script does."""
 _OF_ANOTHER_DRIVER = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_ENV_LOADED")

@@ -1,6 +1,7 @@
-"""The operator's commands, as ``offset-sync`` of the wheel and as scripts of spark-submit.
+"""All jobs and commands, as ``offset-sync`` of the wheel and as scripts of spark-submit.sh.
 
-The wheel needs neither Spark nor a repository; endless jobs are started by spark-submit.sh, which has their jars.
+Commands need neither Spark nor a repository. Jobs on Spark get their jars from spark-submit.sh, or, in the wheel, from
+a Maven repository (``spark/packages.py``).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import argparse
 import importlib.abc
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from offset_sync import __version__
 
@@ -17,15 +18,20 @@ if TYPE_CHECKING:
     from offset_sync.jobs.runner import JobFunction
 
 _BAD_ARGUMENTS = 2
+RUN = "run"
 INIT = "init"
 
 
 class Command(NamedTuple):
-    """*says* is its description; *load* adds its arguments to a parser and returns its function."""
+    """*says* is its description; *load* adds its arguments to a parser and returns its function.
+
+    *is_on_spark*: it needs pyspark, and ends the process.
+    """
 
     says: str
     load: Callable[[argparse.ArgumentParser], JobFunction]
     has_once: bool = False
+    is_on_spark: bool = False
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -42,22 +48,46 @@ def main(words: Sequence[str] | None = None) -> int:
     if name not in COMMANDS:
         print(f"{name}: there is no such command\n\n{_usage()}" if name else _usage(), file=sys.stderr)
         return _BAD_ARGUMENTS
-    return run_command(name, rest[:-1], f"offset-sync {name}")
+    code = run_command(name, rest[:-1], f"offset-sync {name}")
+    if name == RUN:
+        from offset_sync.jobs.process_end import end_process
+
+        end_process(code)
+    return code
 
 
 def run_command(name: str, words: Sequence[str] | None = None, prog: str | None = None) -> int:
     """Run a command by *words*, by default those of this process, as program *prog*; return the exit code."""
+    if COMMANDS[name].is_on_spark:
+        return _run_on_spark(name, words, prog)
     without_pandas = _WithoutPandas()
     sys.meta_path.insert(0, without_pandas)
     try:
-        from offset_sync.jobs.runner import job_arguments, run_job
-
-        command = COMMANDS[name]
-        parser = job_arguments(command.says, has_once=command.has_once)
-        parser.prog = prog or parser.prog
-        return run_job(command.load(parser), parser, words)
+        return _run(COMMANDS[name], words, prog)
     finally:
         sys.meta_path.remove(without_pandas)
+
+
+def _run(command: Command, words: Sequence[str] | None, prog: str | None) -> int:
+    from offset_sync.jobs.runner import job_arguments, run_job
+
+    parser = job_arguments(command.says, has_once=command.has_once)
+    parser.prog = prog or parser.prog
+    return run_job(command.load(parser), parser, words)
+
+
+def _run_on_spark(name: str, words: Sequence[str] | None, prog: str | None) -> NoReturn:
+    from offset_sync.model.errors import ConfigError
+    from offset_sync.spark.packages import prepare_spark
+
+    try:
+        prepare_spark(name)
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        sys.exit(_BAD_ARGUMENTS)
+    from offset_sync.jobs.process_end import end_process
+
+    end_process(_run(COMMANDS[name], words, prog))
 
 
 def init_command(words: Sequence[str] | None = None, prog: str | None = None) -> int:
@@ -93,6 +123,33 @@ def _cutover(parser: argparse.ArgumentParser) -> JobFunction:
     return cutover_groups
 
 
+def _index_records(_: argparse.ArgumentParser) -> JobFunction:
+    from offset_sync.jobs.index_records import index_records
+
+    return index_records
+
+
+def _maintain_tables(_: argparse.ArgumentParser) -> JobFunction:
+    from offset_sync.jobs.maintain_tables import maintain_tables
+
+    return maintain_tables
+
+
+def _run_all(_: argparse.ArgumentParser) -> JobFunction:
+    from offset_sync.jobs.run import run
+
+    return run
+
+
+def _sync_offsets(parser: argparse.ArgumentParser) -> JobFunction:
+    from offset_sync.jobs.sync_offsets import sync_offsets
+
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--dry-run", action="store_true", help="write the plan with outcome DRY_RUN, touch no cluster")
+    kind.add_argument("--no-writes", action="store_true", help="the job itself, with its tables, but touch no cluster")
+    return sync_offsets
+
+
 def _report_status(parser: argparse.ArgumentParser) -> JobFunction:
     from offset_sync.jobs.report_status import report_status
     from offset_sync.status.outputs import status_arguments
@@ -113,8 +170,24 @@ COMMANDS = {
         "Prove connection, rights, mirror headers and brokers' settings before a start; changes nothing.", _check
     ),
     "cutover": Command("Plan, make or verify the move of consumer groups to another cluster.", _cutover),
+    "index_records": Command(
+        "Index the mirrored records of every cluster into record_runs.", _index_records, has_once=True, is_on_spark=True
+    ),
+    "maintain_tables": Command(
+        "Compact the Delta tables, and remove rows that no answer can need.",
+        _maintain_tables,
+        has_once=True,
+        is_on_spark=True,
+    ),
     "report_status": Command(
         "Report how every group stands between every two clusters.", _report_status, has_once=True
+    ),
+    RUN: Command("Run index_records, sync_offsets, maintain_tables and report_status, and restart them.", _run_all),
+    "sync_offsets": Command(
+        "Keep the consumer offsets of every cluster translated into the others.",
+        _sync_offsets,
+        has_once=True,
+        is_on_spark=True,
     ),
     "translate": Command(
         "Translate offsets that no consumer group has committed: of savepoints, checkpoints and connectors.", _translate
@@ -138,3 +211,7 @@ def _usage() -> str:
             *listed,
         ]
     )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,6 +1,7 @@
 """The job ``run``: all jobs of an installation as child processes of one, for a machine, a systemd unit or a pod.
 
-``scripts/submit.py`` starts it, and tells it in two environment variables how to start the others::
+``scripts/submit.py`` starts it, and tells it in two environment variables how to start the others; in the wheel
+``offset-sync`` starts them::
 
     run ─┬─ index_records     ended with 1, or killed: started again, after 1 s, 2 s, … 60 s
          ├─ sync_offsets      ended with 2 (configuration) or 3 (taken over): all others are stopped
@@ -33,11 +34,12 @@ from offset_sync.jobs.process_end import PARENT
 from offset_sync.jobs.runner import BAD_ARGUMENTS, DONE, FAILED, TAKEN_OVER
 from offset_sync.model.errors import ConfigError, TakenOverError
 from offset_sync.model.text import escaped
+from offset_sync.spark.packages import SPARK_OPTIONS
 
 logger = logging.getLogger(__name__)
 JOBS = ("index_records", "sync_offsets", "maintain_tables", "report_status")
-SUBMIT, SPARK_OPTIONS = "OFFSET_SYNC_SUBMIT", "OFFSET_SYNC_SPARK_OPTIONS"
-"""Environment variables, quoted as for a shell: the command that starts a job by name, and the options for Spark."""
+SUBMIT = "OFFSET_SYNC_SUBMIT"
+"""Environment variable: the command that starts a job by name, quoted as for a shell."""
 REHEARSE = "rehearse"
 _FIRST_REHEARSAL_S = 600.0
 """After the start: by then the jobs have read what they were behind."""
@@ -222,7 +224,7 @@ def run(config: Config, arguments: argparse.Namespace, stop: threading.Event) ->
 
 
 def commands(config_file: str) -> dict[str, list[str]]:
-    """Return the command that starts each job; raises ConfigError if the environment does not name it."""
+    """Return the command that starts each job."""
     return {job: _command(job, config_file) for job in JOBS}
 
 
@@ -237,10 +239,10 @@ def rehearsals(config: Config, config_file: str) -> list[Child]:
 
 
 def _command(job: str, config_file: str, *words: str) -> list[str]:
-    submit, options = (shlex.split(os.environ.get(name, "")) for name in (SUBMIT, SPARK_OPTIONS))
-    if not submit:
-        raise ConfigError(["run starts the other jobs by spark-submit.sh: start it by that too"])
-    return [*submit, job, *options, "--conf", config_file, *words]
+    submit = shlex.split(os.environ.get(SUBMIT, ""))
+    if not submit:  # the wheel; there each job takes the options from the environment
+        return [sys.executable, "-m", "offset_sync.jobs.console", job, "--conf", config_file, *words]
+    return [*submit, job, *shlex.split(os.environ.get(SPARK_OPTIONS, "")), "--conf", config_file, *words]
 
 
 def how_ended(code: int) -> str:

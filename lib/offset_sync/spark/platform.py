@@ -15,9 +15,8 @@ import pyspark
 from offset_sync.model.errors import PlatformError
 from offset_sync.model.versions import Match, match_version
 from offset_sync.spark.jvm import version_and_jar
+from offset_sync.spark.versions import DELTA, KAFKA_CLIENTS, SPARK
 
-SPARK, DELTA, KAFKA_CLIENTS = "4.2.0", "4.4.0", "3.9.2"
-"""The versions in setup.cfg and conf/jars/ivy.xml; a test compares them."""
 REMEDY = (
     "run 'make install' and start the job by spark-submit.sh, which gives Spark the jars of jars/spark; "
     "remove jars of other versions that come from SPARK_HOME, --jars or --packages"

@@ -57,8 +57,12 @@ def test_it_says_what_there_is(programs: Path) -> None:
     assert said.returncode == 0
     assert all(f"  {name} " in said.stdout for name in COMMANDS)
     assert run(programs, "--version").stdout == f"offset-sync {__version__}\n"
-    for name in COMMANDS:
+    for name, command in COMMANDS.items():
         said = run(programs, name, "--help")
+        if command.is_on_spark:
+            expected = f"{name} runs on Spark: pip install 'offset-sync[spark]'\n"
+            assert (said.returncode, said.stdout, said.stderr) == (2, "", expected)
+            continue
         assert (said.returncode, said.stdout.partition(" [")[0]) == (0, f"usage: offset-sync {name}")
 
 

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from offset_sync.config.sections import Rehearse, Reporting
+from offset_sync.jobs.console import COMMANDS
 from offset_sync.jobs.run import (
     JOBS,
-    SPARK_OPTIONS,
     SUBMIT,
     Child,
     JobLog,
@@ -29,6 +29,7 @@ from offset_sync.jobs.run import (
     run,
 )
 from offset_sync.model.errors import ConfigError, TakenOverError
+from offset_sync.spark.packages import SPARK_OPTIONS
 
 QUICK = Patience(first=0.05, longest=0.2, steady=600, stopping=5)
 UNTIL_TERM = """
@@ -231,10 +232,11 @@ def test_a_rehearsal_that_runs_is_stopped_with_all_others() -> None:
     assert running.out.getvalue().count("stopping") == 2
 
 
-def test_without_spark_submit_it_says_how_to_start_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_the_wheel_the_jobs_are_commands_of_the_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(SUBMIT, raising=False)
-    with pytest.raises(ConfigError, match=r"spark-submit\.sh"):
-        commands("my.yaml")
+    assert {*JOBS, "cutover"} <= COMMANDS.keys()
+    console = [sys.executable, "-m", "offset_sync.jobs.console"]
+    assert commands("my.yaml") == {job: [*console, job, "--conf", "my.yaml"] for job in JOBS}
 
 
 def test_ctrl_c_that_a_job_hears_first_is_no_failure() -> None:

@@ -1,0 +1,52 @@
+"""Starts Spark for the wheel, which has no jars: Spark itself fetches them from a Maven repository, once.
+
+``spark-submit.sh`` gives Spark the jars of ``jars/spark`` instead. This file does not load pyspark.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+
+from offset_sync.model.errors import ConfigError
+from offset_sync.spark import JAVA_OPTIONS
+from offset_sync.spark.versions import DELTA, SPARK
+
+SPARK_OPTIONS = "OFFSET_SYNC_SPARK_OPTIONS"
+"""Environment variable: options for Spark, quoted as for a shell. They win over the defaults here."""
+SUBMIT_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
+_STARTED = (SUBMIT_ARGUMENTS, "PYSPARK_GATEWAY_PORT")
+PACKAGES = (
+    f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK}",
+    f"io.delta:delta-spark_{SPARK.rpartition('.')[0]}_2.13:{DELTA}",
+)
+_DEFAULTS = {
+    "spark.driver.memory": "2g",
+    "spark.jars.packages": ",".join(PACKAGES),
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def prepare_spark(job: str) -> None:
+    """Set the environment in which pyspark starts the driver of *job*; one that is set already stays.
+
+    Raises ConfigError where pyspark is not installed.
+    """
+    if importlib.util.find_spec("pyspark") is None:
+        raise ConfigError([f"{job} runs on Spark: pip install 'offset-sync[spark]'"])
+    if not any(name in os.environ for name in _STARTED):
+        os.environ.update(spark_environment(job, os.environ))
+
+
+def spark_environment(job: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what is to be added to *environ*."""
+    settings = _DEFAULTS | ({"spark.driver.extraJavaOptions": JAVA_OPTIONS[job]} if job in JAVA_OPTIONS else {})
+    words = ["--name", f"offset-sync-{job.replace('_', '-')}"]
+    words += [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+    words += [*shlex.split(environ.get(SPARK_OPTIONS, "")), "pyspark-shell"]
+    python = environ.get("PYSPARK_PYTHON", sys.executable)
+    return {SUBMIT_ARGUMENTS: shlex.join(words), "PYSPARK_PYTHON": python, "PYTHONHASHSEED": "0"}

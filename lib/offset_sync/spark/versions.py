@@ -1,0 +1,6 @@
+"""The versions of Spark, Delta and Kafka's client that this is built with; this file loads none of them."""
+
+from __future__ import annotations
+
+SPARK, DELTA, KAFKA_CLIENTS = "4.2.0", "4.4.0", "3.9.2"
+"""The versions in setup.cfg and conf/jars/ivy.xml; a test compares them."""
