@@ -27,10 +27,9 @@ logger = logging.getLogger(__name__)
 _DEADLINE_S = 10.0
 _INDEX_GAUGES = {
     "index_partitions": "partitions in the record index",
-    "index_offsets": "offsets that the record index covers; its rate is that of indexing",
-    "index_runs": "runs in the record index, in memory and in sealed files of the table",
-    "index_unknown_records": "records of unknown origin in the index, unread by everyone: unreadable "
-    "headers, or left out by a new checkpoint",
+    "index_offsets": "offsets in the record index; its rate is that of indexing",
+    "index_runs": "runs in the record index, in memory and in sealed files",
+    "index_unknown_records": "records of unknown origin in the index, unread by all groups",
 }
 
 
@@ -106,19 +105,17 @@ class LogWatch(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Return the last results."""
-        up = gauge("cluster_up", "1 if the cluster said how far its logs reach when it was asked last", "cluster")
-        behind = gauge("index_behind_records", "offsets that can be read and are not in the index yet", "cluster")
-        behind_s = gauge(
-            "index_behind_seconds", "for how long at least the oldest offset not in the index waits", "cluster"
-        )
+        up = gauge("cluster_up", "1 if the cluster answered the last request for log ends", "cluster")
+        behind = gauge("index_behind_records", "readable offsets not in the index yet", "cluster")
+        behind_s = gauge("index_behind_seconds", "least age of the oldest offset not in the index", "cluster")
         stalled = gauge(
             "log_stalled_partitions",
-            "partitions whose last stable offset stands still while they grow: an open transaction",
+            "partitions that grow while their last stable offset does not: an open transaction",
             "cluster",
         )
         stalled_s = gauge(
             "log_stalled_seconds",
-            "for how long the last stable offset of a topic stands still, of the worst; __consumer_offsets too",
+            "for how long a topic's last stable offset has not moved, of the worst; __consumer_offsets too",
             "cluster",
             "topic",
         )

@@ -72,8 +72,7 @@ class Positions(Collector):
         yield _group_duplicates(pairs, self._worst)
         ahead = gauge(
             "cluster_clock_ahead_seconds",
-            "how far the clock of the cluster's brokers is ahead of ours, negative: behind; measured while its commits "
-            "are read live",
+            "how far the brokers' clock is ahead of ours, by commits read live; negative: behind",
             "cluster",
         )
         for alias, ahead_ms in self._state.clocks_ahead_ms().items():
@@ -102,12 +101,12 @@ class Positions(Collector):
 def _counts(pairs: Iterable[PairPositions]) -> Iterable[Metric]:
     positions = gauge(
         "positions",
-        "group partitions by what became of their newest commit; PENDING: not answered yet",
+        "group partitions by outcome of their newest commit; PENDING: not answered yet",
         *PAIR,
         "outcome",
     )
-    answers = gauge("answers", "group partitions that have an answer, by how good it is", *PAIR, "state")
-    withheld = gauge("withheld", "group partitions that have none, by reason", *PAIR, "reason")
+    answers = gauge("answers", "group partitions with an answer, by its state", *PAIR, "state")
+    withheld = gauge("withheld", "group partitions without an answer, by reason", *PAIR, "reason")
     for each in pairs:
         outcomes = np.bincount(each.outcome, minlength=len(OUTCOME_NAMES)).tolist()
         for name, count in zip(OUTCOME_NAMES, outcomes, strict=True):
@@ -120,13 +119,13 @@ def _counts(pairs: Iterable[PairPositions]) -> Iterable[Metric]:
 def _staleness(pairs: Iterable[PairPositions], worst: int) -> Iterable[Metric]:
     oldest = gauge(
         "staleness_seconds",
-        "age of the oldest commit that the target does not have, by why; 0: it has all",
+        "age of the oldest commit that the target does not have, by outcome; 0: it has all",
         *PAIR,
         "outcome",
     )
     groups = gauge(
         "group_staleness_seconds",
-        "age of the oldest commit that the target does not have, of the worst groups",
+        "staleness of the worst groups",
         *PAIR,
         "outcome",
         "group_id",
@@ -144,11 +143,11 @@ def _staleness(pairs: Iterable[PairPositions], worst: int) -> Iterable[Metric]:
 
 
 def _costs(pairs: Iterable[PairPositions]) -> Iterable[Metric]:
-    duplicates = gauge("duplicates", "records that all groups together would read again if moved now", *PAIR)
-    at_most = gauge("duplicates_at_most", "duplicates, counting what may have been read", *PAIR)
-    most = gauge("duplicates_worst", "duplicates of the group partition with the most", *PAIR)
+    duplicates = gauge("duplicates", "records that all groups would read again if moved now", *PAIR)
+    at_most = gauge("duplicates_at_most", "duplicates, and records that may have been read", *PAIR)
+    most = gauge("duplicates_worst", "duplicates of the worst group partition", *PAIR)
     lost = gauge("lost", "unread records that the target has deleted and the source has not", *PAIR)
-    listed = gauge("listed", "records on read lists: of duplicates, consumers that go by them skip these", *PAIR)
+    listed = gauge("listed", "duplicates that are on read lists: consumers that use these skip them", *PAIR)
     for each in pairs:
         duplicates.add_metric(each.pair, int(each.duplicates.sum()))
         at_most.add_metric(each.pair, int(each.duplicates_at_most.sum()))
@@ -159,9 +158,7 @@ def _costs(pairs: Iterable[PairPositions]) -> Iterable[Metric]:
 
 
 def _group_duplicates(pairs: Iterable[PairPositions], worst: int) -> Metric:
-    groups = gauge(
-        "group_duplicates", "records that a group would read again if moved now, of the worst", *PAIR, "group_id"
-    )
+    groups = gauge("group_duplicates", "duplicates of the worst groups", *PAIR, "group_id")
     for each in pairs:
         totals: Counter[tuple[str, ...]] = Counter()
         for row in np.flatnonzero(each.duplicates).tolist():

@@ -26,27 +26,27 @@ OTHER = "other"
 Row = Mapping[str, Any]
 Labels = tuple[str, ...]
 _SUMS = {
-    "duplicates": "records that all groups together would read again",
+    "duplicates": "records that all groups would read again if moved now",
     "unknown": "group partitions whose duplicates are not known",
-    "mirror_gaps": "records at the target that the source lacks though it has later ones",
+    "mirror_gaps": "records of the target missing at the source, which has later ones",
 }
 _AGES = {
-    "staleness": "for how long at most a target has not had a commit's translation",
+    "staleness": "longest time that the target has not had a commit's translation",
     "mirror_lag": "age of the oldest record not mirrored yet",
 }
 _LOST = {"not_mirrored": "not_mirrored", "deleted": "skipped"}
 _OF_DRIFT = {
-    "drift": ("drift", "f - g of the pair: offsets at the source less those at the target"),
+    "drift": ("drift", "f - g: offsets at the source minus those at the target"),
     "windowed_drift": ("windowed_change", "change of f - g over status.drift_window"),
     "drift_converged": ("is_converged", "1 while the windowed drift is within its threshold"),
 }
 _OF_GROUPS = {
-    "duplicates": ("duplicates", 1, "records that a group would read again, of the worst"),
-    "lost": ("lost", 1, "records that a group would never see, of the worst"),
+    "duplicates": ("duplicates", 1, "duplicates of the worst groups"),
+    "lost": ("lost", 1, "lost records of the worst groups"),
     "staleness_seconds": (
         "staleness_ms",
         1000,
-        "for how long the target has not had a group's commit, of the worst",
+        "staleness of the worst groups",
     ),
 }
 
@@ -76,7 +76,9 @@ class ReportMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Return the last report and its age."""
         shown_at, metrics = self._shown
-        yield gauge("report_age_seconds", "since the last report, or since the start", value=self._clock() - shown_at)
+        yield gauge(
+            "report_age_seconds", "time since the last report, or since the start", value=self._clock() - shown_at
+        )
         yield from metrics
 
     def _positions(self, pairs: Iterable[Row]) -> Metric:
@@ -90,7 +92,7 @@ class ReportMetrics(Collector):
         rows = status.filter(pc.equal(status["status"], Status.WITHHELD.word))
         for row in rows.group_by([*PAIR, "state"]).aggregate([([], "count_all")]).to_pylist():
             counts[*_pair_of(row), row["state"] or OTHER] += row["count_all"]
-        return _gauge("withheld", "group partitions with status Withheld, by reason", counts, "reason")
+        return _gauge("withheld", "group partitions that are Withheld, by reason", counts, "reason")
 
     def _mirror_lag(self, status: pa.Table) -> Metric:
         """Sum over partitions, each once: every group's row repeats the values of its partition."""
@@ -124,10 +126,10 @@ def _pair_gauges(status: pa.Table, pairs: Iterable[Row]) -> Iterator[Metric]:
     for name, text in _AGES.items():
         yield _gauge(f"{name}_seconds", text, {_pair_of(row): (row[f"{name}_ms"] or 0) / 1000 for row in pairs})
     lost = {(*_pair_of(row), why): row[column] for row in pairs for why, column in _LOST.items()}
-    text = "unread records that groups would never see if moved now: not_mirrored yet, or deleted at the target"
+    text = "unread records that groups would never see if moved now"
     yield _gauge("lost", text, lost, "why")
     most = status.group_by(list(PAIR)).aggregate([("duplicates", "max")]).to_pylist()
-    text = "records that the group partition with the most would read again"
+    text = "duplicates of the worst group partition"
     yield _gauge("duplicates_worst", text, {_pair_of(row): row["duplicates_max"] or 0 for row in most})
 
 
@@ -137,7 +139,7 @@ def _drift(newest: Iterable[Row]) -> Iterator[Metric]:
         yield _gauge(name, text, {_pair_of(row): row[column] for row in of_pairs})
     diverged = Counter({_pair_of(row): 0 for row in newest})
     diverged.update(_pair_of(row) for row in newest if row["group_id"] is not None and not row["is_converged"])
-    yield _gauge("groups_not_converged", "groups whose windowed drift is beyond its threshold", diverged)
+    yield _gauge("groups_not_converged", "groups whose windowed drift is beyond status.drift_threshold", diverged)
 
 
 def _rehearsed(report: Report) -> Iterator[Metric]:

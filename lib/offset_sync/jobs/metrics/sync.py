@@ -45,29 +45,26 @@ class SyncMetrics(Collector):
         self._reconciled = clock()
         counter = partial(Counter, namespace="offset_sync", registry=self._counted)
         histogram = partial(Histogram, namespace="offset_sync", registry=self._counted)
-        self._starts = counter("query_starts", "times the reading of the cluster's commits was started", ["cluster"])
+        self._starts = counter("query_starts", "starts of reading the cluster's commits", ["cluster"])
         self._records = counter(
             "records",
-            "records of __consumer_offsets read: genuine or own commits, or malformed, which are in quarantine",
+            "records of __consumer_offsets read; malformed ones are in quarantine",
             ["cluster", "kind"],
         )
-        self._outcomes = counter(
-            "outcomes", "what became of answers; one that is given again counts again", [*PAIR, "outcome"]
-        )
+        self._outcomes = counter("outcomes", "answers by outcome; repeated ones count again", [*PAIR, "outcome"])
         self._disordered = counter(
-            "timestamp_disordered", "answers by timestamp with a larger timestamp in front of the commit", PAIR
+            "timestamp_disordered", "answers by timestamp with a larger timestamp before the commit", PAIR
         )
         self._batches = histogram(
             "batch_seconds",
-            "duration of micro-batches of commits, written history included",
+            "duration of micro-batches of commits, with their history",
             ["cluster"],
             buckets=_DURATIONS,
         )
-        self._passes = histogram("reconcile_seconds", "duration of reconcile passes that ended", buckets=_DURATIONS)
+        self._passes = histogram("reconcile_seconds", "duration of reconcile passes", buckets=_DURATIONS)
         self._latencies = histogram(
             "commit_latency_seconds",
-            "from a commit at the source until the target acknowledged its translation; a commit that came before this "
-            "could be heard is not counted",
+            "from a commit at the source until the target acknowledged its translation",
             PAIR,
             buckets=_LATENCIES,
         )
@@ -147,12 +144,10 @@ class SyncMetrics(Collector):
         now = self._clock()
         yield gauge(
             "reconcile_age_seconds",
-            "since the last reconcile pass that ended, or since the start",
+            "time since the last reconcile pass ended, or since the start",
             value=now - self._reconciled,
         )
-        running = gauge(
-            "batch_running_seconds", "for how long the micro-batch in hand has run; 0: none does", "cluster"
-        )
+        running = gauge("batch_running_seconds", "age of the running micro-batch; 0: none", "cluster")
         for alias in self._aliases:
             running.add_metric([alias], now - self._batch_began.get(alias, now))
         yield running
@@ -191,7 +186,7 @@ class JobHealth(Collector):
         """Return the present health of the job."""
         yield gauge(
             "ready",
-            "1 once every cluster's commits have been read to their end; before, nothing is synced",
+            "1 once every cluster's commits were read to their end; before that nothing is synced",
             value=self._is_ready(),
         )
         yield gauge(
@@ -199,9 +194,7 @@ class JobHealth(Collector):
             "0 while appends to offset_translations are failing",
             value=self._history_error() is None,
         )
-        queries = gauge(
-            "query_up", "1 while the cluster's commits are read; 0: reading failed and will be restarted", "cluster"
-        )
+        queries = gauge("query_up", "1 while the cluster's commits are read; 0: failed, will be restarted", "cluster")
         errors = self._query_errors()
         for alias in self._aliases:
             queries.add_metric([alias], alias not in errors)
