@@ -101,7 +101,7 @@ bench: bench-accuracy bench-mm2 bench-speed ## All benchmarks but bench-scale, a
 picture: install ## Draw docs/status-page.png, the status page in README.md; takes Chromium
 	@PYTHONPATH=lib:tests/support $(BIN)/python benchmarks/status_page.py
 
-docs: install ## Write anew what docs/tables.md says of the code
+docs: install ## Write the generated parts of docs/tables.md
 	@PYTHONPATH=lib $(BIN)/python scripts/write_docs.py
 
 check: install ## Lint, format, types, that the locks hold what setup.cfg pins, and how large the code is

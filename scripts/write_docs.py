@@ -1,6 +1,6 @@
 """Write what documents say of the code: ``make docs``.
 
-The parts of ``docs/tables.md`` about tables and views, from where they are defined. The rest is written by hand.
+The parts of ``docs/tables.md`` about tables and views, from their definitions. The rest is written by hand.
 """
 
 from __future__ import annotations
@@ -8,30 +8,26 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 
 from offset_sync.tables.catalog import ALL_TABLES
 from offset_sync.tables.definition import Column, Table
-from offset_sync.tables.views import QUESTIONS, VIEWS, View, failover_cost
+from offset_sync.tables.views import QUESTIONS, VIEWS, View
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = DOCS / "tables.md"
 COMMAND = "make docs"
 COLUMNS = 100
 """So wide are the lines of all documents, tables and links aside."""
-_ONLY_ADDED = "Rows are only ever added."
 _PART = re.compile(r"(<!-- begin (\w+)[^>]*-->\n).*?(<!-- end \2 -->)", re.DOTALL)
-_MOMENT = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
 
 
 def with_written_parts(page: str) -> str:
-    """Return *page* with its parts written anew; raises KeyError for a part that nobody can write."""
+    """Return *page* with its generated parts replaced; raises KeyError for an unknown part."""
     parts = {
         "tables": _sections(ALL_TABLES),
         "views": _sections(VIEWS),
         "questions": _sections(QUESTIONS),
-        "failover": f"```sql\n{failover_cost([_MOMENT])}```\n",
     }
     return _PART.sub(lambda found: f"{found[1]}{parts[found[2]]}{found[3]}", page)
 
@@ -43,15 +39,15 @@ def _sections(described: Iterable[Table | View]) -> str:
 def _about(described: Table | View) -> str:
     text = described.comment
     if isinstance(described, Table):
-        text = f"{text} {_life(described)}"
+        text = f"{text} {_changes(described)}"
     return textwrap.fill(text, COLUMNS, break_long_words=False, break_on_hyphens=False)
 
 
-def _life(table: Table) -> str:
-    """Return what becomes of the rows of a table."""
+def _changes(table: Table) -> str:
+    """Return how the rows of a table change."""
     if table.is_replaced:
-        return "Every report replaces the one before."
-    return "Rows are only ever added, and cut where no answer needs them." if table.is_cut else _ONLY_ADDED
+        return "Replaced as a whole."
+    return "Append-only, but maintenance removes old rows." if table.is_cut else "Append-only."
 
 
 def column_table(columns: Sequence[Column]) -> str:
@@ -65,7 +61,7 @@ def _cell(text: str) -> str:
 
 
 def main() -> None:
-    """Write the page anew."""
+    """Write the page."""
     PAGE.write_text(with_written_parts(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 

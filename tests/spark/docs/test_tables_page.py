@@ -23,8 +23,15 @@ from offset_sync.tables.views.spark import register_views
 from oracles.failover_cost import failover_cost
 from write_docs import PAGE
 
-BLOCKS = re.findall(r"^```(\w+)( [\w-]+)?\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-SQL = [text for language, engine, text in BLOCKS if (language, engine) == ("sql", "")]
+TEXT = PAGE.read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)( [\w-]+)?\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+(FILE,) = re.findall(r"\]\(([\w./]+/failover_cost\.sql)\)", TEXT)
+"""The query that the page continues with, behind its own line of moments."""
+SQL = [
+    text + (PAGE.parent / FILE).read_text(encoding="utf-8") if "03:12" in text else text
+    for language, engine, text in BLOCKS
+    if (language, engine) == ("sql", "")
+]
 PYTHON = [text for language, _, text in BLOCKS if language == "python"]
 SPARK_SQL = [text for language, engine, text in BLOCKS if (language, engine) == ("sql", " spark")]
 TRAVELS = ("TIMESTAMP AS OF", "load_as_version", "at=")

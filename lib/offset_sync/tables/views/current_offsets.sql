@@ -1,18 +1,17 @@
--- What every group has committed at every cluster: the newest record of each key. A key whose newest record is a
--- tombstone, or names no position, has no row. Records captured twice count once, as they were captured first;
--- those that their log has lost since, to a recreation or an election, do not count.
+-- What every group has committed at every cluster: the newest valid record of each key. Keys whose newest record is a
+-- tombstone, or has no position, have no row.
 --
--- cluster | string | alias of the cluster where the commit was made
+-- cluster | string | cluster of the commit
 -- group_id | string | consumer group
 -- topic | string | topic
 -- partition | int | partition
 -- committed_offset | bigint | next offset to read
--- is_own | boolean | Offset Sync wrote it, or MirrorMaker: a translation, no progress of the group
--- committed_at | timestamp | the coordinator's clock at the commit
+-- is_own | boolean | Offset Sync wrote it
+-- committed_at | timestamp | when, by the coordinator's clock
 -- captured_at | timestamp | when Offset Sync read it
 -- metadata | string | free text of the client
--- leader_epoch | int | leader epoch the consumer knew; null when it sent none
--- topic_id | string | id of the topic's incarnation; null when the broker stored none
+-- leader_epoch | int | leader epoch that the consumer sent; null: none
+-- topic_id | string | topic id that the broker stored; null: none
 -- log_partition | int | partition of __consumer_offsets
 -- log_offset | bigint | offset in that partition
 SELECT

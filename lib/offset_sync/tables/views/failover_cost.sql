@@ -1,27 +1,25 @@
--- What a failover would have cost at each moment, per source, target, group, topic and partition: the group's last
--- commit at the cluster that it then belonged to, the offset at the target, and what follows from the two. The cost is
--- unknown where the target held a commit of another writer, or where the newest answer was withheld for more than an
--- outage: the offset may mean other records then. A group that had no commit by then has no row.
--- Copies whose contents do not identify the original count as not mirrored.
+-- What a failover would have cost at each moment. The cost is unknown where the target held a commit of another
+-- writer, or the newest answer was withheld for more than an outage: the offset may mean other records then. Groups
+-- without a commit by then have no row. Copies whose contents do not identify the original count as not mirrored.
 --
 -- moment | timestamp | when the source would have died
--- source_cluster | string | where the group had committed last by then
+-- source_cluster | string | where the group had committed last
 -- target_cluster | string | where it would have been started
 -- group_id | string | consumer group
--- topic | string | topic, as the source calls it
+-- topic | string | topic at the source
 -- partition | int | partition
 -- source_offset | bigint | the group's last commit
 -- source_committed_at | timestamp | when it was made
--- target_offset | bigint | the offset at the target; null: none in the history
--- answered_offset | bigint | the commit that it translates; null when Offset Sync did not write it
--- state | string | of the newest answer: how good it was, or the reason for withholding; null: not answered yet
--- outcome | string | what became of that answer
--- duplicates | bigint | records to be read again, as counted when the answer was given; null when unknown
--- read_since | bigint | offsets that the group had read beyond answered_offset
--- repeats_at_most | bigint | duplicates_at_most of the answer, and read_since
--- not_mirrored | bigint | unread records of the source that the target did not have yet, by the index
--- deleted | bigint | unread records that the target had deleted and the source had not, as counted when the answer was given
--- lost | bigint | not_mirrored and deleted; null when unknown
+-- target_offset | bigint | the offset at the target; null: none
+-- answered_offset | bigint | the commit that it translates; null: not written by Offset Sync
+-- state | string | of the newest answer; null: none yet
+-- outcome | string | of that answer
+-- duplicates | bigint | as counted with the answer; null: unknown
+-- read_since | bigint | offsets read beyond answered_offset
+-- repeats_at_most | bigint | duplicates_at_most of the answer + read_since
+-- not_mirrored | bigint | unread records of the source not at the target yet, by the index
+-- deleted | bigint | unread records deleted at the target and not at the source, as counted with the answer
+-- lost | bigint | not_mirrored + deleted; null: unknown
 called AS (
   SELECT cluster, topic, max_by(stream, translated_at) AS stream
   FROM (

@@ -1,18 +1,18 @@
--- Which groups lag, why and since when: one row per source, target, group and cause. A group may have several causes.
--- Needs the settings silent_after_ms (no commit for so long is silence) and late_after_ms (so much delay is none).
+-- Which groups lag, since when and why: a row per cause. Settings: silent_after_ms (no commit for so long is silence),
+-- late_after_ms (less delay is none).
 --
 -- source_cluster | string | where the group committed last
 -- target_cluster | string | where it could be moved
 -- group_id | string | consumer group
 -- cause | string | withheld, target active, no commits, mirror behind or sync behind
--- since | timestamp | since when, of the partition where it has lasted longest; null when the history does not say
--- partitions | bigint | partitions of the group that it concerns
--- source_lag | bigint | records from their commits to the source's log ends, by offset
--- target_lag | bigint | the same at the target
--- duplicates | bigint | records to be read again if moved now, where known
--- lost | bigint | unread records that would never be seen if moved now, where known
+-- since | timestamp | in the partition where it has lasted longest; null: unknown
+-- partitions | bigint | partitions concerned
+-- source_lag | bigint | sum of their source_lag
+-- target_lag | bigint | sum of their target_lag
+-- duplicates | bigint | sum, where known
+-- lost | bigint | sum, where known
 -- detail | string | of withheld the reasons, else one of the topics
--- reported_at | timestamp | the report that this is taken from
+-- reported_at | timestamp | the report that this is from
 progress AS (
   SELECT
     source_cluster, target_cluster, group_id, topic, partition, outcome, translated_at,

@@ -1,21 +1,20 @@
--- Every commit record of every group, in the order of the log: how long it was current and how far it moved.
--- Records captured twice, as after a start with a new checkpoint, are here once. Where a log was recreated or
--- truncated, the records that it has lost come before those written since.
+-- Every commit record of every group once, in the order of the log: how long it was current and how far it moved.
+-- Records that their log has lost come before those written since.
 --
--- cluster | string | alias of the cluster where the commit was made
+-- cluster | string | cluster of the commit
 -- group_id | string | consumer group
 -- topic | string | topic
 -- partition | int | partition
 -- committed_offset | bigint | next offset to read; null for a tombstone
 -- previous_offset | bigint | the offset before; null: none
--- moved | bigint | offsets from there to here; null without an offset before or now
+-- moved | bigint | offsets from previous_offset; null: unknown
 -- is_rewind | boolean | it moved back
 -- is_tombstone | boolean | the offset was deleted or has expired
--- is_own | boolean | Offset Sync wrote it: a translation, no progress of the group
--- committed_at | timestamp | the coordinator's clock at the commit
--- replaced_at | timestamp | the coordinator's clock at the next record of the key; null: it is current
+-- is_own | boolean | Offset Sync wrote it
+-- committed_at | timestamp | when, by the coordinator's clock
+-- replaced_at | timestamp | committed_at of the key's next record; null: it is current
 -- replaced_by | string | commit or tombstone; null: it is current
--- stood_ms | bigint | from committed_at to replaced_at; below 0 where a coordinator's clock went back
+-- stood_ms | bigint | replaced_at - committed_at; below 0: the coordinator's clock went back
 -- captured_at | timestamp | when Offset Sync read it
 -- log_partition | int | partition of __consumer_offsets
 -- log_offset | bigint | offset in that partition

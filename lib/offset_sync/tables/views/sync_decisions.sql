@@ -1,29 +1,29 @@
--- Every answer, whether it was written at the target, and why or why not, in plain words.
+-- Every answer, and in plain words why it was written or not.
 --
 -- source_cluster | string | where the group committed
 -- target_cluster | string | where we commit
 -- group_id | string | consumer group
--- topic | string | topic, as the source calls it
+-- topic | string | topic at the source
 -- partition | int | partition
 -- translated_at | timestamp | when the answer was computed
 -- is_written | boolean | the target acknowledged it
--- why | string | why it was written or not, in plain words
+-- why | string | why or why not
 -- outcome | string | COMMITTED, UNCHANGED, NOT_FORWARD, TARGET_ACTIVE, FAILED, DRY_RUN or WITHHELD
--- state | string | how good the answer is, or the reason for withholding
--- error | string | what the target answered, or why nothing was asked
+-- state | string | as in offset_translations
+-- error | string | the target's error, or why it was not asked
 -- source_offset | bigint | the commit at the source
 -- source_committed_at | timestamp | when it was made
 -- previous_target_offset | bigint | the offset at the target before; null: none
--- target_offset | bigint | the translated offset; null when withheld
--- moved | bigint | offsets from the one before to the translated one; null when either is unknown
--- duplicates | bigint | records a failover then would have read again
--- duplicates_at_most | bigint | the same, counting what may have been read
--- lost | bigint | unread records that the target had deleted and the source had not
--- strategy | string | exact, header or timestamp
--- decided_by | string | stream: a micro-batch of new commits; reconcile: the pass over everything
--- committed_at | timestamp | when the target acknowledged it; null when nothing was written
--- latency_ms | bigint | from the commit at the source to the acknowledgement; two clocks
--- target_topic | string | what the target calls the topic; null: nothing there
+-- target_offset | bigint | the translation; null when withheld
+-- moved | bigint | target_offset - previous_target_offset; null: unknown
+-- duplicates | bigint | records that a failover then would have read again
+-- duplicates_at_most | bigint | the same, with those that may have been read
+-- lost | bigint | as in offset_translations
+-- strategy | string | as in offset_translations
+-- decided_by | string | stream: a micro-batch; reconcile: the reconcile pass
+-- committed_at | timestamp | when the target acknowledged it; null: not written
+-- latency_ms | bigint | from the commit to that; two clocks
+-- target_topic | string | topic at the target; null: none
 SELECT
   source_cluster, target_cluster, group_id, topic, partition, translated_at,
   outcome = 'COMMITTED' AS is_written,

@@ -1,26 +1,25 @@
--- How good the answers of a day were, per pair of clusters, topic and strategy. Shares are of all answers of the row
--- and add up to 1. Latency counts the first write that each commit led to; a write that only refreshed an
--- offset is none.
+-- How good the answers of a day were. Shares are of all answers of the row and add up to 1, failed_share aside.
+-- Latency counts the first write for each commit.
 --
--- day | timestamp | begin of the day (UTC) of translated_at
+-- day | timestamp | day (UTC) of translated_at
 -- source_cluster | string | where the groups committed
 -- target_cluster | string | where we commit
 -- topic | string | topic
--- strategy | string | exact, header or timestamp
+-- strategy | string | as in offset_translations
 -- answers | bigint | rows of offset_translations
 -- exact_share | double | state EXACT
--- at_frontier_share | double | state AT_FRONTIER: all that is indexed at the target is read
--- index_behind_share | double | state INDEX_BEHIND: on the safe side until the index has caught up
--- approximate_share | double | state APPROXIMATE: of another strategy than exact
--- rewind_share | double | state REWIND: the group went back, and the target follows
--- withheld_share | double | outcome WITHHELD, whatever the reason
--- failed_share | double | outcome FAILED; part of the shares above, not beside them
--- duplicates_p50 | bigint | of the answers that say how many records would be read again: half have no more
+-- at_frontier_share | double | state AT_FRONTIER
+-- index_behind_share | double | state INDEX_BEHIND
+-- approximate_share | double | state APPROXIMATE
+-- rewind_share | double | state REWIND
+-- withheld_share | double | outcome WITHHELD
+-- failed_share | double | outcome FAILED; part of the shares above
+-- duplicates_p50 | bigint | known duplicates: half of the answers have no more
 -- duplicates_p95 | bigint | 95 of 100 have no more
 -- duplicates_max | bigint | the worst
--- lost_max | bigint | most unread records that the target had deleted and the source had not
--- writes | bigint | commits whose translation was written at the target
--- latency_p50_ms | bigint | from the commit at the source to the target's acknowledgement; two clocks
+-- lost_max | bigint | most unread records deleted at the target and not at the source
+-- writes | bigint | commits whose translation was written
+-- latency_p50_ms | bigint | from the commit to the target's acknowledgement; two clocks
 -- latency_p95_ms | bigint | 95 of 100 took no longer
 -- latency_max_ms | bigint | the longest
 WITH answers AS (
