@@ -1,15 +1,15 @@
-"""Groups that move while records cross: what is on their read lists, and whether their consumers go by these.
+"""Groups that move while records cross: their read lists, and whether their consumers use them.
 
-A planned move with read lists repeats nothing where four things hold of each partition::
+A planned move with read lists repeats nothing if four conditions hold for each partition::
 
-    the list is whole       the target's index has all that the group has read (``pending`` is empty)
-    the list fits           what the group has read and is not on it would be repeated (``repeated``)
-    the group is past       the list by which it has come to the source itself (``until`` is None)
+    the list is whole       the target's index has all records that the group has read (``pending`` is empty)
+    the list fits           all of these records are on it; the others would be repeated (``repeated``)
+    the group is past       the list with which it came to the source itself (``until`` is None)
     its consumers skip      they have left a mark at its position or above (``is_proven``)
 
-A consumer that does not skip repeats records, and loses none: so the last one is for the promise, not for safety. It is
-told by offsets, not by times: the interceptor writes a mark at the next offset as it closes, and what was read behind
-it, by whomever, makes the commit greater. A mark from before the group went back may prove too much.
+A consumer that does not skip repeats records and loses none, so the last condition is for the promise, not for safety.
+It is decided by offsets, not by times: the interceptor writes a mark at the next offset as it closes, and any consumer
+that reads further makes the commit greater. A mark from before the group went back may prove too much.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ _DEADLINE_S = 10.0
 UNKNOWN = -1
 """The end of a list at a cluster that does not answer."""
 NOT_KNOWN = "not known"
-"""What is pending if the logs could not be read."""
+"""The text on pending records if the logs could not be read."""
 
 _Held = Mapping[str, "Mapping[TopicPartition, Committed] | ClusterError"]
 
 
 @dataclass(frozen=True)
 class CrossedPartition:
-    """One partition of a group: *skipped* records are on its list, *repeated* ones it has read and they are not.
+    """One partition of a group: *skipped* records are on its list; it has read *repeated* others that are not.
 
-    *pending* says where what it has read has yet to come to the target, "" for nowhere, and *missing* how many these
-    are; *unindexed* of them the source's index has not read. *text* is the list that belongs to its answer, "" for
-    none; *stands* the one at the target, "" for none or one without records, None if the target does not answer.
-    *until*: it still skips up to there at the source, None if it does not, UNKNOWN if the source does not answer.
-    *seen* is the next offset of the mark at the source, None without one.
+    *missing* records that it has read are not at the target yet; *pending* names them, "" for none. The source's index
+    has not read *unindexed* of them. *text* is the list that belongs to its answer, "" for none; *held* is the list at
+    the target, "" for none or one without records, None if the target does not answer. *until*: it still skips up to
+    there at the source, None if it does not, UNKNOWN if the source does not answer. *seen* is the next offset of the
+    mark at the source, None without one.
     """
 
     key: GroupPartition
@@ -66,7 +66,7 @@ class CrossedPartition:
     missing: int = 0
     unindexed: int = 0
     text: str = ""
-    stands: str | None = ""
+    held: str | None = ""
     until: int | None = None
     seen: int | None = None
 
@@ -90,31 +90,33 @@ class CrossedPartition:
         """Return why it cannot move by its list, None where it can."""
         if self.until is not None:
             if self.until == UNKNOWN:
-                return f"nobody says whether its consumers still skip at {source}: repeat the command"
+                return f"{source} did not answer, so its consumers may still skip there: repeat the command"
             return f"its consumers still skip up to {self.until} at {source}: let them read on"
         if self.repeated and not is_at_cost:
-            return f"{self.repeated:,} records would be repeated, which are not on its read list; or --at-cost"
+            return (
+                f"{self.repeated:,} records would be repeated, as they are not on its read list; --at-cost accepts that"
+            )
         if needs_proof and not self.is_proven:
-            seen = "none" if self.seen is None else f"the newest at {self.seen}"
-            told = f"no consumer that skips has left a mark at {self.source_offset} ({seen})"
-            return f"{told}: start all with the interceptor and close them, or --without-proof"
+            seen = "there is none" if self.seen is None else f"the newest is at {self.seen}"
+            told = f"no consumer with the interceptor has left a mark at {self.source_offset} ({seen})"
+            return f"{told}: start all consumers with the interceptor and close them, or pass --without-proof"
         return None
 
     def problem(self, target: str, *, is_at_cost: bool) -> str | None:
         """Return why it may not be started at the *target*, None where it may."""
         if self.missing:
             return f"{self.missing:,} records that it has read are not at {target} yet ({self.pending})"
-        if self.stands != self.text:
-            return f"its read list does not stand at {target}"
+        if self.held != self.text:
+            return f"{target} does not hold its present read list"
         return f"{self.repeated:,} records would be repeated" if self.repeated and not is_at_cost else None
 
 
 @dataclass(frozen=True)
 class ArrivedPartition:
-    """One partition that was moved with *due* records on its list, as its consumers at the target tell of it.
+    """One partition that was moved with *due* records on its list, by the marks of its consumers at the target.
 
-    *until*: they still skip up to there. *is_used*: consumers of the group have gone by a list of the move. That is
-    told of the group, not of each partition: who loses one midway leaves no mark of it.
+    *until*: they still skip up to there. *is_used*: consumers of the group have used a list of the move. That holds for
+    the group, not for each partition: a consumer that loses a partition midway leaves no mark for it.
     """
 
     key: GroupPartition
@@ -123,17 +125,19 @@ class ArrivedPartition:
     until: int | None
 
     def problem(self, target: str, *, needs_proof: bool) -> str | None:
-        """Return what is not as it was promised, None where all is."""
+        """Return which promise of the move is not kept yet, None if all are."""
         if self.until is not None:
             return f"its consumers still skip up to {self.until} at {target}"
         if needs_proof and self.due and not self.is_used:
-            return f"no consumer of the group at {target} has gone by a list; this one had {self.due:,} records"
+            return (
+                f"no consumer of the group at {target} has used a read list; this partition's has {self.due:,} records"
+            )
         return None
 
 
 @dataclass(frozen=True)
 class MovedPartition:
-    """What a move has committed for one partition: the *start* at the target, and *due* records on its list."""
+    """The commit of a move for one partition: *start* at the target, and *due* records on its list."""
 
     start: int
     due: int
@@ -173,7 +177,7 @@ MARKS = ("cluster", "group_id", "topic", "partition", "metadata", "committed_at"
 
 
 def used_lists(batches: Iterable[pa.Table], target: str, group_id: str) -> set[tuple[TopicPartition, int]]:
-    """Return by which lists consumers of a group at *target* have gone: the partition, and where the list begins.
+    """Return the lists that consumers of a group at *target* have used: the partition, and where the list begins.
 
     *batches* are rows of ``offset_commits`` with :data:`MARKS`, in any order.
     """
@@ -187,7 +191,7 @@ def used_lists(batches: Iterable[pa.Table], target: str, group_id: str) -> set[t
 
 
 class CrossedGroups:
-    """Looks at groups that move from *source* to *target*; what *reconciler* would do, and what *clusters* hold."""
+    """Groups that move from *source* to *target*: the answers of *reconciler*, and the offsets that *clusters* hold."""
 
     def __init__(
         self,
@@ -221,9 +225,9 @@ class CrossedGroups:
             crossing = crossings.get(row)
             counts = int(answers.duplicates[row]), int(answers.duplicates_at_most[row])
             duplicates, at_most = (0, 0) if IS_WITHHELD[answers.state[row]] else counts
-            # What it may have read of copies that cannot be told; dropped records count as read, and were not.
+            # Records it may have read whose copies are unknown; dropped records count as read, and were not.
             repeated = text.left_out + at_most - duplicates if text.text else at_most
-            source_list, stands = _at(here, own_group(key.group_id), place), _at(there, own_group(key.group_id), place)
+            source_list, held = _at(here, own_group(key.group_id), place), _at(there, own_group(key.group_id), place)
             mark = _at(here, seen_group(key.group_id), place)
             found.append(
                 CrossedPartition(
@@ -233,7 +237,7 @@ class CrossedGroups:
                     repeated,
                     *self._pending(crossing.pending if crossing is not None else None),
                     text.text,
-                    None if stands is None else text_of_list(stands.metadata),
+                    None if held is None else text_of_list(held.metadata),
                     _end_above(source_list, offset) if source_list is not None else UNKNOWN,
                     mark.offset if mark is not None and mark.metadata.startswith(MARK) else None,
                 )
@@ -254,14 +258,14 @@ class CrossedGroups:
     def arrived(
         self, moved: Mapping[GroupPartition, MovedPartition], used: Collection[tuple[TopicPartition, int]]
     ) -> list[ArrivedPartition]:
-        """Return what consumers at the target make of *moved* partitions; *used* are the lists that they went by."""
+        """Return how far consumers at the target are with *moved* partitions; *used* are the lists they have used."""
         groups = sorted({key.group_id for key in moved})
         there, found = self._held(self._target, [*groups, *map(own_group, groups)]), []
         is_used = any((key.topic_partition, move.start) in used for key, move in moved.items())
         for key, move in moved.items():
             place = key.topic_partition
-            own, stands = _at(there, key.group_id, place), _at(there, own_group(key.group_id), place)
-            until = _end_above(stands, own.offset if own is not None else move.start)
+            own, held = _at(there, key.group_id, place), _at(there, own_group(key.group_id), place)
+            until = _end_above(held, own.offset if own is not None else move.start)
             found.append(ArrivedPartition(key, move.due, is_used, until))
         return found
 
@@ -273,12 +277,13 @@ class CrossedGroups:
             return {}
 
     def _pending(self, pending: Mapping[int, OffsetRanges] | None) -> tuple[str, int, int]:
-        """Return where what is pending is, how many records that are, and how many of them are not indexed."""
+        """Return a text on pending records, their number, and how many of them are not indexed."""
         if pending is None:
             return NOT_KNOWN, 1, 0
         names = {self._state.index.code(alias): alias for alias in self._state.offsets.clusters}
         text = ", ".join(
-            f"{each.total:,} of {names.get(origin, 'an unknown origin')} from {int(each.start[0])} at {self._source} on"
+            f"{each.total:,} of {f'origin {names[origin]}' if origin in names else 'unknown origin'}, "
+            f"from offset {int(each.start[0])} at {self._source} on"
             for origin, each in pending.items()
         )
         unindexed = pending[UNKNOWN_ORIGIN].total if UNKNOWN_ORIGIN in pending else 0
@@ -286,16 +291,16 @@ class CrossedGroups:
 
 
 _NOTHING = Committed(-1, "")
-"""What a group holds that has committed nothing."""
+"""The committed offset of a group that has committed nothing."""
 
 
 def _at(held: _Held, group: str, place: TopicPartition) -> Committed | None:
-    """Return what a group holds, None where nobody says it."""
+    """Return a group's committed offset, None if the cluster did not answer."""
     found = held.get(group)
     return None if found is None or isinstance(found, ClusterError) else found.get(place, _NOTHING)
 
 
-def _end_above(stands: Committed | None, offset: int) -> int | None:
+def _end_above(held: Committed | None, offset: int) -> int | None:
     """Return the end of a list that a group has not passed at *offset*, None where it has."""
-    told = listed(stands.metadata) if stands is not None else None
+    told = listed(held.metadata) if held is not None else None
     return told.end if told is not None and told.end > offset else None

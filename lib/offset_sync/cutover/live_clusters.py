@@ -358,9 +358,9 @@ class IndexBacklog:
                 if end is not None:
                     self._ends[ClusterPartition(alias, *each)] = end
         known = [log for log in logs if log in self._ends]
-        lacking = (self._ends[log] - frontier(self._index, alias, log.topic_partition) for log in known)
+        unread = (self._ends[log] - frontier(self._index, alias, log.topic_partition) for log in known)
         return {
-            f"records of {alias} to index": sum(max(0, count) for count in lacking),
+            f"records of {alias} to index": sum(max(0, count) for count in unread),
             f"partitions of {alias} whose end is unknown": len(logs) - len(known),
         }
 

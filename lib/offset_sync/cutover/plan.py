@@ -285,9 +285,14 @@ def print_plan(plans: Sequence[GroupPlan], direction: Direction, console: Consol
     if not names.is_same:
         _print_subscriptions(plans, direction.target, console, names)
     console.print(
-        Text("\nrepeats: records it would read again; lost: unread ones that are not at the target (yet)", "dim")
+        Text("\nrepeats: records it would read again; lost: unread records that are not at the target (yet)", "dim")
     )
-    console.print(Text("move: yes: as it is now; by apply: once apply has committed; at cost: as shown", "dim"))
+    console.print(
+        Text(
+            "move: yes: ready now; by apply: once apply has committed; at cost: with these repeats and losses",
+            "dim",
+        )
+    )
 
 
 def _print_subscriptions(plans: Sequence[GroupPlan], target: str, console: Console, names: Names) -> None:
@@ -299,7 +304,7 @@ def _print_subscriptions(plans: Sequence[GroupPlan], target: str, console: Conso
         subscribes = f"{visible(plan.group_id)} subscribes at {visible(target)} to: {', '.join(map(visible, topics))}"
         console.print(Text(subscribes), soft_wrap=True)
         if fresh := [visible(topic) for topic, is_known in topics.items() if not is_known]:
-            text = f"  it has never committed {', '.join(fresh)} there itself: see that it subscribes"
+            text = f"  it has never committed {', '.join(fresh)} there itself: make sure that it subscribes"
             console.print(Text(text, "yellow"), soft_wrap=True)
 
 

@@ -136,9 +136,9 @@ class CutoverProcedure:
     def _list_reasons(self, plan: GroupPlan) -> list[str]:
         """Return why a group cannot move with its read lists."""
         if not plan.crossed:
-            return ["it gets no read lists: sync.read_lists.groups does not name it, or nothing of it is to be moved"]
+            return ["it gets no read lists: sync.read_lists.groups does not name it, or it has no partitions to move"]
         if any(each.contest for each in plan.partitions):
-            return ["two clusters commit it, so it gets no read lists; move it without --skip-read"]
+            return ["it commits at two clusters, so it gets no read lists; move it without --skip-read"]
         options, found = self._options, list[str]()
         for each in plan.crossed:
             reason = each.reason_to_stay(
@@ -149,7 +149,7 @@ class CutoverProcedure:
 
     def _target_reasons(self, plan: GroupPlan, active_there: Collection[str] | ClusterError) -> list[str]:
         if isinstance(active_there, ClusterError):
-            return [f"{active_there}; a target that does not answer can take no group"]
+            return [f"{active_there}; groups cannot be moved to a target that does not answer"]
         is_active = plan.at_target is Activity.ACTIVE
         return [f"it has members at {self._target}; stop them there first"] if is_active else []
 
@@ -163,7 +163,7 @@ class CutoverProcedure:
         if reader is None or reader.is_member or self._options.are_readers_confirmed:
             return []
         ago = to_duration(reader.age_ms)
-        return [f"committed {ago} ago at {self._source} without members: stop the reader, or --confirm-readers"]
+        return [f"committed {ago} ago at {self._source} without members: stop the reader, or pass --confirm-readers"]
 
     def _notes(self, plan: GroupPlan) -> list[str]:
         """Return notes for a move, which do not block it."""
@@ -179,27 +179,29 @@ class CutoverProcedure:
             more = f" ({len(left)} partitions)" if len(left) > 1 else ""
             notes.append(f"{name} is {first.status.word}: {first.reason}{more}")
         if plan.missing and plan.mode is Mode.PLANNED:
-            notes.append(f"apply waits for {plan.missing:,} records that it has read and {self._target} lacks")
+            notes.append(
+                f"apply waits for {plan.missing:,} records that it has read and that are not at {self._target}"
+            )
         return notes + (self._later_repeats(plan) if plan.mode is Mode.DISASTER else [])
 
     def _later_repeats(self, plan: GroupPlan) -> list[str]:
         """Return what a group repeats after a disaster beyond its lists and its known repeats."""
         later, found = [each.later for each in plan.crossed or ()], list[str]()
         if count := sum(each or 0 for each in later):
-            why = f"not indexed yet, or at {self._target} only once {self._source} is back"
-            found.append(f"repeats up to {count:,} more that it has read: {why}")
+            why = f"they are not indexed yet, or reach {self._target} only once {self._source} is back"
+            found.append(f"repeats up to {count:,} more records that it has read: {why}")
         if unknown := later.count(None):
-            found.append(f"what {unknown} partitions repeat is not known: their logs could not be looked at")
+            found.append(f"repeats of {unknown} partitions are unknown: their logs could not be read")
         return found
 
     def _lists_not_there(self, plan: GroupPlan, found: Sequence[CrossedPartition]) -> list[str]:
         """Return which lists counted by the plan are not at the target."""
         planned = {each.key for each in plan.crossed or ()}
         return [
-            f"{self._name(each.key.topic_partition)}: its read list is not at {self._target}: "
-            f"repeats {each.skipped:,} more"
+            f"{self._name(each.key.topic_partition)}: {self._target} does not hold its present read list: "
+            f"repeats {each.skipped:,} more records"
             for each in found
-            if each.key in planned and each.skipped and each.stands != each.text
+            if each.key in planned and each.skipped and each.held != each.text
         ]
 
     def _commit_reasons(self, plan: GroupPlan, elsewhere: Sequence[str]) -> list[str]:
@@ -208,9 +210,9 @@ class CutoverProcedure:
         reasons, others = [], ", ".join(third)
         if not plan.partitions:
             where = f"; its newest commits are at {', '.join(elsewhere)}" if elsewhere else ""
-            reasons.append(f"no commit of it at {self._source} is to be moved{where}")
+            reasons.append(f"it has no commits at {self._source} to move{where}")
         elif third:
-            reasons.append(f"some of its newest commits are at {others}; stop it there and move it first")
+            reasons.append(f"some of its newest commits are at {others}; stop it there and move it from there first")
         withheld = [each for each in plan.partitions if each.status is Status.WITHHELD and not each.contest]
         if withheld:
             first, count = withheld[0], len(withheld)
@@ -250,8 +252,8 @@ class CutoverProcedure:
         if any(unread.values()):
             return unread
         return {
-            f"records of {self._name(key.topic_partition)} that {key.group_id} has read and {self._target} lacks "
-            f"({each.pending})": each.missing
+            f"records of {self._name(key.topic_partition)} that {key.group_id} has read and that are not at "
+            f"{self._target} ({each.pending})": each.missing
             for key, each in self._verification.lists(groups).items()
         }
 
@@ -298,8 +300,8 @@ class CutoverProcedure:
         failures, _ = self._read_back([each for each in committed if each.outcome is not Outcome.NOT_FORWARD])
         for key in missing:
             if key not in found:
-                line = f"{self._name(key.topic_partition)}: where its log starts at {self._target} is not known"
-                failures.append((key.group_id, f"{line}; repeat apply, or --leave-uncommitted"))
+                line = f"{self._name(key.topic_partition)}: its log start at {self._target} is unknown"
+                failures.append((key.group_id, f"{line}; repeat apply, or pass --leave-uncommitted"))
         return failures
 
     def _commit(self, groups: Sequence[str]) -> list[Committed]:
@@ -323,7 +325,7 @@ class CutoverProcedure:
                 found = str(answer) if isinstance(answer, ClusterError) else f"{self._target} holds {position}"
                 detail = f"{each.error or each.outcome.name}; {found}, wanted {each.target_offset}"
                 name = self._name(each.topic_partition)
-                failures.append((each.group_id, f"{name}: {detail}; mend that and repeat the command"))
+                failures.append((each.group_id, f"{name}: {detail}; correct that and repeat the command"))
             steps.append(read_back_step(each, position, detail))
         self._journal.record(steps)
         return failures, is_overtaken
@@ -337,7 +339,7 @@ class CutoverProcedure:
             repeats += self._lists_not_there(plan, crossed.get(plan.group_id, []))
             for each in (*(f"never mirrored, so not at {self._target}: {each}" for each in ranges), *repeats):
                 self._journal.say(f"{plan.group_id}: {each}")
-            detail = "; ".join([*(ranges or ["nothing unread is known to be lost"]), *repeats])
+            detail = "; ".join([*(ranges or ["no unread record is known to be lost"]), *repeats])
             self._journal.record([CutoverStep(plan.group_id, Step.VERIFY, Result.DONE, detail)])
 
 
@@ -355,7 +357,7 @@ def _left_out(plans: Sequence[GroupPlan], committed: Sequence[Committed]) -> Fai
         for each in plan.partitions:
             if (plan.group_id, each.topic_partition) not in found:
                 name = f"{each.topic_partition.topic}-{each.topic_partition.partition}"
-                left.append((plan.group_id, f"{name}: its position has changed meanwhile; repeat apply"))
+                left.append((plan.group_id, f"{name}: its position has changed during the move; repeat apply"))
     return left
 
 

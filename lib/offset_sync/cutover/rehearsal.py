@@ -94,20 +94,20 @@ class Rehearsed:
     def problem(self) -> str | None:
         """The difference from the prediction, None if there is none. Errs to a problem: records that were not read."""
         if self.found is None:
-            return f"its records at {self.unread_at} were not read in time; give more --seconds"
+            return f"its records at {self.unread_at} were not read in time; raise --seconds"
         found, status = self.found, self.status
         if found.lost > (status.lost or 0):
-            return f"{found.lost:,} unread records are below its start, predicted were {status.lost or 0:,}"
+            return f"{found.lost:,} unread records are below its start; the plan predicted {status.lost or 0:,}"
         if status.duplicates_at_most is not None and found.repeated > status.duplicates_at_most:
-            return f"repeats {found.repeated:,} records, predicted were at most {status.duplicates_at_most:,}"
+            return f"repeats {found.repeated:,} records; the plan predicted at most {status.duplicates_at_most:,}"
         if found.is_whole and found.repeated + found.undecided < (status.duplicates or 0):
-            return f"repeats {found.repeated:,} records, predicted were {status.duplicates:,}"
+            return f"repeats {found.repeated:,} records; the plan predicted {status.duplicates:,}"
         return None
 
     def to_step(self) -> CutoverStep:
         """Return it as a row of cutovers."""
         status, found, problem = self.status, self.found, self.problem
-        looked_at = f"{found.looked_at:,} records looked at, {found.undecided:,} undecided" if found is not None else ""
+        looked_at = f"{found.looked_at:,} records compared, {found.undecided:,} undecided" if found is not None else ""
         return CutoverStep(
             status.group_id,
             Step.REHEARSE,
@@ -236,7 +236,9 @@ def show_rehearsed(
                 failures.append(f"{group_id} {topic}-{place.partition}: {each.problem}")
     console.print(Text(f"{direction.source} to {direction.target}", "bold"))
     console.print(table)
-    console.print(Text("undecided: contents that are on both sides of the commit, or not found", "dim"))
+    console.print(
+        Text("undecided: records with the same contents on both sides of the commit, or not found at the source", "dim")
+    )
     return failures
 
 

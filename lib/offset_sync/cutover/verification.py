@@ -11,7 +11,7 @@ from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import NO_OPTIONS, CutoverStep, Direction, Options, PartitionStatus, Result, Step
 from offset_sync.model.values import GroupPartition, Status, TopicPartition
 
-WITHHELD = 'what to do is in docs/operations.md, "Withheld, by reason"'
+WITHHELD = 'see docs/operations.md, "Withheld, by reason"'
 
 
 class Verification:
@@ -80,11 +80,12 @@ class Verification:
     def _remedy(self, partition: PartitionStatus) -> str:
         """Return the operator's remedy for a partition that is not in sync."""
         if partition.status is Status.MIRRORING and (partition.duplicates or 0) > 0:
-            return f"send all producers to {self._target}, let the group read at {self._source} until nothing crosses"
+            until = f"let the group read at {self._source} until records no longer cross"
+            return f"send all producers to {self._target}, and {until}"
         remedies = {
-            Status.MIRRORING: "wait until the mirror has brought everything, then verify again",
+            Status.MIRRORING: "wait until the mirror has copied all records, then verify again",
             Status.BEHIND: "repeat apply",
-            Status.STALLED: "start what has stopped, then verify again",
+            Status.STALLED: "start the job or mirror that has stopped, then verify again",
             Status.TARGET_ACTIVE: f"stop the group's members at {self._target}",
             Status.WITHHELD: WITHHELD,
         }

@@ -12,12 +12,13 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from functools import cached_property
 from typing import Any
 
-from confluent_kafka import ConsumerGroupState, KafkaException
+from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
-from offset_sync.kafka.requests import LONGEST_S
+from offset_sync.kafka.requests import LONGEST_S, UNREACHABLE
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.text import escaped
 
 DEADLINE_S = 10.0
 _WITHOUT_MEMBERS = (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD)
@@ -50,7 +51,7 @@ class GroupStates:
             # Deprecated in favour of the call that lists consumer groups only.
             found: list[Any] = self._client.list_groups(group_id, timeout=deadline)
         except (KafkaException, ValueError, TypeError) as error:
-            return self._unknown(str(error) or type(error).__name__)
+            return self._unknown(_reason(error, deadline))
         if not any(each.id == group_id and each.state == "Dead" for each in found):
             return False
         listed = self._listed(deadline)
@@ -61,15 +62,30 @@ class GroupStates:
             future = self._client.list_consumer_groups(request_timeout=LONGEST_S)
             listed: Any = future.result(deadline)
         except (KafkaException, FutureTimeout, ValueError, TypeError) as error:
-            return self._unknown(str(error) or type(error).__name__)
+            return self._unknown(_reason(error, deadline))
         if listed.errors:
-            return self._unknown(str(listed.errors[0]))
+            return self._unknown(_reason(listed.errors[0], deadline))
         return {each.group_id: each.state for each in listed.valid}
 
     def _unknown(self, why: str) -> ClusterError:
-        return ClusterError(self._alias, f"which groups have members cannot be told: {why}")
+        return ClusterError(
+            self._alias,
+            f"{why}, so members of its groups are unknown; check that all its brokers run, and "
+            f"clusters.{self._alias}.kafka",
+        )
 
     @cached_property
     def _client(self) -> AdminClient:
         options: dict[str, Any] = {**CLIENT_OPTIONS, **self._options, "error_cb": lambda error: None}
         return AdminClient(options)
+
+
+def _reason(error: Exception, deadline: float) -> str:
+    """Return why a request failed, on one line."""
+    cause = error.args[0] if error.args else None
+    told = cause if isinstance(cause, KafkaError) else None
+    if isinstance(error, FutureTimeout) or (told is not None and told.name() in UNREACHABLE):
+        return f"did not answer within {deadline:g} s"
+    if told is not None:
+        return escaped(told.str())
+    return escaped(str(error)) or type(error).__name__

@@ -204,7 +204,7 @@ def test_the_list_of_a_move_after_a_reset_is_not_taken_away_for_what_the_command
 
 
 def test_a_group_that_has_just_passed_its_list_is_waited_for() -> None:
-    read = CrossedPartition(GroupPartition("g", *ORDERS), 5, 2, 0, text="list", stands="list", seen=5)
+    read = CrossedPartition(GroupPartition("g", *ORDERS), 5, 2, 0, text="list", held="list", seen=5)
     behind = replace(read, source_offset=3, until=5)  # its last commit, 5, comes within a second
     options = Options(has_read_lists=True)
     assert Move(FakeClusters(lists=[[read]]), options=options).apply() == []

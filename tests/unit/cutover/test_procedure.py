@@ -53,13 +53,16 @@ SILENT = ClusterError("X", "no answer")
         (FakeClusters(there=["g"]), "it has members at Y; stop them there first"),
         (FakeClusters(transactions={"g": "producer 4001 holds commits back"}), "producer 4001 holds commits back"),
         (FakeClusters(here=SILENT), "if X is lost, use --disaster"),
-        (FakeClusters(there=ClusterError("Y", "no answer")), "a target that does not answer can take no group"),
-        (FakeClusters([[]]), "no commit of it at X is to be moved"),
+        (FakeClusters(there=ClusterError("Y", "no answer")), "groups cannot be moved to a target that does not answer"),
+        (FakeClusters([[]]), "it has no commits at X to move"),
         (FakeClusters([[]], elsewhere={"g": ["Y"]}), "its newest commits are at Y"),
-        (FakeClusters(elsewhere={"g": ["Z"]}), "some of its newest commits are at Z; stop it there and move it first"),
+        (
+            FakeClusters(elsewhere={"g": ["Z"]}),
+            "some of its newest commits are at Z; stop it there and move it from there first",
+        ),
         (
             FakeClusters([[replace(GOOD, status=Status.WITHHELD, reason="TOPIC_RECREATED")]]),
-            "orders-0 is withheld: TOPIC_RECREATED (1 partitions); what to do is in docs/operations.md",
+            "orders-0 is withheld: TOPIC_RECREATED (1 partitions); see docs/operations.md",
         ),
     ],
 )
@@ -74,7 +77,7 @@ def test_every_reason_not_to_move_is_named_and_nothing_is_committed(site: FakeCl
 def test_an_idle_partition_that_never_left_the_target_keeps_nobody_from_going_back() -> None:
     assert blocking(FakeClusters(elsewhere={"g": ["Y"]})) == []
     (reason,) = blocking(FakeClusters(elsewhere={"g": ["Y", "Z"]}))
-    assert reason == "some of its newest commits are at Z; stop it there and move it first"
+    assert reason == "some of its newest commits are at Z; stop it there and move it from there first"
 
 
 def test_a_disaster_asks_nothing_of_the_source_and_waits_for_nothing() -> None:
@@ -161,7 +164,7 @@ def test_verifying_says_what_to_do() -> None:
     remedies = {
         Status.MIRRORING: "wait until the mirror",
         Status.BEHIND: "repeat apply",
-        Status.STALLED: "start what has stopped",
+        Status.STALLED: "start the job or mirror that has stopped",
         Status.TARGET_ACTIVE: "stop the group's members at Y",
         Status.WITHHELD: "Withheld, by reason",
     }
@@ -214,12 +217,12 @@ def test_a_group_that_has_committed_meanwhile_is_not_called_moved() -> None:
             return []
 
     move = Move(Gone())
-    assert move.apply() == ["g orders-0: its position has changed meanwhile; repeat apply"]
+    assert move.apply() == ["g orders-0: its position has changed during the move; repeat apply"]
     assert homes(move) == []
 
 
 YOUNG = {"g": Reader(2_000, is_member=False)}
-REFUSED = "committed 2 s ago at X without members: stop the reader, or --confirm-readers"
+REFUSED = "committed 2 s ago at X without members: stop the reader, or pass --confirm-readers"
 
 
 def test_a_reader_without_membership_has_to_be_stopped_or_confirmed() -> None:

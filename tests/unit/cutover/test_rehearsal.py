@@ -89,13 +89,13 @@ def merged(chance: random.Random, *streams: list[str]) -> list[str]:
     ("status", "found", "problem"),
     [
         (GOOD, Found(9, 0, 0, 0, True), None),
-        (GOOD, Found(9, 0, 1, 0), "1 unread records are below its start, predicted were 0"),
+        (GOOD, Found(9, 0, 1, 0), "1 unread records are below its start; the plan predicted 0"),
         (replace(GOOD, lost=3), Found(9, 0, 3, 0), None),
         (replace(CROSSING, duplicates_at_most=4), Found(9, 4, 0, 0, True), None),
-        (replace(CROSSING, duplicates_at_most=4), Found(9, 5, 0, 0), "repeats 5 records, predicted were at most 4"),
+        (replace(CROSSING, duplicates_at_most=4), Found(9, 5, 0, 0), "repeats 5 records; the plan predicted at most 4"),
         (replace(CROSSING, duplicates_at_most=None), Found(9, 5, 0, 0), None),
-        (CROSSING, Found(9, 1, 0, 0, True), "repeats 1 records, predicted were at most 0"),
-        (replace(CROSSING, duplicates_at_most=2), Found(9, 1, 0, 0, True), "repeats 1 records, predicted were 2"),
+        (CROSSING, Found(9, 1, 0, 0, True), "repeats 1 records; the plan predicted at most 0"),
+        (replace(CROSSING, duplicates_at_most=2), Found(9, 1, 0, 0, True), "repeats 1 records; the plan predicted 2"),
         (replace(CROSSING, duplicates_at_most=2), Found(9, 1, 0, 1, True), None),
         (replace(CROSSING, duplicates_at_most=2), Found(9, 1, 0, 0, False), None),
     ],
@@ -109,7 +109,7 @@ def test_what_is_not_as_predicted_is_a_problem(status: PartitionStatus, found: F
 
 def test_what_was_not_read_in_time_is_a_failure() -> None:
     rehearsed = Rehearsed(GOOD, None)
-    assert rehearsed.problem == "its records at both clusters were not read in time; give more --seconds"
+    assert rehearsed.problem == "its records at both clusters were not read in time; raise --seconds"
     assert (rehearsed.to_step().result, rehearsed.to_step().duplicates) == (Result.FAILED, None)
 
 
@@ -180,7 +180,7 @@ def test_each_group_is_a_line_and_each_surprise_a_failure() -> None:
     found = rehearse_groups(rehearsal, statuses, journal, lambda: done.append(1))  # type: ignore[arg-type]
     assert len(done) == len(statuses)
     failures = show_rehearsed(found, statuses, Direction("X", "Y"), Console(file=out, width=100), SAME_NAMES)
-    assert failures == ["bad orders-0: 1 unread records are below its start, predicted were 0"]
+    assert failures == ["bad orders-0: 1 unread records are below its start; the plan predicted 0"]
     lines = [line.split() for line in out.getvalue().splitlines()]
     assert ["good", "2", "of", "2", "8", "0", "0", "0", "0"] in lines
     assert ["bad", "2", "of", "2", "8", "0", "0", "1", "0"] in lines

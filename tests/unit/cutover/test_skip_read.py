@@ -28,8 +28,8 @@ from offset_sync.status.assessment import Verdict
 from offset_sync.sync.read_lists import REPLACED
 
 KEY = GroupPartition("g", *ORDERS)
-LISTED = CrossedPartition(KEY, 5, 2, 0, text="the list", stands="the list", seen=5)
-BEFORE = replace(LISTED, stands="")
+LISTED = CrossedPartition(KEY, 5, 2, 0, text="the list", held="the list", seen=5)
+BEFORE = replace(LISTED, held="")
 READY = [BEFORE], [LISTED]
 SKIPPING = Options(has_read_lists=True)
 
@@ -68,8 +68,16 @@ def test_a_list_hides_no_other_trouble(status: Status) -> None:
     [
         (replace(BEFORE, until=9), "its consumers still skip up to 9 at X", None),
         (replace(BEFORE, repeated=7), "7 records would be repeated", Options(has_read_lists=True, is_at_cost=True)),
-        (replace(BEFORE, seen=4), "left a mark at 5 (the newest at 4)", Options(has_read_lists=True, is_unproven=True)),
-        (replace(BEFORE, seen=None), "left a mark at 5 (none)", Options(has_read_lists=True, is_unproven=True)),
+        (
+            replace(BEFORE, seen=4),
+            "left a mark at 5 (the newest is at 4)",
+            Options(has_read_lists=True, is_unproven=True),
+        ),
+        (
+            replace(BEFORE, seen=None),
+            "left a mark at 5 (there is none)",
+            Options(has_read_lists=True, is_unproven=True),
+        ),
     ],
 )
 def test_each_reason_not_to_move_by_lists_is_named(
@@ -85,7 +93,7 @@ def test_each_reason_not_to_move_by_lists_is_named(
     assert (words in failure, move.clusters.committed) == (True, [])
 
 
-def test_where_nothing_is_skipped_nobody_has_to_show_that_he_skips() -> None:
+def test_without_records_to_skip_no_mark_is_needed() -> None:
     assert reasons(replace(BEFORE, skipped=0, text="", seen=None)) == []
 
 
@@ -98,12 +106,12 @@ def test_a_group_that_two_clusters_commit_gets_no_list_to_move_by() -> None:
     contested = replace(CROSSING, contest="committed at X and at Y")
     move = Move(FakeClusters([[contested]], lists=[[BEFORE]]), options=SKIPPING)
     (plan,) = move.cutover.plan(["g"], Mode.PLANNED)
-    assert plan.blocking == ["two clusters commit it, so it gets no read lists; move it without --skip-read"]
+    assert plan.blocking == ["it commits at two clusters, so it gets no read lists; move it without --skip-read"]
 
 
-def test_where_nobody_says_whether_it_still_skips_it_stays() -> None:
+def test_a_group_stays_while_its_source_does_not_say_whether_it_still_skips() -> None:
     (reason,) = reasons(replace(BEFORE, until=UNKNOWN))
-    assert "nobody says whether its consumers still skip at X" in reason
+    assert "X did not answer, so its consumers may still skip there" in reason
 
 
 def test_the_list_is_read_back_before_the_group_is_at_home_at_the_target() -> None:
@@ -124,32 +132,35 @@ def test_where_sync_offsets_has_written_the_list_meanwhile_it_is_tried_again() -
     assert len(move.clusters.committed) == 2
 
 
-@pytest.mark.parametrize("stands", ["", "another list", None])
-def test_a_group_whose_list_does_not_stand_is_not_moved(stands: str | None) -> None:
-    move = moving([replace(LISTED, stands=stands)])
+@pytest.mark.parametrize("held", ["", "another list", None])
+def test_a_group_whose_list_is_not_at_the_target_is_not_moved(held: str | None) -> None:
+    move = moving([replace(LISTED, held=held)])
     failures = move.apply()
     assert failures
-    assert all("orders-0: its read list does not stand at Y; repeat apply" in each for each in failures)
+    assert all("orders-0: Y does not hold its present read list; repeat apply" in each for each in failures)
     assert Step.HOME not in [step.step for step in move.steps]
 
 
-def test_a_list_that_stands_and_belongs_to_nothing_keeps_a_group_from_its_start() -> None:
-    stale = replace(LISTED, skipped=0, text="", stands="another list")
+def test_a_list_at_the_target_that_no_answer_has_keeps_a_group_from_its_start() -> None:
+    stale = replace(LISTED, skipped=0, text="", held="another list")
     move = Move(FakeClusters([[GOOD]], lists=[[stale]]), options=SKIPPING)
     (line,) = move.cutover.verify(["g"])
-    assert "its read list does not stand at Y" in line
+    assert "Y does not hold its present read list" in line
 
 
 def test_it_waits_until_all_that_is_read_is_at_the_target() -> None:
-    lacking = replace(BEFORE, missing=3, pending="3 of X from 1 at X on")
-    move = moving([BEFORE], [lacking], [lacking], [BEFORE], [BEFORE], [LISTED])
+    missing = replace(BEFORE, missing=3, pending="3 of origin X, from offset 1 at X on")
+    move = moving([BEFORE], [missing], [missing], [BEFORE], [BEFORE], [LISTED])
     assert move.apply() == []
-    assert "3 records of orders-0 that g has read and Y lacks (3 of X from 1 at X on)" in move.said[0]
-    (plan,) = moving([lacking]).cutover.plan(["g"], Mode.PLANNED)
-    assert plan.notes[-1] == "apply waits for 3 records that it has read and Y lacks"
-    never = moving([BEFORE], [lacking])
+    assert (
+        "3 records of orders-0 that g has read and that are not at Y (3 of origin X, from offset 1 at X on)"
+        in move.said[0]
+    )
+    (plan,) = moving([missing]).cutover.plan(["g"], Mode.PLANNED)
+    assert plan.notes[-1] == "apply waits for 3 records that it has read and that are not at Y"
+    never = moving([BEFORE], [missing])
     (failure,) = never.apply(timeout=4.0)
-    assert "not read within 4 s: 3 records of orders-0 that g has read and Y lacks" in failure
+    assert "not read within 4 s: 3 records of orders-0 that g has read and that are not at Y" in failure
     assert never.clusters.committed == []
 
 
@@ -159,7 +170,7 @@ def test_it_is_not_asked_for_lists_while_the_jobs_have_not_read_all() -> None:
     assert move.said[0] == "waiting, for at most 10 s: 9 records"
 
 
-def test_unread_records_that_the_mirror_has_yet_to_bring_hold_nobody_up() -> None:
+def test_unread_records_that_the_mirror_has_not_copied_yet_delay_no_move() -> None:
     move = Move(FakeClusters([[MIRRORING]], lists=[[LISTED]]), options=SKIPPING)
     assert move.cutover.verify(["g"]) == []
     behind = replace(CROSSING, target_offset=6)
@@ -176,18 +187,18 @@ def test_unread_records_that_the_mirror_has_yet_to_bring_hold_nobody_up() -> Non
         (ArrivedPartition(KEY, 2, True, 9), "its consumers still skip up to 9 at Y"),
         (
             ArrivedPartition(KEY, 2, False, None),
-            "no consumer of the group at Y has gone by a list; this one had 2 records",
+            "no consumer of the group at Y has used a read list; this partition's has 2 records",
         ),
     ],
 )
-def test_after_the_start_its_consumers_tell(arrived: ArrivedPartition, words: str | None) -> None:
+def test_after_the_start_the_marks_of_consumers_are_verified(arrived: ArrivedPartition, words: str | None) -> None:
     move = Move(FakeClusters([[]], lists=[[]], moved=[arrived]), options=SKIPPING)
     lines = move.cutover.verify(["g"])
     assert [line.startswith(f"g: orders-0: {words}") for line in lines] == ([True] if words else [])
     assert move.written() == [("verify", "failed" if words else "done")]
 
 
-def test_what_was_skipped_is_written_down() -> None:
+def test_the_number_of_skipped_records_is_recorded() -> None:
     class Skipping(FakeClusters):
         def translate_and_commit(self, groups: Collection[str]) -> Any:
             return [replace(each, skipped=2) for each in super().translate_and_commit(groups)]
@@ -204,23 +215,25 @@ def test_what_was_skipped_is_written_down() -> None:
 
 
 def test_in_a_disaster_the_lists_count_without_being_asked_for_and_what_comes_late_is_told() -> None:
-    lacking = replace(CROSSING, duplicates=9, lost=3, not_mirrored=3, status=Status.MIRRORING)
-    crossed = replace(BEFORE, repeated=1, missing=4, unindexed=1, pending="4 of X from 1 at X on", until=9, seen=None)
-    move = Move(FakeClusters([[lacking]], lists=[[crossed]]), options=Options())
+    missing = replace(CROSSING, duplicates=9, lost=3, not_mirrored=3, status=Status.MIRRORING)
+    crossed = replace(
+        BEFORE, repeated=1, missing=4, unindexed=1, pending="4 of origin X, from offset 1 at X on", until=9, seen=None
+    )
+    move = Move(FakeClusters([[missing]], lists=[[crossed]]), options=Options())
     (plan,) = move.cutover.plan(["g"], Mode.DISASTER)
     assert (plan.blocking, plan.duplicates, plan.skipped, plan.lost) == ([], 1, 2, 3)
-    assert plan.verdict is Verdict.AT_COST, "nothing that the mirror lacks comes before the source is back"
-    told = "repeats up to 3 more that it has read: not indexed yet, or at Y only once X is back"
+    assert plan.verdict is Verdict.AT_COST, "records not mirrored yet do not come before the source is back"
+    told = "repeats up to 3 more records that it has read: they are not indexed yet, or reach Y only once X is back"
     assert plan.notes[-1] == told
     assert move.apply(mode=Mode.DISASTER) == []
     assert not move.clusters.source_is_asked
-    not_there = "orders-0: its read list is not at Y: repeats 2 more"
+    not_there = "orders-0: Y does not hold its present read list: repeats 2 more records"
     assert move.said[-2:] == [f"g: {told}", f"g: {not_there}"]
-    assert move.steps[-1].detail == f"nothing unread is known to be lost; {told}; {not_there}"
-    standing = replace(crossed, stands=crossed.text)
-    move = Move(FakeClusters([[lacking]], lists=[[standing]]), options=Options())
+    assert move.steps[-1].detail == f"no unread record is known to be lost; {told}; {not_there}"
+    listed = replace(crossed, held=crossed.text)
+    move = Move(FakeClusters([[missing]], lists=[[listed]]), options=Options())
     assert move.apply(mode=Mode.DISASTER) == []
-    assert move.steps[-1].detail == f"nothing unread is known to be lost; {told}"
+    assert move.steps[-1].detail == f"no unread record is known to be lost; {told}"
 
 
 @pytest.mark.parametrize(
@@ -248,7 +261,7 @@ def test_in_a_disaster_verdict_and_counts_agree(
 def test_what_cannot_be_known_is_said_and_not_counted() -> None:
     crossed = replace(BEFORE, missing=1, pending=NOT_KNOWN)
     (plan,) = Move(FakeClusters([[CROSSING]], lists=[[crossed]])).cutover.plan(["g"], Mode.DISASTER)
-    assert plan.notes[-1] == "what 1 partitions repeat is not known: their logs could not be looked at"
+    assert plan.notes[-1] == "repeats of 1 partitions are unknown: their logs could not be read"
 
 
 @pytest.mark.parametrize(
