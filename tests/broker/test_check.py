@@ -67,7 +67,7 @@ def test_plain_brokers_pass_and_are_said_to_guard_nothing(
     }
     texts = {each.check: each.text for each in found if each.place == "clusters.dc2"}
     assert "no authorizer" in texts["no other right"]
-    assert "have another time than their originals" in texts["copies"]  # they were written for this test
+    assert "have another timestamp than their originals" in texts["copies"]  # they were written for this test
     assert "Java" not in ended.output()
     told_by_broker = OwnRights("dc2", {"bootstrap.servers": servers["dc2"]})
     settings = told_by_broker.settings(told_by_broker.brokers()[0])
@@ -145,8 +145,8 @@ def test_rights_that_nobody_needs_are_warnings(secured: SecuredClusters, install
     findings = find_all(load_config(installation.config_file))
     warned = {each.text for each in findings if each.check == "no other right" and each.level.value == "WARN"}
     assert warned == {
-        "Alter on the cluster is never needed; take it back",
-        "Write on checked is never needed; take it back",
+        "Alter on the cluster is never needed; revoke it",
+        "Write on checked is never needed; revoke it",
     }
     assert not [each for each in findings if each.level.value == "FAIL"]
 

@@ -130,14 +130,14 @@ def test_each_kind_of_copies_is_told(clusters: Clusters, tmp_path: Path) -> None
     took = time.monotonic() - began
     dc2 = "\n".join(lines(findings, "clusters.dc2"))
     for expected in (
-        "OK mirror headers: appended, stamped, wider: stamped, from dc1; 150 of 150 records looked at",
+        "OK mirror headers: appended, stamped, wider: stamped, from dc1; 150 of 150 records checked",
         "FAIL mirror headers: wrapped: IDC is ZGMx, base64 of dc1, in 50 of 50",
         "WARN mirror headers: unknown: the origin dc9: no cluster has this origin",
         "WARN mirror headers: migrator: 50 of 50 have redpanda-migrator-provenance",
-        "OK copies: stamped, wider: copies have time, key and value of the records that their stamps name",
-        "WARN copies: appended: copies have times of their own (message.timestamp.type=LogAppendTime)",
-        "OK copies: cloned: byte for byte the same at the 50 offsets looked at",
-        "FAIL copies: written: written-0 ends 3 offsets behind its original",
+        "OK copies: stamped, wider: copies have the timestamp, key and value of the records that their stamps name",
+        "WARN copies: appended: copies have timestamps of their own (message.timestamp.type=LogAppendTime)",
+        "OK copies: cloned: byte for byte the same at the 50 offsets compared",
+        "FAIL copies: written: written-0 ends 3 offsets after its original",
         f"WARN MirrorMaker: {CHECKPOINTS}: the offsets of synced are those of its checkpoints (1 of 1)",
     ):
         assert expected in dc2, dc2
@@ -156,7 +156,7 @@ def test_copies_without_headers_are_held_against_what_the_file_promises(clusters
     findings = find_all(load_config(install(tmp_path, servers_of(clusters), [*BY_CONTENTS], mirror=mirror).config_file))
     told = [each for each in lines(findings, "clusters.dc2") if " copies: " in each]
     assert [each.partition(",")[0] for each in told] == [
-        "FAIL copies: dc1.late: 120 of 120 have times of their own (message.timestamp.type=LogAppendTime); leave "
+        "FAIL copies: dc1.late: 120 of 120 have timestamps of their own (message.timestamp.type=LogAppendTime); leave "
         "timestamps out of mirror.keeps",
         "FAIL copies: dc1.extra: 120 of 120 have other headers than their originals; leave headers out of "
         "mirror.keeps and begin with new tables",

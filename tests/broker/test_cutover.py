@@ -148,7 +148,7 @@ def test_a_plan_writes_nothing_and_a_planned_move_is_not_called_done_while_recor
     assert "at cost" in capsys.readouterr().out
     failures = cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "5s")
     assert len(failures) == 3
-    assert all("wait until the mirror has brought everything" in failure for failure in failures)
+    assert all("wait until the mirror has copied all records" in failure for failure in failures)
     assert offsets_at(clusters, "dc2") == {"moved-tail": 17, "moved-middle": 11, "moved-none": 2}
 
 

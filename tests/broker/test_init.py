@@ -44,14 +44,14 @@ def test_it_writes_what_the_clusters_show_and_checks_it(clusters: Clusters, topi
     assert [*config.clusters] == [*ALIASES]
     assert config.topics.include == (topic_name,)
     code, said = init(tmp_path, **servers_of(clusters))
-    assert (code, said.strip().startswith("my.yaml: is there already")) == (2, True)
+    assert (code, said.strip().startswith("my.yaml: exists already")) == (2, True)
 
 
 def test_names_of_mirror_maker_are_recognized(clusters: Clusters, topic_name: str, tmp_path: Path) -> None:
     create_topics(clusters["dc1"], {topic_name: 1})
     create_topics(clusters["dc2"], {f"dc1.{topic_name}": 1})
     _, said = init(tmp_path, "--topics", topic_name, **servers_of(clusters))
-    assert "dc2: topics called dc1.… that dc1 has too: 1; so mirror.names is mm2" in said
+    assert "dc2: 1 topics named dc1.… exist at dc1 without the prefix, so mirror.names is mm2" in said
     assert load_config(tmp_path / "my.yaml").mirror.names == "mm2"
 
 

@@ -60,7 +60,7 @@ def test_what_is_deleted_and_read_by_all_is_cut_and_the_next_answer_is_right(
     assert ended.exit_code == 0, ended.output()[-3000:]
     assert indexed(maintained) == {("dc1", 60, 40), ("dc2", 60, 40)}
     (line,) = [line for line in ended.output().splitlines() if "record_runs: " in line]
-    assert "4 rows cut" in line
+    assert "4 rows removed" in line
     commit(clusters["dc1"], {GROUP: {PLACE: 85}})
     assert maintained.sync() == []
     assert committed(clusters["dc2"], [GROUP])[GROUP][PLACE].offset == 85

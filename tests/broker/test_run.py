@@ -73,7 +73,7 @@ def test_one_command_runs_all_and_starts_again_what_dies(
     assert job.process.wait(100) == 0
     lines = job.output().splitlines()
     assert {line.split()[0] for line in lines if line.split()[0] in JOBS} == {*JOBS}
-    assert any("sync_offsets was killed by SIGKILL: starting it again in 1 s" in line for line in lines)
+    assert any("sync_offsets was killed by SIGKILL: restarting it in 1 s" in line for line in lines)
 
 
 def test_the_jobs_end_with_the_one_that_has_started_them(running: tuple[Installation, Job]) -> None:

@@ -63,7 +63,7 @@ def test_a_query_of_spark_goes_on_at_the_other_cluster_without_loss(
     capsys.readouterr()
     assert kept.run("--spark-checkpoint", str(tmp_path / "dc1")) == []
     said = capsys.readouterr()
-    assert f"{planned} is planned and not done" in said.err
+    assert f"{planned} is planned but not done" in said.err
     ends = json.loads((tmp_path / "dc1" / "offsets" / str(done)).read_text().splitlines()[2])[CROSSED]
     offsets = json.loads(said.out)
     assert offsets == {CROSSED: {p: kept.first_unread(int(p), end, "dc1", "dc2") for p, end in ends.items()}}

@@ -156,7 +156,7 @@ def test_a_jvm_that_is_killed_takes_the_job_down_with_1_and_a_line(stage: Stage)
     os.kill(jvm, signal.SIGKILL)
     assert seconds_until_end(third) < 10
     assert third.exit_code == 1
-    assert lines(third)[-1].startswith("the JVM was killed by signal 9, and this job with it")
+    assert lines(third)[-1].startswith("the JVM was killed by signal 9, so this job ends")
     assert "Traceback" not in third.output()
 
 

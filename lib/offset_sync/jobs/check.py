@@ -138,8 +138,12 @@ def check_places(config: Config) -> Iterator[Finding]:
         except PlatformError as error:
             yield lines.of(Level.FAIL, str(error))
         except OSError as error:
-            remedy = "see tables.storage in conf/reference.yaml" if own is None else f"let uid {os.getuid()} do it"
-            yield lines.of(Level.FAIL, f"{path} cannot be written to ({told(error)[:300]}); {remedy}")
+            remedy = (
+                "see tables.storage in conf/reference.yaml"
+                if own is None
+                else f"give uid {os.getuid()} the right to write there"
+            )
+            yield lines.of(Level.FAIL, f"{path} cannot be written ({told(error)[:300]}); {remedy}")
 
 
 def _tried_folder(folder: Path) -> str:
@@ -148,7 +152,7 @@ def _tried_folder(folder: Path) -> str:
     with tempfile.NamedTemporaryFile(dir=there, prefix=".offset-sync-check-") as file:
         file.write(b"check")
         file.flush()
-    return str(folder) if there == folder.absolute() else f"{folder}, which will be made in {there}"
+    return str(folder) if there == folder.absolute() else f"{folder}, which the jobs will create in {there}"
 
 
 def _tried_storage(path: str, files: Files, is_root: bool) -> str:

@@ -21,7 +21,7 @@ def chosen_groups(known: Collection[str], patterns: Sequence[str], shared: Colle
                 {group_id for group_id in groups if re.fullmatch(pattern, group_id)} for groups in (known, shared)
             )
         except re.error as error:
-            problems.append(f"--groups {pattern!a} is no regular expression: {error}")
+            problems.append(f"--groups {pattern!a} is not a regular expression: {error}")
             continue
         if not found and not refused:
             problems.append(f"--groups {pattern!a} matches none of the {len(known)} groups in the tables")

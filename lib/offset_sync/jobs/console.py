@@ -46,7 +46,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if name == INIT:
         return init_command(rest[:-1], f"offset-sync {name}")
     if name not in COMMANDS:
-        print(f"{name}: there is no such command\n\n{_usage()}" if name else _usage(), file=sys.stderr)
+        print(f"{name}: unknown command\n\n{_usage()}" if name else _usage(), file=sys.stderr)
         return _BAD_ARGUMENTS
     code = run_command(name, rest[:-1], f"offset-sync {name}")
     if name == RUN:
@@ -167,9 +167,9 @@ def _translate(parser: argparse.ArgumentParser) -> JobFunction:
 
 COMMANDS = {
     "check": Command(
-        "Prove connection, rights, mirror headers and brokers' settings before a start; changes nothing.", _check
+        "Check connections, rights, mirror headers and brokers' settings before a start; changes nothing.", _check
     ),
-    "cutover": Command("Plan, make or verify the move of consumer groups to another cluster.", _cutover),
+    "cutover": Command("Plan, rehearse, apply or verify the move of consumer groups to another cluster.", _cutover),
     "index_records": Command(
         "Index the mirrored records of every cluster into record_runs.", _index_records, has_once=True, is_on_spark=True
     ),
@@ -180,7 +180,7 @@ COMMANDS = {
         is_on_spark=True,
     ),
     "report_status": Command(
-        "Report how every group stands between every two clusters.", _report_status, has_once=True
+        "Report the status of every group between every two clusters.", _report_status, has_once=True
     ),
     RUN: Command("Run index_records, sync_offsets, maintain_tables and report_status, and restart them.", _run_all),
     "sync_offsets": Command(
@@ -197,7 +197,7 @@ COMMANDS = {
 
 
 def _usage() -> str:
-    says = {INIT: "Write a first configuration from what the clusters show, and check it."}
+    says = {INIT: "Query the clusters, write a first configuration, and check it."}
     says |= {name: command.says for name, command in COMMANDS.items()}
     width = max(map(len, says))
     listed = [f"  {name:<{width}}  {each}" for name, each in says.items()]
@@ -205,7 +205,7 @@ def _usage() -> str:
         [
             "usage: offset-sync COMMAND --conf FILE [OPTION]…",
             "",
-            "offset-sync COMMAND --help shows what a command takes; its exit codes are there too.",
+            "offset-sync COMMAND --help shows the options and exit codes of a command.",
             "",
             "commands:",
             *listed,

@@ -30,36 +30,53 @@ _MOST = 100_000
 
 def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the command's arguments, and return *parser*."""
-    actions = "look; read both sides and compare with plan; move; compare both sides"
+    actions = (
+        "plan: show the cost and what blocks a move; rehearse: compare the cost with the records of both clusters; "
+        "apply: move; verify: compare both clusters"
+    )
     parser.add_argument("action", choices=["plan", "rehearse", "apply", "verify"], help=actions)
     parser.add_argument("--from", dest="source", metavar="CLUSTER", help="where the groups are now")
-    parser.add_argument("--to", dest="target", metavar="CLUSTER", help="where they shall go on")
+    parser.add_argument("--to", dest="target", metavar="CLUSTER", help="where they are moved to")
     parser.add_argument("--groups", nargs="+", metavar="PATTERN", help="regular expressions, each for a whole group id")
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--planned", action="store_true", help="both clusters answer; nothing is lost or repeated")
     kind.add_argument("--disaster", action="store_true", help="the source is lost; works from the tables alone")
     parser.add_argument(
-        "--timeout", type=_duration, default="10m", metavar="DURATION", help="wait so long for the index (default 10m)"
+        "--timeout",
+        type=_duration,
+        default="10m",
+        metavar="DURATION",
+        help="how long to wait until commits and logs are read (default 10m)",
     )
     parser.add_argument(
-        "--confirm-readers", action="store_true", help="planned: what commits without members at --from is stopped"
+        "--confirm-readers",
+        action="store_true",
+        help="planned: clients that commit at --from without being members are stopped",
     )
     parser.add_argument(
-        "--leave-uncommitted", action="store_true", help="commit nothing for partitions that a group never committed"
+        "--leave-uncommitted",
+        action="store_true",
+        help="commit no offset for partitions that a group has never committed",
     )
     parser.add_argument(
-        "--skip-read", action="store_true", help="planned: by read lists, while producers write at both sides"
+        "--skip-read", action="store_true", help="planned: move by read lists, while producers write at both clusters"
     )
     parser.add_argument(
-        "--without-proof", action="store_true", help="with --skip-read: though no consumer has told that it skips"
+        "--without-proof",
+        action="store_true",
+        help="with --skip-read: move although no consumer has left a mark that it skips records",
     )
     parser.add_argument(
-        "--at-cost", action="store_true", help="with --skip-read: though some records are on no list, and repeated"
+        "--at-cost",
+        action="store_true",
+        help="with --skip-read: move although some records are on no list, and are repeated",
     )
     parser.add_argument(
-        "--records", type=_count, metavar="N", help="rehearse: read so many on each side of a start (200)"
+        "--records", type=_count, metavar="N", help="rehearse: how many records to read on each side of a start (200)"
     )
-    parser.add_argument("--seconds", type=_count, metavar="S", help="rehearse: for so long at most, of all groups (60)")
+    parser.add_argument(
+        "--seconds", type=_count, metavar="S", help="rehearse: how long to read at most, for all groups together (60)"
+    )
     return parser
 
 
@@ -113,9 +130,9 @@ def _check(config: Config, arguments: argparse.Namespace) -> None:
     if arguments.action == "apply" and not (arguments.planned or arguments.disaster):
         raise ConfigError(["apply needs --planned (both clusters answer) or --disaster (the source is lost)"])
     if arguments.skip_read and arguments.disaster:
-        raise ConfigError(["--skip-read is of planned moves: in a disaster the read lists stand at the target already"])
+        raise ConfigError(["--skip-read is for planned moves: in a disaster the read lists are at the target already"])
     if (arguments.without_proof or arguments.at_cost) and not arguments.skip_read:
-        raise ConfigError(["--without-proof and --at-cost go with --skip-read"])
+        raise ConfigError(["--without-proof and --at-cost need --skip-read"])
 
 
 def _needed(arguments: argparse.Namespace) -> list[tuple[str, object]]:

@@ -47,9 +47,9 @@ class Findings:
 def init_arguments(prog: str | None = None) -> argparse.ArgumentParser:
     """Return the parser of the command."""
     parser = argparse.ArgumentParser(
-        prog=prog, description="Write a first configuration, from what the clusters show, and check it."
+        prog=prog, description="Query the clusters, write a first configuration, and check it."
     )
-    parser.add_argument("--conf", required=True, metavar="FILE", help="the file to write; must not be there yet")
+    parser.add_argument("--conf", required=True, metavar="FILE", help="the file to write; must not exist yet")
     parser.add_argument(
         "--cluster", action="append", default=[], metavar="ALIAS=SERVERS", help="a cluster, for example dc1=broker:9092"
     )
@@ -70,9 +70,9 @@ def init(words: Sequence[str] | None = None, prog: str | None = None, ask: Ask |
     path = Path(arguments.conf)
     try:
         if path.exists():
-            raise ConfigError([f"{path}: is there already; name another file, or check this one: check --conf {path}"])
+            raise ConfigError([f"{path}: exists already; name another file, or check this one: check --conf {path}"])
         tree = _given(arguments, ask or (input if sys.stdin.isatty() else None))
-        print(f"asking {', '.join(tree['clusters'])} …", file=sys.stderr, flush=True)
+        print(f"querying {', '.join(tree['clusters'])} …", file=sys.stderr, flush=True)
         found = look(tree)
         write(path, to_yaml(tree, found))
     except ConfigError as problem:
@@ -96,7 +96,7 @@ def _check(path: Path) -> int:
 
     code = run_job(check, check_arguments(job_arguments("", has_once=False)), ["--conf", str(path)])
     again = f"./spark-submit.sh check --conf {path}"
-    print(f"\nnext: {f'./spark-submit.sh run --conf {path}' if code == DONE else f'mend what fails, then {again}'}")
+    print(f"\nnext: {f'./spark-submit.sh run --conf {path}' if code == DONE else f'correct what failed, then {again}'}")
     return code
 
 
@@ -141,7 +141,7 @@ def look(tree: Tree) -> Findings:
         (alias, prefix), count = renamed.most_common(1)[0]
         found.mirror["names"] = "mm2"
         found.lines.append(
-            f"{alias}: topics called {prefix}.… that {prefix} has too: {count:,}; so mirror.names is mm2"
+            f"{alias}: {count:,} topics named {prefix}.… exist at {prefix} without the prefix, so mirror.names is mm2"
         )
         config = parse_config({**tree, "mirror": found.mirror})
         found.clusters = clusters = _asked_clusters(config)
@@ -198,7 +198,9 @@ def note_stamps(found: Findings, stamped: Mapping[str, Sequence[Stamped]]) -> No
             found.lines.append(f"{alias}: headers call {others[0]} {unknown[0]!r}: clusters.{others[0]}.origin")
         for (kind, origin), count in sorted(kinds.items(), key=lambda each: each[0][1]):
             if kind is Kind.STAMPED:
-                found.lines.append(f"{alias}: has copies of {origin}, {count:,} of {len(records):,} records looked at")
+                found.lines.append(
+                    f"{alias}: has copies of records of {origin}: {count:,} of {len(records):,} records checked"
+                )
             has_copies |= kind not in (Kind.NATIVE, Kind.ELSEWHERE)
     if not has_copies:
         found.lines.append(
@@ -218,7 +220,7 @@ def to_yaml(tree: Tree, found: Findings) -> str:
     lines += ["# Groups are synced on the topics that match one of these regular expressions.", "topics:"]
     lines.append(f"  include: [{', '.join(map(yaml_value, tree['topics']['include']))}]")
     if found.mirror:
-        lines += ["# What the mirror stamps on copies and calls them: docs/mirrors.md.", "mirror:"]
+        lines += ["# The mirror's headers and its names for copies: docs/mirrors.md.", "mirror:"]
         lines += [f"  {key}: {value}" for key, value in found.mirror.items()]
     lines += [
         f"# The status page is at http://localhost:{_PORT}/, for browsers on this machine.",

@@ -42,7 +42,7 @@ class SyncSummary:
         with self._state.lock:
             keys = len(self._state.offsets.keys)
             groups = len({key.group_id for key in self._state.offsets.keys})
-        return f"every log is read up to its end: syncing {to_count(keys)} partitions of {to_count(groups)} groups"
+        return f"every commit log is read to its end: syncing {to_count(keys)} partitions of {to_count(groups)} groups"
 
     def minute(self) -> str:
         """Return the counts since the last call, the withheld keys, and the worst staleness per pair."""
@@ -94,19 +94,18 @@ def _list(counts: Mapping[str, int]) -> str:
 def progress_line(now: Backfill) -> str:
     """Return the progress of a backfill in one line."""
     left = "unknown" if now.seconds_left is None else to_duration(now.seconds_left * 1000)
-    return f"indexing: {_counts(now)}, {now.share:.0%} of what was there at the start, time left {left}"
+    return f"indexing: {_counts(now)}, {now.share:.0%} of the records present at the start, time left {left}"
 
 
 def caught_up_line(now: Backfill, seconds: float) -> str:
     """Return the line for when the index has reached the log ends of the start."""
-    return f"caught up after {to_duration(seconds * 1000)}: {_counts(now)}; indexing what comes"
+    return f"caught up after {to_duration(seconds * 1000)}: {_counts(now)}; indexing new records"
 
 
 def end_line(now: Backfill, seconds: float) -> str:
     """Return the totals of a run with ``--once``."""
-    return (
-        f"indexed {to_count(now.records)} records in {to_duration(seconds * 1000)}, {now.share:.0%} of what was there"
-    )
+    done = f"indexed {to_count(now.records)} records in {to_duration(seconds * 1000)}"
+    return f"{done}, {now.share:.0%} of the records present at the start"
 
 
 def _counts(now: Backfill) -> str:

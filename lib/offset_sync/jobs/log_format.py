@@ -113,4 +113,4 @@ def _message(record: logging.LogRecord) -> str:
 def _log_uncaught(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:
     if issubclass(kind, KeyboardInterrupt):
         return
-    logger.critical("ended by an exception that nobody caught", exc_info=(kind, problem, trace))
+    logger.critical("ended by an uncaught exception", exc_info=(kind, problem, trace))

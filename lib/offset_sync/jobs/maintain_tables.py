@@ -96,7 +96,7 @@ class MaintainJob:
             except TakenOverError:
                 raise
             except Exception as problem:  # the next pass sees the same table and tries again
-                logger.exception("%s was not maintained", table.name)
+                logger.exception("%s: maintenance failed; the next pass retries", table.name)
                 reason = next(iter(str(problem).splitlines()), type(problem).__name__)
                 failures.append(f"tables.{table.name}: {reason}")
         return failures
@@ -120,7 +120,7 @@ class MaintainJob:
         self._maintainer.clean_up(table)
         after = self._maintainer.size(table)
         logger.info(
-            "%s: %d rows cut, %d files of %.1f MiB are now %d of %.1f MiB, in its folder %d are now %d, %.1f s",
+            "%s: %d rows removed; %d files of %.1f MiB are now %d of %.1f MiB, in its folder %d are now %d; %.1f s",
             table.name,
             gone,
             before.files,
@@ -138,21 +138,21 @@ class MaintainJob:
             seal(self._tables, self._tables.segments(RECORD_RUNS), self._config.maintenance.keep_versions)
             self._maintainer.compact(RECORD_RUNS, but=PREFIX)
         except RuntimeError as problem:  # index_records may do so at this moment
-            logger.warning("record_runs is not sealed for now: %s", problem)
+            logger.warning("record_runs was not sealed, the next pass retries: %s", problem)
 
     def _cut_runs(self, lease: Lease) -> tuple[int, list[str]]:
         """Remove runs that no translation can need; return how many rows, and a line per unanswered cluster."""
         metadata = fetch_metadata(self._config, self._admins)
         failures = [str(error) for each in metadata.values() for error in errors_of(each)]
         if self._tables.version(OFFSET_COMMITS) == 0:
-            logger.info("no commits are captured yet, so nobody knows what they need: no runs are cut")
+            logger.info("no commits are captured yet, so it is unknown which runs they need: no runs are removed")
             return 0, failures
         begins = self._begins(metadata)
         lease.renew()
         try:
             return cut(TableStore.of(self._config), begins, self._config.maintenance.keep_versions), failures
         except RuntimeError as problem:  # as above; the next pass retries
-            logger.warning("record_runs is not cut for now: %s", problem)
+            logger.warning("no runs were removed, the next pass retries: %s", problem)
             return 0, failures
 
     def _begins(self, metadata: MetadataByCluster) -> pa.Table:
@@ -170,7 +170,7 @@ class MaintainJob:
         logs = index.all_logs()
         partitions = {each.topic_partition for each in logs if self._config.strategy_of(each.topic) == "exact"}
         for reason, count in sorted(retention.reasons(partitions).items()):
-            logger.info("the index of %d partitions stays whole: %s", count, reason)
+            logger.info("no runs of %d partitions are removed: %s", count, reason)
         return to_begins(retention.begins(partitions), self._config.names)
 
 

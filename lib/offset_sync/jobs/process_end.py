@@ -135,7 +135,7 @@ class ProcessEnd:
         self.stop.set()
         logger.info("%s: stopping", self._signal)
         if not self.stop.is_heard.wait(PATIENCE_S) and not self._is_over.is_set():
-            self._end(f"stopped by {self._signal}; the next start goes on from where this one was", is_stop=True)
+            self._end(f"stopped by {self._signal}; the next start continues from there", is_stop=True)
 
     def _watch_ends(self) -> None:
         parent = int(os.environ.get(PARENT, 0))
@@ -144,15 +144,19 @@ class ProcessEnd:
                 self._end_without_jvm()
             if parent and os.getppid() != parent:
                 parent = 0
-                logger.warning("run, which has started this job, has ended")
+                logger.warning("the process of run, which started this job, has ended: stopping")
                 os.kill(os.getpid(), signal.SIGTERM)
 
     def _end_without_jvm(self) -> None:
         if self.stop.wait(_SAME_SIGNAL_S):
-            self._end(f"stopped by {self._signal}, and so was the JVM; the next start goes on from there", is_stop=True)
+            self._end(
+                f"stopped by {self._signal}, and so was the JVM; the next start continues from there", is_stop=True
+            )
         code = jvm_exit_code()
         how = f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with code {code}"
-        self._end(f"the JVM {how}, and this job with it: look at the lines before, and start it again", is_stop=False)
+        self._end(
+            f"the JVM {how}, so this job ends: see the lines above for the cause, and start it again", is_stop=False
+        )
 
     def _end(self, line: str, *, is_stop: bool) -> None:
         with self._lock:  # one thread only

@@ -58,7 +58,7 @@ def rehearse(config: Config, arguments: argparse.Namespace, stop: threading.Even
 def check_rehearsal(arguments: argparse.Namespace) -> None:
     """Raise ConfigError where the arguments do not fit each other."""
     if arguments.disaster:
-        raise ConfigError(["rehearse reads at both clusters: leave --disaster out"])
+        raise ConfigError(["rehearse reads both clusters: omit --disaster"])
     if (arguments.source is None) != (arguments.target is None):
         raise ConfigError(["rehearse takes --from and --to, or neither: all directions"])
 

@@ -92,7 +92,7 @@ class StatusJob:
             try:
                 self.run_once()
             except Exception:  # keep the loop alive: the next report may succeed
-                logger.exception("no report could be made")
+                logger.exception("report failed; retrying at the next interval")
             left = self._config.status.interval.total_seconds() - (time.monotonic() - began)
             if self._stop.wait(max(0.0, left)):
                 return
@@ -146,7 +146,7 @@ def clock_notes(ahead_ms: Mapping[str, int]) -> list[str]:
     """Return a line for each cluster whose clock differs too much from that of ``sync_offsets``, which measures it."""
     return [
         f"clusters.{alias}: its clock is {to_duration(abs(ahead))} {'ahead' if ahead > 0 else 'behind'}; "
-        "times of commits are corrected by that, set the brokers' clocks all the same"
+        "times of commits are corrected by that; correct the brokers' clocks anyway"
         for alias, ahead in sorted(ahead_ms.items())
         if abs(ahead) > WRONG_MS
     ]

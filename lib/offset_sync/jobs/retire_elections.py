@@ -64,7 +64,7 @@ class RetireElections:
         try:
             ends = self._log_ends(alias)
         except ClusterError as error:
-            logger.info("rows of elections stay: %s", error)
+            logger.info("rows of elections are kept: %s", error)
             return False
         if _is_other_log(before, ends):
             return False
@@ -72,7 +72,7 @@ class RetireElections:
         while not (is_read := _reaches(checkpoint.position(), ends)) and time.monotonic() < until:
             time.sleep(_POLL_S)
         if not is_read:
-            logger.info("clusters.%s: rows of elections stay: sync_offsets has not read all commits there", alias)
+            logger.info("clusters.%s: rows of elections are kept: sync_offsets has not read all commits there", alias)
         return is_read
 
     def _named(self) -> NamedEpochs:

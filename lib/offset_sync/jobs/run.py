@@ -144,7 +144,7 @@ class Supervisor:
             return True
         if now - child.started_at >= self._patience.steady:
             child.pause = self._patience.first
-        logger.warning("%s %s: starting it again in %.0f s", child.name, how_ended(code), child.pause)
+        logger.warning("%s %s: restarting it in %.0f s", child.name, how_ended(code), child.pause)
         child.due_at, child.pause = now + child.pause, min(2 * child.pause, self._patience.longest)
         return False
 
@@ -156,7 +156,7 @@ class Supervisor:
         while left := [each for each in running if each.process is not None and each.process.poll() is None]:
             now, names = time.monotonic(), ", ".join(each.name for each in left)
             if now >= deadline:
-                logger.warning("%s: not ended within %.0f s, killed", names, self._patience.stopping)
+                logger.warning("%s: did not end within %.0f s, killed", names, self._patience.stopping)
                 for each in left:
                     _signal(each, signal.SIGKILL)
                 deadline = float("inf")

@@ -38,7 +38,7 @@ def job_arguments(description: str, *, has_once: bool = True) -> argparse.Argume
     parser = argparse.ArgumentParser(description=description, epilog=_EXIT_CODES)
     parser.add_argument("--conf", required=True, metavar="FILE", help="configuration (YAML)")
     if has_once:
-        parser.add_argument("--once", action="store_true", help="catch up with what is there now, then exit")
+        parser.add_argument("--once", action="store_true", help="catch up with the present ends of the logs, then exit")
     parser.add_argument(
         "--log-format",
         choices=FORMATS,
@@ -62,7 +62,7 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
     for each in () if getattr(arguments, "tells_cautions", False) else cautions(config):
         logger.warning("%s", each)
     if failpoint := os.environ.get(failpoints.VARIABLE):
-        logger.warning("%s=%s is set: this process will kill itself there", failpoints.VARIABLE, failpoint)
+        logger.warning("failpoint %s=%s is set: this process will kill itself there", failpoints.VARIABLE, failpoint)
     is_endless = not getattr(arguments, "once", True)
     end = ProcessEnd(log_format, DONE if is_endless else FAILED)
     try:

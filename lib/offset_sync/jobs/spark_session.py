@@ -70,9 +70,11 @@ def open_session(name: str, *, reads_internal_topics: bool = False, clusters: in
     Raises PlatformError, in one line, if Spark, Delta or librdkafka has an unsupported version.
     """
     if os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"):
-        raise ConfigError(["SPARK_REMOTE: Spark Connect runs foreachBatch elsewhere; unset it and use spark-submit"])
+        raise ConfigError(
+            ["SPARK_REMOTE is set: Spark Connect runs foreachBatch in another process; unset it and use spark-submit"]
+        )
     began, remarks = time.monotonic(), check_client()
-    logger.info("starting Spark, which takes some seconds")
+    logger.info("starting Spark; this takes some seconds")
     # First: without a JVM the options of spark-submit are not read yet, and the defaults below would win over them.
     start_jvm()
     for remark in [*remarks, *check_platform()]:

@@ -225,9 +225,12 @@ class SyncJob:
             fresh, unread = self._state.note_read(complete), sorted(self._state.unread.aliases)
         if self._is_ready.is_set():
             for alias in fresh:
-                logger.info("clusters.%s: its log of commits is read up to its end now, too", alias)
+                logger.info("clusters.%s: commit log read to its end now, too", alias)
         elif unread:
-            logger.warning("clusters.%s: not read since the start: what others hold waits", ", clusters.".join(unread))
+            logger.warning(
+                "clusters.%s: commit log not caught up since start; commits of others for its groups are on hold",
+                ", clusters.".join(unread),
+            )
 
     def _open_endpoint(self) -> Endpoint | None:
         config, queries, history = self._config, self._queries, self._history

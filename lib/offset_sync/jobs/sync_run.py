@@ -176,5 +176,5 @@ class Renewal:
             with self._state.lock:
                 known, gone = len(self._state.offsets.keys), int(is_over(self._state.offsets).sum())
             if is_ready.is_set() and gone >= WORTH_WHILE and gone > known // 2:
-                logger.info("%d of %d keys are of groups that are gone: beginning anew without them", gone, known)
+                logger.info("%d of %d keys belong to deleted groups: restarting the job without them", gone, known)
                 self._over.set()

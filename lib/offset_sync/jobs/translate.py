@@ -54,20 +54,26 @@ ByTopic = Mapping[str, Mapping[Any, int]]
 def translate_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the command's arguments, and return *parser*."""
     parser.add_argument("--from", dest="source", required=True, metavar="CLUSTER", help="where the offsets are from")
-    parser.add_argument("--to", dest="target", required=True, metavar="CLUSTER", help="where to go on")
+    parser.add_argument("--to", dest="target", required=True, metavar="CLUSTER", help="where the consumer continues")
     parser.add_argument("--topic", metavar="T", help="one offset: its topic")
     parser.add_argument("--partition", metavar="P", help="one offset: its partition")
-    parser.add_argument("--offset", metavar="O", help="one offset: next to read")
-    parser.add_argument("--file", metavar="CSV", help="topic,partition,offset and a line each; -: standard input")
+    parser.add_argument("--offset", metavar="O", help="one offset: the next to read")
+    parser.add_argument(
+        "--file",
+        metavar="CSV",
+        help="a CSV file with header topic,partition,offset, one offset a line; -: standard input",
+    )
     parser.add_argument("--spark-checkpoint", metavar="DIR", help="the checkpoint folder of a streaming query")
     parser.add_argument(
-        "--taken-at", metavar="TIME", help="the offsets were read off the log then or later, as 2026-01-31T12:00:00Z"
+        "--taken-at",
+        metavar="TIME",
+        help="the offsets were read from the log at this time or later, as 2026-01-31T12:00:00Z",
     )
-    parser.add_argument("--disaster", action="store_true", help="the source is lost: it is not asked")
+    parser.add_argument("--disaster", action="store_true", help="the source is lost, and is not queried")
     parser.add_argument(
         "--format",
         choices=("table", "json", "csv", SPARK),
-        help="what is printed (default: table; of a checkpoint: spark)",
+        help="output format (default: table; for a checkpoint: spark)",
     )
     return parser
 
@@ -175,7 +181,7 @@ def _read(arguments: argparse.Namespace, now_ms: int) -> tuple[OffsetTable, list
     if ways != 1 or (is_one and None in one.values()):
         raise ConfigError(["name the offsets: --topic, --partition and --offset, or --file, or --spark-checkpoint"])
     if arguments.format == SPARK and arguments.spark_checkpoint is None:
-        raise ConfigError(["--format spark goes with --spark-checkpoint only"])
+        raise ConfigError(["--format spark needs --spark-checkpoint"])
     try:
         taken_at_ms = None if arguments.taken_at is None else parse_time(arguments.taken_at, now_ms)
     except ValueError as error:
@@ -211,4 +217,4 @@ def _tell_left_out(answers: pa.Table) -> None:
         place = f"{row['topic']}-{row['partition']}"
         print(escaped(f"{place} is left out: {row['state']}: {row['reason']}"), file=sys.stderr)
     if withheld.num_rows:
-        print("Spark starts only if every partition is named; -2 reads one from its beginning", file=sys.stderr)
+        print("Spark starts only if every partition is named; -2 starts a partition at its beginning", file=sys.stderr)

@@ -32,7 +32,7 @@ def look_until(stop: threading.Event, pause_s: float, look: Callable[[], None]) 
             look()
         except Exception:  # the next call retries
             if not stop.is_set():  # else the job is ending
-                logger.exception("a look at the clusters failed; it is made again")
+                logger.exception("querying the clusters failed; retrying")
         stop.wait(pause_s)
 
 

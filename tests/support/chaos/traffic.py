@@ -20,7 +20,7 @@ ALIASES = ("dc1", "dc2")
 PARTITIONS = {"both": 2, "only-dc1": 1, "only-dc2": 1}
 COPIED = {"dc1": ["both", "only-dc1"], "dc2": ["both", "only-dc2"]}
 """What a mirror copies from each cluster."""
-SYNCING = "every log is read up to its end: syncing"
+SYNCING = "every commit log is read to its end: syncing"
 _SHARES = {"only-dc1": {"dc1": 1.0}, "only-dc2": {"dc2": 1.0}}
 _RATE = 20.0
 _TELL_S = 15.0

@@ -30,7 +30,7 @@ def test_a_mirror_that_does_what_the_file_says_is_told_so() -> None:
     assert at_dc2(copied(WITH_HEADERS), WITH_HEADERS) == [right]
     assert at_dc2(copied(ORIGINALS), order="any") == ["OK 100 copies have originals, and keeps hold as the file says"]
     skipped = said_at("dc2", known_config(mirror={"identity": "fingerprint", "names": "mm2"}), {"dc1": {}, "dc2": {}})
-    assert "SKIP mirror headers: not looked at: contents tell what a copy is (mirror.identity)" in skipped
+    assert "SKIP mirror headers: not checked: copies are identified by their contents (mirror.identity)" in skipped
 
 
 def test_records_that_come_again_are_told_by_their_times_alone() -> None:

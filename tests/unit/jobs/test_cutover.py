@@ -33,7 +33,7 @@ def test_patterns_are_for_whole_names_and_each_has_to_match_something() -> None:
     assert chosen_groups(KNOWN, ["ship.*", "queue"], ["ships", "queue"]) == ["queue", "ship.it", "shipping"]
     with pytest.raises(ConfigError, match="'ship' matches none of the 4 groups"):
         chosen_groups(KNOWN, ["ship", ".*"])
-    with pytest.raises(ConfigError, match=r"'\(' is no regular expression"):
+    with pytest.raises(ConfigError, match=r"'\(' is not a regular expression"):
         chosen_groups(KNOWN, ["("])
 
 
@@ -46,7 +46,7 @@ def test_patterns_are_for_whole_names_and_each_has_to_match_something() -> None:
             "--to Q: not a direction of the configuration, which has X to Y",
         ),
         (["plan", "--from", "Y", "--to", "X"], "not a direction"),
-        (["rehearse", "--from", "X", "--to", "Y", "--disaster"], "rehearse reads at both clusters"),
+        (["rehearse", "--from", "X", "--to", "Y", "--disaster"], "rehearse reads both clusters"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_anything_is_started(words: list[str], problem: str) -> None:

@@ -17,20 +17,20 @@ from offset_sync.model.values import TopicPartition
 def test_a_line_has_records_their_rate_the_share_and_the_time_left() -> None:
     now = Backfill(records=1_234_567, records_per_s=43_210.4, done=37, total=100, seconds_left=80.0)
     assert progress_line(now) == (
-        "indexing: 1.23M records, 43,210 records/s, 37% of what was there at the start, time left 1 min 20 s"
+        "indexing: 1.23M records, 43,210 records/s, 37% of the records present at the start, time left 1 min 20 s"
     )
 
 
 def test_while_nobody_can_tell_the_time_left_the_line_says_so() -> None:
     assert progress_line(Backfill(0, 0.0, 0, 100, None)).endswith(
-        "0% of what was there at the start, time left unknown"
+        "0% of the records present at the start, time left unknown"
     )
 
 
 def test_the_end_of_a_backfill_and_of_a_run_have_their_counts() -> None:
     now = Backfill(500, 50.0, 100, 100, 0.0)
-    assert caught_up_line(now, 10.0) == "caught up after 10 s: 500 records, 50 records/s; indexing what comes"
-    assert end_line(now, 10.0) == "indexed 500 records in 10 s, 100% of what was there"
+    assert caught_up_line(now, 10.0) == "caught up after 10 s: 500 records, 50 records/s; indexing new records"
+    assert end_line(now, 10.0) == "indexed 500 records in 10 s, 100% of the records present at the start"
 
 
 @pytest.mark.timeout(40)  # nobody waits for the next summary, a minute later

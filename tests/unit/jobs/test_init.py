@@ -143,7 +143,7 @@ def test_copies_are_counted_and_an_origin_that_is_no_alias_is_that_of_the_other_
     note_stamps(found, {"dc1": stamped(*[Stamp(Kind.STAMPED, "dc2", "dc2", 5)] * 3, Stamp(Kind.NATIVE)), "dc2": copies})
     assert found.origins == {"dc1": "eu-west"}
     assert found.lines == [
-        "dc1: has copies of dc2, 3 of 4 records looked at",
+        "dc1: has copies of records of dc2: 3 of 4 records checked",
         "dc2: headers call dc1 'eu-west': clusters.dc1.origin",
     ]
 

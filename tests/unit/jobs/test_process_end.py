@@ -117,7 +117,7 @@ def test_a_job_that_does_not_look_ends_within_5_s_all_the_same(
     assert job.stdout
     job.stdout.readline()
     job.send_signal(number)
-    line = f"stopped by {number.name}; the next start goes on from where this one was"
+    line = f"stopped by {number.name}; the next start continues from there"
     assert ended(job, within=5.0) == (code, [line])
 
 
@@ -148,7 +148,7 @@ def test_a_jvm_that_is_killed_takes_the_job_down_with_1_and_one_line(
     job = start("asking", *options)
     assert job.stdout
     os.kill(int(job.stdout.readline()), signal.SIGKILL)
-    line = "the JVM was killed by signal 9, and this job with it: look at the lines before, and start it again"
+    line = "the JVM was killed by signal 9, so this job ends: see the lines above for the cause, and start it again"
     assert ended(job, within=10.0) == (1, [line])
 
 
@@ -159,7 +159,7 @@ def test_a_signal_to_the_whole_group_is_a_stop_though_the_jvm_dies_of_it(
     assert job.stdout
     job.stdout.readline()
     os.killpg(job.pid, signal.SIGTERM)
-    line = "stopped by SIGTERM, and so was the JVM; the next start goes on from there"
+    line = "stopped by SIGTERM, and so was the JVM; the next start continues from there"
     assert ended(job, within=5.0) == (0, [line])
 
 

@@ -97,7 +97,7 @@ def test_a_job_that_fails_is_started_again_after_longer_and_longer_pauses(
     codes = running.ended()
     assert codes["other"] == 0
     assert running.out.getvalue().count("ready") == 1, "the other goes on"
-    pauses = [record.args[2] for record in caplog.records if "starting it again" in record.getMessage()]
+    pauses = [record.args[2] for record in caplog.records if "restarting it" in record.getMessage()]
     assert pauses[:3] == [0.05, 0.1, 0.2]
 
 
@@ -106,7 +106,7 @@ def test_after_a_steady_run_the_first_pause_counts_again(caplog: pytest.LogCaptu
     running.until("started", 3)
     running.stop.set()
     running.ended()
-    pauses = [record.args[2] for record in caplog.records if "starting it again" in record.getMessage()]
+    pauses = [record.args[2] for record in caplog.records if "restarting it" in record.getMessage()]
     assert set(pauses) == {0.05}
 
 

@@ -35,7 +35,7 @@ def test_when_caught_up_it_says_what_is_known(job: Job) -> None:
     job.site.commit("X", "readers", 4)
     job.site.commit("X", "others", 4)
     job.site.read_all()
-    assert job.summary.caught_up() == "every log is read up to its end: syncing 2 partitions of 2 groups"
+    assert job.summary.caught_up() == "every commit log is read to its end: syncing 2 partitions of 2 groups"
 
 
 def test_a_summary_counts_what_has_happened_since_the_one_before(job: Job) -> None:

@@ -14,7 +14,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level, Lines
 from offset_sync.model.values import OffsetRange, TopicPartition
 
-_APPENDED = "have times of their own (message.timestamp.type=LogAppendTime)"
+_APPENDED = "have timestamps of their own (message.timestamp.type=LogAppendTime)"
 _WITHHELD = "it is withheld as COPY_WRITTEN"
 
 
@@ -85,17 +85,17 @@ def _judge_stamped(config: Config, pairs: Sequence[Compared], lines: Lines) -> I
     times = [each for each in pairs if each.pair.is_same and not each.pair.keeps_time]
     if others:
         text = f"{_count(others, pairs)} have another key or value than the record that their stamp names, first"
-        remedy = "right only if the mirror changes records; else who stamps them, and was the topic made anew?"
+        remedy = "correct only if the mirror changes records; else who stamps them, and was the topic recreated?"
         yield lines.of(Level.WARN, f"{text} {_first(others)}; {remedy}", _topics(others))
     if appended := [each for each in times if each.copy.record.is_appended]:
         text = f"copies {_APPENDED}: {_harm(config, appended)}; set it to CreateTime there"
         yield lines.of(Level.WARN, text, _topics(appended))
     if produced := [each for each in times if not each.copy.record.is_appended]:
-        text = f"{_count(produced, pairs)} have another time than their originals, first {_first(produced)}:"
-        text = f"{text} {_harm(config, produced)}; have the mirror keep the time"
+        text = f"{_count(produced, pairs)} have another timestamp than their originals, first {_first(produced)}:"
+        text = f"{text} {_harm(config, produced)}; configure the mirror to keep timestamps"
         yield lines.of(Level.WARN, text, _topics(produced))
     if same := _topics(pairs) - _topics([*others, *times]):
-        yield lines.of(Level.OK, "copies have time, key and value of the records that their stamps name", same)
+        yield lines.of(Level.OK, "copies have the timestamp, key and value of the records that their stamps name", same)
 
 
 def _judge_linked(
@@ -108,30 +108,31 @@ def _judge_linked(
     wrong = {each.topic for each in written}
     if written:
         place, count = next(iter(written.items()))
-        text = (
-            f"{place.topic}-{place.partition} ends {count} offsets behind its original, so somebody else writes there;"
-        )
-        yield lines.of(Level.FAIL, f"{text} {_WITHHELD}: take away who writes, or choose strategy exact", wrong)
+        text = f"{place.topic}-{place.partition} ends {count} offsets after its original, so a producer writes there;"
+        yield lines.of(Level.FAIL, f"{text} {_WITHHELD}: stop that producer, or choose strategy exact", wrong)
     others = [
         each for each in pairs if not (each.pair.is_same and each.pair.keeps_headers) and each.copy.topic not in wrong
     ]
     if others:
-        text = f"another record than the original's at the same offset, first {_first(others)}, so this is no copy byte"
+        text = (
+            f"at the same offset is another record than the original's, first {_first(others)}, so this is no copy byte"
+        )
         text = f"{text} for byte; {_WITHHELD}: choose strategy exact, with a mirror that stamps"
         yield lines.of(Level.FAIL, text, _topics(others))
         wrong |= _topics(others)
     times = [each for each in pairs if not each.pair.keeps_time and each.copy.topic not in wrong]
     if times:
         is_appended = any(each.copy.record.is_appended for each in times)
-        text = f"copies {_APPENDED if is_appended else 'have other times than their originals'}, first {_first(times)};"
-        text = f"{text} {_WITHHELD}: keep the times, or choose strategy exact"
+        have = _APPENDED if is_appended else "have other timestamps than their originals"
+        text = f"copies {have}, first {_first(times)};"
+        text = f"{text} {_WITHHELD}: keep the timestamps, or choose strategy exact"
         yield lines.of(Level.FAIL, text, _topics(times))
         wrong |= _topics(times)
     right = [each for each in pairs if each.copy.topic not in wrong]
     if right:
-        yield lines.of(Level.OK, f"byte for byte the same at the {len(right)} offsets looked at", _topics(right))
+        yield lines.of(Level.OK, f"byte for byte the same at the {len(right)} offsets compared", _topics(right))
     if none := topics - wrong - _topics(right):
-        text = "nothing stands at the same offsets of copy and original yet, or one of them did not answer in time"
+        text = "copy and original have no offsets in common yet, or one of their clusters did not answer in time"
         yield lines.of(Level.SKIP, text, none)
 
 
@@ -152,5 +153,5 @@ def _first(pairs: Sequence[Compared]) -> str:
 
 def _harm(config: Config, pairs: Sequence[Compared]) -> str:
     if any(config.strategy_of(each.copy.place.topic) == "timestamp" for each in pairs):
-        return "strategy timestamp goes by them, and answers early or not at all"
-    return "offsets are exact all the same, but report_status compares times and calls no group InSync before its end"
+        return "strategy timestamp uses them, so its answers are too small, or withheld"
+    return "offsets stay exact, but report_status compares timestamps: no group is InSync before the end of its log"

@@ -55,15 +55,15 @@ def judge_rights(config: Config, cluster: Cluster) -> Iterator[Finding]:
     yield from _needed(cluster, "marks", "Describe", marks)
     yield from _needed(cluster, "groups", of_groups, groups, ", or exclude it")
     if not commits:
-        text = f"{CONSUMER_OFFSETS} is not there: nobody has committed at this cluster yet"
+        text = f"{CONSUMER_OFFSETS} does not exist: no group has committed at this cluster yet"
         yield Finding(Level.WARN, cluster.place, "commits", text)
     asked = {"own groups": own}
     asked |= {"read lists": lists, "marks": marks} if config.sync.read_lists.groups else {}
     for check in (check for check, found in asked.items() if not found):
-        text = "no coordinator yet; ask again when a group has committed"
+        text = "no coordinator yet; repeat check once a group has committed"
         yield Finding(Level.SKIP, cluster.place, check, text)
     if not groups:
-        text = f"no group is known by which to find out about {of_groups}; ask again when one has committed"
+        text = f"no group exists with which to check {of_groups}; repeat check once one has committed"
         yield Finding(Level.SKIP, cluster.place, "groups", text)
     yield from _too_much(cluster, included | commits, groups)
 
@@ -75,9 +75,9 @@ def _needed(cluster: Cluster, check: str, operation: str, rights: _Rights, or_el
     hidden = {name: each for name, each in rights.items() if isinstance(each, ClusterError)}
     for error in hidden.values():
         yield lines.of(Level.FAIL, error.message)
-    if lacking := rights.keys() - allowed - hidden.keys():
-        errors = {each for name in lacking if isinstance(each := rights[name], str)}
-        named = f"{some(lacking)}: {some(errors)}" if errors else some(lacking)
+    if missing := rights.keys() - allowed - hidden.keys():
+        errors = {each for name in missing if isinstance(each := rights[name], str)}
+        named = f"{some(missing)}: {some(errors)}" if errors else some(missing)
         text = f"the operation {operation} is not allowed; grant {operation} on it {_MANUAL}{or_else}"
         yield lines.of(Level.FAIL, f"{named}: {text}")
     if allowed:
@@ -88,7 +88,7 @@ def _too_much(cluster: Cluster, of_topics: _Rights, of_groups: _Rights) -> Itera
     lines = Lines(cluster.place, "no other right")
     topics = {name: each for name, each in of_topics.items() if isinstance(each, frozenset)}
     if cluster.own_rights >= _TOO_MUCH_OF_CLUSTER and all(each >= _TOO_MUCH - {"CREATE"} for each in topics.values()):
-        text = "every right: the cluster has no authorizer, or we are super user; give this program a user of its own"
+        text = "every right: the cluster has no authorizer, or this program is a super user; give it a user of its own"
         yield lines.of(Level.WARN, text)
         return
     unwanted = {"the cluster": cluster.own_rights & _TOO_MUCH_OF_CLUSTER}
@@ -100,17 +100,17 @@ def _too_much(cluster: Cluster, of_topics: _Rights, of_groups: _Rights) -> Itera
         found.setdefault(words, []).append(name)
     found.pop("", None)
     for words, names in found.items():
-        yield lines.of(Level.WARN, f"{words} on {some(names)} is never needed; take it back")
+        yield lines.of(Level.WARN, f"{words} on {some(names)} is never needed; revoke it")
     if not found:
-        yield lines.of(Level.OK, "no right to change topics or the cluster, as far as it tells")
+        yield lines.of(Level.OK, "no right to change topics or the cluster, as far as the cluster shows")
 
 
 def judge_settings(config: Config, cluster: Cluster) -> Iterator[Finding]:
     """Yield which settings of the brokers are wrong."""
     lines, settings = Lines(cluster.place, "broker settings"), cluster.settings
     if isinstance(settings, str):
-        text = f"{settings}: it would take DescribeConfigs on the cluster, which no job needs; have {RETENTION} be more"
-        text = f"{text} than {format_duration(2 * config.sync.refresh_interval)}, and {UNCLEAN} false"
+        text = f"{settings}: reading them needs DescribeConfigs, which no job needs; make sure that {RETENTION} is more"
+        text = f"{text} than {format_duration(2 * config.sync.refresh_interval)}, and {UNCLEAN} is false"
         more = f", and {METADATA} at least {MOST_CHARACTERS}" if config.sync.read_lists.groups else ""
         yield lines.of(Level.SKIP, text + more)
         return
@@ -125,19 +125,19 @@ def _wrong(config: Config, settings: Mapping[str, str], brokers: int) -> Iterato
     refresh, minutes = config.sync.refresh_interval, settings.get(RETENTION, "")
     if minutes.isdigit() and timedelta(minutes=int(minutes)) < 2 * refresh:
         level = Level.FAIL if timedelta(minutes=int(minutes)) <= refresh else Level.WARN
-        says = f"{RETENTION}={minutes}: offsets of idle groups may expire before they are written again"
+        says = f"{RETENTION}={minutes}: offsets of idle groups may expire before they are refreshed"
         yield level, f"{says}; set it to more than twice sync.refresh_interval ({format_duration(refresh)})"
     if settings.get(UNCLEAN) == "true":
-        yield Level.WARN, f"{UNCLEAN}=true: a log may be cut, and its offsets are withheld then; set it to false"
+        yield Level.WARN, f"{UNCLEAN}=true: a log may be truncated, and its offsets are withheld then; set it to false"
     if "timestamp" in config.topics.strategies and settings.get(TIMESTAMPS) == "LogAppendTime":
-        says = f"{TIMESTAMPS}=LogAppendTime: a copy has another time than its origin, by which strategy timestamp goes"
+        says = f"{TIMESTAMPS}=LogAppendTime: copies do not keep the timestamps that strategy timestamp compares"
         yield Level.WARN, f"{says}; set CreateTime, or choose another strategy"
     size = settings.get(METADATA, "")
     if config.sync.read_lists.groups and size.isdigit() and int(size) < MOST_CHARACTERS:
-        says = f"{METADATA}={size}: read lists of more characters are refused, so what is on them is read again"
+        says = f"{METADATA}={size}: longer read lists are refused, so the records on them are read again"
         yield Level.WARN, f"{says}; set it to {MOST_CHARACTERS}"
     if settings.get(COPIES) == "1" and brokers > 1:
-        yield Level.WARN, f"{COPIES}=1: with one broker all its groups' offsets are lost; set it to 3"
+        yield Level.WARN, f"{COPIES}=1: if one broker is lost, so are the offsets of all its groups; set it to 3"
 
 
 def judge_clock(cluster: Cluster, now_ms: int) -> Finding:
@@ -148,11 +148,11 @@ def judge_clock(cluster: Cluster, now_ms: int) -> Finding:
     """
     lines = Lines(cluster.place, "clock")
     if cluster.newest_commit_ms is None:
-        return lines.of(Level.SKIP, "no commit to tell it by; sync_offsets measures it while it reads")
+        return lines.of(Level.SKIP, "no commit to judge it by; sync_offsets measures it while it reads")
     ahead_ms = cluster.newest_commit_ms - now_ms
     if ahead_ms > WRONG_MS:
-        says = f"its newest commit is of {to_duration(ahead_ms)} from now: a clock is wrong"
-        return lines.of(Level.WARN, f"{says}; set the brokers' clocks, or this machine's (NTP)")
+        says = f"its newest commit is {to_duration(ahead_ms)} in the future: a clock is wrong"
+        return lines.of(Level.WARN, f"{says}; correct the brokers' clocks, or this machine's (NTP)")
     return lines.of(
         Level.OK, f"its newest commit is {to_duration(max(0, -ahead_ms))} old, so its clock is not ahead of ours"
     )
@@ -164,9 +164,14 @@ def judge_id(config: Config, cluster: Cluster) -> Iterator[Finding]:
     said, given = cluster.cluster_id, config.clusters[cluster.alias].origin
     if isinstance(said, ClusterError):
         level = Level.SKIP if given else Level.FAIL
-        yield lines.of(level, f"{said.message}; or set {cluster.place}.origin to what {header} says of its records")
+        yield lines.of(
+            level, f"{said.message}; or set {cluster.place}.origin to the value of {header} in copies of its records"
+        )
     elif given not in ("", said) and said:
-        text = f"it is {said}, and {cluster.place}.origin is {given}: what {header} calls {said} is unread by everyone"
-        yield lines.of(Level.WARN, f"{text}; remove origin, unless this is another way to the cluster")
+        text = f"it is {said}, and {cluster.place}.origin is {given}"
+        harm = f"records with {header} {said} count as unread by all groups"
+        yield lines.of(
+            Level.WARN, f"{text}: {harm}; remove origin, unless these servers are another address of that cluster"
+        )
     elif said:
-        yield lines.of(Level.OK, f"{said}, as {header} has to name it")
+        yield lines.of(Level.OK, f"{said}, the value that {header} must have")

@@ -16,7 +16,9 @@ from offset_sync.model.values import TopicPartition
 CHECK = "mirror headers"
 _WRONG = (Kind.WRAPPED, Kind.UNREADABLE)
 _CONVERTER = "set the connector's header.converter to org.apache.kafka.connect.converters.ByteArrayConverter"
-_STAMP_THEM = "have the mirror stamp them (docs/mirrors.md), or tell them by contents (docs/mirrors-contents.md)"
+_STAMP_THEM = (
+    "configure the mirror to stamp them (docs/mirrors.md), or identify them by contents (docs/mirrors-contents.md)"
+)
 _Content = tuple[int, bytes | None, bytes | None]
 """Time, key and value."""
 _Records = Mapping[str, Sequence[Stamped]]
@@ -34,7 +36,7 @@ def judge_headers(config: Config, seen: Mapping[str, SeenLogs], records: _Record
         if mine.error:
             yield lines.of(Level.FAIL, mine.error)
         elif config.is_by_contents:
-            yield lines.of(Level.SKIP, "not looked at: contents tell what a copy is (mirror.identity)")
+            yield lines.of(Level.SKIP, "not checked: copies are identified by their contents (mirror.identity)")
         else:
             yield from _with_headers(topics[alias], lines)
             yield from _without_headers(config, alias, topics, unstamped, lines)
@@ -68,10 +70,10 @@ def _remedy(stamp: Stamp) -> str:
     if stamp.said == NO_PLACE:
         return "wait until they have expired, or leave mirror.place_header empty"
     if stamp.said == OTHER_ORIGIN:
-        return "set clusters.….origin to what the mirror writes, and mirror.names to what it calls copies"
+        return "set clusters.….origin to what the mirror writes, and mirror.names to how it names copies"
     if stamp.said.startswith("origin header"):
         return "set clusters.….origin to what the mirror writes"
-    return "set mirror.offset_encoding and the headers' names right"
+    return "correct mirror.offset_encoding and the headers' names"
 
 
 def _text(stamped: Sequence[Stamped], remedy: str, count: str) -> str:
@@ -79,22 +81,23 @@ def _text(stamped: Sequence[Stamped], remedy: str, count: str) -> str:
     first, said = stamped[0], some({each.stamp.said for each in stamped})
     match first.stamp.kind:
         case Kind.WRAPPED:
-            return f"{said}, in {count}: a wrong header converter; {_CONVERTER} (docs/mirrors.md), and let these expire"
+            text = f"{said}, in {count}: a wrong header converter; {_CONVERTER} (docs/mirrors.md)"
+            return f"{text}, and wait until these records expire"
         case Kind.UNREADABLE:
             where = f"{first.topic}-{first.place.partition} at offset {first.record.content.offset}"
             return f"{count} cannot be read, first {where}: {said}; {remedy}"
         case Kind.OTHER_PRESET:
-            return f"{count} have {said}; set it if that mirror makes the copies"
+            return f"{count} have {said}; set that preset if that mirror makes the copies"
         case Kind.ELSEWHERE:
-            text = f"{count} have headers of a record of another place, handed on by whoever wrote them; they count as"
+            text = f"{count} have headers of a record of another log, passed on by their producer; they count as"
             return f"{text} produced here"
         case Kind.UNKNOWN:
             return f"the origin {said}: no cluster has this origin; set clusters.….origin to what the mirror writes"
         case Kind.FROM_HERE:
-            text = f"{count} say that they were produced here, {said}, which only a copy of elsewhere would say: have"
-            return f"{text} each flow stamp the origin that it reads from"
+            text = f"{count} name this cluster as their origin ({said}), as only copies elsewhere should: configure"
+            return f"{text} each flow to stamp the cluster that it reads from"
         case _:
-            return f"stamped, from {said}; {count} records looked at"
+            return f"stamped, from {said}; {count} records checked"
 
 
 def _without_headers(
@@ -110,7 +113,7 @@ def _without_headers(
     for (level, text), streams in found.items():
         records = [each for stream in streams for each in mine[stream]]
         natives = sum(each.stamp.kind is Kind.NATIVE for each in records)
-        none = f"none of {len(records)} records looked at has {headers}"
+        none = f"none of {len(records)} records checked has {headers}"
         yield lines.of(level, text.format(none=none, count=f"{natives} of {len(records)}"), {r.topic for r in records})
 
 
@@ -120,19 +123,24 @@ def _verdict(config: Config, alias: str, stream: str, topics: Mapping[str, _Reco
     is_named = config.names.home(stream) is not None
     are_native = {each.stamp.kind is Kind.NATIVE for each in topics[alias][stream]}
     if are_native != {True}:
-        text = "{count} have no headers, so they are unread by everyone: written by somebody else than the mirror, or"
-        return (Level.WARN, f"{text} before it stamped") if is_named and True in are_native else None
+        text = "{count} have no headers, so they count as unread by all groups: another producer wrote them, or"
+        return (
+            (Level.WARN, f"{text} the mirror did before it stamped copies") if is_named and True in are_native else None
+        )
     if config.strategy_of(stream) == "timestamp":
-        return Level.SKIP, "none has headers, and strategy timestamp does without"
+        return Level.SKIP, "none has headers, and strategy timestamp needs none"
     if is_named:
-        return Level.FAIL, f"{{none}}, and by their name they are copies, so they are unread by everyone; {_STAMP_THEM}"
+        return (
+            Level.FAIL,
+            f"{{none}}, and by their name they are copies, so they count as unread by all groups; {_STAMP_THEM}",
+        )
     others = [each.stamp for at, there in topics.items() if at != alias for each in there.get(stream, ())]
     if not any(each.is_native for each in others):
         if any(each.origin == alias for each in others):
             return Level.OK, "produced here; the copies elsewhere are stamped"
         if others:
-            return Level.SKIP, "produced here, it seems; what is wrong with the copies is told where they are"
-    return Level.WARN, "{none}; right only if nothing is mirrored to this cluster yet, else set mirror right"
+            return Level.SKIP, "probably produced here; problems of the copies are reported at their clusters"
+    return Level.WARN, "{none}; correct only if nothing is mirrored to this cluster yet; else correct section mirror"
 
 
 def _without_records(config: Config, alias: str, seen: SeenLogs, topics: _Records, lines: Lines) -> Iterator[Finding]:
@@ -140,9 +148,9 @@ def _without_records(config: Config, alias: str, seen: SeenLogs, topics: _Record
     late = (told - topics.keys()) & seen.unread
     if late:
         names = {config.names.outside(alias, each) for each in late}
-        yield lines.of(Level.SKIP, "not looked at: its records did not come in time; ask again", names)
+        yield lines.of(Level.SKIP, "not checked: its records were not read in time; repeat check", names)
     if not told:
-        yield lines.of(Level.SKIP, "no topic here whose copies are told by headers")
+        yield lines.of(Level.SKIP, "no topic here whose copies are identified by headers")
     elif empty := told - topics.keys() - late:
         yield lines.of(Level.SKIP, "no record there yet", {config.names.outside(alias, each) for each in empty})
 
@@ -183,5 +191,5 @@ def _told_unstamped(config: Config, found: _Unstamped) -> Iterator[Finding]:
     headers = f"{config.mirror.origin_header} and {config.mirror.offset_header}"
     for one, other in sorted({*found.values()}):
         names = {config.names.origin_topic(each) or each for each, pair in found.items() if pair == (one, other)}
-        text = f"{one} and {other} have the same records without {headers}, so copies count as produced where"
-        yield Lines("mirror", CHECK).of(Level.FAIL, f"{text} they stand; {_STAMP_THEM}", names)
+        text = f"{one} and {other} have the same records without {headers}, so copies count as produced at their"
+        yield Lines("mirror", CHECK).of(Level.FAIL, f"{text} own cluster; {_STAMP_THEM}", names)

@@ -125,7 +125,7 @@ def wrapped_origin(value: bytes, known: Collection[str]) -> str:
     if text in known or len(text) > _LONGEST:
         return ""
     if _ARRAY_OF_JAVA.fullmatch(text):
-        return "[B@…, Java's name of an array and not what is in it"
+        return "[B@…, Java's name of an array instead of its contents"
     shown = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
     return next((f"{shown}, {form} of {inner}" for form, inner in _unwrapped(text) if inner in known), "")
 

@@ -35,9 +35,9 @@ def judge_topics(config: Config, clusters: Mapping[str, Cluster]) -> Iterator[Fi
     for alias, cluster in clusters.items():
         lines = Lines(cluster.place, "topics")
         if absent := _absent(config, cluster, partitions):
-            yield lines.of(Level.WARN, "not there; nothing of it is synced before it is created and mirrored", absent)
+            yield lines.of(Level.WARN, "does not exist; it is not synced before it is created and mirrored", absent)
         elif not partitions[alias]:
-            yield lines.of(Level.WARN, "none that is included may be seen; grant Describe, or create them")
+            yield lines.of(Level.WARN, "no included topic is visible; grant Describe, or create them")
     yield from _partitions(config, partitions)
 
 
@@ -66,10 +66,10 @@ def _partitions(config: Config, partitions: _Partitions) -> Iterator[Finding]:
         elif counts:
             same.add(name)
     for told, names in differing.items():
-        text = f"{told}; what only one has is withheld as PARTITIONS_DIFFER: add partitions where there are less, and"
-        yield lines.of(Level.FAIL, f"{text} have the mirror keep each record's partition", names)
+        text = f"{told}; the others are withheld as PARTITIONS_DIFFER: add partitions where there are fewer, and"
+        yield lines.of(Level.FAIL, f"{text} configure the mirror to keep each record's partition", names)
     if same:
-        yield lines.of(Level.OK, "as many at all clusters", same)
+        yield lines.of(Level.OK, "the same number at all clusters", same)
 
 
 def check_mirror_maker(config: Config, cluster: Cluster) -> Iterator[Finding]:
@@ -77,10 +77,10 @@ def check_mirror_maker(config: Config, cluster: Cluster) -> Iterator[Finding]:
     lines, own = Lines(cluster.place, "MirrorMaker"), own_topics(config, cluster)
     closed = [name for name, each in cluster.topics.items() if CHECKPOINTS.fullmatch(name) and not may_read(each)]
     if closed:
-        text = "may not be read; if its group sync writes here, grant Read, or its commits pass for a group's own"
+        text = "may not be read; if its group sync writes here, grant Read, or its commits count as a group's own"
         yield lines.of(Level.SKIP, f"{text}: {_GUIDE}", closed)
     if included := [name for stream, name in own.items() if config.is_topic_included(stream)]:
-        text = "MirrorMaker's own, and included: nothing of it is ever mirrored; add it to topics.exclude"
+        text = "MirrorMaker's own, and included: it is never mirrored; add it to topics.exclude"
         yield lines.of(Level.WARN, text, included)
     readable = {s: name for s, name in own.items() if CHECKPOINTS.fullmatch(name) and cluster.may_read(name)}
     try:
@@ -91,14 +91,14 @@ def check_mirror_maker(config: Config, cluster: Cluster) -> Iterator[Finding]:
         return
     if synced:
         text = f"the offsets of {some({group for group, _ in synced})} are those of its checkpoints"
-        text = f"{text} ({len(synced)} of {len(checkpoints)}): it writes offsets of groups, unless they have read up to"
-        text = f"{text} there here too; set sync.group.offsets.enabled=false before we write: {_GUIDE}"
+        text = f"{text} ({len(synced)} of {len(checkpoints)}): it writes offsets of groups, unless the groups have"
+        text = f"{text} read up to there at this cluster too; set sync.group.offsets.enabled=false first: {_GUIDE}"
         yield lines.of(Level.WARN, text, readable.values())
     elif checkpoints:
-        text = "it makes checkpoints, and no offset of a group is one of them: no sync of groups of its own shows"
+        text = "it writes checkpoints, and no group offset equals one: it seems to sync no groups"
         yield lines.of(Level.OK, text, readable.values())
     elif own and not closed:
-        yield lines.of(Level.OK, "no checkpoint of a group here, so it has no sync of groups of its own", own.values())
+        yield lines.of(Level.OK, "it has no checkpoint of a group here, so it syncs no groups", own.values())
 
 
 def _checkpoints(config: Config, cluster: Cluster, streams: Collection[str]) -> _Offsets:

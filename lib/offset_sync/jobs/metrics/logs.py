@@ -80,7 +80,7 @@ class LogWatch(Collector):
                 try:
                     self.check()
                 except Exception:
-                    logger.exception("metrics: the logs could not be checked; trying again")
+                    logger.exception("metrics: checking the logs failed; retrying")
                 stop.wait(interval_seconds)
 
         thread = threading.Thread(target=run, name="log watch", daemon=True)

@@ -135,7 +135,7 @@ def show_answers(answers: pa.Table, direction: str, console: Console) -> None:
         console.print(Text(more, "dim"))
     _show_reasons(answers.filter(is_withheld), console)
     if shown.num_rows:
-        said = "\ntarget   the first record there that is not known to be read\nrepeats  records read again from there"
+        said = "\ntarget   the first record there not known to have been read\nrepeats  records read again from there"
         console.print(Text(f"{said}\nlost     unread records that retention has deleted there", "dim"))
 
 

@@ -98,8 +98,8 @@ def check_columns(names: Sequence[str]) -> None:
         raise ConfigError(
             [f"line 1: expected a header with topic,partition,offset; {', '.join(missing)} not in: {found}"]
         )
-    problems = [f"line 1: column {name!a} is there twice" for name in sorted({n for n in names if names.count(n) > 1})]
-    problems += [f"line 1: column {n!a} is one of the answer's; rename it" for n in names if n in ANSWER_COLUMNS]
+    problems = [f"line 1: column {name!a} occurs twice" for name in sorted({n for n in names if names.count(n) > 1})]
+    problems += [f"line 1: column {n!a} is a column of the answer; rename it" for n in names if n in ANSWER_COLUMNS]
     if problems:
         raise ConfigError(problems)
 
@@ -169,5 +169,5 @@ def parse_time(text: str, now_ms: int) -> int:
         raise ValueError("is no time with its zone, as 2026-01-31T12:00:00Z")
     at_ms = int(at.timestamp() * 1000 // 1)
     if at_ms > now_ms + CLOCKS_APART_MS:
-        raise ValueError("lies in the future")
+        raise ValueError("is in the future")
     return max(at_ms, 0)

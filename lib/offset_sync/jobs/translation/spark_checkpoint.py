@@ -34,25 +34,29 @@ def read_checkpoint(path: str, taken_at_ms: int | None, now_ms: int) -> tuple[Of
     folder = Path(path)
     planned, done = (_last(folder / name) for name in ("offsets", "commits"))
     if planned is None:
-        raise ConfigError([f"--spark-checkpoint {path}: no checkpoint of a query, for it has no offsets/0"])
+        raise ConfigError([f"--spark-checkpoint {path}: not a checkpoint of a query: it has no offsets/0"])
     if done is None:
-        found, remarks, at_ms = _initial(folder), ["no micro-batch is done: these are where the query began"], ABSENT
+        found, remarks, at_ms = (
+            _initial(folder),
+            ["no micro-batch is done: these offsets are where the query began"],
+            ABSENT,
+        )
     else:
         _, found = _plan(folder / f"offsets/{done}")
         before = folder / f"offsets/{done - 1}"
         at_ms = _plan(before)[0] if before.is_file() else ABSENT
         remarks = [f"micro-batch {done} is the last one that is done"]
         if planned > done:
-            remarks[0] += f"; {planned} is planned and not done, so its records count as unread"
+            remarks[0] += f"; {planned} is planned but not done, so its records count as unread"
     rows = []
     for number, text in found.items():
         offsets = _kafka_offsets(text)
         if offsets is None:
-            remarks.append(f"source {number} is left out: it has no offsets of Kafka")
+            remarks.append(f"source {number} is omitted: it has no Kafka offsets")
             continue
         rows += [(str(number), *each) for each in offsets]
     if not rows:
-        raise ConfigError([f"--spark-checkpoint {path}: none of its sources is Kafka's"])
+        raise ConfigError([f"--spark-checkpoint {path}: none of its sources is Kafka"])
     names = (SOURCE, "topic", "partition", "offset")
     given = pa.table({n: pa.array(list(c), pa.string()) for n, c in zip(names, zip(*rows, strict=True), strict=True)})
     table = to_offsets(given, range(1, len(rows) + 1), now_ms)
@@ -82,7 +86,7 @@ def _plan(file: Path) -> tuple[int, dict[int, str]]:
     try:
         at_ms = int(json.loads(lines[1]).get("batchTimestampMs", ABSENT))
     except (IndexError, ValueError, AttributeError, TypeError):
-        raise ConfigError([f"{file}: line 2: expected an object of JSON"]) from None
+        raise ConfigError([f"{file}: line 2: expected a JSON object"]) from None
     return at_ms, dict(enumerate(line for line in lines[2:] if line))
 
 

@@ -29,7 +29,7 @@ def later(records: Sequence[TailRecord], is_appended: bool = False) -> list[Tail
 
 
 def test_copies_that_are_what_their_stamps_say_are_told_so_also_when_the_original_is_no_new_one() -> None:
-    right = ["OK orders: copies have time, key and value of the records that their stamps name"]
+    right = ["OK orders: copies have the timestamp, key and value of the records that their stamps name"]
     assert at_dc2(stamped(LONG)) == right
     assert at_dc2(stamped(LONG[:20])) == right
 
@@ -45,19 +45,21 @@ def test_a_stamp_of_another_record_is_told_with_both_places() -> None:
     (found,) = at_dc2([*stamped(LONG[:19]), false])
     assert found.startswith(
         "WARN orders: 1 of 1 have another key or value than the record that their stamp names, first orders-0 at "
-        "offset 19, of dc1 at 4; right only if the mirror changes records"
+        "offset 19, of dc1 at 4; correct only if the mirror changes records"
     )
 
 
 def test_times_that_are_not_kept_are_told_with_whom_they_harm() -> None:
     (found,) = at_dc2(later(stamped(LONG)))
-    assert found.startswith("WARN orders: 1 of 1 have another time than their originals, first orders-0 at offset 499")
-    assert "report_status compares times" in found
+    assert found.startswith(
+        "WARN orders: 1 of 1 have another timestamp than their originals, first orders-0 at offset 499"
+    )
+    assert "report_status compares timestamps" in found
     (appended,) = at_dc2(later(stamped(LONG), is_appended=True))
     assert "message.timestamp.type=LogAppendTime" in appended
     assert "set it to CreateTime there" in appended
     timed = {"topics": {"include": ["orders"], "strategy": "timestamp"}}
-    assert "strategy timestamp goes by them" in at_dc2(later(stamped(LONG)), **timed)[0]
+    assert "strategy timestamp uses them" in at_dc2(later(stamped(LONG)), **timed)[0]
 
 
 def test_an_origin_that_does_not_answer_costs_the_others_nothing() -> None:
@@ -74,19 +76,21 @@ def linked(copies: Sequence[TailRecord], originals: Sequence[TailRecord] = ORIGI
 
 
 def test_a_copy_that_is_the_same_as_far_as_it_goes_is_told_so() -> None:
-    assert linked(ORIGINALS) == ["OK orders: byte for byte the same at the 50 offsets looked at"]
-    assert linked(ORIGINALS[:20]) == ["OK orders: byte for byte the same at the 20 offsets looked at"]
+    assert linked(ORIGINALS) == ["OK orders: byte for byte the same at the 50 offsets compared"]
+    assert linked(ORIGINALS[:20]) == ["OK orders: byte for byte the same at the 20 offsets compared"]
 
 
 def test_headers_are_not_asked_for() -> None:
     found = said_at("dc2", known_config(**LINKED), {"dc1": {"orders": ORIGINALS}, "dc2": {"orders": ORIGINALS}})
-    assert "SKIP mirror headers: no topic here whose copies are told by headers" in found
+    assert "SKIP mirror headers: no topic here whose copies are identified by headers" in found
 
 
 def test_another_record_at_the_same_offset_fails() -> None:
     for other in (record(99, value=b"own", at_ms=1_099), record(99, {"IDC": b"dc1"})):
         (found,) = linked([*ORIGINALS[:-1], other])
-        assert found.startswith("FAIL orders: another record than the original's at the same offset, first orders-0 at")
+        assert found.startswith(
+            "FAIL orders: at the same offset is another record than the original's, first orders-0 at"
+        )
         assert "at offset 99" in found
         assert "COPY_WRITTEN" in found
 
@@ -95,13 +99,13 @@ def test_other_times_fail_with_the_reason() -> None:
     def moved(is_appended: bool) -> list[TailRecord]:
         return [TailRecord(replace(each.content, timestamp_ms=7), is_appended) for each in ORIGINALS]
 
-    assert "have other times than their originals, first orders-0 at offset 50" in linked(moved(False))[0]
+    assert "have other timestamps than their originals, first orders-0 at offset 50" in linked(moved(False))[0]
     assert "message.timestamp.type=LogAppendTime" in linked(moved(True))[0]
 
 
 def test_a_copy_that_reaches_beyond_its_original_was_written_to() -> None:
     (found,) = linked([*ORIGINALS, record(100), record(101)])
-    assert found.startswith("FAIL orders: orders-0 ends 2 offsets behind its original, so somebody else writes there")
+    assert found.startswith("FAIL orders: orders-0 ends 2 offsets after its original, so a producer writes there")
 
 
 def test_an_original_that_grows_while_it_is_asked_is_no_copy_that_was_written_to() -> None:
@@ -123,7 +127,7 @@ def test_an_original_that_grows_while_it_is_asked_is_no_copy_that_was_written_to
 
 def test_where_nothing_stands_at_the_same_offset_or_the_original_is_silent_the_topic_is_named() -> None:
     (found,) = linked(copied(ORIGINALS[:5]), natives(10, 90))
-    assert found.startswith("SKIP orders: nothing stands at the same offsets of copy and original yet, or one of them")
+    assert found.startswith("SKIP orders: copy and original have no offsets in common yet, or one of their clusters")
     config = known_config(**LINKED)
     clusters = asked(config, {"dc1": {"orders": ORIGINALS}, "dc2": {"orders": ORIGINALS}}, is_silent={"dc1": True})
     found_here = told(config, clusters)

@@ -37,15 +37,15 @@ def of(*headers: dict[str, bytes]) -> dict[str, Sequence[TailRecord]]:
 
 def test_stamped_copies_are_told_topic_by_topic_with_their_origin() -> None:
     assert at_dc2({"orders": stamped(ORDERS), "pay/1": [*natives(3), *stamped(ORDERS[:2], first=3)]}) == [
-        "OK orders, pay: stamped, from dc1; 22 of 25 records looked at"
+        "OK orders, pay: stamped, from dc1; 22 of 25 records checked"
     ]
 
 
 def test_each_topic_without_headers_is_named_though_others_have_them() -> None:
     assert at_dc2({"orders": stamped(ORDERS), "pay": natives(3), "eur": natives(2)}) == [
-        "OK orders: stamped, from dc1; 20 of 20 records looked at",
-        "WARN eur, pay: none of 5 records looked at has IDC and Offset; right only if nothing is mirrored to this "
-        "cluster yet, else set mirror right",
+        "OK orders: stamped, from dc1; 20 of 20 records checked",
+        "WARN eur, pay: none of 5 records checked has IDC and Offset; correct only if nothing is mirrored to this "
+        "cluster yet; else correct section mirror",
     ]
 
 
@@ -58,7 +58,7 @@ def test_a_topic_is_right_without_headers_where_it_is_produced_and_only_there() 
     assert "WARN mirror headers: orders: none of 20" in "".join(said_at("dc1", known_config(), logs))
     # What is wrong with the copies is told where they are.
     logs["dc2"] = {"orders": stamped(ORDERS, b"dc3")}
-    assert "SKIP mirror headers: orders: produced here, it seems" in "".join(said_at("dc1", known_config(), logs))
+    assert "SKIP mirror headers: orders: probably produced here" in "".join(said_at("dc1", known_config(), logs))
     logs["dc2"] = {"orders": []}
     assert "WARN mirror headers: orders: none of 20" in "".join(said_at("dc1", known_config(), logs))
 
@@ -70,7 +70,7 @@ def test_copies_without_headers_are_told_by_the_same_records_at_both() -> None:
     assert "docs/mirrors.md" in found
     # It is said once: no line of a cluster says "none".
     assert [each for each in said_at("dc2", known_config(), logs) if CHECK in each] == [
-        "OK mirror headers: pay: stamped, from dc1; 20 of 20 records looked at"
+        "OK mirror headers: pay: stamped, from dc1; 20 of 20 records checked"
     ]
 
 
@@ -91,7 +91,7 @@ def test_strategy_timestamp_asks_for_no_headers() -> None:
     timed = {"topics": {"include": [".*"], "strategy": "timestamp"}}
     logs = {"orders": copied(ORDERS)}
     assert at_dc2(logs, {"orders": ORDERS}, **timed) == [
-        "SKIP orders: none has headers, and strategy timestamp does without"
+        "SKIP orders: none has headers, and strategy timestamp needs none"
     ]
     between = said_between(known_config(**timed), {"dc1": {"orders": ORDERS}, "dc2": logs})
     assert [each for each in between if CHECK in each] == []
@@ -101,14 +101,14 @@ def test_headers_that_are_wrong_or_unknown_are_told_with_place_and_remedy() -> N
     (unread,) = at_dc2(of(MIRRORED, {**MIRRORED, "Offset": b"x"}))[:1]
     assert unread == (
         "FAIL orders: 1 of 2 cannot be read, first orders-0 at offset 1: offset header is not a decimal number without "
-        "sign; set mirror.offset_encoding and the headers' names right"
+        "sign; correct mirror.offset_encoding and the headers' names"
     )
     assert at_dc2({**of({**MIRRORED, "IDC": b"IDC9"}), "pay": stamped(ORDERS)}) == [
         "WARN orders: the origin IDC9: no cluster has this origin; set clusters.….origin to what the mirror writes",
-        "OK pay: stamped, from dc1; 20 of 20 records looked at",
+        "OK pay: stamped, from dc1; 20 of 20 records checked",
     ]
     assert at_dc2({"orders": []}) == ["SKIP orders: no record there yet"]
-    assert at_dc2({}) == ["SKIP no topic here whose copies are told by headers"]
+    assert at_dc2({}) == ["SKIP no topic here whose copies are identified by headers"]
 
 
 def test_what_a_wrong_converter_writes_is_told_as_such_and_as_nothing_else() -> None:
@@ -127,9 +127,9 @@ def test_what_a_wrong_converter_writes_is_told_as_such_and_as_nothing_else() -> 
 
 def test_headers_that_were_handed_on_and_copies_without_a_place_are_told() -> None:
     here = {**MIRRORED, "Place": b"orders-0"}
-    assert at_dc2(of(here), **PLACED) == ["OK orders: stamped, from dc1; 1 of 1 records looked at"]
+    assert at_dc2(of(here), **PLACED) == ["OK orders: stamped, from dc1; 1 of 1 records checked"]
     handed_on = at_dc2(of(here, {**MIRRORED, "Place": b"payments-0"}), **PLACED)[0]
-    assert handed_on.startswith("WARN orders: 1 of 2 have headers of a record of another place")
+    assert handed_on.startswith("WARN orders: 1 of 2 have headers of a record of another log")
     without = at_dc2(of(MIRRORED), **PLACED)[0]
     assert "no place header" in without
     assert "leave mirror.place_header empty" in without
@@ -139,7 +139,7 @@ def test_headers_of_another_preset_are_told_with_its_name_and_topics() -> None:
     found = at_dc2({**of(REDPANDA, {}), "pay": stamped(ORDERS)})
     assert found[0] == (
         "WARN orders: 1 of 2 have redpanda-migrator-provenance and redpanda-migrator-offset, the headers of "
-        "mirror.preset redpanda-migrator; set it if that mirror makes the copies"
+        "mirror.preset redpanda-migrator; set that preset if that mirror makes the copies"
     )
     # It is said once, also where the originals are known.
     logs = {"dc1": {"orders": ORDERS}, "dc2": {"orders": copied(ORDERS, REDPANDA)}}
@@ -153,7 +153,7 @@ def test_a_preset_that_is_spelled_out_is_not_advised() -> None:
     clusters = {"dc1": {"origin": "id-1", "kafka": {"bootstrap.servers": "a:1"}}}
     clusters |= {"dc2": {"origin": "id-2", "kafka": {"bootstrap.servers": "b:2"}}}
     sections = {"clusters": clusters, "mirror": {**spelled, "offset_encoding": "int64"}}
-    assert at_dc2(of(REDPANDA), **sections) == ["OK orders: stamped, from id-1; 1 of 1 records looked at"]
+    assert at_dc2(of(REDPANDA), **sections) == ["OK orders: stamped, from id-1; 1 of 1 records checked"]
 
 
 def test_what_redpanda_migrator_brought_from_elsewhere_fails_with_the_remedy() -> None:
@@ -173,12 +173,14 @@ def test_where_topics_have_other_names_headers_have_those_of_the_origin_and_line
     def copy_of(*headers: dict[str, bytes]) -> dict[str, Sequence[TailRecord]]:
         return {"orders.copy": of(*headers)["orders"]}
 
-    assert at_dc2(copy_of(here), **placed) == ["OK orders.copy: stamped, from dc1; 1 of 1 records looked at"]
-    assert "handed on" in at_dc2(copy_of(here, elsewhere), **placed)[0]
+    assert at_dc2(copy_of(here), **placed) == ["OK orders.copy: stamped, from dc1; 1 of 1 records checked"]
+    assert "passed on" in at_dc2(copy_of(here, elsewhere), **placed)[0]
     assert "first orders.copy-0 " in at_dc2(copy_of(unreadable), **placed)[0]
     assert "orders.copy: 1 of 2 have red" in at_dc2(copy_of(MIRRORED, REDPANDA), mirror={"names": RULES})[0]
     # Where it is produced headers say nothing.
-    assert at_dc2(of(MIRRORED), mirror={"names": "mm2"}) == ["SKIP no topic here whose copies are told by headers"]
+    assert at_dc2(of(MIRRORED), mirror={"names": "mm2"}) == [
+        "SKIP no topic here whose copies are identified by headers"
+    ]
 
 
 def test_a_copy_of_another_origin_than_its_name_says_fails_with_the_remedy() -> None:
@@ -190,9 +192,9 @@ def test_a_copy_of_another_origin_than_its_name_says_fails_with_the_remedy() -> 
 def test_in_a_topic_that_is_named_for_another_cluster_all_records_have_to_be_stamped() -> None:
     prefixed = {"mirror": {"names": "mm2"}}
     (found,) = at_dc2({"dc1.orders": copied(ORDERS)}, {"orders": ORDERS}, **prefixed)
-    assert found.startswith("FAIL dc1.orders: none of 20 records looked at has IDC and Offset, and by their name they")
+    assert found.startswith("FAIL dc1.orders: none of 20 records checked has IDC and Offset, and by their name they")
     found = at_dc2({"dc1.orders": [*stamped(ORDERS), record(20)]}, {"orders": ORDERS}, **prefixed)[1]
-    assert found.startswith("WARN dc1.orders: 1 of 21 have no headers, so they are unread by everyone")
+    assert found.startswith("WARN dc1.orders: 1 of 21 have no headers, so they count as unread by all groups")
     assert len(at_dc2({"dc1.orders": stamped(ORDERS)}, {"orders": ORDERS}, **prefixed)) == 1
 
 
@@ -209,9 +211,11 @@ def test_copies_that_say_they_were_produced_where_they_stand_are_not_right() -> 
     # The same offsets on both sides: each copy would be its own original.
     logs = {"dc1": {"orders": ORDERS}, "dc2": {"orders": stamped(ORDERS, b"dc2")}}
     found = said_at("dc2", known_config(), logs)
-    assert [each for each in found if "orders" in each and each.startswith("OK") and "as many" not in each] == []
+    assert [
+        each for each in found if "orders" in each and each.startswith("OK") and "the same number" not in each
+    ] == []
     (told,) = [each for each in found if CHECK in each]
-    assert told.startswith("WARN mirror headers: orders: 20 of 20 say that they were produced here, dc2, which")
+    assert told.startswith("WARN mirror headers: orders: 20 of 20 name this cluster as their origin (dc2), as only")
 
 
 def test_what_is_right_or_of_nobody_is_not_wrapped() -> None:

@@ -42,8 +42,8 @@ def test_what_does_not_come_in_time_is_named_and_the_rest_is_judged() -> None:
     late = {"dc2": frozenset({TopicPartition("pay", 0)})}
     logs = {"dc1": {"orders": LONG, "pay": LONG}, "dc2": {"orders": stamped(LONG), "pay": LONG}}
     found = told(config, asked(config, logs, late=late))["clusters.dc2"]
-    assert "SKIP mirror headers: pay: not looked at: its records did not come in time; ask again" in found
-    assert "OK mirror headers: orders: stamped, from dc1; 50 of 50 records looked at" in found
+    assert "SKIP mirror headers: pay: not checked: its records were not read in time; repeat check" in found
+    assert "OK mirror headers: orders: stamped, from dc1; 50 of 50 records checked" in found
 
 
 def test_a_topic_of_which_nobody_says_the_end_is_named() -> None:
@@ -53,7 +53,7 @@ def test_a_topic_of_which_nobody_says_the_end_is_named() -> None:
     assert isinstance(logs, MemoryLogs)
     logs.logs = {place: each for place, each in logs.logs.items() if place.topic != "pay"}
     found = told(config, clusters)["clusters.dc2"]
-    assert "SKIP mirror headers: pay: not looked at: its records did not come in time; ask again" in found
+    assert "SKIP mirror headers: pay: not checked: its records were not read in time; repeat check" in found
 
 
 def test_a_silent_cluster_is_one_line_and_the_others_are_judged() -> None:
@@ -61,7 +61,7 @@ def test_a_silent_cluster_is_one_line_and_the_others_are_judged() -> None:
     logs = {"dc1": {"orders": LONG}, "dc2": {"orders": stamped(LONG)}}
     found = told(config, asked(config, logs, is_silent={"dc1": True}))
     assert found["clusters.dc1"] == ["FAIL mirror headers: no answer"]
-    assert "OK mirror headers: orders: stamped, from dc1; 50 of 50 records looked at" in found["clusters.dc2"]
+    assert "OK mirror headers: orders: stamped, from dc1; 50 of 50 records checked" in found["clusters.dc2"]
 
 
 def test_what_may_not_be_read_is_not_asked_for() -> None:
@@ -69,6 +69,6 @@ def test_what_may_not_be_read_is_not_asked_for() -> None:
     clusters = asked(config, {"dc1": {}, "dc2": {"orders": stamped(LONG)}})
     closed = {**clusters, "dc2": replace(clusters["dc2"], topics={"orders": frozenset({"DESCRIBE"})})}
     assert told(config, closed)["clusters.dc2"] == [
-        "SKIP mirror headers: no topic here whose copies are told by headers"
+        "SKIP mirror headers: no topic here whose copies are identified by headers"
     ]
     assert closed["dc2"].reader.ranges == []  # type: ignore[attr-defined]

@@ -21,7 +21,7 @@ NOW_MS = 1_795_000_000_000
 @pytest.mark.parametrize(
     ("newest_ms", "level", "text"),
     [
-        (NOW_MS + 3_600_000, Level.WARN, "of 1 h from now: a clock is wrong"),
+        (NOW_MS + 3_600_000, Level.WARN, "is 1 h in the future: a clock is wrong"),
         (NOW_MS + 4_000, Level.OK, "not ahead of ours"),
         (NOW_MS - 60_000, Level.OK, "1 min old"),
         (None, Level.SKIP, "sync_offsets measures it"),
@@ -75,7 +75,7 @@ def test_the_room_for_read_lists_matters_where_groups_get_some() -> None:
     found = settings(small, sync=lists)
     assert list(found) == ["WARN broker settings"]
     text = found["WARN broker settings"]
-    assert text.startswith("offset.metadata.max.bytes=4095: read lists of more characters are refused")
+    assert text.startswith("offset.metadata.max.bytes=4095: longer read lists are refused")
     assert text.endswith("; set it to 4096")
     (untold,), (told,) = settings("NO").values(), settings("NO", sync=lists).values()
     assert told == f"{untold}, and offset.metadata.max.bytes at least 4096"
@@ -84,7 +84,7 @@ def test_the_room_for_read_lists_matters_where_groups_get_some() -> None:
 def test_settings_that_may_not_be_read_are_skipped_and_said_what_they_should_be() -> None:
     found = settings("CLUSTER_AUTHORIZATION_FAILED")
     assert list(found) == ["SKIP broker settings"]
-    assert "offsets.retention.minutes be more than 1d" in found["SKIP broker settings"]
+    assert "offsets.retention.minutes is more than 1d" in found["SKIP broker settings"]
 
 
 def of_ids(said: str | ClusterError, preset: str = "redpanda-migrator", **origins: str) -> dict[str, str]:
@@ -94,11 +94,13 @@ def of_ids(said: str | ClusterError, preset: str = "redpanda-migrator", **origin
 
 
 def test_a_clusters_own_id_is_told_beside_what_the_configuration_has() -> None:
-    assert of_ids("id-2") == {"OK cluster id": "id-2, as redpanda-migrator-provenance has to name it"}
+    assert of_ids("id-2") == {"OK cluster id": "id-2, the value that redpanda-migrator-provenance must have"}
     assert of_ids("id-2", dc2="id-2") == of_ids("id-2")
     assert "clusters.dc2.origin is id-9" in of_ids("id-2", dc2="id-9")["WARN cluster id"]
     silent = ClusterError("dc2", "no answer")
-    assert of_ids(silent)["FAIL cluster id"].startswith("no answer; or set clusters.dc2.origin to what redpanda-")
+    assert of_ids(silent)["FAIL cluster id"].startswith(
+        "no answer; or set clusters.dc2.origin to the value of redpanda-"
+    )
     assert list(of_ids(silent, dc2="id-2")) == ["SKIP cluster id"]
     assert of_ids("", preset="offset-sync") == {}
 
@@ -113,7 +115,7 @@ def test_a_place_that_can_be_written_to_is_left_as_it_was(tmp_path: Path) -> Non
         (Level.OK, "tables", "root"),
         (Level.OK, "tables", "checkpoints"),
     ]
-    assert "will be made in" in found[0].text
+    assert "the jobs will create in" in found[0].text
     assert list(tmp_path.iterdir()) == []
 
 
@@ -130,7 +132,7 @@ def test_a_place_that_cannot_be_written_to_fails(tmp_path: Path) -> None:
 )
 def test_a_place_elsewhere_that_cannot_be_written_to_fails_with_the_reason(root: str, reason: str) -> None:
     found = check_places(at(root, f"{root}-checkpoints"))
-    told = [(each.level, each.check, " cannot be written to (" in each.text, reason in each.text) for each in found]
+    told = [(each.level, each.check, " cannot be written (" in each.text, reason in each.text) for each in found]
     assert told == [(Level.FAIL, check, True, True) for check in ("root", "checkpoints")]
 
 

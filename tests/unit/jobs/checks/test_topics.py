@@ -27,9 +27,9 @@ def between(logs: dict[str, Any], aliases: tuple[str, ...] = ("dc1", "dc2"), **s
 
 def test_partitions_that_differ_are_told_with_their_numbers_and_the_rest_as_alike() -> None:
     assert between({"dc1": ["orders/2", "pay"], "dc2": ["orders/3", "pay"]}) == [
-        "FAIL partitions: orders: 3 at dc1, 4 at dc2; what only one has is withheld as PARTITIONS_DIFFER: add "
-        "partitions where there are less, and have the mirror keep each record's partition",
-        "OK partitions: pay: as many at all clusters",
+        "FAIL partitions: orders: 3 at dc1, 4 at dc2; the others are withheld as PARTITIONS_DIFFER: add "
+        "partitions where there are fewer, and configure the mirror to keep each record's partition",
+        "OK partitions: pay: the same number at all clusters",
     ]
 
 
@@ -47,7 +47,7 @@ def test_copies_of_other_names_are_compared_with_their_originals() -> None:
 
 def test_a_topic_that_a_cluster_lacks_is_told_there() -> None:
     logs: dict[str, Any] = {"dc1": {"orders": (), "pay": ()}, "dc2": {"orders": ()}}
-    absent = "WARN topics: pay: not there; nothing of it is synced before it is created and mirrored"
+    absent = "WARN topics: pay: does not exist; it is not synced before it is created and mirrored"
     for include in ([".*"], ["orders", "pay"]):
         assert absent in said_at("dc2", known_config(topics={"include": include}), logs)
     assert [each for each in said_at("dc1", known_config(), logs) if "topics: " in each] == []
@@ -57,8 +57,8 @@ def test_a_topic_that_a_cluster_lacks_is_told_there() -> None:
 def test_a_topic_that_the_file_names_is_told_where_no_cluster_has_it() -> None:
     nowhere: dict[str, Any] = {"dc1": {}, "dc2": {}}
     for sections in (NAMED, {**NAMED, "mirror": {"names": "mm2"}}):
-        assert said_at("dc2", known_config(**sections), nowhere)[0].startswith("WARN topics: orders: not there")
-    assert "none that is included may be seen; grant Describe" in said_at("dc2", known_config(), nowhere)[0]
+        assert said_at("dc2", known_config(**sections), nowhere)[0].startswith("WARN topics: orders: does not exist")
+    assert "no included topic is visible; grant Describe" in said_at("dc2", known_config(), nowhere)[0]
 
 
 def test_with_prefixes_a_topic_that_is_produced_elsewhere_need_not_be_here() -> None:
@@ -124,7 +124,7 @@ def test_nothing_is_said_where_it_is_not() -> None:
 
 def test_without_checkpoints_it_writes_no_offsets() -> None:
     assert at_dc2({"heartbeats": natives(3), "dc1.checkpoints.internal": []}) == [
-        "OK dc1.checkpoints.internal, heartbeats: no checkpoint of a group here, so it has no sync of groups of its own"
+        "OK dc1.checkpoints.internal, heartbeats: it has no checkpoint of a group here, so it syncs no groups"
     ]
 
 
@@ -133,7 +133,8 @@ def test_checkpoints_that_stand_as_offsets_of_groups_are_told() -> None:
     (found,) = at_dc2(topics, {"billing": {PLACE: Committed(9, "")}})
     assert found.startswith(
         "WARN dc1.checkpoints.internal: the offsets of billing are those of its checkpoints (1 of 2): it writes "
-        "offsets of groups, unless they have read up to there here too; set sync.group.offsets.enabled=false before"
+        "offsets of groups, unless the groups have read up to there at this cluster too; set "
+        "sync.group.offsets.enabled=false first"
     )
 
 
@@ -148,7 +149,7 @@ def test_checkpoints_that_stand_as_offsets_of_groups_are_told() -> None:
 )
 def test_other_offsets_are_none_of_its_own(committed: Any) -> None:
     (found,) = at_dc2({"dc1.checkpoints.internal": CHECKPOINTS}, committed)
-    assert found.startswith("OK dc1.checkpoints.internal: it makes checkpoints, and no offset of a group")
+    assert found.startswith("OK dc1.checkpoints.internal: it writes checkpoints, and no group offset equals one")
 
 
 def test_checkpoints_that_may_not_be_read_are_skipped_and_records_that_are_none_left_out() -> None:
@@ -186,7 +187,6 @@ def test_checkpoints_have_the_names_of_their_cluster(names: Any, copy: str) -> N
 def test_its_own_topics_that_are_included_are_told_and_not_looked_at() -> None:
     found = said_at("dc2", known_config(), {"dc1": {}, "dc2": {"heartbeats": natives(3), "orders": natives(2)}})
     assert (
-        "WARN MirrorMaker: heartbeats: MirrorMaker's own, and included: nothing of it is ever mirrored; add it to "
-        "topics.exclude"
+        "WARN MirrorMaker: heartbeats: MirrorMaker's own, and included: it is never mirrored; add it to topics.exclude"
     ) in found
     assert [each for each in found if "mirror headers" in each and "heartbeats" in each] == []

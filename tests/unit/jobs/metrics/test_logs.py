@@ -146,7 +146,7 @@ def test_the_thread_goes_on_after_a_failure_and_ends_when_asked(caplog: pytest.L
     looking.x.error = RuntimeError("a bug")
     with caplog.at_level(logging.ERROR):
         thread = looking.watch.start(stop, 0.01)
-        while "could not be checked" not in caplog.text:
+        while "checking the logs failed" not in caplog.text:
             stop.wait(0.01)
     looking.x.error = None
     while not read([looking.watch]).values("cluster_up", "cluster"):

@@ -83,8 +83,8 @@ def test_of_very_many_bad_lines_the_first_ones_are_named() -> None:
     [
         (b"", "expected a header with topic,partition,offset; topic, partition, offset not in: nothing"),
         (b"topic;partition;offset\n", "topic, partition, offset not in: topic;partition;offset"),
-        (b"topic,partition,offset,offset\n", "column 'offset' is there twice"),
-        (b"topic,partition,offset,state\n", "column 'state' is one of the answer's; rename it"),
+        (b"topic,partition,offset,offset\n", "column 'offset' occurs twice"),
+        (b"topic,partition,offset,state\n", "column 'state' is a column of the answer; rename it"),
         (b"\xff,partition,offset\n", "not UTF-8"),
     ],
 )
@@ -118,7 +118,7 @@ def test_a_time_without_its_zone_or_to_come_proves_nothing_and_is_bad() -> None:
     assert problems(text) == [
         f"line 2: taken_at '2026-01-31T12:00:00' {no_time}",
         f"line 3: taken_at 'yesterday' {no_time}",
-        "line 4: taken_at '2099-01-01T00:00:00Z' lies in the future",
+        "line 4: taken_at '2099-01-01T00:00:00Z' is in the future",
         f"line 5: taken_at '1769860800000' {no_time}",
     ]
     assert problems(b"topic,partition,offset,taken_at\no,0,1,2099-01-01T00:00:00Z\n")[0].endswith("in the future")

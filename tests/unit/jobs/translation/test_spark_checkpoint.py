@@ -38,7 +38,7 @@ def test_the_last_micro_batch_that_is_done_says_what_is_read_and_not_one_that_is
     table, remarks = read_checkpoint(str(folder), None, NOW_MS)
     assert table.given.to_pylist() == [row(0, "orders", 0, 7), row(0, "orders", 1, 2)]
     assert remarks == [
-        "micro-batch 9 is the last one that is done; 10 is planned and not done, so its records count as unread"
+        "micro-batch 9 is the last one that is done; 10 is planned but not done, so its records count as unread"
     ]
 
 
@@ -66,8 +66,8 @@ def test_sources_that_are_not_kafkas_are_left_out_by_name(tmp_path: Path) -> Non
     lines = '5\n{"orders":{"0":7}}\n{"logOffset":3}\n-\n{"sourceVersion":1,"index":{"a":2}}'
     table, remarks = read_checkpoint(str(checkpoint(tmp_path, {0: lines}, [0])), None, NOW_MS)
     assert table.given.to_pylist() == [row(1, "orders", 0, 7)]
-    assert [each for each in remarks if "left out" in each] == [
-        f"source {number} is left out: it has no offsets of Kafka" for number in (0, 2, 3, 4)
+    assert [each for each in remarks if "is omitted" in each] == [
+        f"source {number} is omitted: it has no Kafka offsets" for number in (0, 2, 3, 4)
     ]
 
 
@@ -75,9 +75,9 @@ def test_sources_that_are_not_kafkas_are_left_out_by_name(tmp_path: Path) -> Non
     ("text", "said"),
     [
         ('v2\n{}\n{"orders":{"0":7}}', "expected format v1, found 'v2'"),
-        ("v1", "line 2: expected an object of JSON"),
-        ("v1\n[]\n5", "line 2: expected an object of JSON"),
-        ("v1\n{}\n5", "none of its sources is Kafka's"),
+        ("v1", "line 2: expected a JSON object"),
+        ("v1\n[]\n5", "line 2: expected a JSON object"),
+        ("v1\n{}\n5", "none of its sources is Kafka"),
         ("", "expected format v1, found ''"),
     ],
 )
@@ -89,5 +89,5 @@ def test_what_is_no_checkpoint_of_kafka_is_told(tmp_path: Path, text: str, said:
 
 
 def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no checkpoint of a query"):
+    with pytest.raises(ConfigError, match="not a checkpoint of a query"):
         read_checkpoint(str(tmp_path / "nowhere"), None, NOW_MS)
