@@ -13,17 +13,17 @@ from offset_sync.model.errors import OffsetSyncError
 
 JARS_VARIABLE = "OFFSET_SYNC_BROKER_JARS"
 CLASS_ARCHIVE = "classes.jsa"
-"""Beside the jars: what ``scripts/broker_archive.py`` makes, so that a broker starts with two thirds of the work."""
+"""Beside the jars: written by ``scripts/broker_archive.py``; it saves a third of the work of a broker's start."""
 _JARS = Path(__file__).resolve().parents[3] / "jars" / "broker"
 
 _FIRST_PORT, _PORTS_END = 15000, 32000
 _PORT_STEP = 64
 _MOST_KEPT = 200
 _given: list[int] = []
-"""The ports that this process has given out last: who got one may not have taken it yet."""
+"""The ports that this process has returned last: their brokers may not have bound them yet."""
 _JAVA_FLAGS = (
     *("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Djava.awt.headless=true"),
-    # To verify the classes of a release once more is a fifth of what a start costs.
+    # Verifying the classes of a release again would take a fifth of a start.
     *("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"),
 )
 
@@ -40,7 +40,7 @@ logger.startup.name = {logger}
 logger.startup.level = INFO
 """
 
-# One node, 2 cores shared with everything else: few threads, small buffers, no copies, no waiting for more members.
+# One node, 2 cores shared with everything else: few threads, small buffers, no replicas, no wait for more members.
 _SETTINGS: dict[str, object] = {
     "process.roles": "broker,controller",
     "node.id": 1,
@@ -50,7 +50,7 @@ _SETTINGS: dict[str, object] = {
     "auto.create.topics.enable": "false",
     "default.replication.factor": 1,
     "min.insync.replicas": 1,
-    # A killed broker may register again only when its old session is over (default 9 s).
+    # A killed broker may register again only after its old session has expired (default 9 s).
     "broker.session.timeout.ms": 3000,
     "broker.heartbeat.interval.ms": 500,
     "num.network.threads": 2,
@@ -74,7 +74,7 @@ _SETTINGS: dict[str, object] = {
     "group.consumer.min.heartbeat.interval.ms": 200,
     "group.consumer.heartbeat.interval.ms": 500,
     "log.initial.task.delay.ms": 1000,
-    "log.retention.ms": -1,  # only where a topic wants it: tests write records with times of other days
+    "log.retention.ms": -1,  # only topics set it: tests write records with timestamps of other days
     "log.retention.check.interval.ms": 2000,
     "log.segment.delete.delay.ms": 1000,
     "log.index.size.max.bytes": 1 << 20,
@@ -86,7 +86,7 @@ _SETTINGS: dict[str, object] = {
 
 
 class BrokerPartsMissing(OffsetSyncError):
-    """Java or the broker's jars are not there; the message says how to get them."""
+    """Java or the broker's jars are missing; the message says how to install them."""
 
 
 def find_java() -> str:
@@ -100,7 +100,7 @@ def find_java() -> str:
 
 
 def find_jars() -> Path:
-    """Return the folder of the broker's jars: the environment's choice, else the one ``make install`` fills."""
+    """Return the folder of the broker's jars: the one of the environment variable, else the one of ``make install``."""
     jars = Path(os.environ.get(JARS_VARIABLE) or _JARS)
     if not any(jars.glob("kafka_2.13-*.jar")):
         raise BrokerPartsMissing(f"{jars}: no Kafka broker jars; run 'make install' or set {JARS_VARIABLE}")
@@ -110,23 +110,23 @@ def find_jars() -> Path:
 def java_command(directory: Path, *arguments: str) -> list[str]:
     """Return the command line of a Kafka main class with the log configuration of *directory*.
 
-    It starts from the archive of the broker's classes where there is one.
+    It uses the archive of the broker's classes if there is one.
     """
     logging, jars = f"-Dlog4j2.configurationFile={directory / 'log4j2.properties'}", find_jars()
     archive = jars / CLASS_ARCHIVE
     classes = [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds*=off"] if archive.is_file() else []
-    # In the order in which the archive knows them.
+    # In the order in which the archive has them.
     paths = ":".join(str(jar) for jar in sorted(jars.glob("*.jar")))
     return [find_java(), *_JAVA_FLAGS, *classes, logging, "-cp", paths, *arguments]
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports nobody listens on, below the range from which the system takes ports for connections.
+    """Return free ports below the range from which the system takes ports for connections.
 
-    A broker that is killed and started again finds such a port still free; one from the system's range may
-    meanwhile be the near end of somebody's connection. Between the answer and the broker's start the port is nobody's:
-    none is given out twice soon after, and processes that were started one after the other choose from different
-    ports, whatever their random numbers are.
+    A broker that is killed and started again finds such a port still free; one from the system's range may by then be
+    the local port of another process's connection. Until the broker binds it, another process may take the port:
+    so this process does not return it again soon, and processes started one after the other choose from different
+    ports.
     """
     ports: list[int] = []
     while len(ports) < count:
@@ -156,13 +156,13 @@ def write_broker_files(directory: Path, port: int, controller_port: int, setting
 
 
 def write_log_configuration(directory: Path, log: str, logger: str) -> None:
-    """Write ``log4j2.properties`` into *directory*: warnings, and all that *logger* says, go to file *log*."""
+    """Write ``log4j2.properties`` into *directory*: warnings, and all lines of *logger*, go to file *log*."""
     content = _LOG_CONFIGURATION.format(log=directory / log, logger=logger)
     (directory / "log4j2.properties").write_text(content, encoding="utf-8")
 
 
 def _any_port(process: int) -> int:
-    """Return one of the ports of *process*; not from the generator that a seed makes the same in several processes."""
+    """Return one of the ports of *process*; by the system's random numbers, which a seed does not make the same."""
     return random.SystemRandom().randrange(_FIRST_PORT + process % _PORT_STEP, _PORTS_END, _PORT_STEP)
 
 

@@ -38,12 +38,12 @@ class EmbeddedCluster:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The address for clients; the same for the whole life of the cluster."""
+        """The address for clients; a restart keeps it."""
         return f"127.0.0.1:{self.port}"
 
     @property
     def is_running(self) -> bool:
-        """True while the broker's process lives, also while it is paused."""
+        """True while the broker's process exists, also while it is paused."""
         return self.process is not None and self.process.poll() is None
 
     def start(self) -> None:
@@ -61,20 +61,22 @@ class EmbeddedCluster:
         self._watchdog = _watch(self.process, self.directory)
 
     def wait_until_ready(self, timeout: float = _START_SECONDS) -> None:
-        """Return once the broker gives metadata that names itself; raises ClusterError."""
+        """Return once the broker answers a metadata request; raises ClusterError."""
         admin = admin_of(self)
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline and self.is_running:
             with contextlib.suppress(KafkaException):
-                # Whoever answers may be somebody else, when the port was taken and this one is about to end.
+                # If the port was taken, another process may answer while this one is about to end.
                 if admin.list_topics(timeout=0.5).brokers and self.is_running:
                     return
         died = "" if self.is_running else " (its process ended)"
         self.kill()
-        raise ClusterError(self.alias, f"the broker did not start{died}; {self.directory} says:\n{self.log_tail()}")
+        raise ClusterError(
+            self.alias, f"the broker did not start{died}; its logs in {self.directory} end:\n{self.log_tail()}"
+        )
 
     def stop(self, timeout: float = 20.0) -> None:
-        """End the broker as an operator would (SIGTERM); kill it when it has not ended after *timeout* seconds."""
+        """Stop the broker by SIGTERM; kill it if it has not ended after *timeout* seconds."""
         if self.process is not None and self.is_running:
             self.process.send_signal(signal.SIGCONT)
             self.process.terminate()
@@ -83,8 +85,8 @@ class EmbeddedCluster:
         self.kill()
 
     def kill(self) -> None:
-        """End the broker as a disaster would (SIGKILL); also works on a paused one."""
-        # The watchdog first: once the broker is reaped its number may belong to somebody else.
+        """Kill the broker (SIGKILL); also works on a paused one."""
+        # The watchdog first: once the broker is reaped, its process id may be reused.
         for process in (self._watchdog, self.process):
             if process is not None:
                 process.kill()
@@ -94,18 +96,18 @@ class EmbeddedCluster:
         self._watchdog = None
 
     def pause(self) -> None:
-        """Freeze the broker (SIGSTOP): its connections stay open, and nothing answers once this returns."""
+        """Freeze the broker (SIGSTOP): its connections stay open, and no request is answered once this returns."""
         self._signal(signal.SIGSTOP)
         if self.process is not None and hasattr(os, "waitid"):
-            # The signal stops one thread, and that the others: on a busy machine they may still answer for a while.
+            # The signal stops one thread, which stops the others: on a busy machine they may still answer for a while.
             os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
-        """Let a paused broker go on (SIGCONT)."""
+        """Continue a paused broker (SIGCONT)."""
         self._signal(signal.SIGCONT)
 
     def restart(self) -> None:
-        """Stop the broker if it runs, and start it on what it had written."""
+        """Stop the broker if it runs, and start it again with its logs."""
         self.stop()
         self.start()
 
@@ -115,7 +117,7 @@ class EmbeddedCluster:
 
     def _signal(self, number: signal.Signals) -> None:
         if self.process is None or not self.is_running:
-            raise ClusterError(self.alias, f"the broker is not running, so it cannot take {number.name}; start it")
+            raise ClusterError(self.alias, f"the broker is not running, so it cannot get {number.name}; start it")
         self.process.send_signal(number)
 
 
@@ -129,7 +131,7 @@ def start_clusters(
 ) -> dict[str, EmbeddedCluster]:
     """Start one cluster per alias, all at the same time, below *directory*; return when all answer.
 
-    *extra* are broker settings that win over the defaults, *java_options* more words for Java. When one does not
+    *extra* are broker settings that win over the defaults, *java_options* more options of Java. If one does not
     start, all are killed and ClusterError is raised.
     """
     settings = {"offsets.topic.num.partitions": str(offsets_partitions), **(extra or {})}
@@ -156,7 +158,7 @@ def start_clusters(
 def running_clusters(
     aliases: Sequence[str], directory: Path, *, offsets_partitions: int = 8, extra: Mapping[str, str] | None = None
 ) -> Iterator[dict[str, EmbeddedCluster]]:
-    """Like :func:`start_clusters`; whatever still runs at the end is killed."""
+    """Like :func:`start_clusters`; brokers that still run at the end are killed."""
     clusters = start_clusters(aliases, directory, offsets_partitions=offsets_partitions, extra=extra)
     try:
         yield clusters
@@ -181,7 +183,7 @@ def _format(clusters: Sequence[EmbeddedCluster]) -> None:
 def _format_command(cluster: EmbeddedCluster) -> list[str]:
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     properties = str(cluster.directory / "server.properties")
-    # The id of a cluster could begin with a dash, which the tool would take for an option: hence '='.
+    # A cluster id may begin with a dash, which the tool would take for an option: hence '='.
     arguments = ("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "--config", properties)
     return java_command(cluster.directory, *arguments)
 
@@ -197,9 +199,9 @@ def _spawn(command: list[str], directory: Path) -> subprocess.Popen[bytes]:
 def _watch(process: subprocess.Popen[bytes], directory: Path) -> subprocess.Popen[bytes]:
     """Start a shell that kills *process* when this Python ends, even by SIGKILL.
 
-    It waits on a pipe whose other end only we hold. PR_SET_PDEATHSIG would not do: it fires when the *thread*
-    that started the broker ends. The command line is compared first: a broker that died long ago may have left
-    its number to somebody else.
+    It reads a pipe whose other end only this process has. PR_SET_PDEATHSIG would not do: it fires when the *thread*
+    that started the broker ends. The command line is compared first: the process id of a broker that ended long ago may
+    have been reused.
     """
     is_ours = '[ ! -d /proc/self ] || grep -qsF "$1" "/proc/$0/cmdline"'
     script = ["/bin/sh", "-c", f'read -r _; {{ {is_ours}; }} && kill -9 "$0"', str(process.pid), str(directory)]

@@ -1,4 +1,4 @@
-"""What the demo's Kafka clients share: options that keep them quiet, and typed reading of whole partitions."""
+"""Shared by the demo's Kafka clients: options without log lines, and typed reading of whole partitions."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
 
 Partition = tuple[str, int]
-"""A topic and a partition number; plain tuples, because they are built once per record."""
+"""A topic and a partition number; a plain tuple, because one is built for each record."""
 
 Headers = list[tuple[str, str | bytes | None]]
 
 
 CLIENT_ERRORS = (KafkaException, SystemError)
-"""What poll, flush and produce raise once a client is beyond repair.
+"""Raised by poll, flush and produce after a fatal error of a client.
 
-A fatal error is raised from whatever call serves it, past the error callback; when that call goes on to run a
-delivery callback, Python reports the pending exception as a SystemError.
+Any call that serves events may raise it, in spite of the error callback; if that call then runs a delivery callback,
+Python reports the pending exception as a SystemError.
 """
 
 
-_NOT_LED_YET = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
-"""What a broker says that has just started and does not lead its partitions yet."""
+_WITHOUT_LEADER_YET = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
+"""Errors of a broker that has just started and does not lead its partitions yet."""
 
 _NEXT_TRY_S = 0.1
 
 
 class Endpoint(Protocol):
-    """What a client has to know of a cluster; every :class:`~offset_sync_demo.kafka.brokers.EmbeddedCluster` is one."""
+    """A cluster's alias and address, as of an :class:`~offset_sync_demo.kafka.brokers.EmbeddedCluster`."""
 
     @property
     def alias(self) -> str: ...
@@ -49,7 +49,7 @@ class Endpoint(Protocol):
 
 
 class Received(Protocol):
-    """A consumed record or event as it really is: librdkafka's own types call every field optional."""
+    """A consumed record or event; in confluent-kafka's own types every field is optional."""
 
     def topic(self) -> str: ...
     def partition(self) -> int: ...
@@ -67,8 +67,8 @@ def client_options(bootstrap_servers: str, **options: Any) -> dict[str, Any]:
         **KEEPS_BROKERS,
         "bootstrap.servers": bootstrap_servers,
         "broker.address.family": "v4",
-        # Brokers are killed on purpose here; librdkafka would print a line per refused connection, and some even
-        # at level 0 unless a logger takes them.
+        # Brokers are killed on purpose here; librdkafka would print a line per refused connection, and some even at
+        # level 0 unless there is a logger.
         "log_level": 0,
         "logger": _SILENT,
         "error_cb": _ignore,
@@ -87,8 +87,8 @@ def admin_of(cluster: Endpoint) -> AdminClient:
 def open_partition_reader(cluster: Endpoint, name: str) -> Consumer:
     """Return a read_committed consumer for ``assign``: it joins no group and commits nothing.
 
-    It reports the end of a partition as an event, which is the only way to see that nothing but transaction
-    markers is left (a consumer's position stops before them).
+    It reports the end of a partition as an event: only that shows that just transaction markers are left, as a
+    consumer's position stops before them.
     """
     options = client_options(
         cluster.bootstrap_servers,
@@ -104,19 +104,19 @@ def open_partition_reader(cluster: Endpoint, name: str) -> Consumer:
 
 
 def discard(producer: Producer) -> None:
-    """Drop whatever the producer still holds, so that closing it does not wait for a dead broker."""
+    """Drop the producer's unsent records, so that closing it does not wait for a dead broker."""
     with contextlib.suppress(*CLIENT_ERRORS):
         producer.purge()
         producer.flush(1.0)
 
 
 def read_batch(consumer: Consumer, most: int, wait_seconds: float) -> Sequence[Received]:
-    """Return up to *most* records and events; waits *wait_seconds* for them to be that many."""
+    """Return up to *most* records and events; waits at most *wait_seconds* for that many."""
     return cast(Sequence[Received], consumer.consume(most, wait_seconds))
 
 
 def is_partition_end(error: KafkaError) -> bool:
-    """True for the event that says: nothing readable is left; its offset is where the next record will be."""
+    """True for the end-of-partition event; its offset is that of the next record."""
     return bool(error.code() == KafkaError._PARTITION_EOF)
 
 
@@ -126,15 +126,15 @@ def read_partition(cluster: Endpoint, partition: Partition, timeout: float = 60.
 
 
 def read_partitions(cluster: Endpoint, partitions: Iterable[Partition], timeout: float = 60.0) -> Iterator[Received]:
-    """Yield every committed record of the partitions, from the first to the end that each has now.
+    """Yield every committed record of the partitions, up to their present ends.
 
-    What comes meanwhile may be among them or not. Raises ClusterError when it takes longer than *timeout* seconds, also
-    where nobody leads a partition.
+    Later records may be included. Raises ClusterError if it takes longer than *timeout* seconds, also for a partition
+    without a leader.
     """
     consumer = open_partition_reader(cluster, "dump")
     deadline = time.monotonic() + timeout
     try:
-        # Who reads on until nothing is left may never get there in a log that grows all the time.
+        # Reading until no record is left might never end in a log that keeps growing.
         ends = {place: _end_in_time(cluster, consumer, place, deadline) for place in partitions}
         left = {place: end for place, end in ends.items() if end > 0}
         consumer.assign([TopicPartition(*place, 0) for place in left])
@@ -142,7 +142,7 @@ def read_partitions(cluster: Endpoint, partitions: Iterable[Partition], timeout:
             if time.monotonic() > deadline:
                 names = ", ".join(f"{topic}-{number}" for topic, number in left)
                 raise ClusterError(
-                    cluster.alias, f"{names}: not read to the end in {timeout:g} s; does the broker live?"
+                    cluster.alias, f"{names}: not read to the end in {timeout:g} s; is the broker running?"
                 )
             for message in read_batch(consumer, 1000, 0.1):
                 place, error = (message.topic(), message.partition()), message.error()
@@ -159,11 +159,13 @@ def _end_in_time(cluster: Endpoint, consumer: Consumer, partition: Partition, de
         return _stable_end(consumer, partition, max(0.1, deadline - time.monotonic()))
     except KafkaException as problem:
         name = f"{partition[0]}-{partition[1]}"
-        raise ClusterError(cluster.alias, f"{name}: nobody says where it ends; does the broker live?") from problem
+        raise ClusterError(
+            cluster.alias, f"{name}: no leader answered with its end; is the broker running?"
+        ) from problem
 
 
 def list_partitions(cluster: Endpoint, topics: Iterable[str], timeout: float = 10.0) -> list[Partition]:
-    """Return all partitions of the topics; raises ClusterError for a topic that is not there."""
+    """Return all partitions of the topics; raises ClusterError for a topic that does not exist."""
     known = admin_of(cluster).list_topics(timeout=timeout).topics
     wanted = list(topics)
     missing = [topic for topic in wanted if topic not in known]
@@ -175,7 +177,7 @@ def list_partitions(cluster: Endpoint, topics: Iterable[str], timeout: float = 1
 def stable_ends(cluster: Endpoint, partitions: Iterable[Partition], timeout: float = 10.0) -> dict[Partition, int]:
     """Return, per partition, the end that a read_committed reader can reach now (the last stable offset).
 
-    Raises KafkaException when the cluster does not answer in *timeout* seconds, or nobody leads a partition by then.
+    Raises KafkaException if the cluster does not answer in *timeout* seconds, or a partition has no leader by then.
     """
     consumer = open_partition_reader(cluster, "ends")
     try:
@@ -190,7 +192,7 @@ def _stable_end(consumer: Consumer, partition: Partition, timeout: float) -> int
         try:
             marks = consumer.get_watermark_offsets(TopicPartition(*partition), timeout)
         except KafkaException as problem:
-            if problem.args[0].code() not in _NOT_LED_YET or time.monotonic() > ends_at:
+            if problem.args[0].code() not in _WITHOUT_LEADER_YET or time.monotonic() > ends_at:
                 raise
             time.sleep(_NEXT_TRY_S)
             continue
@@ -200,4 +202,4 @@ def _stable_end(consumer: Consumer, partition: Partition, timeout: float) -> int
 
 
 def _ignore(_error: object) -> None:
-    """Take librdkafka's connection errors: the reader or producer sees what matters in its own results."""
+    """Ignore librdkafka's connection errors: readers and producers see errors that matter in their results."""

@@ -1,4 +1,4 @@
-"""What really stands in a log, read with a plain consumer: the ground on which tests and the oracle stand."""
+"""The true contents of a log, read with a plain consumer: tests and the oracle rely on them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LogRecord:
 
 
 def dump_log(cluster: Endpoint, topic: str, partition: int, timeout: float = 60.0) -> list[LogRecord]:
-    """Return every committed record of the partition; markers and aborted records are not among them."""
+    """Return every committed record of the partition, without markers and aborted records."""
     return [
         LogRecord(each.offset(), each.timestamp()[1], each.key(), each.value(), list(each.headers() or []))
         for each in read_partition(cluster, (topic, partition), timeout)
@@ -34,12 +34,12 @@ def dump_log(cluster: Endpoint, topic: str, partition: int, timeout: float = 60.
 
 
 def dump_ids(cluster: Endpoint, partition: Partition, timeout: float = 60.0) -> Records:
-    """Return who stands where in a partition that only the workload and the mirror wrote; small in memory."""
+    """Return ids and offsets of a partition that only the workload and the mirror wrote; small in memory."""
     return dump_all_ids(cluster, [partition], timeout)[partition]
 
 
 def dump_all_ids(cluster: Endpoint, partitions: Sequence[Partition], timeout: float = 60.0) -> dict[Partition, Records]:
-    """Return the same of several partitions, which are read side by side."""
+    """Return the same for several partitions, which are read in parallel."""
     logs = {place: RecordLog() for place in partitions}
     for each in read_partitions(cluster, partitions, timeout):
         logs[each.topic(), each.partition()].add(value_id(each.value() or b""), each.offset(), each.timestamp()[1])

@@ -10,10 +10,10 @@ from pathlib import Path
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync_demo.kafka.broker_files import BrokerPartsMissing, find_jars, find_java, write_log_configuration
 
-# The flags of brokers and jobs: on two cores, for minutes, the optimising compiler does not pay off.
+# As for brokers and jobs: a run of minutes on two cores is too short for the optimising compiler.
 _JAVA = ("-Xmx1g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djava.awt.headless=true")
 START_QUICKLY = {"plugin.discovery": "service_load"}
-"""Classes are found by their jars' manifests, not by a search through all jars: 12 s less. For each worker as well."""
+"""Finds classes by their jars' manifests instead of scanning all jars: 12 s less. Needed for each worker as well."""
 UNREPLICATED = {
     **{f"{kind}.topic.replication.factor": "1" for kind in ("checkpoints", "offset-syncs", "heartbeats")},
     **{f"{kind}.storage.replication.factor": "1" for kind in ("offset", "status", "config")},
@@ -39,7 +39,7 @@ class MirrorMaker2:
                 cwd=directory,
                 start_new_session=True,
             )
-        # As for the brokers: a shell that waits on a pipe which only we hold, so it never outlives this Python.
+        # As for the brokers: a shell that reads a pipe whose other end only this process has kills it when that ends.
         script = ["/bin/sh", "-c", 'read -r _; kill -9 "$0"', str(self._process.pid)]
         self._watchdog = subprocess.Popen(script, stdin=subprocess.PIPE, start_new_session=True)
 
@@ -49,7 +49,7 @@ class MirrorMaker2:
         return self._process.pid
 
     def check(self) -> None:
-        """Raise OffsetSyncError with the end of its log when it has ended by itself."""
+        """Raise OffsetSyncError with the end of its log if it has ended by itself."""
         if self._process.poll() is not None:
             code = self._process.returncode
             raise OffsetSyncError(f"MirrorMaker 2 ended with exit code {code}; its log ends:\n{self.log_tail()}")
@@ -66,11 +66,11 @@ class MirrorMaker2:
         self.stop()
 
     def stop(self, timeout: float = 15.0) -> None:
-        """End it, by force after *timeout* seconds.
+        """Stop it by SIGTERM; kill it after *timeout* seconds.
 
-        A worker that is only killed keeps its place in Connect's group for a while, and the next one waits for it.
+        A killed worker stays a member of Connect's group for a while, and the next one waits for that.
         """
-        # The watchdog first: once the process is reaped its number may be somebody else's.
+        # The watchdog first: once the process is reaped, its process id may be reused.
         self._watchdog.kill()
         self._watchdog.communicate()
         self._process.terminate()
@@ -92,7 +92,7 @@ class MirrorMaker2:
 
 @contextmanager
 def running_mirror_maker(directory: Path, text: str, classes: Path) -> Iterator[MirrorMaker2]:
-    """Start it with the configuration *text*; it is stopped at the end, whatever that is."""
+    """Start it with the configuration *text*, and stop it at the end, also after an exception."""
     mirror_maker = MirrorMaker2(directory, text, classes)
     try:
         yield mirror_maker

@@ -1,4 +1,4 @@
-"""Topics on one cluster or on all of them; every function returns only when the brokers show the result."""
+"""Topics on one cluster or on several; every function returns once the brokers show the result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def create_topic(
 
 
 def add_partitions(clusters: Endpoint | Iterable[Endpoint], name: str, total: int) -> None:
-    """Let the topic grow to *total* partitions on each cluster."""
+    """Add partitions to the topic up to *total* on each cluster."""
     for cluster in _each(clusters):
         admin = admin_of(cluster)
         admin.create_partitions([NewPartitions(name, total)], operation_timeout=_SECONDS)[name].result(_SECONDS)
@@ -42,7 +42,7 @@ def delete_topic(clusters: Endpoint | Iterable[Endpoint], name: str) -> None:
 
 
 def partition_count(cluster: Endpoint, name: str) -> int:
-    """Return how many partitions of the topic have a leader; 0 where the topic does not exist."""
+    """Return how many partitions of the topic have a leader; 0 if the topic does not exist."""
     return _led_partitions(admin_of(cluster), name)
 
 
@@ -50,7 +50,10 @@ def _wait_for_partitions(cluster: Endpoint, admin: AdminClient, name: str, parti
     deadline = time.monotonic() + _SECONDS
     while _led_partitions(admin, name) != partitions:
         if time.monotonic() > deadline:
-            raise ClusterError(cluster.alias, f"topic {name} has not come to {partitions} partitions; see broker.log")
+            raise ClusterError(
+                cluster.alias,
+                f"topic {name} has no leaders for {partitions} partitions after {_SECONDS:.0f} s; see broker.log",
+            )
         time.sleep(0.05)
 
 

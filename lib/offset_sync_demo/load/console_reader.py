@@ -1,4 +1,4 @@
-"""A consumer group that is nothing but ``kafka-console-consumer``, with the interceptor or without it."""
+"""A consumer group of one ``kafka-console-consumer``, with or without the interceptor."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from offset_sync_demo.load.records import RecordLog, Records, log_of, value_id
 
 SKIP_READ = "offsetsync.consumer.SkipRead"
 _MAIN = "org.apache.kafka.tools.consumer.ConsoleConsumer"
-# It runs for a minute: the optimising compiler does not pay off.
+# It runs for a minute, too short for the optimising compiler.
 _JAVA = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _STOP_S = 30.0
 
 
 def build_interceptor(scripts: Path) -> Path | None:
-    """Return the jar of the interceptor, built anew; None where there is no Java compiler."""
+    """Build the interceptor, and return its jar; None without a Java compiler."""
     command = [sys.executable, str(scripts / "consumer_jar.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     return Path(done.stdout.split()[-1]) if done.returncode == 0 else None
 
 
 class ConsoleReader:
-    """One consumer of a group, in a process of its own that is started at once; *jar*: it has the interceptor."""
+    """One consumer of a group, in a process of its own, started at once; with *jar* it has the interceptor."""
 
     def __init__(
         self, cluster: Endpoint, group_id: str, topic: str, protocol: str, directory: Path, jar: Path | None
@@ -58,19 +58,19 @@ class ConsoleReader:
         ]
         with (folder / "console.log").open("wb") as console:
             self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=console, start_new_session=True)
-        self._hearing = threading.Thread(target=self._hear, daemon=True)
-        self._hearing.start()
+        self._printing = threading.Thread(target=self._take_printed, daemon=True)
+        self._printing.start()
 
     def records(self) -> dict[Partition, Records]:
-        """Return every record that was printed until now, in that order."""
+        """Return every record printed so far, in order."""
         return {place: log.to_records() for place, log in self._logs.items()}
 
     def committed(self) -> dict[Partition, int]:
-        """Return what the group has committed at this cluster."""
+        """Return the offsets that the group has committed at this cluster."""
         return committed(self._cluster, self._group_id)
 
     def wait_until(self, ends: Mapping[Partition, int], timeout: float = 60.0) -> None:
-        """Return when the group has committed each of *ends*; raises TimeoutError naming those that it has not."""
+        """Return when the group has committed each of *ends*; the TimeoutError names those that it has not."""
         deadline = time.monotonic() + timeout
         while behind := {place: end for place, end in ends.items() if self.committed().get(place, 0) < end}:
             if time.monotonic() > deadline:
@@ -78,16 +78,16 @@ class ConsoleReader:
             time.sleep(0.2)
 
     def stop(self) -> None:
-        """End it as Ctrl-C would: it commits, and leaves the group."""
+        """Stop it by SIGTERM: it commits, and leaves the group."""
         self._process.terminate()
         try:
             self._process.wait(_STOP_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._hearing.join(_STOP_S)
+        self._printing.join(_STOP_S)
 
-    def _hear(self) -> None:
+    def _take_printed(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             partition, offset, value = line.rstrip(b"\n").split(b"\t", 2)
@@ -96,7 +96,7 @@ class ConsoleReader:
 
 
 def committed(cluster: Endpoint, group_id: str) -> dict[Partition, int]:
-    """Return what a group has committed at a cluster."""
+    """Return the offsets that a group has committed at a cluster."""
     admin: Any = AdminClient(client_options(cluster.bootstrap_servers))
     (future,) = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group_id)]).values()
     found = future.result(30)

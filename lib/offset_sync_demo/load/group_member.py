@@ -1,4 +1,4 @@
-"""One consumer of a group: reads, commits at an interval, gives partitions back cleanly or vanishes."""
+"""One consumer of a group: reads, commits at an interval, and leaves the group with or without a last commit."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _WAIT_SECONDS = 0.1
 class ReaderOptions:
     """How a group reads: its rebalance protocol, how it commits, how fast, and how far.
 
-    *max_rate* is records a second and member. *stop_at* holds offsets: records at or beyond are not read. With
-    *reset* "error" a group without a committed offset reads nothing and complains, instead of hiding it.
+    *max_rate* is in records a second for each member. *stop_at* are offsets: records at or above are not read. With
+    *reset* "error" a group without a committed offset reads nothing and reports an error.
     """
 
     protocol: Literal["classic", "consumer"] = "classic"
@@ -44,23 +44,23 @@ class CommitMade:
 
 
 class Recorder(Protocol):
-    """Who remembers what a member does."""
+    """Keeps what a member has read and committed."""
 
     def keep_records(self, messages: Sequence[Received]) -> None:
-        """Remember records."""
+        """Keep records."""
 
     def keep_end(self, partition: Partition, offset: int) -> None:
-        """Remember the end of a partition."""
+        """Keep the end of a partition."""
 
     def keep_commits(self, commits: Sequence[CommitMade]) -> None:
-        """Remember commits."""
+        """Keep commits."""
 
     def keep_error(self, text: str) -> None:
-        """Remember a complaint."""
+        """Keep an error."""
 
 
 class GroupMember:
-    """A consumer in a thread. What it has read and what it has committed is told to *recorder* at once."""
+    """A consumer in a thread; it reports what it has read and committed to *recorder* at once."""
 
     def __init__(
         self, cluster: Endpoint, group_id: str, topics: Sequence[str], options: ReaderOptions, recorder: Recorder
@@ -78,7 +78,7 @@ class GroupMember:
         self._thread.start()
 
     def ask_to_stop(self, *, kill: bool) -> None:
-        """Let the thread end; a killed member commits nothing more."""
+        """Have the thread end; a killed member commits nothing more."""
         self._is_killed = self._is_killed or kill
         self._stopping.set()
 
@@ -116,7 +116,7 @@ class GroupMember:
         try:
             return read_batch(consumer, most, _WAIT_SECONDS)
         except KafkaException as error:
-            self._complain(error.args[0])
+            self._report(error.args[0])
             self._stopping.wait(_WAIT_SECONDS)
             return []
 
@@ -130,7 +130,7 @@ class GroupMember:
             elif error is not None and is_partition_end(error):
                 self._recorder.keep_end((message.topic(), message.partition()), message.offset())
             elif error is not None:
-                self._complain(error)
+                self._report(error)
         self._recorder.keep_records(records)
         if records and not self._is_manual:
             self._store(consumer, {(each.topic(), each.partition()): each.offset() + 1 for each in records})
@@ -145,11 +145,11 @@ class GroupMember:
         return False
 
     def _store(self, consumer: Consumer, offsets: Mapping[Partition, int]) -> None:
-        """Tell librdkafka what its automatic commit may commit: only what was remembered as read."""
+        """Limit librdkafka's automatic commit to records that the recorder has kept."""
         try:
             consumer.store_offsets(offsets=[TopicPartition(*place, offset) for place, offset in offsets.items()])
-        except KafkaException as error:  # the partition was taken away meanwhile
-            self._complain(error.args[0])
+        except KafkaException as error:  # the partition was revoked in between
+            self._report(error.args[0])
 
     def _commit(self, consumer: Consumer) -> None:
         due = {place: offset for place, offset in self._read_to.items() if self._committed.get(place) != offset}
@@ -160,7 +160,7 @@ class GroupMember:
                 offsets=[TopicPartition(*place, offset) for place, offset in due.items()], asynchronous=False
             )
         except KafkaException as error:
-            self._complain(error.args[0])
+            self._report(error.args[0])
         else:
             self._keep_commits(answers or [])
 
@@ -171,13 +171,13 @@ class GroupMember:
         self._recorder.keep_commits([CommitMade((each.topic, each.partition), each.offset, now) for each in made])
         for each in answers:
             if each.error is not None:
-                self._complain(each.error)
+                self._report(each.error)
 
     def _on_auto_commit(self, error: KafkaError | None, answers: Sequence[TopicPartition]) -> None:
         if error is None:
             self._keep_commits(answers)
         elif error.code() != KafkaError._NO_OFFSET:
-            self._complain(error)
+            self._report(error)
 
     def _on_revoke(self, consumer: Consumer, places: Sequence[TopicPartition]) -> None:
         if self._is_manual and not self._is_killed:
@@ -194,13 +194,13 @@ class GroupMember:
 
     def _leave(self, consumer: Consumer) -> None:
         if self._is_killed and not self._is_manual:
-            # close() would commit what is stored: take it back.
+            # close() would commit the stored offsets: remove them.
             self._store(consumer, dict.fromkeys(self._read_to, OFFSET_INVALID))
         elif self._is_manual and not self._is_killed:
             self._commit(consumer)
         consumer.close()
 
-    def _complain(self, error: KafkaError) -> None:
+    def _report(self, error: KafkaError) -> None:
         self._recorder.keep_error(f"{error.name()}: {error.str()}")
 
 
@@ -220,7 +220,7 @@ def _settings(cluster: Endpoint, group_id: str, options: ReaderOptions) -> dict[
         socket_timeout_ms=10_000,
     )
     if options.protocol == "classic":
-        # With the KIP-848 protocol the broker says when to call and when a member is gone.
+        # With the KIP-848 protocol the broker sets both.
         classic = {"session.timeout.ms": options.session_timeout_ms, "heartbeat.interval.ms": 1000}
         settings.update(classic)
     return settings

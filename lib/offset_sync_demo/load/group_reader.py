@@ -1,4 +1,4 @@
-"""Consumer groups as an application would run them; they remember everything they read and committed."""
+"""Consumer groups as an application would run them; they keep all that they have read and committed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from offset_sync_demo.load.records import RecordLog, Records, log_of, value_id
 class GroupReader:
     """One consumer group at one cluster: *members* real consumers, each in a thread, in read_committed.
 
-    It reads until it is stopped; ``stop(kill=True)`` commits nothing more, as after a crash, so that what was
-    read after the last commit will be read again by whoever comes next.
+    It reads until it is stopped; ``stop(kill=True)`` commits nothing more, as after a crash: records read after the
+    last commit will be read again by the group's next members.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class GroupReader:
         self.members = [GroupMember(cluster, group_id, topics, self._options, self) for _ in range(members)]
 
     def start(self) -> None:
-        """Let the members join the group."""
+        """Start the members, which join the group."""
         for member in self.members:
             member.start()
 
@@ -46,12 +46,12 @@ class GroupReader:
         stop_readers([self], kill=kill, timeout=timeout)
 
     def records(self) -> dict[Partition, Records]:
-        """Return every record read until now, in the order of reading."""
+        """Return every record read so far, in the order of reading."""
         with self._lock:
             return {place: log.to_records() for place, log in self._logs.items()}
 
     def commits(self) -> list[CommitMade]:
-        """Return every commit the coordinator acknowledged until now, oldest first."""
+        """Return every commit acknowledged so far, oldest first."""
         with self._lock:
             return list(self._commits)
 
@@ -60,22 +60,22 @@ class GroupReader:
         return {commit.partition: commit for commit in self.commits()}
 
     def errors(self) -> list[str]:
-        """Return what the consumers complained about, such as a missing offset where ``reset`` is "error"."""
+        """Return the consumers' errors, such as a missing offset with ``reset`` "error"."""
         with self._lock:
             return list(self._errors)
 
     def count(self) -> int:
-        """Return how many records were read until now."""
+        """Return how many records were read so far."""
         with self._lock:
             return sum(len(log) for log in self._logs.values())
 
     def reached(self) -> dict[Partition, int]:
-        """Return the offset each partition has been read to, transaction markers at its end included."""
+        """Return the offset up to which each partition was read, including transaction markers at its end."""
         with self._lock:
             return dict(self._reached)
 
     def wait_until(self, ends: Mapping[Partition, int], timeout: float = 30.0) -> None:
-        """Return when each partition is read to its end in *ends*; raises TimeoutError naming those that are not."""
+        """Return when each partition is read to its end in *ends*; the TimeoutError names those that are not."""
         deadline = time.monotonic() + timeout
         while True:
             reached = self.reached()
@@ -87,10 +87,10 @@ class GroupReader:
                 raise TimeoutError(f"{place} is behind (at, end): {behind} {self.errors()[-3:]}")
             time.sleep(0.05)
 
-    # What the members tell.
+    # Called by the members.
 
     def keep_records(self, messages: Sequence[Received]) -> None:
-        """Remember records a member has just read."""
+        """Keep records that a member has just read."""
         with self._lock:
             for message in messages:
                 place, offset = (message.topic(), message.partition()), message.offset()
@@ -98,17 +98,17 @@ class GroupReader:
                 self._reached[place] = max(offset + 1, self._reached.get(place, 0))
 
     def keep_end(self, partition: Partition, offset: int) -> None:
-        """Remember that a member stands at the end of a partition."""
+        """Keep that a member has reached the end of a partition."""
         with self._lock:
             self._reached[partition] = max(offset, self._reached.get(partition, 0))
 
     def keep_commits(self, commits: Sequence[CommitMade]) -> None:
-        """Remember commits the coordinator has acknowledged."""
+        """Keep commits that the coordinator has acknowledged."""
         with self._lock:
             self._commits.extend(commits)
 
     def keep_error(self, text: str) -> None:
-        """Remember a complaint; the first thousand are enough."""
+        """Keep an error; at most the first thousand."""
         with self._lock:
             if len(self._errors) < 1000:
                 self._errors.append(text)
@@ -117,8 +117,8 @@ class GroupReader:
 def stop_readers(readers: Sequence[GroupReader], *, kill: bool = False, timeout: float = 15.0) -> None:
     """Stop all at the same time; returns after *timeout* seconds at the latest.
 
-    Where the broker is dead, librdkafka may take 15 s and more to give up leaving the group. That then goes on in
-    the background: nothing more is read, and nothing more is committed unless the broker comes back meanwhile.
+    If the broker is down, librdkafka may take 15 s and more to leave the group. That continues in the background:
+    nothing more is read, and nothing more is committed unless the broker comes back.
     """
     members = [member for reader in readers for member in reader.members]
     for member in members:

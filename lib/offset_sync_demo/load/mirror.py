@@ -1,12 +1,12 @@
-"""The demo's data mirror: copies what was produced at one cluster to another and stamps where it came from.
+"""A small data mirror for tests and benchmarks: copies records of one cluster to another, stamped.
 
-It stands for the mirror tool that every real installation has of its own; Offset Sync only reads its headers.
+It replaces the mirror tool of a real installation; Offset Sync reads its headers only.
 
-    source, partition 0:   a0  a1 [b7]  a2          [b7] came from elsewhere: not copied again
+    source, partition 0:   a0  a1 [b7]  a2          [b7] is a copy itself: not copied again
     target, partition 0:   b7 [a0] [a1] b8 [a2]     same partition, same order, same timestamp
 
-A record is done when the target has acknowledged it. ``position`` never passes one that is not, so a mirror that
-starts again from there repeats records at worst and skips none.
+``position`` never passes a record that the target has not acknowledged: a mirror that starts there again may repeat
+records, and skips none.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _WAIT_SECONDS = 0.05
 
 
 class _Lane:
-    """One partition on its way: how far the source was read, and which of its offsets are not acknowledged."""
+    """The state of one partition: how far the source was read, and which of its offsets are in flight."""
 
     def __init__(self, start: int) -> None:
         self.read_to = start
@@ -52,11 +52,11 @@ class _Lane:
 
 
 ORIGIN_HEADER, OFFSET_HEADER = "IDC", "Offset"
-"""What a copy is stamped with, the names by default."""
+"""The headers of a copy, by their default names."""
 
 
 class Mirror:
-    """One direction in one thread. A cluster that is away makes it wait; it goes on when the cluster is back."""
+    """One direction in one thread. It waits while a cluster is down, and continues when the cluster is back."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Mirror:
 
     @property
     def position(self) -> dict[Partition, int]:
-        """Per partition the source offset below which everything is acknowledged at the target."""
+        """Per partition the source offset below which the target has acknowledged all records."""
         return dict(self._position)
 
     def start(self) -> None:
@@ -95,21 +95,21 @@ class Mirror:
         self._thread.start()
 
     def stop(self, timeout: float = 10.0) -> None:
-        """Take no more records, wait *timeout* seconds for the acknowledgements under way, and end."""
+        """Read no more records, wait at most *timeout* seconds for acknowledgements, and end."""
         self._end(timeout)
 
     def kill(self) -> None:
-        """End at once, as a crash would: records under way may arrive and will be sent again after a start."""
+        """End at once, as in a crash: records in flight may arrive, and are sent again after a start."""
         self._end(0.0)
 
     def lag(self) -> int:
-        """Return how many offsets of the source are not yet dealt with; raises KafkaException when it is away."""
+        """Return how many offsets of the source are not acknowledged yet; raises KafkaException if it is down."""
         position = self._position
         ends = stable_ends(self.source, self._lanes)
         return sum(max(0, end - position.get(place, 0)) for place, end in ends.items())
 
     def drain(self, timeout: float = 30.0) -> None:
-        """Return when everything readable at the source now is acknowledged at the target; raises TimeoutError."""
+        """Return when the target has acknowledged all that is readable at the source now; raises TimeoutError."""
         deadline = time.monotonic() + timeout
         ends = stable_ends(self.source, self._lanes)
         while behind := {place: end for place, end in ends.items() if self._position.get(place, 0) < end}:
@@ -150,7 +150,7 @@ class Mirror:
         consumer.close()
 
     def _open_producer(self) -> Producer:
-        # No time-out per message: a dead target must make the mirror wait, not skip a record.
+        # No timeout per message: while the target is down the mirror must wait, not skip a record.
         return Producer(
             client_options(
                 self.target.bootstrap_servers,
@@ -163,7 +163,7 @@ class Mirror:
         )
 
     def _assign(self, consumer: Consumer) -> None:
-        """(Re)start every lane at its position; what is under way from an earlier producer is forgotten."""
+        """(Re)start every lane at its position; records in flight of an earlier producer are sent again."""
         self._is_broken = False
         self._lanes = {place: _Lane(lane.position) for place, lane in self._lanes.items()}
         self._publish()
@@ -218,7 +218,7 @@ class Mirror:
         self.copied += 1
 
     def _break(self, reason: str | None) -> None:
-        """Believe no acknowledgement of this producer any more: one that failed would shift the others."""
+        """Ignore further acknowledgements of this producer: they are matched by order, which a failure breaks."""
         self._is_broken = True
         self.last_error = reason or self.last_error
 
@@ -226,5 +226,5 @@ class Mirror:
         return self._lanes[message.topic(), message.partition()]
 
     def _publish(self) -> None:
-        """Show the positions to other threads, all at once."""
+        """Publish all positions to other threads at once."""
         self._position = {**self._position, **{place: lane.position for place, lane in self._lanes.items()}}

@@ -1,4 +1,4 @@
-"""Threads that produce the workload's records at one cluster: plain ones, and transactions that sometimes abort."""
+"""Threads that produce the workload's records at one cluster, plainly or in transactions, some of them aborted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TRANSACTION_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class TopicLoad:
-    """What is produced into one topic: *rate* records a second over all clusters together.
+    """The load of one topic: *rate* records a second at all clusters together.
 
     Of a transactional topic every *abort_every*-th transaction is aborted (0: none).
     """
@@ -33,11 +33,11 @@ class TopicLoad:
 
 
 ShareOf = Callable[[str], float]
-"""The part of a topic's rate that one cluster produces now, 0.0 to 1.0."""
+"""The share of a topic's rate that one cluster produces now, 0.0 to 1.0."""
 
 
 class _Feed:
-    """The records of one topic at one cluster, numbered per partition and dealt out in turn."""
+    """The records of one topic at one cluster, numbered per partition, round-robin."""
 
     def __init__(self, cluster: Endpoint, load: TopicLoad) -> None:
         self.load = load
@@ -47,7 +47,7 @@ class _Feed:
         self._turn = 0
 
     def send_next(self, producer: Producer, on_sent: Callable[[int, KafkaError | None, Message], None]) -> None:
-        """Produce one record; raises BufferError, and then this record is the next one again."""
+        """Produce one record; after a BufferError the next call sends the same record."""
         topic, partition = self.load.topic, self._turn
         number = self._numbers[partition]
         identity = record_id(self._alias, number)
@@ -63,9 +63,9 @@ class _Feed:
 
 
 class ProducingThread:
-    """Produces the given topics at one cluster; keeps what was acknowledged, with offsets.
+    """Produces the given topics at one cluster; keeps the acknowledged records with their offsets.
 
-    A record whose fate is unknown (its broker died) is in neither *acknowledged* nor *aborted*.
+    A record that may or may not have been written (its broker died) is in neither *acknowledged* nor *aborted*.
     """
 
     def __init__(self, cluster: Endpoint, loads: Sequence[TopicLoad], share_of: ShareOf) -> None:
@@ -85,7 +85,7 @@ class ProducingThread:
         self._thread.start()
 
     def ask_to_stop(self, flush_seconds: float) -> None:
-        """Let the thread send no more and wait at most *flush_seconds* for what is under way."""
+        """Have the thread send no more records, and wait at most *flush_seconds* for those in flight."""
         self._flush_seconds = flush_seconds
         self._stopping.set()
 
@@ -95,7 +95,7 @@ class ProducingThread:
 
     @property
     def is_quiet(self) -> bool:
-        """True when nothing is under way and no topic has a share here."""
+        """True if no record is in flight and no topic has a share here."""
         return not self._is_busy and all(self._share_of(feed.load.topic) <= 0 for feed in self._feeds)
 
     def _run(self) -> None:
@@ -121,16 +121,15 @@ class ProducingThread:
         )
 
     def _produce(self, producer: Producer) -> None:
-        """Produce until the thread is asked to stop; raises one of CLIENT_ERRORS when the producer is lost.
+        """Produce until the thread is asked to stop; raises one of CLIENT_ERRORS once a record was not delivered.
 
-        It is as soon as a record was not delivered: an idempotent producer of librdkafka may deliver none any more
-        then, whether its broker is back or not.
+        After that an idempotent producer of librdkafka may deliver no records any more, even if its broker is back.
         """
         self._lost = None
         while not self._stopping.wait(_TICK_SECONDS):
             if self._lost is not None:
                 raise KafkaException(self._lost)
-            self._is_busy = True  # before the shares are asked for: see is_quiet
+            self._is_busy = True  # before the shares are read: see is_quiet
             for feed in self._feeds:
                 self._send_due(feed, producer)
             producer.poll(0)
@@ -142,7 +141,7 @@ class ProducingThread:
             for _ in range(feed.pace.due(feed.load.rate * self._share_of(feed.load.topic))):
                 feed.send_next(producer, self._delivered)
         except BufferError:
-            self.last_error = "the queue is full: the broker does not answer"
+            self.last_error = "the producer's queue is full: the broker does not answer"
 
     def _delivered(self, identity: int, error: KafkaError | None, message: Message) -> None:
         if error is None:
@@ -152,7 +151,7 @@ class ProducingThread:
 
 
 class TransactionThread(ProducingThread):
-    """Produces one topic in transactions of a fraction of a second; some are aborted on purpose."""
+    """Produces one topic in transactions of a fraction of a second, some of which it aborts."""
 
     def __init__(self, cluster: Endpoint, load: TopicLoad, share_of: ShareOf) -> None:
         super().__init__(cluster, [load], share_of)
@@ -171,7 +170,7 @@ class TransactionThread(ProducingThread):
         )
 
     def _produce(self, producer: Producer) -> None:
-        """Run transactions; what an error leaves behind is undecided, and the next producer's start aborts it."""
+        """Run transactions; the start of the next producer aborts one that an error has left open."""
         load, count = self._feed.load, 0
         producer.init_transactions(5.0)
         while not self._stopping.wait(_TRANSACTION_SECONDS):
@@ -187,7 +186,7 @@ class TransactionThread(ProducingThread):
         producer.begin_transaction()
         for _ in range(records):
             self._feed.send_next(producer, self._delivered)
-        producer.flush(5.0)  # an abort drops what was not sent yet: those records would never reach the log
+        producer.flush(5.0)  # an abort would drop unsent records, which would never reach the log
         if aborts:
             producer.abort_transaction(5.0)
         else:

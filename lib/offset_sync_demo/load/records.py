@@ -1,4 +1,4 @@
-"""Who a record is, written into its value: independent of the mirror's headers and of anything Offset Sync keeps."""
+"""The identity of a record, in its value: independent of the mirror's headers and of Offset Sync's tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NUMBER_BITS = 32
 
 
 def record_value(alias: str, topic: str, partition: int, number: int) -> bytes:
-    """Return the value of the *number*-th record that was produced at cluster *alias* into this partition."""
+    """Return the value of the *number*-th record produced at cluster *alias* into this partition."""
     return f"{alias}:{topic}:{partition}:{number} ".encode().ljust(VALUE_BYTES, b".")
 
 
@@ -27,7 +27,7 @@ def record_id(alias: str, number: int) -> int:
 
 
 def value_id(value: bytes) -> int:
-    """Return the :func:`record_id` of a value; raises ValueError when :func:`record_value` did not write it."""
+    """Return the :func:`record_id` of a value; raises ValueError if it is not from :func:`record_value`."""
     head, space, _ = value.partition(b" ")
     names = head.split(b":")
     if not space or len(names) != 4:
@@ -36,7 +36,7 @@ def value_id(value: bytes) -> int:
 
 
 def describe_id(identity: int, aliases: list[str]) -> str:
-    """Return ``alias:number`` for messages; an alias that is not in the list shows as its hash."""
+    """Return ``alias:number`` for messages; an alias that is not in *aliases* becomes its hash."""
     names = {_origin_bits(alias): alias for alias in aliases}
     origin = identity >> _NUMBER_BITS << _NUMBER_BITS
     return f"{names.get(origin, hex(origin))}:{identity - origin}"
@@ -63,7 +63,7 @@ class Records:
 
 
 class RecordLog:
-    """Records as they come, 24 bytes each; one thread adds while others may look."""
+    """Records in the order of arrival, 24 bytes each; one thread adds, others may read."""
 
     def __init__(self) -> None:
         self._ids, self._offsets, self._timestamps = array("Q"), array("q"), array("q")
@@ -78,8 +78,8 @@ class RecordLog:
         return len(self._ids)
 
     def to_records(self) -> Records:
-        """Return a copy of what was added until now."""
-        count = len(self._ids)  # last to grow: a record that is being added is left out
+        """Return a copy of the records added so far."""
+        count = len(self._ids)  # grows last: a record that is being added is omitted
         return Records(
             np.array(self._ids[:count], dtype=np.uint64),
             np.array(self._offsets[:count], dtype=np.int64),
@@ -88,12 +88,12 @@ class RecordLog:
 
 
 def no_records() -> Records:
-    """Return the records of a partition nobody touched."""
+    """Return no records."""
     return RecordLog().to_records()
 
 
 def log_of(logs: dict[Partition, RecordLog], partition: Partition) -> RecordLog:
-    """Return the log of *partition*, made at its first record."""
+    """Return the log of *partition*; created for its first record."""
     log = logs.get(partition)
     if log is None:
         log = logs[partition] = RecordLog()

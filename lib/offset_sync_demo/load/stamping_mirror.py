@@ -1,7 +1,7 @@
 """The real MirrorMaker 2 between clusters that all produce into the same topics; it may be killed and started again.
 
-It runs the recipe of ``conf/mirrors/`` that users are given, with the transform of ``connect/``, which stamps what was
-produced at a cluster and does not copy on what is a copy: nothing else tells one from the other.
+It runs the recipe for users in ``conf/mirrors/``, with the transform of ``connect/``: this stamps records produced at a
+cluster, and does not copy copies.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Ids = NDArray[np.uint64]
 _RECIPES = Path(__file__).resolve().parents[3] / "conf" / "mirrors"
 _FILES = {2: "two-clusters.properties", 3: "three-clusters.properties"}
 _WORKER = {
-    # A worker that was killed is missed soon, and its tasks are given to the next one at once.
+    # A killed worker is detected soon, and its tasks are assigned to the next one at once.
     "session.timeout.ms": "6000",
     "heartbeat.interval.ms": "2000",
     "scheduled.rebalance.max.delay.ms": "0",
-    # What was copied since is copied again after a crash.
+    # After a crash records copied since the last flush are copied again.
     "offset.flush.interval.ms": "5000",
     **START_QUICKLY,
 }
@@ -39,8 +39,8 @@ _WORKER = {
 def mirror_settings(clusters: Mapping[str, Endpoint], topics: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return the recipe for *clusters* (dc1, dc2 and, with three, dc3) as MirrorMaker 2 reads it.
 
-    *topics* are those that are copied from each cluster to all others. Differs from the recipe in what is of the place:
-    addresses, topics, the jar, which is on the class path instead, one replica, and times fit for minutes.
+    *topics* are those that are copied from each cluster to all others. Differs from the recipe in addresses, topics,
+    the jar, which is on the class path instead, one replica, and shorter times.
     """
     lines = (line.strip() for line in (_RECIPES / _FILES[len(clusters)]).read_text().splitlines())
     pairs = (line.partition(" = ") for line in lines if line and not line.startswith("#"))
@@ -51,13 +51,13 @@ def mirror_settings(clusters: Mapping[str, Endpoint], topics: Mapping[str, Seque
         **{f"{one}->{other}.topics": ", ".join(topics[one]) for one, other in permutations(clusters, 2)},
         **{f"{alias}.{name}": value for alias in clusters for name, value in _WORKER.items()},
         **START_QUICKLY,
-        # MirrorMaker refuses a connector that has settings of offset syncs, which the recipe leaves out.
+        # MirrorMaker refuses a connector with settings of offset syncs, which the recipe does not have.
         **{name: value for name, value in UNREPLICATED.items() if not name.startswith("offset-syncs.")},
     }
 
 
 class StampingMirror:
-    """The process; a new one each time that it is started, with what the clusters remember of the one before."""
+    """The process; each start is a new one, which continues at the offsets that Connect has stored."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class StampingMirror:
         self._process: MirrorMaker2 | None = None
 
     def start(self, settings: Mapping[str, str] | None = None) -> None:
-        """Start it, with *settings* in place of what the recipe says; it copies some 15 seconds later."""
+        """Start it, with *settings* in place of those of the recipe; it copies some 15 seconds later."""
         self._started += 1
         told = {**self._settings, **(settings or {})}
         text = "".join(f"{name} = {value}\n" for name, value in told.items())
@@ -89,7 +89,7 @@ class StampingMirror:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop the running process meanwhile; it goes on where it was."""
+        """Stop the running process (SIGSTOP) while the context is open."""
         assert self._process is not None, "it was started"
         os.kill(self._process.pid, signal.SIGSTOP)
         try:
@@ -98,15 +98,15 @@ class StampingMirror:
             os.kill(self._process.pid, signal.SIGCONT)
 
     def stop(self) -> None:
-        """End it as an operator would."""
+        """Stop it by SIGTERM."""
         if self._process is not None:
             self._process.stop()
             self._process = None
 
     def drain(self, timeout: float = 120.0) -> None:
-        """Return when all that stands anywhere now stands everywhere else too, by the records' values.
+        """Return when the records that each cluster has now are at all others too, by their values.
 
-        Raises TimeoutError with the end of the mirror's log, and OffsetSyncError when a broker is dead or the mirror.
+        Raises TimeoutError with the end of the mirror's log, and OffsetSyncError if a broker or the mirror is dead.
         """
         deadline = time.monotonic() + timeout
         wanted = self._to_be_copied(timeout)
@@ -117,7 +117,7 @@ class StampingMirror:
             time.sleep(0.2)
 
     def _to_be_copied(self, timeout: float) -> dict[str, dict[Partition, Ids]]:
-        """Return who stands now where it is copied from, by the cluster where it has to arrive."""
+        """Return the ids of the records to be copied, by the cluster to which they are copied."""
         found: dict[str, dict[Partition, Ids]] = {alias: {} for alias in self._clusters}
         for source, cluster in self._clusters.items():
             logs = dump_all_ids(cluster, list_partitions(cluster, self._topics[source]), timeout)
@@ -132,7 +132,7 @@ class StampingMirror:
         return {place: ids for place, ids in left.items() if len(ids)}
 
     def check(self) -> None:
-        """Raise OffsetSyncError with the end of its log when it has ended by itself."""
+        """Raise OffsetSyncError with the end of its log if it has ended by itself."""
         if self._process is not None:
             self._process.check()
 
@@ -141,9 +141,9 @@ class StampingMirror:
         return self._process.log_tail() if self._process is not None else ""
 
 
-def _named(lacking: Mapping[str, Mapping[Partition, Ids]]) -> str:
+def _named(missing: Mapping[str, Mapping[Partition, Ids]]) -> str:
     return ", ".join(
         f"{len(ids)} of {topic}-{number} to {alias}"
-        for alias, by in lacking.items()
+        for alias, by in missing.items()
         for (topic, number), ids in by.items()
     )

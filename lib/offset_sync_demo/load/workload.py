@@ -1,4 +1,4 @@
-"""The producers of all clusters together: a steady rate that can be moved between clusters while it runs."""
+"""The producers of all clusters: a steady rate that can be moved between clusters while they run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from offset_sync_demo.load.producer import ProducingThread, TopicLoad, Transacti
 from offset_sync_demo.load.records import RecordLog, Records
 
 Shares = Mapping[str, float]
-"""Alias of a cluster to the part of a topic's rate it produces; what is not named produces nothing."""
+"""The share of a topic's rate by cluster; clusters that are not named produce nothing."""
 
 
 class Producers:
@@ -19,7 +19,7 @@ class Producers:
     def __init__(
         self, clusters: Mapping[str, Endpoint], loads: Sequence[TopicLoad], shares: Mapping[str, Shares]
     ) -> None:
-        """*shares* by topic; a topic that is not named is shared equally."""
+        """*shares* by topic; the rate of a topic that is not named is shared equally."""
         equal = dict.fromkeys(clusters, 1.0 / len(clusters))
         self._shares: dict[str, Shares] = {load.topic: dict(shares.get(load.topic, equal)) for load in loads}
         self._threads = {alias: list(self._threads_at(alias, cluster, loads)) for alias, cluster in clusters.items()}
@@ -35,34 +35,34 @@ class Producers:
             self._shares[topic] = dict(shares)
 
     def wait_until_quiet(self, alias: str, timeout: float = 30.0) -> None:
-        """Return when the cluster has no share left and nothing is under way to it; raises TimeoutError."""
+        """Return when the cluster has no share left and no record is in flight to it; raises TimeoutError."""
         deadline = time.monotonic() + timeout
         while not all(thread.is_quiet for thread in self._threads[alias]):
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{alias}: producers still have records under way; last error {self.errors()}")
+                raise TimeoutError(f"{alias}: producers still have records in flight; last errors {self.errors()}")
             time.sleep(0.05)
 
     def stop(self, timeout: float = 10.0) -> None:
-        """Stop everywhere; waits at most *timeout* seconds for acknowledgements, also where a broker is dead."""
+        """Stop everywhere; waits at most *timeout* seconds for acknowledgements, also if a broker is dead."""
         for thread in self._all_threads():
             thread.ask_to_stop(timeout)
         for thread in self._all_threads():
             thread.join()
 
     def acknowledged(self, alias: str) -> dict[Partition, Records]:
-        """Return what was produced at this cluster and is in its log for certain, with the offsets there."""
+        """Return the records produced at this cluster that it has acknowledged, with their offsets."""
         return _gathered(thread.acknowledged.items() for thread in self._threads[alias])
 
     def aborted(self, alias: str) -> dict[Partition, Records]:
-        """Return what was produced at this cluster in transactions that were aborted: nobody may ever read it."""
+        """Return the records of aborted transactions at this cluster, which no consumer may ever read."""
         return _gathered(thread.aborted.items() for thread in self._threads[alias])
 
     def count(self) -> int:
-        """Return how many records were acknowledged until now, over all clusters."""
+        """Return how many records were acknowledged so far, at all clusters."""
         return sum(map(self.count_at, self._threads))
 
     def count_at(self, alias: str) -> int:
-        """Return how many records a cluster has acknowledged until now."""
+        """Return how many records a cluster has acknowledged so far."""
         return sum(len(log) for thread in self._threads[alias] for log in list(thread.acknowledged.values()))
 
     def errors(self) -> dict[str, str]:
@@ -85,5 +85,5 @@ class Producers:
 
 
 def _gathered(logs: Iterable[Iterable[tuple[Partition, RecordLog]]]) -> dict[Partition, Records]:
-    """Return the records of all threads; no two of them produce the same topic."""
+    """Return the records of all threads; no two of them produce into the same topic."""
     return {place: log.to_records() for items in logs for place, log in list(items)}

@@ -1,4 +1,4 @@
-"""The demo's two acts: dc1 dies under load and its groups start at dc2; then they move back, as planned work."""
+"""The demo's first two acts: dc1 is killed under load and its groups start at dc2; then they move back as planned."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from offset_sync_demo.story.world import DC1, DC2, GROUPS, PARTITIONS, TOPICS, W
 
 Say = Callable[[str], None]
 _STAYED = Answer(0, None, "NOT_MOVED", "UNCHANGED", 0, 0, 0)
-"""Of a group that committed nothing at the source: it never left, and its own commit still stands at the target."""
+"""For a group that committed nothing at the source: it is still at home at the target, with its own commit."""
 STEADY_SECONDS = 6.0
-"""No answer has changed for so long: two reconcile passes, also where a dead cluster is asked in vain."""
+"""Answers are final after so long without a change: two reconcile passes, even if they query a dead cluster."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How long the demo takes its time: backlog, load and crossing in seconds, how far the lagging groups read."""
+    """Durations of backlog, load and crossing in seconds, and the offset up to which lagging groups read."""
 
     backlog: float
     load: float
@@ -41,13 +41,13 @@ FULL, QUICK = Pace(6.0, 40.0, 400, 15.0), Pace(3.0, 10.0, 300, 6.0)
 
 
 class Story:
-    """Plays both acts on *world*; *say* is told what happens."""
+    """Plays the acts in *world*; *say* prints each step."""
 
     def __init__(self, world: World, directory: Path, tables: TableStore, pace: Pace, say: Say) -> None:
         self._world, self._pace, self._say = world, pace, say
         self._directory = directory
         self._config = directory / "demo.yaml"
-        # MirrorMaker keeps topics of its own at both clusters, which no group reads.
+        # MirrorMaker has topics of its own at both clusters, which no group reads.
         sections = {
             "topics": {"include": list(TOPICS)},
             "mirror": {"place_header": "Place"},
@@ -64,7 +64,7 @@ class Story:
         self._killed_at = 0.0
 
     def start_jobs(self) -> None:
-        """Start ``index_records`` and ``sync_offsets`` and the load they follow."""
+        """Start ``index_records``, ``sync_offsets`` and the load."""
         self._say("producing a backlog, starting index_records and sync_offsets")
         self._jobs = [RunningJob(name, self._config, self._directory) for name in ("index_records", "sync_offsets")]
         self._world.produce_backlog(self._pace.backlog)
@@ -81,7 +81,7 @@ class Story:
         time.sleep(self._pace.load)
 
     def disaster(self) -> list[GroupResult]:
-        """Kill dc1 under load, start its groups at dc2, and return what that cost."""
+        """Kill dc1 under load, start its groups at dc2, and return the cost."""
         world = self._world
         self._moves.rehearse(DC1, DC2, [group.group_id for group in GROUPS])
         self._say("SIGKILL to dc1's broker and to MirrorMaker 2")
@@ -102,19 +102,19 @@ class Story:
         return self._results(DC1, DC2, answers, captured)
 
     def come_back(self) -> list[GroupResult]:
-        """Move the groups back to dc1 as planned work, and return what that cost."""
+        """Move the groups back to dc1 as planned work, and return the cost."""
         world = self._world
-        self._say("dc1 and MirrorMaker 2 are started again; it catches up")
+        self._say("dc1 and MirrorMaker 2 are started again; waiting until MirrorMaker 2 has caught up")
         world.clusters[DC1].restart()
         world.mirror.start()
         world.mirror.drain()
-        self._say("all producers go to dc1; waiting until what crosses has drained and the groups have read it")
+        self._say("all producers move to dc1; waiting until crossing records are mirrored and read by the groups")
         world.produce_all_at(DC1)
         self._moves.report()
         world.producers.wait_until_quiet(DC2)
         world.mirror.drain()
         world.read_to(DC2, world.ends(DC2))
-        time.sleep(2.0)  # records of dc1 alone, behind everything that crossed
+        time.sleep(2.0)  # only records of dc1 follow the crossing ones
         world.mirror.drain()
         world.read_to(DC2, world.ends(DC2))
         self._moves.rehearse(DC2, DC1, [group.group_id for group in GROUPS])
@@ -124,7 +124,7 @@ class Story:
         moving = [name for name, reader in world.readers[DC2].items() if reader.last_commits()]
         self._moves.as_planned(DC2, DC1, moving)
         answers = self._tables.answers(DC2, DC1)
-        self._say("the groups start at dc1 and read on")
+        self._say("the groups start at dc1 and continue to read")
         before = self._world.readers[DC1]
         world.start_readers(DC1, reset="error")
         world.read_to(DC1, world.ends(DC1))
@@ -132,12 +132,12 @@ class Story:
         return self._results(DC2, DC1, answers, self._tables.captured(DC2), before)
 
     def cross(self, jar: Path) -> list[GroupResult]:
-        """Move the groups whose topic both clusters write, at once, and return what that cost."""
+        """Move the groups of the topic produced at both clusters, without a wait, and return the cost."""
         act = CrossingAct(self._world, self._directory, self._store, self._moves, self._say, jar)
         return act.play(self._pace.crossing)
 
     def report(self) -> str:
-        """Write the status page again and return its path; by now every group has read on at dc1."""
+        """Write the status page again and return its path; by now every group has read further at dc1."""
         return self._moves.report()
 
     def stop_jobs(self) -> list[int]:
@@ -160,7 +160,7 @@ class Story:
     ) -> list[GroupResult]:
         world, results = self._world, []
         log = world.log_ids(target)
-        # Producers go on: what has come since the groups were waited for is theirs to read as well.
+        # Producers continue: the groups must also read the records that have come since.
         world.read_to(target, {place: int(each.offsets[-1]) + 1 for place, each in log.items() if len(each)})
         for group in GROUPS:
             before, after = (world.readers[alias][group.group_id] for alias in (source, target))
@@ -190,7 +190,7 @@ class Story:
         return results
 
     def _staleness(self, source: str, group_id: str, captured: Mapping[GroupPartition, int]) -> float:
-        """Return for how long before the end the oldest commit that was not captured had been made; 0: none."""
+        """Return the seconds from the oldest commit that was not captured to the kill; 0: all were captured."""
         missed = [
             commit.at
             for commit in self._world.readers[source][group_id].commits()
@@ -204,6 +204,6 @@ def _key(group_id: str, place: Partition) -> GroupPartition:
 
 
 def _records_from(log: Mapping[Partition, Records], answers: Mapping[Partition, Answer]) -> int:
-    """Return how many records stand at or after the answers; none where the group's own commit was left alone."""
+    """Return the number of records at or after the answers; none for a group that kept its own commit."""
     starts = {place: answer.target_offset for place, answer in answers.items() if answer.target_offset is not None}
     return int(sum(np.count_nonzero(log[place].offsets >= start) for place, start in starts.items()))

@@ -1,4 +1,4 @@
-"""The demo's third act: groups move while producers write at both clusters, and skip what they have read."""
+"""The demo's third act: groups move while producers write at both clusters, and skip records they have read."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from offset_sync_demo.story.world import DC1, DC2, GROUPS, TOPICS, DemoGroup, Wo
 
 TOPIC = "orders"
 CROSSING = tuple(group for group in GROUPS if group.topic == TOPIC)
-"""The groups whose topic is written at both clusters."""
+"""The groups of the topic that is produced at both clusters."""
 PLAIN = "reports"
-"""The one whose consumer has no interceptor."""
+"""The group whose consumer has no interceptor."""
 LATE_S = 2.0
 
 
 class CrossingAct:
-    """Plays it on *world*, where all groups are at dc1; *jar* has the interceptor."""
+    """Plays the act in *world*, where all groups are at dc1; *jar* has the interceptor."""
 
     def __init__(
         self, world: World, directory: Path, tables: TableStore, moves: Moves, say: Callable[[str], None], jar: Path
@@ -38,7 +38,7 @@ class CrossingAct:
         self._directory, self._jar = directory / "consumers", jar
 
     def play(self, seconds: float) -> list[GroupResult]:
-        """Move the groups to dc2 after *seconds* of load, and return what that cost."""
+        """Move the groups to dc2 after *seconds* of load, and return the cost."""
         world = self._world
         self._say(f"producers write at both clusters for {seconds:.0f} s; console consumers read at dc1")
         world.share_as_planned()
@@ -48,7 +48,7 @@ class CrossingAct:
         self._wait_until_read(DC1, here)
         time.sleep(seconds)
         self._moves.rehearse(DC1, DC2, [group.group_id for group in CROSSING])
-        self._say(f"the mirror stops, {LATE_S:.0f} s later the consumers do, and the mirror goes on: so much crosses")
+        self._say(f"the mirror pauses, and the consumers stop {LATE_S:.0f} s later: records of {LATE_S:.0f} s cross")
         with world.mirror.paused():
             time.sleep(LATE_S)
             stop_all(list(here.values()))
@@ -56,7 +56,7 @@ class CrossingAct:
         skipping = [group.group_id for group in CROSSING if group.group_id != PLAIN]
         self._moves.by_lists(DC1, DC2, skipping)
         self._moves.by_lists(DC1, DC2, [PLAIN], is_unproven=True)
-        self._say("they start at dc2 and read on")
+        self._say("the groups start at dc2 and continue to read")
         there = self._start(DC2)
         self._wait_until_read(DC2, there)
         stop_all(list(there.values()))
@@ -94,7 +94,7 @@ class CrossingAct:
     ) -> GroupResult:
         group_id = group.group_id
         before, after, reached = here[group_id].records(), there[group_id].records(), there[group_id].committed()
-        # What it had read before the act is what stands below its commit at dc1.
+        # Before the act it had read the records below its commit at dc1.
         at_dc1 = {place: below(log, begun[group_id].get(place, 0)) for place, log in logs[DC1].items()}
         mine = {place: below(log, reached.get(place, 0)) for place, log in logs[DC2].items() if place[0] == TOPIC}
         measured = compare_group(
@@ -116,13 +116,13 @@ class CrossingAct:
         )
 
     def _moved(self, group_id: str) -> tuple[dict[Partition, int], int]:
-        """Return where the group began at dc2, and how many records its lists had."""
+        """Return the offsets at which the group started at dc2, and how many records its lists had."""
         moved = moved_by_lists(self._tables.batches(CUTOVERS, OF_MOVES), group_id, DC1, DC2)
         starts = {(key.topic, key.partition): each.start for key, each in moved.items()}
         return starts, sum(each.due for each in moved.values())
 
 
 def below(log: Records, offset: int) -> Records:
-    """Return the records that stand below an offset."""
+    """Return the records below an offset."""
     kept = np.flatnonzero(log.offsets < offset)
     return Records(log.ids[kept], log.offsets[kept], log.timestamps[kept])

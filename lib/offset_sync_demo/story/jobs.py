@@ -1,4 +1,4 @@
-"""The jobs of the demo, run as in production: a configuration file and spark-submit.sh, stopped by SIGTERM."""
+"""The jobs of the demo, as in production: started by spark-submit.sh with a configuration file, stopped by SIGTERM."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from offset_sync.model.errors import OffsetSyncError
 from offset_sync_demo.kafka.clients import Endpoint
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-# On two cores, for minutes: no time for the optimising compiler and a parallel collector to pay off.
+# A run of minutes on two cores is too short for the optimising compiler and a parallel collector.
 _SMALL = ("--driver-memory", "1g", "--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 def write_config(
     path: Path, clusters: Mapping[str, Endpoint], directory: Path, sections: Mapping[str, Any] | None = None
 ) -> None:
-    """Write the configuration that the jobs of the demo read; *sections* stand in place of those of that name."""
+    """Write the configuration of the demo's jobs; *sections* replace those of the same name."""
     config: dict[str, Any] = {
         "clusters": {
             alias: {"kafka": {"bootstrap.servers": each.bootstrap_servers}} for alias, each in clusters.items()
@@ -37,7 +37,7 @@ def write_config(
 
 
 class RunningJob:
-    """One job in a process of its own; its log goes to a file. *java* are options of the JVM, by default for a demo."""
+    """One job in a process of its own, which logs to a file; *java* are options of the JVM."""
 
     def __init__(self, name: str, config: Path, directory: Path, java: Sequence[str] = _SMALL) -> None:
         self.name = name
@@ -47,22 +47,22 @@ class RunningJob:
             self._process = subprocess.Popen(command, cwd=REPOSITORY, stdout=log, stderr=subprocess.STDOUT)
 
     def command(self, words: Sequence[str]) -> Sequence[str]:
-        """Return the command that starts the job of these *words*."""
+        """Return the command that starts the job with these *words*."""
         return ["./spark-submit.sh", *words]
 
     @property
     def pid(self) -> int:
-        """The number of its first process."""
+        """The id of its first process."""
         return self._process.pid
 
     def check(self) -> None:
-        """Raise OffsetSyncError with the end of its log when the job has ended by itself."""
+        """Raise OffsetSyncError with the end of its log if the job has ended by itself."""
         if self._process.poll() is not None:
             tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-15:])
             raise OffsetSyncError(f"{self.name} ended with exit code {self._process.returncode}; its log ends:\n{tail}")
 
     def terminate(self) -> None:
-        """Send SIGTERM: the micro-batch in hand is the last."""
+        """Send SIGTERM: the job finishes its current micro-batch."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
 

@@ -1,4 +1,4 @@
-"""The moves of both acts, by what the command ``cutover`` runs, in the demo's own Spark session: it saves a start."""
+"""The moves of all acts, by the code of the command ``cutover``, in the demo's own process: it saves starts."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ REHEARSED = 300
 
 
 class Moves:
-    """Moves groups with the configuration file *config* and its tables; *say* is told each command."""
+    """Moves groups with the configuration file *config* and its tables; *say* prints each command."""
 
     def __init__(self, tables: TableStore, config: Path, say: Callable[[str], None]) -> None:
         self._tables, self._config, self._say = tables, load_config(str(config)), say
         self._reporting: StatusJob | None = None
 
     def after_a_disaster(self, source: str, target: str, groups: Collection[str]) -> None:
-        """Commit what is known at *target*; raises OffsetSyncError where a group could not be moved."""
+        """Move without the source, from the tables alone; raises OffsetSyncError if a group could not be moved."""
         self._say(f"cutover apply --disaster --from {source} --to {target}")
         self._apply(LiveState(self._config, self._tables, [source]), Direction(source, target), groups, Mode.DISASTER)
 
     def as_planned(self, source: str, target: str, groups: Collection[str]) -> None:
-        """Plan, apply and verify; raises OffsetSyncError where a group is not in sync afterwards."""
+        """Plan, apply and verify; raises OffsetSyncError if a group is not in sync afterwards."""
         state, direction = self._state, Direction(source, target)
-        self._wait_for_the_dead(state, target, groups)
+        self._wait_for_expired_members(state, target, groups)
         self._say(f"cutover plan --from {source} --to {target}")
         journal = TableJournal(state.tables, direction, Mode.PLANNED, self._say, self._config.names)
         with open_cutover(self._config, state, direction, journal, OpenFence()) as (cutover, _):
             plans = cutover.plan(sorted(groups), Mode.PLANNED)
             blocked = [f"{plan.group_id}: {reason}" for plan in plans for reason in plan.blocking]
-        _expect_nothing(blocked)
+        _expect_no_failures(blocked)
         self._say(f"cutover apply --planned --from {source} --to {target}")
         self._apply(state, direction, groups, Mode.PLANNED)
         self._say(f"cutover verify --from {source} --to {target}")
         with open_cutover(self._config, state, direction, journal, OpenFence()) as (cutover, _):
-            _expect_nothing(cutover.verify(sorted(groups)))
+            _expect_no_failures(cutover.verify(sorted(groups)))
 
     def rehearse(self, source: str, target: str, groups: Collection[str]) -> None:
         """Compare what a move would repeat and lose with the records; raises OffsetSyncError for a surprise."""
@@ -74,24 +74,26 @@ class Moves:
         )
 
     def by_lists(self, source: str, target: str, groups: Collection[str], *, is_unproven: bool = False) -> None:
-        """Move groups by their read lists; raises OffsetSyncError where one could not be moved."""
+        """Move groups by their read lists; raises OffsetSyncError if one could not be moved."""
         more = " --without-proof" if is_unproven else ""
         self._say(
             f"cutover apply --planned --skip-read{more} --from {source} --to {target} --groups {' '.join(groups)}"
         )
         options = Options(has_read_lists=True, is_unproven=is_unproven)
-        # As a command of its own: the one before has decided where these groups are at home.
+        # A new state, as for a new command: the previous one has decided the homes of these groups in memory.
         state = LiveState(self._config, self._tables)
         self._apply(state, Direction(source, target), groups, Mode.PLANNED, options)
 
-    def _wait_for_the_dead(self, state: LiveState, alias: str, groups: Collection[str]) -> None:
-        """Wait until *alias* has given up the members that died with it: their sessions go on where it went on."""
+    def _wait_for_expired_members(self, state: LiveState, alias: str, groups: Collection[str]) -> None:
+        """Wait until the sessions of members that were killed with *alias* have expired there."""
         deadline = time.monotonic() + WAIT_SECONDS
         while not isinstance(active := state.clusters.active_groups(alias), ClusterError):
             if set(groups).isdisjoint(active):
                 return
             if time.monotonic() > deadline:
-                raise OffsetSyncError(f"members of {', '.join(sorted(groups))} are still at {alias}; stop them")
+                raise OffsetSyncError(
+                    f"{', '.join(sorted(groups))}: still members at {alias} after {WAIT_SECONDS:.0f} s; stop them"
+                )
             time.sleep(0.5)
 
     def report(self) -> str:
@@ -118,15 +120,15 @@ class Moves:
         mode: Mode,
         options: Options = NO_OPTIONS,
     ) -> None:
-        journal = TableJournal(state.tables, direction, mode, _silent, self._config.names)
+        journal = TableJournal(state.tables, direction, mode, _say_nothing, self._config.names)
         with open_cutover(self._config, state, direction, journal, OpenFence(), options) as (cutover, _):
-            _expect_nothing(cutover.apply(sorted(groups), mode, WAIT_SECONDS))
+            _expect_no_failures(cutover.apply(sorted(groups), mode, WAIT_SECONDS))
 
 
-def _expect_nothing(failures: Collection[str]) -> None:
+def _expect_no_failures(failures: Collection[str]) -> None:
     if failures:
         raise OffsetSyncError("; ".join(failures))
 
 
-def _silent(_what: str) -> None:
-    """Leave the stage to the story."""
+def _say_nothing(_what: str) -> None:
+    """Print nothing: the acts print their own steps."""

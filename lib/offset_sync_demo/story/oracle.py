@@ -1,9 +1,9 @@
-"""What a failover really cost a group, counted over the records it read before and after.
+"""The true cost of a failover for a group, counted from the records it read before and after.
 
-It knows records by what the producer wrote into their values. It looks at no header, no index and no table of
-ours, so it can contradict them.
+It identifies records by the values that the producer wrote. It uses no header, no index and no table, so it can
+contradict them.
 
-    source:  r0 r1 r2 r3 | c = 4, the last commit that was captured;  r4 was read after it
+    source:  r0 r1 r2 r3 | c = 4, the last captured commit;  r4 was read after it
     target:  r0 r2 | start, the offset given to the group;  r1 r4 r3 n1
                      r1 and r3 are duplicates; so is r4, past the commit; n1 must be read or it is lost
 """
@@ -36,11 +36,11 @@ class Measured:
 
     @property
     def duplicates_of_commit(self) -> int:
-        """Duplicates that the translation of the captured commit answers for: what it can predict."""
+        """Duplicates that the translation of the captured commit can predict."""
         return self.duplicates - self.past_commit
 
     def __add__(self, other: Measured) -> Measured:
-        """Return the counts of both; the first few lost records are kept as examples."""
+        """Return the sums; the first few lost records are kept as examples."""
         return Measured(
             self.read_before + other.read_before,
             self.read_after + other.read_after,
@@ -61,16 +61,16 @@ def compare(
     read_elsewhere: NDArray[np.uint64] = _NO_IDS,
     acknowledged: NDArray[np.uint64] = _NO_IDS,
 ) -> Measured:
-    """Return what the move of one group cost in one topic partition.
+    """Return the cost of a move for one group and topic partition.
 
-    *before* is what it read at the source, with the source's offsets; *after* what it read at the target, from
-    the moment it started there until the end of *target*, the target's whole log. *captured_offset* is the last
-    commit known to the translation (0 when there was none). *read_elsewhere*: records it had read at other
-    clusters before. *acknowledged*: all that producers know to be written, to count what the mirror left behind.
+    *before* has the records it read at the source, with the source's offsets; *after* those it read at the target, to
+    the end of *target*, the target's whole log. *captured_offset* is the last commit known to the translation (0:
+    none). *read_elsewhere* are records it had read at other clusters before. *acknowledged* are all records that
+    producers know to be written, to count those that were never mirrored.
 
-    A record is lost when it stands in the target's log and the group read it neither before nor after, whether or
-    not a producer ever heard of it: that is the strict side. A duplicate is an offset of the target, so a record
-    that the mirror sent twice can be two; an offset that was read twice after the move is one.
+    A record is lost if it is in the target's log and the group read it neither before nor after, even if no producer
+    got its acknowledgement: the strict definition. A duplicate is an offset of the target: a record that the mirror
+    sent twice can be two, an offset read twice after the move is one.
     """
     known = np.union1d(before.ids, read_elsewhere)
     reread = _ids_by_offset(after)
@@ -118,21 +118,21 @@ def total(parts: Iterable[Measured]) -> Measured:
 
 
 def expected_duplicates(before: Records, target: Records, captured_offset: int, start: int) -> int:
-    """Return the duplicates that starting at target offset *start* must bring, from the logs alone.
+    """Return the duplicates of a start at target offset *start*, from the logs alone.
 
-    Counts what stands at or beyond *start* and had been read below the captured commit.
+    Counts the records at or above *start* that had been read below the captured commit.
     """
     below = before.ids[before.offsets < captured_offset]
     return int(np.isin(target.ids[target.offsets >= start], below).sum())
 
 
 def _ids_by_offset(records: Records) -> NDArray[np.uint64]:
-    """Return the ids, each offset once, however often it was read."""
+    """Return the ids, with each offset once."""
     _, first = np.unique(records.offsets, return_index=True)
     return records.ids[first]
 
 
 def _first_read_from(before: Records, offset: int, elsewhere: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the ids that stand at the source at or beyond *offset* only, and were read nowhere else."""
+    """Return the ids that are at the source at or above *offset* only, and were read nowhere else."""
     below = np.union1d(before.ids[before.offsets < offset], elsewhere)
     return np.setdiff1d(before.ids, below)

@@ -1,4 +1,4 @@
-"""Put the demo on stage, print its tables, and say by the exit code whether everything was as promised."""
+"""Run the demo, and print its tables; the exit code says whether everything was as promised."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ DIRECTORY = REPOSITORY / "data" / "demo"
 
 
 def play(*, is_quick: bool, directory: Path = DIRECTORY) -> int:
-    """Play all acts; return 0 when nothing was lost and every repeat was predicted, else 1."""
+    """Play all acts; return 0 if nothing was lost, and repeats were predicted and none in planned moves; else 1."""
     logging.basicConfig(level=logging.WARNING)
     console = Console(width=None if Console().is_terminal else 132)
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     started = time.monotonic()
-    # Brokers and jobs are ours to stop, also when somebody stops us.
+    # At SIGTERM stop brokers and jobs too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         with Narrator(console) as narrator:
             is_good = _play(console, narrator, directory, is_quick=is_quick)
     except (OffsetSyncError, TimeoutError, *CLIENT_ERRORS) as problem:
-        console.print(f"the demo could not be played: {problem}", markup=False, highlight=False)
+        console.print(f"the demo failed: {problem}", markup=False, highlight=False)
         return 1
     console.print(f"tables and logs are in {directory}; {time.monotonic() - started:.0f} s", highlight=False)
     console.print("nothing lost, every repeat predicted" if is_good else "NOT as promised: see the tables above")
@@ -72,8 +72,8 @@ def _play(console: Console, narrator: Narrator, directory: Path, *, is_quick: bo
             is_good &= show_results(console, "Act 3: planned move to dc2 while producers write at both", act_three)
             moved = [*act_two, *(result for result in act_three if result.group_id != PLAIN)]
         else:
-            console.print("Act 3, consumers that skip what they have read, is left out: no Java compiler (javac)")
-        console.print(f"the status page: {story.report()}", markup=False, highlight=False, soft_wrap=True)
+            console.print("Act 3, consumers that skip records they have read, is skipped: no Java compiler (javac)")
+        console.print(f"status page: {story.report()}", markup=False, highlight=False, soft_wrap=True)
         no_repeats = all(result.measured.duplicates == 0 for result in moved)
         if not no_repeats:
             console.print("[red]planned work repeated records[/]")

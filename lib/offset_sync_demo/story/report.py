@@ -14,11 +14,11 @@ from rich.table import Table
 from offset_sync_demo.story.results import GroupResult
 
 STEPS = 24
-"""How often each whole demo says what it does."""
+"""How many steps the whole demo prints."""
 
 
 class Narrator:
-    """Says what happens: a progress bar on a terminal, a line with the time elsewhere."""
+    """Shows the steps: a progress bar on a terminal, a line with the time elsewhere."""
 
     def __init__(self, console: Console, steps: int = STEPS) -> None:
         self._console = console
@@ -47,33 +47,33 @@ class Narrator:
 
 
 def show_results(console: Console, title: str, results: Sequence[GroupResult]) -> bool:
-    """Print one table; return whether everything in it is as promised."""
+    """Print one table; return whether all its rows are as promised."""
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    left_out = set() if console.width >= _WIDE else {*_SPARED}
-    left_out |= set() if any(result.skipped for result in results) else {"skipped"}
-    columns = [name for name in _COLUMNS if name not in left_out]
+    hidden = set() if console.width >= _WIDE else {*_ONLY_WIDE}
+    hidden |= set() if any(result.skipped for result in results) else {"skipped"}
+    columns = [name for name in _COLUMNS if name not in hidden]
     for name in columns:
         table.add_column(name, justify="left" if name in ("group", "topic", "shape", "") else "right", no_wrap=True)
     for result in results:
         cells = dict(zip(_COLUMNS, _cells(result), strict=True))
         table.add_row(*(cells[name] for name in columns))
     console.print(table)
-    lines = [line for line in _CAPTION.splitlines() if not line.startswith(tuple(left_out))]
+    lines = [line for line in _CAPTION.splitlines() if not line.startswith(tuple(hidden))]
     console.print("\n".join(lines), "", sep="\n", style="dim", highlight=False)
     return all(result.is_as_promised for result in results)
 
 
 _COLUMNS = ("group", "topic", "shape", "to read", "stale s", "skipped", "predicted", "repeated", "+ later", "lost", "")
-_SPARED = ("shape", "to read")
+_ONLY_WIDE = ("shape", "to read")
 _WIDE = 110
 _CAPTION = """\
 to read    records at or after the group's translated position
-stale s    for how long, at the end, commits had not been captured
+stale s    seconds from the first commit that was not captured to the kill
 skipped    records on read lists: read at the other cluster, and skipped
-predicted  records read again, as known beforehand; two numbers are bounds
-repeated   how many of these really were
-+ later    the same of records read after the last captured commit
-lost       records that nobody reads: always 0
+predicted  records read again, known beforehand; two numbers are bounds
+repeated   how many of these were really read again
++ later    repeats of records read after the last captured commit
+lost       records that the group never reads: always 0
 """
 
 

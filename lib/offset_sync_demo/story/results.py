@@ -1,4 +1,4 @@
-"""What a move of a group came to, beside what was known of it before."""
+"""The measured cost of a move of a group, and the prediction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from offset_sync_demo.story.oracle import Measured
 
 @dataclass(frozen=True)
 class GroupResult:
-    """One line of a table: what was known before the move, and what it really cost."""
+    """One row of a table: the prediction before the move, and its true cost."""
 
     group_id: str
     topic: str
@@ -24,6 +24,6 @@ class GroupResult:
 
     @property
     def is_as_promised(self) -> bool:
-        """True where nothing was lost and the repeats of the captured commit are those predicted."""
+        """True if nothing was lost and the repeats of the captured commit are those predicted."""
         repeats = self.measured.duplicates_of_commit
         return self.measured.lost == 0 and self.predicted <= repeats <= self.predicted_at_most

@@ -1,4 +1,4 @@
-"""What the tables say during the demo: how far the index reads, what was captured, what was answered."""
+"""The tables during the demo: how far the index has read, captured commits, and answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Answer:
 
 
 class StoryTables:
-    """Follows the tables that the jobs write; *check* is called while waiting and raises when a job has died."""
+    """Follows the tables that the jobs write; *check* is called while waiting and raises if a job has ended."""
 
     def __init__(self, tables: TableStore, check: Callable[[], None]) -> None:
         self._tables = tables
@@ -50,7 +50,7 @@ class StoryTables:
         return dict(self._answers.get((source, target), {}))
 
     def captured(self, cluster: str) -> dict[GroupPartition, int]:
-        """Return the last genuine commit that was captured, for every key."""
+        """Return the last captured genuine commit of every key."""
         for row in self._added(OFFSET_COMMITS):
             if not row["is_own"] and not row["is_tombstone"]:
                 found = self._captured.setdefault(row["cluster"], {})
@@ -59,14 +59,14 @@ class StoryTables:
         return {key: offset for key, (_, offset) in self._captured.get(cluster, {}).items()}
 
     def frontiers(self, cluster: str) -> dict[Partition, int]:
-        """Return how far the index reads each partition."""
+        """Return how far the index has read each partition."""
         for row in self._added(RECORD_RUNS):
             found, place = self._frontiers.setdefault(row["cluster"], {}), (row["topic"], row["partition"])
             found[place] = max(found.get(place, 0), row["start_offset"] + row["length"])
         return dict(self._frontiers.get(cluster, {}))
 
     def _added(self, table: Table) -> list[dict[str, Any]]:
-        """Return the rows that came since the last call."""
+        """Return the rows added since the last call."""
         before = self._versions[table]
         self._versions[table] = self._tables.version(table, before)
         rows: list[dict[str, Any]] = self._tables.read_added(table, before, self._versions[table]).to_pylist()
@@ -95,10 +95,10 @@ class StoryTables:
         self.wait_until(is_steady, f"the answers from {source} to {target} are final", timeout)
 
     def wait_until(self, is_true: Callable[[], bool], what: str, timeout: float) -> None:
-        """Return when *is_true*; raise OffsetSyncError when that takes longer than *timeout* seconds."""
+        """Return when *is_true*; raises OffsetSyncError if that takes longer than *timeout* seconds."""
         deadline = time.monotonic() + timeout
         while not is_true():
             self._check()
             if time.monotonic() > deadline:
-                raise OffsetSyncError(f"waited {timeout:.0f} s in vain until {what}; see the logs of the jobs")
+                raise OffsetSyncError(f"waited {timeout:.0f} s until {what}, without success; see the logs of the jobs")
             time.sleep(0.5)

@@ -1,4 +1,4 @@
-"""The stage of the demo: two clusters mirrored both ways, four topics under load, seven groups that read them."""
+"""The clusters and clients of the demo: two clusters mirrored both ways, four topics under load, seven groups."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from offset_sync_demo.load.workload import Producers
 
 PARTITIONS = 4
 DC1, DC2 = "dc1", "dc2"
-HALF, FIRST, SECOND, NOBODY = {DC1: 0.5, DC2: 0.5}, {DC1: 1.0}, {DC2: 1.0}, dict[str, float]()
+HALF, FIRST, SECOND, IDLE = {DC1: 0.5, DC2: 0.5}, {DC1: 1.0}, {DC2: 1.0}, dict[str, float]()
 _BURST = 20.0
-"""How much faster than later everything is produced at first: the records that the slow groups lag by."""
+"""Factor of the rate at first: it makes the backlog of the lagging groups."""
 
 
 @dataclass(frozen=True)
 class DemoTopic:
-    """A topic and who produces into it while the load runs."""
+    """A topic, and the clusters that produce into it under load."""
 
     load: TopicLoad
     shares: Mapping[str, float]
@@ -41,14 +41,14 @@ TOPICS = {
         DemoTopic(TopicLoad("orders", PARTITIONS, 120.0), HALF, "50:50"),
         DemoTopic(TopicLoad("payments", PARTITIONS, 80.0), FIRST, "100:0"),
         DemoTopic(TopicLoad("ledger", PARTITIONS, 40.0, is_transactional=True), FIRST, "100:0, transactions"),
-        DemoTopic(TopicLoad("archive", PARTITIONS, 20.0), NOBODY, "idle"),
+        DemoTopic(TopicLoad("archive", PARTITIONS, 20.0), IDLE, "idle"),
     )
 }
 
 
 @dataclass(frozen=True)
 class DemoGroup:
-    """A consumer group: what it reads, how, and how much of the first records it never gets to at dc1."""
+    """A consumer group: its topic, its protocol, and whether it lags at dc1."""
 
     group_id: str
     topic: str
@@ -69,7 +69,7 @@ GROUPS = (
 
 @dataclass
 class World:
-    """Clusters, what mirrors them, producers and the readers of each cluster."""
+    """Clusters, the mirror, producers, and the readers of each cluster."""
 
     clusters: dict[str, EmbeddedCluster]
     mirror: StampingMirror
@@ -78,7 +78,7 @@ class World:
 
     @classmethod
     def start(cls, directory: Path) -> World:
-        """Start two brokers, create the topics on both, and start MirrorMaker 2 both ways: it copies a while later."""
+        """Start two brokers, create the topics on both, and start MirrorMaker 2 both ways; it copies a little later."""
         clusters = start_clusters([DC1, DC2], directory, offsets_partitions=4)
         try:
             for name in TOPICS:
@@ -89,10 +89,10 @@ class World:
             kill_clusters(clusters)
             raise
         loads = [topic.load for topic in TOPICS.values()]
-        return cls(clusters, mirror, Producers(clusters, loads, dict.fromkeys(TOPICS, NOBODY)))
+        return cls(clusters, mirror, Producers(clusters, loads, dict.fromkeys(TOPICS, IDLE)))
 
     def produce_backlog(self, seconds: float) -> None:
-        """Produce much in a short time everywhere, then go on at the normal rate."""
+        """Produce a backlog for *seconds*, then continue at the normal rate."""
         for name, topic in TOPICS.items():
             shares = topic.shares or FIRST
             self.producers.set_share({alias: share * _BURST for alias, share in shares.items()}, [name])
@@ -101,12 +101,12 @@ class World:
         self.share_as_planned()
 
     def share_as_planned(self) -> None:
-        """Produce every topic where its shape wants it."""
+        """Produce every topic at the clusters of its shape."""
         for name, topic in TOPICS.items():
             self.producers.set_share(topic.shares, [name])
 
     def produce_only_at(self, alias: str) -> None:
-        """Go on at one cluster with what it produces anyway: the other one is dead."""
+        """Continue at one cluster with its own share; the other one is dead."""
         for name, topic in TOPICS.items():
             self.producers.set_share({alias: topic.shares.get(alias, 0.0)}, [name])
 
@@ -115,7 +115,7 @@ class World:
         self.producers.set_share({alias: 1.0}, [name for name, topic in TOPICS.items() if topic.shares])
 
     def start_readers(self, alias: str, *, stop_lagging_at: int | None = None, reset: str = "earliest") -> None:
-        """Start every group at *alias*; a lagging one goes no further than *stop_lagging_at* in each partition."""
+        """Start every group at *alias*; a lagging one reads no further than *stop_lagging_at* in each partition."""
         readers = {}
         for group in GROUPS:
             stop_at = {(group.topic, p): stop_lagging_at for p in range(PARTITIONS)} if stop_lagging_at else {}
@@ -135,7 +135,7 @@ class World:
         stop_readers(list(self.readers[alias].values()), kill=kill, timeout=timeout)
 
     def ends(self, alias: str) -> dict[Partition, int]:
-        """Return how far each partition can be read by a consumer in read_committed."""
+        """Return how far a read_committed consumer can read each partition."""
         cluster = self.clusters[alias]
         return stable_ends(cluster, list_partitions(cluster, list(TOPICS)))
 
@@ -146,12 +146,12 @@ class World:
             self.readers[alias][group.group_id].wait_until(mine, timeout)
 
     def log_ids(self, alias: str) -> dict[Partition, Records]:
-        """Return which records stand where at *alias*."""
+        """Return the ids and offsets of all records at *alias*."""
         cluster = self.clusters[alias]
         return dump_all_ids(cluster, list_partitions(cluster, list(TOPICS)))
 
     def stop(self) -> None:
-        """Stop everything that still runs."""
+        """Stop all that still runs."""
         self.producers.stop(2.0)
         self.mirror.kill()
         for alias in self.readers:

@@ -59,6 +59,6 @@ def test_what_does_not_pass_is_raised(error: int, timeout: float) -> None:
 @pytest.mark.usefixtures("asked")
 def test_a_partition_that_nobody_leads_in_time_is_named_with_its_cluster() -> None:
     site = Site([KafkaError.NOT_LEADER_FOR_PARTITION] * 1000)
-    with pytest.raises(ClusterError, match="dc1: orders-0: nobody says where it ends"):
+    with pytest.raises(ClusterError, match="dc1: orders-0: no leader answered with its end"):
         next(read_partition(site, ("orders", 0), 0.3))
     assert site.is_closed
