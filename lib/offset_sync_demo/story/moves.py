@@ -60,12 +60,12 @@ class Moves:
         """Compare what a move would repeat and lose with the records; raises OffsetSyncError for a surprise."""
         direction = Direction(source, target)
         live = LiveState(self._config, self._tables)
-        journal = TableJournal(live.tables, direction, Mode.PLANNED, _silent, self._config.names)
+        journal = TableJournal(live.tables, direction, Mode.PLANNED, _say_nothing, self._config.names)
         with open_cutover(self._config, live, direction, journal, OpenFence()) as (_, clusters):
             predicted = clusters.partition_statuses(groups)
         rehearsal = open_rehearsal(self._config, live, direction, REHEARSED, WAIT_SECONDS)
         rehearsed = list(chain.from_iterable(rehearse_groups(rehearsal, predicted, journal).values()))
-        _expect_nothing([f"{each.status.group_id}: {each.problem}" for each in rehearsed if each.problem is not None])
+        _expect_no_failures([f"{each.status.group_id}: {each.problem}" for each in rehearsed if each.problem is not None])
         counts = [each.found for each in rehearsed if each.found is not None]
         self._say(
             f"cutover rehearse --from {source} --to {target}: {sum(each.looked_at for each in counts):,} records of "
