@@ -144,6 +144,6 @@ def test_options_that_are_wrong_are_told_and_groups_are_read_one_by_one(
 ) -> None:
     wrong = GroupsAtOnce("dc2", lambda: {"bootstrap.servers": "nowhere"})
     assert wrong.read(groups, 1.0) == {}
-    assert "clusters.dc2: its groups are read one by one for a while: org.apache.kafka" in caplog.text
+    assert "clusters.dc2: reading committed offsets group by group for a while: org.apache.kafka" in caplog.text
     admin = ClusterAdmin("dc2", {"bootstrap.servers": cluster.bootstrap_servers}, at_once=wrong)
     assert len(admin.committed_offsets(groups)) == len(groups)

@@ -68,9 +68,9 @@ class RequestFailure:
 GroupAnswer = list[PartitionAnswer] | RequestFailure
 Errors: TypeAlias = "dict[TopicPartition, str | None]"
 """Per partition None (done) or a text that begins with the Kafka error name."""
-NOT_ASKED = RequestFailure("_TIMED_OUT", "the deadline passed before the request was made")
-NOT_SENT = RequestFailure("REQUEST_NOT_SENT", "whether it might still be sent had to be made sure of again first")
-_NO_ANSWER = RequestFailure("_TIMED_OUT", "no answer of the group's coordinator in time")
+NOT_ASKED = RequestFailure("_TIMED_OUT", "the deadline passed before the request was sent")
+NOT_SENT = RequestFailure("REQUEST_NOT_SENT", "not sent: the driver's lease has to be verified again first")
+_NO_ANSWER = RequestFailure("_TIMED_OUT", "the group's coordinator did not answer in time")
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,8 @@ class Coordinators:
                 break
         is_silent = asked and all(is_unreachable(answer) for answer in answers.values())
         if is_silent and not self._topics.is_answered(deadline * _PROOF_SHARE):
-            servers, complaint = self._options.get("bootstrap.servers"), self._last_complaint or "connected, but silent"
+            servers = self._options.get("bootstrap.servers")
+            complaint = self._last_complaint or "connected, but no response"
             raise TransientError(self.alias, f"no answer within {deadline:g} s from {servers}: {complaint}")
         found = {group: self._to_committed(group, answer) for group, answer in answers.items()}
         return found | {group: self._group_error(group, reason) for group, reason in refused.items()}

@@ -77,7 +77,7 @@ class CommitLogReader:
     def read(self, ranges: Mapping[int, OffsetRange], types: frozenset[bytes], deadline: float) -> LogRecords:
         """Return the records of *ranges* whose keys begin with one of *types*, each the two bytes of a record type.
 
-        As many as arrive within *deadline*, in seconds. Raises ClusterError where the client refuses its options.
+        As many as arrive within *deadline*, in seconds. Raises ClusterError where the client rejects its options.
         """
         found: dict[int, list[RecordContent]] = {partition: [] for partition in ranges}
 
@@ -157,7 +157,7 @@ class HeldCommitsReader:
         for chunk in reader.read(ranges):
             yield from (record for _, record in chunk)
             if time.monotonic() > ends_at:
-                raise ClusterError(self._admin.alias, "not read in time")
+                raise ClusterError(self._admin.alias, "records not read in time")
 
     def _log_since(self, at_ms: int) -> dict[TopicPartition, OffsetRange]:
         """Return the ranges that the transaction coordinators have written since *at_ms*; raises ClusterError."""
@@ -210,6 +210,6 @@ class CheckpointLog:
         if self.is_at_end:
             return found
         if not found:
-            raise TransientError(self._admin.alias, f"topic {self.topic}: nothing is read within {deadline:g} s")
+            raise TransientError(self._admin.alias, f"topic {self.topic}: no record read within {deadline:g} s")
         self._next = found[-1].offset + 1
         return found

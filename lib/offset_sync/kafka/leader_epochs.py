@@ -68,7 +68,8 @@ class LeaderEpochs:
         """
         found = self.ends_in_time(epochs, deadline)
         if waiting := epochs.keys() - found.keys():
-            raise ClusterError(self._alias, f"{min(waiting)!r} did not say in time where a leader epoch ends")
+            topic, partition = min(waiting)
+            raise ClusterError(self._alias, f"no end offset of a leader epoch of {topic}-{partition} in time")
         return found
 
     def ends_in_time(

@@ -60,12 +60,12 @@ class UnreadError(ClusterError):
 def log_consumer(alias: str, options: Mapping[str, str], wanted: Mapping[str, str]) -> Iterator[Consumer]:
     """Yield a consumer of the cluster *alias*; *options* are the cluster's, *wanted* those of the caller, which win.
 
-    Raises ClusterError where the client refuses its options, or fails inside.
+    Raises ClusterError where the client rejects its options, or fails inside.
     """
     try:
         consumer = Consumer({**_OPTIONS, **options, **wanted, "error_cb": lambda error: None})
     except (KafkaException, ValueError, TypeError) as error:
-        raise ClusterError(alias, f"the client refuses its options: {error}") from error
+        raise ClusterError(alias, f"the client rejects its options: {error}") from error
     try:
         yield consumer
     except KafkaException as error:

@@ -99,7 +99,7 @@ class OwnRights:
         try:
             return future.result(deadline)
         except KafkaException as error:
-            raise ClusterError(self.alias, f"{error_name(error)} for what the cluster consists of") from error
+            raise ClusterError(self.alias, f"{error_name(error)} for DescribeCluster") from error
         except FutureTimeout as error:
             raise ClusterError(self.alias, f"no answer within {deadline:g} s") from error
 

@@ -73,7 +73,7 @@ def invalid_group(group_id: str) -> str | None:
     try:
         size = len(group_id.encode())
     except UnicodeEncodeError:  # a lone surrogate
-        return "the group id is no valid Unicode"
+        return "the group id is not valid Unicode"
     if size > _WIRE_STRING_BYTES:
         return f"the group id takes {size} bytes, more than {_WIRE_STRING_BYTES}"
     return None
@@ -82,7 +82,7 @@ def invalid_group(group_id: str) -> str | None:
 def invalid_write(write: OffsetWrite) -> str | None:
     """Return why *write* cannot be sent, or None; it begins with a Kafka error name."""
     if not is_topic_name(write.topic):
-        return "_INVALID_ARG: no valid topic name"
+        return "_INVALID_ARG: invalid topic name"
     if not 0 <= write.partition <= _INT32_MAX:
         return f"_INVALID_ARG: partition {write.partition} is out of range"
     if not 0 <= write.offset <= _INT64_MAX:
@@ -232,7 +232,7 @@ class NotAuthorizedError(ClusterError):
     """
 
     def __init__(self, cluster: str, topic: str, operation: str = "Describe") -> None:
-        remedy = "grant Read, which brings it," if operation == "Describe" else f"grant {operation}"
+        remedy = "grant Read, which implies it," if operation == "Describe" else f"grant {operation}"
         or_else = "" if topic.startswith("__") else ", or exclude the topic in the configuration"
         super().__init__(
             cluster,
@@ -243,7 +243,7 @@ class NotAuthorizedError(ClusterError):
 
 def group_refusal(operation: str) -> str:
     """Return the message, after the group's name, for a refused *operation* on a group."""
-    remedy = "Read, which brings it," if operation == "Describe" else operation
+    remedy = "Read, which implies it," if operation == "Describe" else operation
     return f"GROUP_AUTHORIZATION_FAILED: the operation {operation} is not allowed; grant {remedy} on the group {_TO_US}"
 
 

@@ -79,7 +79,7 @@ class TopicRequests:
                 failure = error_name(error)
                 if failure not in RETRIABLE:
                     break
-        raise self.error(f"{failure} for the list of topics")
+        raise self.error(f"{failure} for listing topics")
 
     def is_answered(self, deadline: float) -> bool:
         """Return whether any broker answers."""
@@ -95,9 +95,9 @@ class TopicRequests:
         def ask(keys: list[str]) -> Mapping[str, Future[Any]]:
             return {key: self._client.describe_cluster(request_timeout=LONGEST_S) for key in keys}
 
-        found = list(allowed(self._collect(ask, ["the cluster's id"], ends_at)).values())
+        found = list(allowed(self._collect(ask, ["DescribeCluster"], ends_at)).values())
         if not found or not found[0].cluster_id:
-            raise self.error("it does not tell its id")
+            raise self.error("it does not return its cluster id")
         return str(found[0].cluster_id)
 
     def groups(self, ends_at: float) -> list[str]:
@@ -106,9 +106,9 @@ class TopicRequests:
         def ask(keys: list[str]) -> Mapping[str, Future[Any]]:
             return {key: self._client.list_consumer_groups(request_timeout=LONGEST_S) for key in keys}
 
-        found = list(allowed(self._collect(ask, ["the groups"], ends_at)).values())
+        found = list(allowed(self._collect(ask, ["ListGroups"], ends_at)).values())
         if not found or found[0].errors:  # each broker lists its own groups
-            raise self.error("it does not tell its groups")
+            raise self.error("a broker does not list its groups")
         return sorted(each.group_id for each in found[0].valid)
 
     def described(
@@ -270,12 +270,12 @@ class TopicRequests:
 def open_client(
     alias: str, options: Mapping[str, str], on_error: Callable[[KafkaError], None] = lambda error: None
 ) -> AdminClient:
-    """Return a new client of a cluster; raises ClusterError if it refuses its options."""
+    """Return a new client of a cluster; raises ClusterError if it rejects its options."""
     given: dict[str, Any] = {**CLIENT_OPTIONS, **options, "error_cb": on_error}
     try:
         return AdminClient(given)
     except (KafkaException, ValueError, TypeError) as error:
-        raise ClusterError(alias, f"the client refuses its options: {error}") from error
+        raise ClusterError(alias, f"the client rejects its options: {error}") from error
 
 
 def allowed(answers: Mapping[_Key, _Value | NotAuthorizedError]) -> dict[_Key, _Value]:

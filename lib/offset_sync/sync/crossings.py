@@ -70,7 +70,7 @@ class Crossings:
         try:
             return self._crossings(question)
         except Exception as problem:  # the answers are still valid; without a list everything is read
-            self._translator.log_once(self._pair, question.partition, problem, "is answered without read lists")
+            self._translator.log_once(self._pair, question.partition, problem, "is translated without a read list")
             return {}
 
     def _crossings(self, question: Question) -> dict[int, Crossing]:

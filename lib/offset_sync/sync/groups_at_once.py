@@ -68,7 +68,7 @@ class GroupsAtOnce:
         except Exception as problem:  # any: librdkafka reads next; a JVM that is gone is reported elsewhere
             reason = "" if is_connection_lost(problem) else f"{type(problem).__name__}: {problem}"
         if reason:
-            logger.warning("clusters.%s: its groups are read one by one for a while: %s", self._alias, reason)
+            logger.warning("clusters.%s: reading committed offsets group by group for a while: %s", self._alias, reason)
         self._note(asked, found)
         return found
 

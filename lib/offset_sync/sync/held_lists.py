@@ -57,7 +57,7 @@ class HeldLists:
                 self.cluster_id = cluster_id
             return self._holder.committed_offsets(groups, _DEADLINE_S)
         except (ClusterError, ValueError) as problem:
-            logger.warning("clusters.%s: which read lists stand there is not known: %s", self._alias, problem)
+            logger.warning("clusters.%s: cannot read the stored read lists: %s", self._alias, problem)
             return {}
 
     def take_others_away(self, is_named: Callable[[str], bool], write: Writes) -> None:
@@ -70,7 +70,7 @@ class HeldLists:
         try:
             groups = [each for each in self._holder.groups(_DEADLINE_S) if each.startswith(_PREFIX)]
         except ClusterError as problem:
-            logger.warning("clusters.%s: which read lists stand there is not known: %s", self._alias, problem)
+            logger.warning("clusters.%s: cannot read the stored read lists: %s", self._alias, problem)
             return
         others = [each for each in groups if not is_named(each.removeprefix(_PREFIX))]
         held = self.ask(others) if others else {}
@@ -87,11 +87,11 @@ class HeldLists:
         self._is_swept = is_known and not failed
         if writes:
             gone = len(writes) - len(failed)
-            logger.info("clusters.%s: %d lists taken away, of groups that are not named any more", self._alias, gone)
+            logger.info("clusters.%s: removed %d read lists of groups no longer in sync.read_lists", self._alias, gone)
 
     def write_of(self, group: str, place: TopicPartition, text: str) -> OffsetWrite:
         """Return the write that stores *text*, or for "" an empty list; the cluster id must be known."""
-        assert self.cluster_id is not None, "nothing is written where nobody has said what stands"
+        assert self.cluster_id is not None, "lists are written only once the cluster id is known"
         text = text or encode_read_list(NOTHING_READ, self.cluster_id).text
         found = decode_read_list(text)
         return OffsetWrite(group, *place, found.told.start if found else 0, None, Rule.SET, None, metadata=text)

@@ -52,7 +52,7 @@ from offset_sync.translate.partition_log import GivenOffsets
 PATIENCE_S = 20.0
 """How long a start waits, in all, for the commits of the other clusters and for a target's metadata."""
 _POLL_S = 0.2
-_NOT_ASKED = "its index answers for it"
+_NOT_ASKED = "not queried: its index is used"
 _INDEXED_BEFORE_MS, _INDEXED_AFTER_MS = 1_000, 2_000
 """How far the time of an answer may be from the indexing time of the end of the index that it equals."""
 

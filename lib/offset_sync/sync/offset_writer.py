@@ -256,11 +256,11 @@ class _Batch:
 
 
 def _why_not(write: OffsetWrite, actual: Committed | None) -> str:
-    stands = actual.offset if actual else "nothing"
-    if stands != write.expected_offset:
-        expected = "nothing" if write.expected_offset is None else write.expected_offset
-        return f"the target holds {stands} where {expected} was expected: somebody wrote since"
-    return f"the target holds {stands}, which is ahead of {write.offset}, and was not written by us"
+    held = "no offset" if actual is None else f"offset {actual.offset}"
+    if actual is None or actual.offset != write.expected_offset:
+        expected = "none" if write.expected_offset is None else write.expected_offset
+        return f"the target has {held}, expected {expected}: another client has committed since"
+    return f"the target has {held}, which is ahead of {write.offset} and was not committed by us"
 
 
 def _by_key(writes: Iterable[OffsetWrite]) -> dict[GroupPartition, OffsetWrite]:

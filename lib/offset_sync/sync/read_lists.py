@@ -42,8 +42,8 @@ _TOO_LARGE = "OFFSET_METADATA_TOO_LARGE"
 _DONE = (Outcome.COMMITTED, Outcome.DRY_RUN)
 NO_TEXT = ListText("", 0, 0)
 """No list."""
-REPLACED = "another process has written its read list; looked at again by the next pass"
-_NO_LIST = "its read list could not be replaced, which would be wrong for a lower offset"
+REPLACED = "another process has written its read list; the next pass retries"
+_NO_LIST = "its read list could not be replaced, and may have records unread at this offset"
 
 Rewinds: TypeAlias = tuple[int, ...]
 """When a group last went back at each cluster, ABSENT for never."""
@@ -297,7 +297,7 @@ class ReadLists:
 
 def _tell_failed(alias: str, failed: Mapping[str, Sequence[str]]) -> None:
     for reason, groups in failed.items():
-        logger.warning("clusters.%s: %d lists not written, first of %s: %s", alias, len(groups), groups[0], reason)
+        logger.warning("clusters.%s: %d read lists not written, first %s: %s", alias, len(groups), groups[0], reason)
 
 
 def _standing(text: str, rewinds: Rewinds | None, seen: Rewinds) -> Standing:

@@ -74,7 +74,7 @@ class ReconcileLoop:
     def _read_index(self) -> list[str]:
         self._state.index.refresh()
         logs = self._state.index.all_logs().values()
-        logger.info("the index is read: %d runs of %d logs", sum(log.run_count for log in logs), len(logs))
+        logger.info("record index loaded: %d runs of %d logs", sum(log.run_count for log in logs), len(logs))
         return []
 
     def _make_full(self) -> list[str]:

@@ -195,4 +195,4 @@ class DirectionQueue:
             for line in answer.result():
                 logger.warning("%s", line)
         elif not isinstance(problem, TakenOverError):  # the job is stopping then, and says why
-            logger.error("%s: not reconciled, tried again by the next pass", self._name, exc_info=problem)
+            logger.error("%s: reconcile failed; the next pass retries", self._name, exc_info=problem)

@@ -124,7 +124,7 @@ def test_so_many_are_held_at_once_and_no_more(broker: Broker, monkeypatch: pytes
 def test_where_nothing_comes_nothing_counts_as_read(broker: Broker) -> None:
     log = log_of(broker)
     broker.most = 0
-    with pytest.raises(TransientError, match="nothing is read within"):
+    with pytest.raises(TransientError, match="no record read within"):
         log.read(0.05)
     broker.most = 10
     assert offsets(log) == [0, 1, 2]

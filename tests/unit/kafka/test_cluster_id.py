@@ -52,13 +52,13 @@ def test_a_cluster_says_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_cluster_without_an_id_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ClusterError, match=r"^clusters\.dc1: it does not tell its id"):
+    with pytest.raises(ClusterError, match=r"^clusters\.dc1: it does not return its cluster id"):
         asked(monkeypatch, "")
 
 
 def test_a_silent_cluster_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     began = time.monotonic()
-    with pytest.raises(ClusterError, match=r"^clusters\.dc1: _TIMED_OUT for \"the cluster's id\""):
+    with pytest.raises(ClusterError, match=r"^clusters\.dc1: _TIMED_OUT for 'DescribeCluster'"):
         asked(monkeypatch, *[None] * 100, deadline=0.5)
     assert time.monotonic() - began < 5
 

@@ -25,7 +25,7 @@ from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 PAY = TopicPartition("pay-in", 0)
 REMEDY = (
     "clusters.dc1: topic orders: TOPIC_AUTHORIZATION_FAILED: the operation Describe is not allowed; grant Read, which "
-    "brings it, to the principal of this program (docs/operations.md, Minimal ACLs), or exclude the topic in the "
+    "implies it, to the principal of this program (docs/operations.md, Minimal ACLs), or exclude the topic in the "
     "configuration"
 )
 

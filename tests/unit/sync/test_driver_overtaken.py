@@ -24,7 +24,7 @@ def test_a_stale_driver_leaves_alone_what_a_newer_one_has_set_back() -> None:
     assert newer.target_offset("Y", "g") == 5
     stale.reconciler.reconcile_all(is_first=True)
     assert [row.outcome for row in stale.rows()] == ["NOT_FORWARD"]
-    assert "somebody wrote since" in str(stale.rows()[0].error)
+    assert "another client has committed since" in str(stale.rows()[0].error)
     assert newer.target_offset("Y", "g") == 5
     stale.reconcile()  # when it has read what happened it agrees
     assert newer.target_offset("Y", "g") == 5

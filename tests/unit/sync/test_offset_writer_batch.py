@@ -54,7 +54,7 @@ def test_a_newer_value_of_somebody_else_is_left_alone_and_the_error_says_so() ->
     (result,) = write_batch(target, write(expected=40))
     assert (result.outcome, result.previous_offset, target.writes) == (Outcome.NOT_FORWARD, 60, [])
     assert result.error is not None
-    assert "holds 60 where 40 was expected" in result.error
+    assert "has offset 60, expected 40" in result.error
 
 
 def test_somebody_elses_value_ahead_of_ours_is_not_taken_back() -> None:

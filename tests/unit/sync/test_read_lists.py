@@ -164,7 +164,7 @@ def test_an_answer_does_not_wait_for_a_list_that_cannot_be_made(
     site.commit("X", "readers", 5)
     assert site.reconcile() == []
     assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, []))
-    assert "X to Y: orders-0 is answered without read lists" in caplog.text
+    assert "X to Y: orders-0 is translated without a read list" in caplog.text
 
 
 def test_what_may_have_been_written_is_asked_for_before_it_is_believed(site: Site) -> None:

@@ -140,7 +140,7 @@ def test_what_comes_of_a_direction_that_was_left_behind_is_told_once_and_made_up
         site.goes_on.set()
         until(lambda: caplog.records)
     (line,) = [record.getMessage() for record in caplog.records]
-    expected = "X to Y: not reconciled, tried again by the next pass" if problem else "X to Y: 1 offsets not committed"
+    expected = "X to Y: reconcile failed; the next pass retries" if problem else "X to Y: 1 offsets not committed"
     assert line.startswith(expected)
     site.hanging_target = ""
     site.clusters["Y"].refused.clear()
