@@ -120,7 +120,7 @@ def until_held(clusters: Clusters, alias: str, wanted: dict[str, int]) -> None:
 
 
 def test_without_a_sync_there_is_nothing_to_report_and_that_is_not_well(installation: Installation) -> None:
-    assert "nothing to report on" in report(installation)[0]
+    assert "Nothing to report" in report(installation)[0]
     with pytest.raises(ConfigError, match=r"matches none of the 0 groups"):
         cutover(installation, "plan", "dc1", "dc2")
 

@@ -157,7 +157,7 @@ def test_an_offset_given_with_its_leader_epoch_is_judged_by_the_present_leader(l
     found = offset_sync.translate_offsets(lives.acts.installation.config_file, ("dc1", "dc2"), rows)
     assert found.column("target_offset").to_pylist() == [10, None, 8, None]
     assert found.column("state").to_pylist()[1::2] == ["LOG_TRUNCATED", "TOPIC_RECREATED"]
-    assert "has lost what leader epoch 0 had from 10 on at dc1" in found.column("reason")[1].as_py()
+    assert "lost the records of leader epoch 0 from 10 on at dc1" in found.column("reason")[1].as_py()
 
 
 def test_a_target_that_was_cut_is_answered_up_to_the_cut_before_the_index_has_looked(

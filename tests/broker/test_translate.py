@@ -66,7 +66,7 @@ def test_a_withheld_line_is_a_failure_with_its_reason_in_every_format(
             assert [(row["state"], row["target_offset"]) for row in rows] == wanted
             assert [row["reason"] is None for row in rows] == [False, False, False, True]
         else:
-            assert f"there is no topic {ONLY_THERE} at dc2" in " ".join(text.split())
+            assert f"topic {ONLY_THERE} does not exist at dc2" in " ".join(text.split())
 
 
 def test_without_the_source_the_answers_are_the_same(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:

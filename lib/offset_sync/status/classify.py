@@ -13,7 +13,7 @@ from offset_sync.model.values import ABSENT, State, Status
 from offset_sync.status.assessment import STATE_NAMES, Assessment, Bools, has_text
 from offset_sync.translate.index.runs import Int64s
 
-_OF_TABLES = "what is committed is known from the tables alone: {}"
+_OF_TABLES = "committed offsets known from the tables only: {}"
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ def _stalled(assessment: Assessment, behind: Causes, after_ms: int) -> Causes:
     is_stale = ~holds & (assessment.staleness_ms > after_ms)
     is_late = holds & (assessment.mirror_lag_ms > after_ms)
     return [
-        _with_value(sync_ms > after_ms, "sync_offsets has not moved for {} s", sync_ms // 1000),
-        _with_value(index_ms > after_ms, "index_records has not moved for {} s", index_ms // 1000),
+        _with_value(sync_ms > after_ms, "sync_offsets has made no progress for {} s", sync_ms // 1000),
+        _with_value(index_ms > after_ms, "index_records has made no progress for {} s", index_ms // 1000),
         *(cause.also(is_stale) for cause in behind),
         _cause(holds & (assessment.source_end == ABSENT), "the source does not answer"),
         _pending(assessment).also(is_late),
@@ -119,15 +119,15 @@ def _stalled(assessment: Assessment, behind: Causes, after_ms: int) -> Causes:
 
 
 def _behind(assessment: Assessment) -> Causes:
-    by = "written by somebody else"
+    by = "committed by another client"
     skipped, repeats = assessment.skipped, assessment.repeats
-    unreachable = f"the target's log does not reach offset {{}}, {by} or expired"
-    held = _held_back(assessment)
+    unreachable = f"offset {{}} is outside the target's log: {by}, or its records have expired"
+    held, uncaptured = _held_back(assessment), "{}, the newest captured commit is {}: is sync_offsets running?"
     causes: Causes = [
         # The reported position is stale: sync_offsets has not read the group's newest commit.
-        _of_source(assessment, assessment.is_uncaptured, "{}, {} is captured: is sync_offsets running?"),
+        _of_source(assessment, assessment.is_uncaptured, uncaptured),
         _cause(assessment.target_offset == ABSENT, "nothing committed at the target"),
-        _counted(skipped, f"the target is ahead: {{}} unread below it, {by}"),
+        _counted(skipped, f"the target is ahead: {{}} unread below its offset, {by}"),
         _with_value(assessment.is_outside, unreachable, assessment.target_offset),
         _counted(repeats, "the target is {} behind"),
     ]
@@ -136,22 +136,22 @@ def _behind(assessment: Assessment) -> Causes:
 
 def _mirroring(assessment: Assessment) -> Causes:
     one_sided = assessment.is_one_sided
-    unstamped = "the mirror stamps no headers: which records are mirrored cannot be told"
+    unstamped = "the mirror stamps no headers: cannot tell which records are mirrored"
     return [
         _held_back(assessment),
         _pending(assessment),
-        _counted(assessment.lost, "{} unread and not at the target for good: dropped or deleted"),
+        _counted(assessment.lost, "{} unread and permanently missing at the target: dropped or deleted"),
         _arriving(assessment),
-        _counted(assessment.duplicates_at_most, "{} read already, behind unread ones"),
+        _counted(assessment.duplicates_at_most, "{} already read, above the first unread one"),
         _counted(assessment.unindexed, "{} not indexed yet"),
         _counted(assessment.unread_commits, "{} of __consumer_offsets not read yet"),
-        _cause(~assessment.are_commits_known, "whether all commits are read cannot be told"),
+        _cause(~assessment.are_commits_known, "cannot verify that all commits are read"),
         _with_value(is_of_tables(assessment), _OF_TABLES, assessment.not_asked),
         # The group has committed since its coordinator was asked: the report is of the time before.
-        _of_source(assessment, assessment.has_moved_on, "{}, {} is reported on"),
+        _of_source(assessment, assessment.has_moved_on, "{}; this report is based on {}"),
         _cause(assessment.is_unstamped, unstamped),
-        _cause(one_sided & (assessment.unread == 0), "records on their way to the source"),
-        _cause(one_sided, "no record to compare at the target"),
+        _cause(one_sided & (assessment.unread == 0), "records in flight to the source"),
+        _cause(one_sided, "no record at the target to compare with"),
     ]
 
 
@@ -166,9 +166,7 @@ def _of_source(assessment: Assessment, holds: Bools, text: str) -> _Cause:
         held, group_id = int(assessment.held_at_source[row]), assessment.keys[row].group_id
         is_gone = held == ABSENT
         what = (
-            f"{source} holds no offset of {group_id} any more"
-            if is_gone
-            else f"{group_id} committed {held} at {source}"
+            f"{source} no longer has an offset of {group_id}" if is_gone else f"{group_id} committed {held} at {source}"
         )
         return text.format(what, int(assessment.source_offset[row]))
 
@@ -180,4 +178,4 @@ def _pending(assessment: Assessment) -> _Cause:
 
 
 def _arriving(assessment: Assessment) -> _Cause:
-    return _counted(assessment.arriving, "{} read already, not mirrored yet")
+    return _counted(assessment.arriving, "{} already read, not mirrored yet")

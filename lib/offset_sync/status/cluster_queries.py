@@ -46,7 +46,7 @@ from offset_sync.translate.index.runs import Int64s
 logger = logging.getLogger(__name__)
 GroupAnswers: TypeAlias = "Mapping[str, Mapping[TopicPartition, int] | ClusterError]"
 """What each group has committed at one cluster, or why it is unknown."""
-_NOT_ASKED = "its coordinator was not asked"
+_NOT_ASKED = "its coordinator was not queried"
 _CHECKPOINTS_S = 10.0
 _GROUPS_AT_ONCE = 1_000
 _HELD_S = 6.0
@@ -67,7 +67,7 @@ class ClusterQueries:
         lives: CommitLogLives,
         given_up: Collection[str] = (),
     ) -> None:
-        self._given_up = {alias: ClusterError(alias, "given up, so it is not asked") for alias in given_up}
+        self._given_up = {alias: ClusterError(alias, "not queried, as it counts as lost") for alias in given_up}
         options = {alias: config.admin_options(alias) for alias in config.clusters}
         self._admins = {alias: ClusterAdmin(alias, each, config.names) for alias, each in options.items()}
         learn_names(config, {alias: each for alias, each in self._admins.items() if alias not in self._given_up})
@@ -152,7 +152,7 @@ class ClusterQueries:
             try:
                 found[alias].refresh(_CHECKPOINTS_S)
             except ClusterError as error:
-                logger.warning("MirrorMaker's checkpoints are not up to date: %s", error)
+                logger.warning("MirrorMaker's checkpoints could not be refreshed: %s", error)
         return found
 
     def commit_log_ends(self, alias: str) -> Sequence[int | None] | ClusterError:

@@ -118,7 +118,7 @@ def _by_mirror_maker(
 
 
 def _offset(side: Side) -> str:
-    return "nothing" if side.offset == ABSENT else str(side.offset)
+    return "no offset" if side.offset == ABSENT else str(side.offset)
 
 
 def with_uncommitted(

@@ -50,7 +50,7 @@ def find_problems(status: pa.Table, drift: pa.Table, stalled_after: timedelta = 
     TargetActive is healthy: the group runs there. Errs to unhealthy: a required null counts as too much.
     """
     if status.num_rows == 0:
-        return [Problem("There is nothing to report on: no commit of an included group to an included topic")]
+        return [Problem("Nothing to report: no included group has committed an included topic")]
     rows = rank_statuses(status)
     return [*_row_problems(rows, stalled_after), *_drift_problems(newest_drift(drift), _in_sync(rows))]
 
@@ -67,7 +67,7 @@ def find_notes(status: pa.Table, stalled_after: timedelta = STALLED_AFTER) -> li
     found = fresh.aggregate([]).sort_by([("group_id", "ascending"), ("topic", "ascending")]).to_pylist()
     if found:
         named = (f"{visible(row['group_id'])}: {visible(row['topic'])} {row['uncommitted']}" for row in found)
-        text = f"{_count(len(found), 'topic')} of groups with partitions that they never committed ({_listed(named)})"
+        text = f"{_count(len(found), 'topic')} with partitions never committed by their group ({_listed(named)})"
         notes.append(f"{text}: cutover apply commits the target's start there")
     return notes
 
@@ -83,10 +83,10 @@ def _row_problems(rows: pa.Table, stalled_after: timedelta) -> Iterator[Problem]
 def _problem(trouble: Trouble, found: pa.Table, stalled_after: timedelta) -> Problem:
     if trouble is Trouble.SKIPPING:
         records = _count(pc.sum(found["skipped"]).as_py(), "unread record")
-        return Problem(f"{_counts(found)} {records} of the target would be skipped")
+        return Problem(f"{_counts(found)} {records} at the target would be skipped")
     if trouble is Trouble.WAITING:
         records = _count(pc.sum(found["not_mirrored"]).as_py(), "unread record")
-        text = f"{_counts(found)} {records} wait for the mirror, for more than {_to_text(MIRROR_LATE_AFTER)}"
+        text = f"{_counts(found)} {records} waiting for the mirror for more than {_to_text(MIRROR_LATE_AFTER)}"
         return Problem(text, Status.MIRRORING)
     status = Status[trouble.name]
     late = f" for more than {_to_text(stalled_after)}" if trouble is Trouble.BEHIND else ""

@@ -84,7 +84,7 @@ class LiveState:
         if given_up:  # answers withheld while the cluster answered stay withheld
             last_known.restore_answers(self.state)
         logger.info(
-            "read %d partitions of groups from the tables in %.1f s; asking the clusters: 20 s where one is silent",
+            "read %d group partitions from the tables in %.1f s; querying the clusters (up to 20 s for a silent one)",
             len(self.state.offsets.keys),
             time.monotonic() - began,
         )

@@ -105,7 +105,7 @@ class MirrorCheckpoints:
             if log.is_at_end:
                 return
             if self._now() >= ends_at:
-                raise TransientError(self.alias, f"topic {log.topic}: its end is not reached in time")
+                raise TransientError(self.alias, f"topic {log.topic}: not read to its end in time")
         self._there.discard(log.topic)
 
     def _take_in(self, source: str, topic: str, records: Sequence[RecordContent]) -> None:
@@ -118,7 +118,7 @@ class MirrorCheckpoints:
             except DecodeError as error:
                 unreadable = error
         if unreadable is not None:
-            logger.warning("clusters.%s: %s: records that are no checkpoints: %s", self.alias, topic, unreadable)
+            logger.warning("clusters.%s: %s has records that are not checkpoints: %s", self.alias, topic, unreadable)
 
     def add(self, source: str, checkpoint: MirrorCheckpoint, at_ms: int) -> None:
         """Add a checkpoint of a group of *source*, the next of its key."""

@@ -29,11 +29,12 @@ _INNER = ("rank", "is_skipping")
 
 def status_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the arguments of report_status, and return *parser*."""
-    parser.add_argument("--format", choices=["table", "json", "none"], help="what is printed (default: table, once)")
+    formats, by_default = ["table", "json", "none"], "table with --once, else none"
+    parser.add_argument("--format", choices=formats, help=f"what to print (default: {by_default})")
     parser.add_argument("--group", action="append", default=[], metavar="PATTERN", help="only these groups")
     parser.add_argument("--topic", action="append", default=[], metavar="PATTERN", help="only these topics")
     parser.add_argument("--status", action="append", default=[], metavar="WORD", help="only rows of this status")
-    parser.add_argument("--most", type=int, default=20, metavar="N", help="print at most so many groups (default 20)")
+    parser.add_argument("--most", type=int, default=20, metavar="N", help="print at most N groups (default 20)")
     parser.add_argument("--details", action="store_true", help="print the partitions of these groups too")
     return parser
 
@@ -63,7 +64,7 @@ def open_outputs(
         try:
             write_page(config.status.page, page)
         except OSError as error:
-            logger.error("status.page: %s cannot be written: %s", config.status.page, error)
+            logger.error("status.page: cannot write %s: %s", config.status.page, error)
 
     return [*{"table": [print_table], "json": [print_json], "none": []}[printed], put_page]
 

@@ -18,10 +18,10 @@ from offset_sync.status.cluster_queries import ClusterQueries
 _REMEMBERED = 200_000
 BUDGET_S = 10.0
 """How long a report waits for comparisons, and for at most one more round of reads."""
-_TOO_MANY = "its next record is still to be compared: there are many"
+_TOO_MANY = "its next record is not compared yet: too many comparisons for one report"
 _KEPT = {"timestamps": "timestamp_ms", "headers": "headers"}
 """For copies without stamps, by value of ``mirror.keeps``: the field that is the same."""
-_SAID = {"timestamp_ms": "another timestamp", "headers": "other headers"}
+_SAID = {"timestamp_ms": "timestamp"}
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def _difference(
         answer = read[alias]
         record = None if isinstance(answer, ClusterError) else answer.get(pair.topic_partition)
         if record is None:
-            return f"its next record at {alias} could not be read to compare it"
+            return f"its next record at {alias} could not be read for comparison"
         records.append(record)
     here, there = records
     if config.is_by_contents:
@@ -95,7 +95,7 @@ def _difference(
     if None in identities:
         return "the next record's headers cannot be read"
     if identities[0] != identities[1]:
-        return "the next record is another one on each side"
+        return "source and target have different next records"
     return _difference_in(here, there, ("timestamp_ms", "key", "value"))
 
 
@@ -116,8 +116,8 @@ def _identity(config: Config, alias: str, where: TopicPartition, record: RecordC
 
 
 def _difference_in(here: RecordContent, there: RecordContent, fields: Iterable[str]) -> str | None:
-    differing = (name for name in fields if getattr(here, name) != getattr(there, name))
-    return next((f"the next record has {_SAID.get(name, f'another {name}')} on each side" for name in differing), None)
+    differing = (_SAID.get(name, name) for name in fields if getattr(here, name) != getattr(there, name))
+    return next((f"source and target differ in the {name} of the next record" for name in differing), None)
 
 
 def _rounds(pairs: Collection[RecordPair]) -> Iterator[list[RecordPair]]:

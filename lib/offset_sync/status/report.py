@@ -98,7 +98,8 @@ def rank_statuses(status: pa.Table) -> pa.Table:
     if rank.null_count:
         wrong = pc.unique(status["status"].filter(pc.is_null(rank))).to_pylist()
         raise OffsetSyncError(
-            f"sync_status.status: {wrong} is none of {', '.join(STATUS_WORDS)}; report and reader differ"
+            f"sync_status.status: unknown {wrong}, expected one of {', '.join(STATUS_WORDS)}; was the table written by "
+            "another version?"
         )
     ranked = status.append_column("rank", rank).append_column("skipped", pa.array(skipped(status)))
     ranked = ranked.append_column("is_skipping", pc.greater(ranked["skipped"], 0))
@@ -189,8 +190,8 @@ def mirror_maker_doubts(status: pa.Table) -> list[str]:
     by_reason = doubted.group_by(["source_cluster", "mirror_maker_doubt"])
     found = by_reason.aggregate([("group_id", "min"), ([], "count_all")])
     return [
-        f"{visible(row['source_cluster'])}: {row['count_all']:,} commits, as of group {visible(row['group_id_min'])}: "
-        f"{row['mirror_maker_doubt']}"
+        f"{visible(row['source_cluster'])}: {row['count_all']:,} commits, "
+        f"e.g. of group {visible(row['group_id_min'])}: {row['mirror_maker_doubt']}"
         for row in found.sort_by([("source_cluster", "ascending"), ("mirror_maker_doubt", "ascending")]).to_pylist()
     ]
 
@@ -241,13 +242,13 @@ def _compile(pattern: str, column: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern, re.DOTALL)
     except re.error as error:
-        raise OffsetSyncError(f"{column}: {pattern!r} is no regular expression ({error}); mend it") from error
+        raise OffsetSyncError(f"{column}: {pattern!r} is not a valid regular expression ({error})") from error
 
 
 def _word(text: str) -> str:
     words = {status.word.lower(): status.word for status in Status}
     if text.lower() not in words:
-        raise OffsetSyncError(f"status: {text!r} is none; use one of {', '.join(words.values())}")
+        raise OffsetSyncError(f"status: unknown {text!r}; use one of {', '.join(words.values())}")
     return words[text.lower()]
 
 

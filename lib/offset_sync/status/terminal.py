@@ -55,7 +55,7 @@ _MIRROR_MAKER_CAPTION = """\
 behind   records the group would read again at MirrorMaker's offset, and not at ours
 lost     unread records that it would never see there
          +: at least that
-stands   whose offset stands at the target: MirrorMaker's, ours, another one"""
+stands   whose offset the target has: MirrorMaker's, ours, another one"""
 
 
 @dataclass(frozen=True)

@@ -36,18 +36,18 @@ _Epochs = Mapping[TopicPartition, "set[int]"]
 
 
 _TEXTS = {
-    State.TOPIC_NOT_INCLUDED: "the configuration leaves this topic out; include it, and let index_records read it",
-    State.NOT_INDEXED: "the index does not reach there; is index_records running? It may have begun later "
-    "(index.starting: latest)",
-    State.STRATEGY_REFUSED: "the topic's strategy could lose records; choose exact for it",
-    State.COPY_WRITTEN: "a copy was written to, so the same offset means another record; make the copy anew, or index "
-    "anew where the strategy is another one now",
-    State.NO_REFERENCE: "the topic's strategy finds nothing to go by; wait for mirrored records, or choose exact",
+    State.TOPIC_NOT_INCLUDED: "topics.include does not match this topic; add it, and let index_records read the topic",
+    State.NOT_INDEXED: "the record index does not cover this offset; is index_records running? It may have started "
+    "later (index.starting: latest)",
+    State.STRATEGY_REFUSED: "the topic's strategy could lose records; use exact",
+    State.COPY_WRITTEN: "another client wrote into a copy, so equal offsets are different records; recreate the copy, "
+    "or index the topic again if its strategy has changed",
+    State.NO_REFERENCE: "the topic's strategy has no mirrored record to translate by; wait for one, or use exact",
     State.TRANSLATION_FAILED: "an error in Offset Sync itself; the log has its stack trace, please report it",
-    State.AMBIGUOUS: "less than one copy in 1,000 has contents of its own; have the mirror stamp headers",
-    State.MIRROR_ALTERS_RECORDS: "more than one copy in 1,000 has the contents of no original: the mirror alters "
-    "records (see mirror.keeps), or somebody else writes to the copy; have the mirror stamp headers",
-    State.LOG_TRUNCATED: "a log has lost records that were indexed; let index_records read it again",
+    State.AMBIGUOUS: "fewer than 1 in 1,000 copies have unique contents; have the mirror stamp headers",
+    State.MIRROR_ALTERS_RECORDS: "more than 1 in 1,000 copies match no original: the mirror alters records (see "
+    "mirror.keeps), or another client writes into the copy; have the mirror stamp headers",
+    State.LOG_TRUNCATED: "a log was truncated after it was indexed; let index_records read it again",
 }
 
 
@@ -103,12 +103,15 @@ class ReadEpochs:
         log, source, epoch = self._log(partition), self._source, int(given.leader_epoch.max())
         name = f"{visible(partition.topic)}-{partition.partition}"
         if state is State.TOPIC_RECREATED:
-            return f"{name} has had no leader epoch {epoch:,} at {source}: another topic, or of before it was made anew"
+            return (
+                f"{name} has had no leader epoch {epoch:,} at {source}: the offset is of another topic, or from before "
+                "the topic was recreated"
+            )
         if log.ends is not None and (given.offset > log.ended.get(epoch, int(given.offset.max()))).all():
             end = log.ended[epoch]
             return (
-                f"{name} has lost what leader epoch {epoch:,} had from {end:,} on at {source}, in an election; "
-                f"translate {end:,} without an epoch, which repeats what came later"
+                f"{name} lost the records of leader epoch {epoch:,} from {end:,} on at {source}, in an election; "
+                f"translate {end:,} without an epoch, which repeats the records above it"
             )
         return (
             f"cannot verify leader epoch {epoch:,} of {name} at {source}: election history older than {KEPT.days} days "
@@ -168,7 +171,7 @@ class WithheldReasons:
         if state is State.PARTITIONS_DIFFER:
             counts = " and ".join(f"{self._partitions(alias, partition)} at {alias}" for alias in self._pair)
             called = self._called(source, partition.topic)
-            return f"{called} has {counts}; add some where there are fewer, and let the mirror follow"
+            return f"{called} has {counts}; add partitions where there are fewer, and let the mirror copy them"
         if state is State.COMMIT_BEYOND_END:
             return self._beyond_end(partition, given)
         return _TEXTS[state]
@@ -181,7 +184,7 @@ class WithheldReasons:
         for alias in (target, source):
             said = self._snapshot.metadata[alias]
             if isinstance(said, ClusterError):
-                lost = f"; if {source} is lost for good, --disaster does without it" if alias == source else ""
+                lost = f"; if {source} is lost for good, use --disaster" if alias == source else ""
                 return f"{said}{lost}"
         silent = target if self._translator.view(target, partition, self._snapshot) is None else source
         place = f"{self._called(silent, partition.topic)}-{partition.partition}"
@@ -193,9 +196,9 @@ class WithheldReasons:
             return str(said.refused[topic])
         called = self._called(alias, topic)
         return {
-            State.TOPIC_MISSING: f"there is no topic {called} at {alias}; create it, let the mirror fill it",
-            State.TOPIC_RECREATED: f"{called} was made anew at {alias}; let index_records read it again",
-            State.LOG_TRUNCATED: f"{alias} has lost records that were indexed; let index_records read the log again",
+            State.TOPIC_MISSING: f"topic {called} does not exist at {alias}; create it and let the mirror fill it",
+            State.TOPIC_RECREATED: f"{called} was recreated at {alias}; let index_records read it again",
+            State.LOG_TRUNCATED: f"the log was truncated at {alias} after indexing; let index_records read it again",
         }[state]
 
     def _former_life(self, partition: TopicPartition, given: GivenOffsets) -> str:
@@ -206,9 +209,9 @@ class WithheldReasons:
         if not lives:
             return ""
         last = max(lives, key=lambda life: life.noticed_ms)
-        what = "the topic was made anew" if last.is_anew else f"the log was cut at {last.begins_at:,}"
+        what = "the topic was recreated" if last.is_anew else f"the log was truncated at {last.begins_at:,}"
         return (
-            f"at {source} {what}, noticed {_utc(last.noticed_ms)}: the offset may be of before; "
+            f"at {source} {what}, noticed {_utc(last.noticed_ms)}: the offset may be older; "
             f"if it was taken after {_utc(last.noticed_ms + CLOCKS_APART_MS + 1)}, give that time (--taken-at)"
         )
 
@@ -227,18 +230,19 @@ class WithheldReasons:
         place = f"{self._called(source, partition.topic)}-{partition.partition}"
         view = self._translator.view(source, partition, self._snapshot)
         if view is not None:
-            return f"{place} ends at {view.log_end:,} at {source}: another topic or cluster, or records were lost there"
+            ends = f"{place} ends at {view.log_end:,} at {source}"
+            return f"{ends}: the offset is of another topic or cluster, or records were lost there"
         end = known_end(self._state.index, self._state.offsets.clusters, ClusterPartition(source, *partition))
         if int(given.offset.min()) <= end:
-            return f"a group's commit that was no higher lay beyond the end of {place} when {source} last answered"
+            return f"a group's commit, not above this offset, was beyond the end of {place} when {source} last answered"
         index = self._state.index.log(source, *partition)
         complete_ms = index.complete_until_ms if index is not None else 0
         # A minute later, as clocks differ; no time is given if the index was never complete.
         since = _utc(complete_ms + CLOCKS_APART_MS + 1)
         by_time = f"if the offset was taken after {since}, give that time (--taken-at), or " if complete_ms else ""
         return (
-            f"of {place} at {source} nothing is known from {end:,} on; "
-            f"{by_time}translate {end:,}, which repeats what came later"
+            f"{place} at {source} is known up to {end:,} only; "
+            f"{by_time}translate {end:,}, which repeats the records above it"
         )
 
 

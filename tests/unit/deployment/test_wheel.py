@@ -76,7 +76,7 @@ def test_what_cannot_be_done_ends_with_2_and_says_why(programs: Path, words: lis
 def test_a_report_of_clusters_that_do_not_answer_is_made_from_new_tables(programs: Path, conf: Path) -> None:
     said = run(programs, "report_status", "--conf", conf, "--once", "--format", "json")
     assert (said.returncode, json.loads(said.stdout)["groups"]) == (1, []), said.stderr
-    assert said.stderr.endswith("There is nothing to report on: no commit of an included group to an included topic\n")
+    assert said.stderr.endswith("Nothing to report: no included group has committed an included topic\n")
     tables = TableStore(str(conf.parent / "tables"))
     assert {each.name for each in (conf.parent / "tables").iterdir() if not each.name.startswith(".")} >= {
         "sync_status",

@@ -78,13 +78,13 @@ def test_records_not_mirrored_yet() -> None:
 
 def test_a_record_that_is_read_and_not_mirrored_yet_would_come_again() -> None:
     site = moved("X0:10", "X0:9", 10)
-    assert site.said() == ("Mirroring", "1 record read already, not mirrored yet")
+    assert site.said() == ("Mirroring", "1 record already read, not mirrored yet")
     assert (site.row()["lost"], site.row()["mirror_lag"]) == (0, 1)
 
 
 def test_a_third_origin_that_the_target_never_had_does_not_come_again() -> None:
     assert moved("X0:3 Z0:2", "X0:3", 5).said() == IN_SYNC
-    assert moved("X0:3 Z0:2", "X0:3 Z0", 5).said() == ("Mirroring", "1 record read already, not mirrored yet")
+    assert moved("X0:3 Z0:2", "X0:3 Z0", 5).said() == ("Mirroring", "1 record already read, not mirrored yet")
     assert moved("X0:3 Z0:2", "X0:3", 3).said() == ("Mirroring", "2 records not mirrored yet")
 
 
@@ -99,7 +99,7 @@ def test_a_third_origin_that_the_target_never_had_does_not_come_again() -> None:
 )
 def test_an_unread_record_that_the_target_will_never_have(here: str, there: str, committed: int) -> None:
     site = moved(here, there, committed)
-    assert site.said() == ("Mirroring", "1 record unread and not at the target for good: dropped or deleted")
+    assert site.said() == ("Mirroring", "1 record unread and permanently missing at the target: dropped or deleted")
     assert site.row()["lost"] == 1
 
 
@@ -109,7 +109,7 @@ def test_an_unread_record_that_retention_took_at_the_target() -> None:
     site.commit("X", "g", 0)
     site.reconciled()
     # The next record is X0 on both sides, and still it is not in sync.
-    assert site.said() == ("Mirroring", "1 record unread and not at the target for good: dropped or deleted")
+    assert site.said() == ("Mirroring", "1 record unread and permanently missing at the target: dropped or deleted")
     assert (site.row()["lost"], site.row()["not_mirrored"]) == (1, 0)
 
 
@@ -147,20 +147,21 @@ def test_a_target_that_was_cut_is_answered_below_the_cut_and_what_it_lacks_is_to
     site.clusters["X"].is_down = is_down
     row = site.row()
     assert (row["state"], row["wanted_offset"], row["target_offset"]) == ("AT_FRONTIER", 4, 8)
-    assert site.said() == ("Behind", "the target is ahead: 4 records unread below it, written by somebody else")
+    reason = "the target is ahead: 4 records unread below its offset, committed by another client"
+    assert site.said() == ("Behind", reason)
     site.reconcile(is_first=True)
     assert (site.target_offset("Y", "g"), site.row()["lost"]) == (4, 2)
 
 
 def test_a_record_that_was_overtaken_a_moment_ago_may_still_come() -> None:
     site = moved("X0:4", "X0 X2 X3", 4, sync={"hole_grace": "3650d"})
-    assert site.said() == ("Mirroring", "1 record read already, not mirrored yet")
+    assert site.said() == ("Mirroring", "1 record already read, not mirrored yet")
     assert moved("X0:4", "X0 X2 X3", 4).said() == IN_SYNC
 
 
 def test_records_that_stand_before_unread_ones_at_the_target() -> None:
     site = moved("X0 Y0 X2 Y1 X4", "Y0 Y1 X0 X2 X4", 3)
-    assert site.said() == ("Mirroring", "2 records read already, behind unread ones")
+    assert site.said() == ("Mirroring", "2 records already read, above the first unread one")
     assert site.row()["duplicates"] == 2
 
 
@@ -196,13 +197,13 @@ def test_commits_of_a_third_cluster_count_for_the_group_may_have_gone_there() ->
 
 
 def test_records_on_their_way_to_the_source() -> None:
-    assert moved("X0:4", "X0:4 Y4", 4).said() == ("Mirroring", "records on their way to the source")
+    assert moved("X0:4", "X0:4 Y4", 4).said() == ("Mirroring", "records in flight to the source")
 
 
 def test_a_record_that_nothing_at_the_target_can_be_compared_with() -> None:
     # Sent twice by the mirror: it is read, and stands there once more.
     assert moved("Y0 Y0 X2", "Y0 X2", 1).said()[0] == "Mirroring"
-    assert moved("Y0 Y0", "Y0", 1).said() == ("Mirroring", "no record to compare at the target")
+    assert moved("Y0 Y0", "Y0", 1).said() == ("Mirroring", "no record at the target to compare with")
 
 
 def test_another_record_or_another_content_on_each_side() -> None:
@@ -216,9 +217,9 @@ def test_another_record_or_another_content_on_each_side() -> None:
 @pytest.mark.parametrize(
     ("there", "said", "late"),
     [
-        ([5, 6, 6, 7], "the mirror stamps no headers: which records are mirrored cannot be told", 0),
-        ([5, 6], "1 record read already, not mirrored yet", 1),
-        ([], "4 records read already, not mirrored yet", 4),
+        ([5, 6, 6, 7], "the mirror stamps no headers: cannot tell which records are mirrored", 0),
+        ([5, 6], "1 record already read, not mirrored yet", 1),
+        ([], "4 records already read, not mirrored yet", 4),
     ],
 )
 def test_without_headers_only_the_time_tells_what_is_mirrored(there: list[int], said: str, late: int) -> None:

@@ -43,7 +43,8 @@ def test_the_target_is_ahead_by_somebody_elses_commit() -> None:
     site.commit("Y", "g", 9)
     site.commit("X", "g", 6)
     site.reconciled()
-    assert site.said() == ("Behind", "the target is ahead: 2 records unread below it, written by somebody else")
+    reason = "the target is ahead: 2 records unread below its offset, committed by another client"
+    assert site.said() == ("Behind", reason)
     row = site.row()
     assert (row["wanted_offset"], row["target_offset"], row["duplicates"], row["lost"]) == (7, 9, 0, 2)
 
@@ -54,7 +55,8 @@ def test_the_target_is_ahead_of_what_anybody_has_indexed() -> None:
     site.commit("Y", "g", 15)
     site.commit("X", "g", 10)
     site.reconciled()
-    assert site.said() == ("Behind", "the target is ahead: 5 records unread below it, written by somebody else")
+    reason = "the target is ahead: 5 records unread below its offset, committed by another client"
+    assert site.said() == ("Behind", reason)
 
 
 @pytest.mark.parametrize(("log_start", "offset"), [(0, 99), (0, 11), (4, 3)])
@@ -64,7 +66,7 @@ def test_an_offset_that_the_targets_log_does_not_reach(log_start: int, offset: i
     site.commit("X", "g", 10)
     site.read_all()
     site = at_target(site, offset)
-    reason = f"the target's log does not reach offset {offset}, written by somebody else or expired"
+    reason = f"offset {offset} is outside the target's log: committed by another client, or its records have expired"
     assert site.said() == ("Behind", reason)
     # The consumer's own options decide where it would go on.
     assert (site.row()["duplicates"], site.row()["lost"]) == (None, None)
@@ -102,7 +104,7 @@ def test_a_mirror_that_stands_still_stalls_once_its_oldest_record_is_old() -> No
     assert site.said() == ("Mirroring", "3 records not mirrored yet")
     site.pass_time(1)
     assert site.said() == ("Stalled", "3 records not mirrored yet")
-    assert moved("X0:10", "X0:9", 10, status=MINUTE).said() == ("Stalled", "1 record read already, not mirrored yet")
+    assert moved("X0:10", "X0:9", 10, status=MINUTE).said() == ("Stalled", "1 record already read, not mirrored yet")
 
 
 def test_a_source_that_does_not_answer_stalls_and_the_tables_still_give_the_numbers() -> None:
@@ -127,7 +129,7 @@ def test_a_sync_that_stands_still_with_commits_to_read_stalls() -> None:
     for silent_ms, word in ((MINUTE_MS, "InSync"), (MINUTE_MS + 1, "Stalled")):
         site.lags["Y"] = StreamLag({0: 0, 1: 0}, silent_ms, 2)
         assert site.said()[0] == word
-    assert site.said() == ("Stalled", "sync_offsets has not moved for 60 s")
+    assert site.said() == ("Stalled", "sync_offsets has made no progress for 60 s")
 
 
 def test_an_open_transaction_names_itself_to_the_groups_that_it_holds_back() -> None:
@@ -153,7 +155,7 @@ def test_an_index_that_stands_still_stalls_where_records_wait_for_it() -> None:
     site.pass_time(MINUTE_MS)
     assert site.said() == ("Mirroring", "2 records not indexed yet")
     site.pass_time(1)
-    assert site.said() == ("Stalled", "index_records has not moved for 60 s")
+    assert site.said() == ("Stalled", "index_records has made no progress for 60 s")
 
 
 # Withheld, TargetActive

@@ -36,7 +36,7 @@ def test_mirror_makers_group_sync_is_named_where_it_has_said_just_that() -> None
 
 def test_times_to_come_and_offsets_that_are_gone_can_be_told() -> None:
     text = reason_of_both([Side("dc1", -1, NOW_MS + 50), SIDES[1]], NOW_MS)
-    assert text.startswith("committed at both dc1 (nothing, 0 s ago) and dc2 (60, 1 s ago)")
+    assert text.startswith("committed at both dc1 (no offset, 0 s ago) and dc2 (60, 1 s ago)")
 
 
 def twins(at_x: int, at_y: int) -> StatusSite:
@@ -126,7 +126,7 @@ def test_a_report_says_it_once_for_each_group_and_topic() -> None:
     table = pa.Table.from_pylist([{**row, "source_committed_at": None} for row in rows * 2], SYNC_STATUS.arrow_schema)
     (note,) = find_notes(table)
     assert note == (
-        "1 topic of groups with partitions that they never committed (g: orders 1-3): "
+        "1 topic with partitions never committed by their group (g: orders 1-3): "
         "cutover apply commits the target's start there"
     )
 

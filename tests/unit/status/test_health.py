@@ -63,12 +63,12 @@ def test_what_a_sync_at_work_looks_like_is_healthy(changes: dict[str, Any]) -> N
         (
             {"lost": 3, "not_mirrored": 1},
             None,
-            "1 partition of 1 group: 2 unread records of the target would be skipped",
+            "1 partition of 1 group: 2 unread records at the target would be skipped",
         ),
         (
             {"status": "Mirroring", "lost": 3, "not_mirrored": 3, "mirror_lag_ms": 300_001},
             Status.MIRRORING,
-            "1 partition of 1 group: 3 unread records wait for the mirror, for more than 5 min",
+            "1 partition of 1 group: 3 unread records waiting for the mirror for more than 5 min",
         ),
     ],
 )

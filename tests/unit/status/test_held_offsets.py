@@ -62,7 +62,10 @@ def test_a_commit_that_is_not_captured_is_behind_and_its_cost_is_not_known() -> 
     site.commit("X", "g", 8)
     site.lags["X"] = UNREAD
     (row,) = rows(site)
-    assert (row["status"], row["reason"]) == ("Behind", "g committed 8 at X, 4 is captured: is sync_offsets running?")
+    assert (row["status"], row["reason"]) == (
+        "Behind",
+        "g committed 8 at X, the newest captured commit is 4: is sync_offsets running?",
+    )
     assert [row[name] for name in ("duplicates", "duplicates_at_most", "lost")] == [None, None, None]
     assert row["source_offset"] == 4
 
@@ -71,21 +74,24 @@ def test_a_commit_that_is_not_captured_stalls_once_the_sync_is_silent_for_long()
     site = moved("X0:10", "X0:10", 4, status={"stalled_after": "1m"})
     site.commit("X", "g", 8)
     site.lags["X"] = StreamLag({0: 1, 1: 1}, 60_001, 2)
-    assert said(site) == ("Stalled", "sync_offsets has not moved for 60 s")
+    assert said(site) == ("Stalled", "sync_offsets has made no progress for 60 s")
 
 
 def test_an_offset_that_is_gone_at_the_source_is_told() -> None:
     site = moved("X0:10", "X0:10", 4)
     del site.clusters["X"].group_offsets["g", ORDERS]
     site.lags["X"] = UNREAD
-    assert said(site) == ("Behind", "X holds no offset of g any more, 4 is captured: is sync_offsets running?")
+    assert said(site) == (
+        "Behind",
+        "X no longer has an offset of g, the newest captured commit is 4: is sync_offsets running?",
+    )
 
 
 def test_a_group_that_moves_on_while_it_is_asked_is_not_called_in_sync() -> None:
     site = moved("X0:10", "X0:10", 4)
     site.clusters["X"].group_offsets["g", ORDERS] = GroupOffset(5, "")
     site.lags["X"] = READ
-    assert said(site) == ("Mirroring", "g committed 5 at X, 4 is reported on")
+    assert said(site) == ("Mirroring", "g committed 5 at X; this report is based on 4")
 
 
 def test_targets_are_asked_before_sources() -> None:
@@ -103,7 +109,7 @@ def test_a_group_whose_coordinator_does_not_tell_rests_on_the_tables_and_says_so
     site.refusing = {"g": UNSTABLE}
     found = {row["group_id"]: (row["status"], row["reason"]) for row in rows(site)}
     assert found["h"] == IN_SYNC
-    assert found["g"] == ("Mirroring", f"what is committed is known from the tables alone: {UNSTABLE}")
+    assert found["g"] == ("Mirroring", f"committed offsets known from the tables only: {UNSTABLE}")
 
 
 def test_what_is_behind_by_the_tables_alone_says_that_too() -> None:
@@ -113,7 +119,7 @@ def test_what_is_behind_by_the_tables_alone_says_that_too() -> None:
     site.refusing = {"g": UNSTABLE}
     status, reason = said(site)
     assert status == "Behind"
-    assert reason == f"the target is 2 records behind (what is committed is known from the tables alone: {UNSTABLE})"
+    assert reason == f"the target is 2 records behind (committed offsets known from the tables only: {UNSTABLE})"
 
 
 @pytest.mark.parametrize("alias", ["X", "Y"])
@@ -123,7 +129,7 @@ def test_commits_that_may_be_unread_count_where_nobody_can_be_asked(alias: str) 
     site.lags = {alias: StreamLag({0: 3, 1: 3}, 0, 2)}
     assert said(site) == ("Mirroring", "3 records of __consumer_offsets not read yet")
     site.lags = {alias: StreamLag({}, 0, 2)}
-    assert said(site) == ("Mirroring", "whether all commits are read cannot be told")
+    assert said(site) == ("Mirroring", "cannot verify that all commits are read")
 
 
 def test_what_was_just_written_at_a_third_cluster_is_ours() -> None:

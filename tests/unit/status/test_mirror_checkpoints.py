@@ -84,7 +84,7 @@ def test_a_log_of_which_the_end_is_not_reached_in_time_is_read_on() -> None:
     now, log = [0.0], MemoryCheckpoints([checkpoint(100, NOW_MS)], is_at_end=False)
     known = MirrorCheckpoints("Y", {"X": [log]}, SAME_NAMES, lambda: now[0])
     log.on_read = lambda: now.__setitem__(0, now[0] + 0.6)
-    with pytest.raises(TransientError, match="its end is not reached"):
+    with pytest.raises(TransientError, match="not read to its end"):
         known.refresh(1.0)
     assert (log.reads, newest(known)) == (2, 100)
     log.is_at_end = True

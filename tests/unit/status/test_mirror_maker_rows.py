@@ -75,7 +75,7 @@ def test_the_group_that_would_lose_most_comes_first() -> None:
 def test_a_doubt_is_named_with_its_cluster_and_the_first_group() -> None:
     doubted = status_table(row(0, mirror_maker_doubt=DOUBT), row(1, mirror_maker_doubt=DOUBT))
     assert [each["checkpoints"] for each in mirror_maker_rows(doubted)] == [0]
-    assert mirror_maker_doubts(doubted) == [f"dc1: 2 commits, as of group g: {DOUBT}"]
+    assert mirror_maker_doubts(doubted) == [f"dc1: 2 commits, e.g. of group g: {DOUBT}"]
 
 
 @pytest.mark.parametrize("width", [80, 120, 160])
@@ -105,4 +105,4 @@ def test_the_page_has_the_worst_groups_and_counts_the_others() -> None:
     )
     found = page_content(report, [], timedelta())["mirror_maker"]
     assert (found["rows"]["group_id"][0], len(found["rows"]["stands"])) == (f"g{MIRROR_MAKER_GROUPS + 2}", 100)
-    assert (found["more"], found["doubts"]) == (4, [f"dc1: 1 commits, as of group g: {DOUBT}"])
+    assert (found["more"], found["doubts"]) == (4, [f"dc1: 1 commits, e.g. of group g: {DOUBT}"])

@@ -88,7 +88,7 @@ def test_a_topic_that_is_left_out_and_a_partition_that_is_not_there_are_told() -
     found = translated(site, kept((TopicPartition("secret", 0), 0), (TopicPartition("orders", 1), 0), (ORDERS, 3)))
     assert said(found) == [("TOPIC_NOT_INCLUDED", ABSENT), ("PARTITION_MISSING", ABSENT), ("EXACT", 3)]
     assert [why(found, row) for row in (0, 1)] == [
-        "the configuration leaves this topic out; include it, and let index_records read it",
+        "topics.include does not match this topic; add it, and let index_records read the topic",
         "orders has 1 partition at X",
     ]
 
@@ -96,7 +96,7 @@ def test_a_topic_that_is_left_out_and_a_partition_that_is_not_there_are_told() -
 def test_what_is_wrong_with_a_topic_is_told_with_the_cluster() -> None:
     site = site_of()
     site.clusters["Y"].topics.pop("orders")
-    assert "there is no topic orders at Y" in why(translated(site, kept((ORDERS, 3))))
+    assert "topic orders does not exist at Y" in why(translated(site, kept((ORDERS, 3))))
     site = site_of()
     site.put(log("X", "X0:10"), (second := TopicPartition("orders", 1)), topic_id="orders at X", partitions=2)
     assert "orders has 2 partitions at X and 1 partition at Y" in why(translated(site, kept((second, 3))))
@@ -105,7 +105,7 @@ def test_what_is_wrong_with_a_topic_is_told_with_the_cluster() -> None:
     site.put(log("Y", "X0:10"), topic_id="another")
     found = translated(site, kept((ORDERS, 3)))
     assert said(found) == [("TOPIC_RECREATED", ABSENT)]
-    assert "orders was made anew at Y" in why(found)
+    assert "orders was recreated at Y" in why(found)
     site = site_of()
     site.clusters["X"].forbidden.add("orders")
     assert "orders may not be described" in why(translated(site, kept((ORDERS, 3))))

@@ -33,7 +33,7 @@ def test_above_all_that_is_known_of_a_lost_source_only_a_later_time_is_believed(
     assert found.target_offset.tolist() == [answer]
     if answer == ABSENT:
         assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]
-        assert "of orders-0 at X nothing is known from 13 on" in why(found)
+        assert "orders-0 at X is known up to 13 only" in why(found)
 
 
 def test_an_offset_taken_before_a_lost_log_was_read_to_its_end_below_it_is_of_records_that_are_gone() -> None:
@@ -51,7 +51,7 @@ def test_a_time_proves_nothing_where_nobody_knows_when_the_lost_log_was_read_to_
     site = silent(site_of())
     found = translated(site, kept((ORDERS, 11), taken_at_ms=STARTED_MS), is_source_lost=True)
     assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]
-    assert why(found) == "of orders-0 at X nothing is known from 10 on; translate 10, which repeats what came later"
+    assert why(found) == "orders-0 at X is known up to 10 only; translate 10, which repeats the records above it"
 
 
 def test_what_a_group_was_withheld_for_goes_on_withholding_when_the_source_is_lost() -> None:
@@ -63,7 +63,7 @@ def test_what_a_group_was_withheld_for_goes_on_withholding_when_the_source_is_lo
     silent(site)
     found = translated(site, kept((ORDERS, 7), (ORDERS, 8), (ORDERS, 9)), is_source_lost=True)
     assert said(found) == [("EXACT", 7), ("COMMIT_BEYOND_END", ABSENT), ("COMMIT_BEYOND_END", ABSENT)]
-    assert "a group's commit that was no higher lay beyond the end" in why(found, 1)
+    assert "a group's commit, not above this offset, was beyond the end" in why(found, 1)
 
 
 def cut(site: Site) -> None:

@@ -114,7 +114,7 @@ def test_a_healthy_report_says_so_before_any_script_runs() -> None:
 def test_an_empty_report_is_a_page() -> None:
     text = page(SYNC_STATUS.arrow_schema.empty_table(), SYNC_DRIFT.arrow_schema.empty_table())
     assert content(text)["groups"]["group_id"] == []
-    assert "There is nothing to report on" in text
+    assert "Nothing to report: no included group" in text
 
 
 def test_ten_thousand_groups_take_less_than_twelve_megabytes() -> None:

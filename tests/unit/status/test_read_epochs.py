@@ -42,8 +42,8 @@ def test_the_leader_is_asked_where_an_epoch_ended_and_what_it_had_beyond_is_lost
 def test_the_reason_says_where_to_go_on() -> None:
     found = translated(elected(), kept((ORDERS, 9), leader_epoch=4))
     assert why(found) == (
-        "orders-0 has lost what leader epoch 4 had from 4 on at X, in an election; "
-        "translate 4 without an epoch, which repeats what came later"
+        "orders-0 lost the records of leader epoch 4 from 4 on at X, in an election; "
+        "translate 4 without an epoch, which repeats the records above it"
     )
 
 

@@ -92,7 +92,7 @@ def test_a_cluster_is_known_by_the_name_that_its_headers_carry() -> None:
     ],
 )
 def test_another_identity_is_another_record(headers: Headers) -> None:
-    assert compared(HERE, replace(THERE, headers=headers)) == "the next record is another one on each side"
+    assert compared(HERE, replace(THERE, headers=headers)) == "source and target have different next records"
 
 
 def test_of_a_header_that_occurs_twice_the_last_one_counts() -> None:
@@ -111,7 +111,7 @@ def test_of_a_header_that_occurs_twice_the_last_one_counts() -> None:
     ],
 )
 def test_the_same_identity_with_other_content_is_not_the_same(there: RecordContent, what: str) -> None:
-    assert compared(HERE, there) == f"the next record has another {what} on each side"
+    assert compared(HERE, there) == f"source and target differ in the {what} of the next record"
 
 
 MALFORMED: Headers = (("IDC", b"X"), ("Offset", b"-4"))
@@ -136,8 +136,8 @@ def test_copies_byte_for_byte_are_the_same_at_the_same_offset_whatever_their_hea
     copy = replace(HERE, headers=MALFORMED)
     for there, said in (
         (copy, None),
-        (replace(copy, offset=5), "the next record is another one on each side"),
-        (replace(copy, value=b"other"), "the next record has another value on each side"),
+        (replace(copy, offset=5), "source and target have different next records"),
+        (replace(copy, value=b"other"), "source and target differ in the value of the next record"),
     ):
         assert difference(config, HERE, there) == said
 
@@ -155,7 +155,7 @@ def compared_by_ids(there: Headers, ids: dict[str, str]) -> str | None:
 def test_a_cluster_is_known_by_its_id_where_the_mirror_has_that() -> None:
     ids = {"X": "id-X", "Y": "id-Y"}
     assert compared_by_ids(of_redpanda(b"id-X", 4), ids) is None
-    assert compared_by_ids(of_redpanda(b"id-X", 5), ids) == "the next record is another one on each side"
+    assert compared_by_ids(of_redpanda(b"id-X", 5), ids) == "source and target have different next records"
     for origin in (b"id-Y", b"third", b"X"):
         assert compared_by_ids(of_redpanda(origin, 4), ids) == "the next record's headers cannot be read"
     assert compared_by_ids(of_redpanda(b"id-X", 4), {"Y": "id-Y"}) == "the next record's headers cannot be read"
@@ -173,7 +173,7 @@ def test_ids_that_become_known_later_count_from_then_on() -> None:
 def test_a_place_header_has_the_name_at_the_origin_and_means_nothing_there() -> None:
     config = config_of(["X", "Y"], mirror={"place_header": "Place", "names": "mm2"})
     pair = replace(PAIR, topic_partition=X_ORDERS)
-    for place, said in ((b"orders-0", None), (b"X.orders-0", "the next record is another one on each side")):
+    for place, said in ((b"orders-0", None), (b"X.orders-0", "source and target have different next records")):
         stamp: Headers = (("IDC", b"X"), ("Offset", b"4"), ("Place", place))
         assert difference(config, replace(HERE, headers=stamp), replace(THERE, headers=stamp), pair) == said
 
@@ -182,7 +182,7 @@ def test_a_place_header_has_the_name_at_the_origin_and_means_nothing_there() -> 
 def test_a_record_that_did_not_come_is_not_the_same(
     here: RecordContent | None, there: RecordContent | None, where: str
 ) -> None:
-    assert compared(here, there) == f"its next record at {where} could not be read to compare it"
+    assert compared(here, there) == f"its next record at {where} could not be read for comparison"
 
 
 def test_a_cluster_that_does_not_answer_leaves_the_others_compared() -> None:
@@ -190,19 +190,19 @@ def test_a_cluster_that_does_not_answer_leaves_the_others_compared() -> None:
     other = RecordPair("X", "Z", PAY, 4, 6)
     assert comparer(reader).compare([PAIR, other]) == {
         PAIR: None,
-        other: "its next record at X could not be read to compare it",
+        other: "its next record at X could not be read for comparison",
     }
     third = RecordPair("X", "Z", ORDERS, 4, 6)
-    assert comparer(reader).compare([third]) == {third: "its next record at Z could not be read to compare it"}
+    assert comparer(reader).compare([third]) == {third: "its next record at Z could not be read for comparison"}
 
 
 # From a mirror that stamps nothing: by all that it keeps
 
 OTHER_COPIES = [
-    (replace(COPY, key=b"K"), "another key"),
-    (replace(COPY, value=b"V"), "another value"),
-    (replace(COPY, timestamp_ms=1001), "another timestamp"),
-    (replace(COPY, headers=()), "other headers"),
+    (replace(COPY, key=b"K"), "key"),
+    (replace(COPY, value=b"V"), "value"),
+    (replace(COPY, timestamp_ms=1001), "timestamp"),
+    (replace(COPY, headers=()), "headers"),
 ]
 
 
@@ -218,12 +218,12 @@ def test_what_has_the_same_contents_is_the_same_though_nothing_says_where_it_was
 
 @pytest.mark.parametrize(("there", "what"), OTHER_COPIES)
 def test_all_that_the_mirror_keeps_is_compared(there: RecordContent, what: str) -> None:
-    assert compared_by_contents(there) == f"the next record has {what} on each side"
+    assert compared_by_contents(there) == f"source and target differ in the {what} of the next record"
 
 
 @pytest.mark.parametrize(("there", "what"), OTHER_COPIES)
 def test_what_it_does_not_keep_may_differ(there: RecordContent, what: str) -> None:
-    is_kept = what in ("another key", "another value")
+    is_kept = what in ("key", "value")
     assert (compared_by_contents(there, keeps=[]) is not None) is is_kept
 
 
@@ -283,6 +283,6 @@ def test_when_there_is_too_much_to_compare_the_rest_is_not_called_the_same_and_c
     reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): THERE})
     compare = comparer(reader, budget_s=4.0).compare
     found = list(compare(pairs(5)).values())
-    assert found == [None, None, *["its next record is still to be compared: there are many"] * 3]
+    assert found == [None, None, *["its next record is not compared yet: too many comparisons for one report"] * 3]
     assert list(compare(pairs(5)).values()) == [None] * 4 + [found[-1]]
     assert list(compare(pairs(5)).values()) == [None] * 5

@@ -161,7 +161,7 @@ def test_a_log_that_many_groups_read_counts_once() -> None:
 
 
 def test_an_unknown_status_is_an_error_that_names_it() -> None:
-    with pytest.raises(OffsetSyncError, match=r"sync_status\.status: \['Fine'\] is none of Withheld"):
+    with pytest.raises(OffsetSyncError, match=r"sync_status\.status: unknown \['Fine'\], expected one of Withheld"):
         rank_statuses(status_table(status_row(status="Fine")))
 
 
@@ -214,9 +214,9 @@ def test_a_row_is_selected_by_its_whole_names_and_its_status(
 
 
 def test_what_is_neither_pattern_nor_status_is_an_error_with_its_place() -> None:
-    with pytest.raises(OffsetSyncError, match=r"group_id: '\(' is no regular expression"):
+    with pytest.raises(OffsetSyncError, match=r"group_id: '\(' is not a valid regular expression"):
         REPORT.select(["("], (), ())
-    with pytest.raises(OffsetSyncError, match=r"status: 'Fine' is none; use one of Withheld, Stalled"):
+    with pytest.raises(OffsetSyncError, match=r"status: unknown 'Fine'; use one of Withheld, Stalled"):
         REPORT.select((), (), ["Fine"])
 
 

@@ -170,7 +170,7 @@ def test_groups_that_come_later_are_looked_up_in_their_own_partition() -> None:
         for row in rows:
             is_read = coordinator_hashes([row["group_id"]])[0] % 2 == 0
             unread = "5 records of __consumer_offsets not read yet"
-            tables = "what is committed is known from the tables alone: clusters.X: not coordinated"
+            tables = "committed offsets known from the tables only: clusters.X: not coordinated"
             assert row["reason"] == (tables if is_read else unread), row
 
 
@@ -226,7 +226,7 @@ def test_partitions_that_are_empty_and_not_indexed_begin_where_their_logs_do() -
 def test_an_offset_better_than_a_strategys_answer_is_in_sync() -> None:
     topics = {"include": ["orders"], "strategy": "header"}
     site = moved("Y0 X1 X2", "Y0 X1 X2", 2, topics=topics)
-    assert site.said() == ("Mirroring", "1 record read already, behind unread ones")
+    assert site.said() == ("Mirroring", "1 record already read, above the first unread one")
     assert (site.row()["state"], site.row()["wanted_offset"]) == ("APPROXIMATE", 1)
     assert at_target(site, 2).said() == IN_SYNC
     assert (site.row()["duplicates"], site.row()["duplicates_at_most"]) == (0, 0)

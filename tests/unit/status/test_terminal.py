@@ -130,4 +130,4 @@ def test_an_empty_report_says_so() -> None:
     stream = io.StringIO()
     empty = Report(SYNC_STATUS.arrow_schema.empty_table(), SYNC_DRIFT.arrow_schema.empty_table(), REPORTED_AT)
     render_table(empty, Console(file=stream, width=80))
-    assert "There is nothing to report on" in stream.getvalue()
+    assert "Nothing to report: no included group" in stream.getvalue()
