@@ -1,4 +1,4 @@
-"""The Delta tables, and last those of report_status and cutover. The contract with everyone who reads them."""
+"""The Delta tables, and last those of report_status and cutover: the contract with all their readers."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ SYNC_STATUS = Table(
     "The status of every partition of a group between two clusters: the newest report. Older ones by time travel.",
     columns(
         "reported_at | timestamp | when the report was made",
-        "source_cluster | string | where the group committed last",
+        "source_cluster | string | where the group last committed",
         "target_cluster | string | where it could be moved",
         "group_id | string | consumer group",
         "topic | string | topic",
@@ -312,7 +312,7 @@ SYNC_DRIFT = Table(
     "f - g: offsets of a group at the source minus those at the target; near constant while the sync works.",
     columns(
         "at | timestamp | when it was taken",
-        "source_cluster | string | where the group committed last",
+        "source_cluster | string | where the group last committed",
         "target_cluster | string | where it is translated to",
         "group_id | string | consumer group; null: all groups of the pair",
         "partitions | int | partitions committed at both clusters, which count",

@@ -43,7 +43,7 @@ def test_the_lagging_groups_are_shown_with_their_causes_and_since_when(root: str
         assert since in row
     assert "billing" not in groups
     assert "search" not in groups
-    assert "withheld: the topic was deleted and recreated, its offsets mean other records now</td>" in reasons
+    assert "withheld: the topic was deleted and recreated, its offsets are other records now</td>" in reasons
     since, progress = shown["pictures"]
     assert {bar["name"]: bar["text"] for bar in since["data"]} == {
         "no commits": ["3.1 h"],

@@ -2,7 +2,7 @@
 -- sync_status.
 --
 -- reported_at | timestamp | when the report was made
--- source_cluster | string | where the group committed last
+-- source_cluster | string | where the group last committed
 -- target_cluster | string | where it could be moved
 -- group_id | string | consumer group
 -- topic | string | topic at the source

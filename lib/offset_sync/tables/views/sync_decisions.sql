@@ -32,7 +32,7 @@ SELECT
       WHEN 'EXACT' THEN 'written: the first record that the group has not read'
       WHEN 'AT_FRONTIER' THEN 'written: the group has read all that is indexed at the target'
       WHEN 'INDEX_BEHIND' THEN 'written on the safe side: the index of the source has not reached the commit yet'
-      WHEN 'APPROXIMATE' THEN 'written: what the strategy of the topic finds, earlier than it would have to be'
+      WHEN 'APPROXIMATE' THEN 'written: approximate, by the strategy of the topic; earlier than necessary'
       WHEN 'REWIND' THEN 'written: the group went back at the source, and the target follows'
       ELSE 'written: ' || state
     END
@@ -42,23 +42,23 @@ SELECT
     WHEN 'FAILED' THEN 'not acknowledged: ' || coalesce(error, 'no reason given')
     WHEN 'DRY_RUN' THEN 'not written: a dry run'
     WHEN 'WITHHELD' THEN CASE state
-      WHEN 'TOPIC_RECREATED' THEN 'withheld: the topic was deleted and recreated, its offsets mean other records now'
-      WHEN 'LOG_TRUNCATED' THEN 'withheld: the log was cut back, its offsets may mean other records now'
+      WHEN 'TOPIC_RECREATED' THEN 'withheld: the topic was deleted and recreated, its offsets are other records now'
+      WHEN 'LOG_TRUNCATED' THEN 'withheld: the log was truncated, its offsets may be other records now'
       WHEN 'PARTITIONS_DIFFER' THEN 'withheld: only one of the clusters has this partition of the topic'
-      WHEN 'NOT_INDEXED' THEN 'withheld: the index does not know the records that the answer would depend on'
-      WHEN 'TOPIC_MISSING' THEN 'withheld: one of the clusters has no such topic'
-      WHEN 'TOPIC_UNAUTHORIZED' THEN 'withheld: one of the clusters does not let the topic be described'
+      WHEN 'NOT_INDEXED' THEN 'withheld: the index does not cover the records that the answer depends on'
+      WHEN 'TOPIC_MISSING' THEN 'withheld: the topic does not exist at one of the clusters'
+      WHEN 'TOPIC_UNAUTHORIZED' THEN 'withheld: no right to describe the topic at one of the clusters'
       WHEN 'COMMIT_BEYOND_END' THEN 'withheld: the commit is beyond the end of the log'
       WHEN 'CLUSTER_UNREACHABLE' THEN 'withheld: the cluster or the leader of the partition does not answer'
       WHEN 'STRATEGY_REFUSED' THEN 'withheld: the strategy of the topic could lose records'
-      WHEN 'COPY_WRITTEN' THEN 'withheld: a copy was written to, so the same offset means another record'
-      WHEN 'NO_REFERENCE' THEN 'withheld: the strategy of the topic finds nothing to go by'
+      WHEN 'COPY_WRITTEN' THEN 'withheld: another client wrote into a copy, so equal offsets are different records'
+      WHEN 'NO_REFERENCE' THEN 'withheld: the strategy of the topic has no mirrored record to translate by'
       WHEN 'COMMITTED_AT_BOTH' THEN 'withheld: the group commits at two clusters at once'
       WHEN 'OWNER_UNKNOWN' THEN 'withheld: a cluster that could not be read since the start may hold a newer commit'
-      WHEN 'TRANSLATION_FAILED' THEN 'withheld: translating this partition failed; the log of sync_offsets says how'
-      WHEN 'AMBIGUOUS' THEN 'withheld: hardly any record has contents of its own, and the mirror stamps no headers'
-      WHEN 'MIRROR_ALTERS_RECORDS' THEN 'withheld: copies have other contents than their originals'
-      WHEN 'TOPIC_NOT_INCLUDED' THEN 'withheld: the configuration leaves the topic out'
+      WHEN 'TRANSLATION_FAILED' THEN 'withheld: translating this partition failed; see the log of sync_offsets'
+      WHEN 'AMBIGUOUS' THEN 'withheld: hardly any record has unique contents, and the mirror stamps no headers'
+      WHEN 'MIRROR_ALTERS_RECORDS' THEN 'withheld: copies differ in contents from their originals'
+      WHEN 'TOPIC_NOT_INCLUDED' THEN 'withheld: the configuration does not include the topic'
       WHEN 'PARTITION_MISSING' THEN 'withheld: the topic has fewer partitions'
       ELSE 'withheld: ' || state
     END
