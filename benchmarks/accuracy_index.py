@@ -8,7 +8,7 @@ from workloads import ClusterLog, Workload
 
 from offset_sync.ingest.run_builder import cut_runs
 from offset_sync.translate.exact import Bounds
-from offset_sync.translate.index.incarnations import Incarnation, tell_lives_apart
+from offset_sync.translate.index.incarnations import Incarnation, split_by_incarnation
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.index.time_index import TimeIndex
@@ -56,7 +56,7 @@ def _told_apart(runs: Runs, log: ClusterLog, workload: Workload) -> Runs:
     # The micro-batch that is the first to read after that notices it, and bears a later time.
     life = Incarnation(0, int(made_s * 1000), "another", is_anew=True)
     settled_from = int(np.searchsorted(log.time, made_s + _MICRO_BATCH_S + workload.grace))
-    told, former = tell_lives_apart(runs.take(is_copy), [life], [settled_from])
+    told, former = split_by_incarnation(runs.take(is_copy), [life], [settled_from])
     origin = np.where(former < 0, told.origin + _FORMER, told.origin).astype(np.int32)
     apart = Runs(told.start, told.length, origin, told.origin_start, told.indexed_at_ms)
     whole = runs.take(~is_copy).followed_by(apart)

@@ -21,7 +21,7 @@ from offset_sync.kafka.internal_logs import CommitLogReader
 from offset_sync.kafka.requests import ACTIVE_GROUP
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.groups_by_log import GroupsByLog, Members, open_members
 from offset_sync.tables.catalog import REPORT_TABLES, TABLES
 from offset_sync.tables.store import TableStore
@@ -52,7 +52,7 @@ def opened(installation: Installation, clusters: Clusters) -> tuple[GroupActivit
     tables = TableStore(config.tables.root)
     tables.create((*TABLES, *REPORT_TABLES))
     admins = {alias: admin_for(clusters[alias]) for alias in config.clusters}
-    options, lives = config.admin_options("dc1"), CommitLogLives(tables)
+    options, lives = config.admin_options("dc1"), CommitLogIncarnations(tables)
     checkpoint = Checkpoint(tables.files, f"{config.tables.checkpoints}/sync_offsets/dc1")
     by_log, log = GroupsByLog(tables, lives, config.clusters), CommitLogReader(admins["dc1"], options)
     activity = GroupActivity("dc1", GroupStates("dc1", options), log, checkpoint, by_log)

@@ -52,12 +52,12 @@ class Lookups(NamedTuple):
 class _Followed:
     """A log of copies that is being aligned, and that of its originals, which now begins at *log_start*.
 
-    *lives_ms* is when the newest incarnation known to the alignment was noticed, *word* the last doubt recorded of it.
+    *begun_ms* is when the newest incarnation known to the alignment was noticed, *word* the last doubt recorded of it.
     """
 
     follower: CopyFollower
     origin: ClusterPartition
-    lives_ms: int
+    begun_ms: int
     word: str
     log_start: int = 0
 
@@ -158,7 +158,7 @@ class CopyAlignment:
 
     def _forget_former_incarnations(self) -> None:
         for log, known in list(self._followed.items()):
-            if self._lookups.incarnations.begun_ms(log.topic_partition) != known.lives_ms:
+            if self._lookups.incarnations.begun_ms(log.topic_partition) != known.begun_ms:
                 self._forget(log)
 
     def _load(self) -> None:
@@ -166,15 +166,15 @@ class CopyAlignment:
         if not self._due:
             return
         originals = {log: self._origins[log] for log in self._due}
-        lives_ms = {log: self._lookups.incarnations.begun_ms(log.topic_partition) for log in originals}
+        begun_ms = {log: self._lookups.incarnations.begun_ms(log.topic_partition) for log in originals}
         known = read_known(self._tables, {*originals, *originals.values()})
         for log, origin in originals.items():
             kept = self._kept.get(log)
-            kept = kept if kept is not None and kept.lives_ms == lives_ms[log] else None
+            kept = kept if kept is not None and kept.begun_ms == begun_ms[log] else None
             follower = follower_of(known, log, origin, kept, self._settings)
             if follower is not None:
-                self._followed[log] = _Followed(follower, origin, lives_ms[log], known.doubts.get(log, ALIGNED))
-                self._kept[log] = Kept(follower.state, lives_ms[log])
+                self._followed[log] = _Followed(follower, origin, begun_ms[log], known.doubts.get(log, ALIGNED))
+                self._kept[log] = Kept(follower.state, begun_ms[log])
         self._due.clear()
 
     def _ask_ends(self) -> None:
@@ -217,7 +217,7 @@ class CopyAlignment:
         )
         self._say(log, NOT_INDEXED)
         restarted = AlignerState(written.frontier, Reach(known.log_start), counts=written.counts)
-        self._kept[log] = Kept(restarted, known.lives_ms)
+        self._kept[log] = Kept(restarted, known.begun_ms)
         self.save()
         self._forget(log)
         try:
@@ -240,7 +240,7 @@ class CopyAlignment:
             self._tables.append(RECORD_RUNS, pa.concat_tables(rows))
         for log, word in words.items():
             known = self._followed[log]
-            self._kept[log] = Kept(known.follower.state, known.lives_ms)
+            self._kept[log] = Kept(known.follower.state, known.begun_ms)
             self._say(log, word)
 
     def _say(self, log: ClusterPartition, word: str) -> None:

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from offset_sync.config import Config
 from offset_sync.contents.alignment.aligner import AlignerState, CopyFollower
 from offset_sync.contents.alignment.mirror import Counts, Reach, Settings
-from offset_sync.contents.alignment.records import Stretch, newest_whole, of_present_life
+from offset_sync.contents.alignment.records import Stretch, newest_whole, of_present_incarnation
 from offset_sync.contents.alignment.rules import Anchor
 from offset_sync.contents.rows import stretches_of
 from offset_sync.ingest.batch_rows import is_of
 from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.state.incarnations import lives_of
+from offset_sync.state.incarnations import incarnations_of
 from offset_sync.state.index_retention import to_begins
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.row_groups import greatest_of_each
@@ -50,7 +50,7 @@ class Kept(NamedTuple):
     """The *state* of a log of copies, and when the newest incarnation of its partition was noticed before, in ms."""
 
     state: AlignerState
-    lives_ms: int
+    begun_ms: int
 
 
 class KeptAlignments:
@@ -70,7 +70,7 @@ class KeptAlignments:
             found = json.loads(self._files.read_text(self.path))
             if found["version"] != _VERSION:
                 raise ValueError(f"version {found['version']}")
-            return {ClusterPartition(*log): Kept(_to_state(plain), lives_ms) for log, plain, lives_ms in found["logs"]}
+            return {ClusterPartition(*log): Kept(_to_state(plain), begun_ms) for log, plain, begun_ms in found["logs"]}
         except FileNotFoundError:
             return {}
         except (ValueError, KeyError, TypeError) as problem:
@@ -79,7 +79,7 @@ class KeptAlignments:
 
     def write(self, kept: Mapping[ClusterPartition, Kept]) -> None:
         """Replace what was kept before."""
-        logs = [[log, asdict(each.state), each.lives_ms] for log, each in sorted(kept.items())]
+        logs = [[log, asdict(each.state), each.begun_ms] for log, each in sorted(kept.items())]
         self._files.write_text(self.path, json.dumps({"version": _VERSION, "logs": logs}))
 
 
@@ -119,9 +119,9 @@ def read_known(tables: TableStore, wanted: Collection[ClusterPartition]) -> Know
     An incarnation that is noticed meanwhile makes all of it void, so callers note the newest one before.
     """
     told = tables.all_rows(LOG_INCARNATIONS)
-    lives: dict[ClusterPartition, list[Incarnation]] = {}
-    for log, life in sorted(lives_of(told), key=lambda each: each[1].noticed_ms):
-        lives.setdefault(log, []).append(life)
+    incarnations: dict[ClusterPartition, list[Incarnation]] = {}
+    for log, incarnation in sorted(incarnations_of(told), key=lambda each: each[1].noticed_ms):
+        incarnations.setdefault(log, []).append(incarnation)
     places = {log.topic_partition for log in wanted}
     stretches: dict[ClusterPartition, list[Stretch]] = {}
     for rows in _only(places, tables.batches(RECORD_FINGERPRINTS)):
@@ -130,9 +130,11 @@ def read_known(tables: TableStore, wanted: Collection[ClusterPartition]) -> Know
                 stretches.setdefault(log, []).append(each)
     frontiers: dict[ClusterPartition, int] = {}
     for rows in _only(places, tables.batches(RECORD_RUNS, _RUN)):
-        for log, end in _ends(rows, {log: lives[log] for log in wanted if log in lives}).items():
+        for log, end in _ends(rows, {log: incarnations[log] for log in wanted if log in incarnations}).items():
             frontiers[log] = max(end, frontiers.get(log, 0))
-    whole = {log: newest_whole(of_present_life(each, lives.get(log, ()))) for log, each in stretches.items()}
+    whole = {
+        log: newest_whole(of_present_incarnation(each, incarnations.get(log, ()))) for log, each in stretches.items()
+    }
     return KnownLogs(whole, frontiers, _doubts(told))
 
 
@@ -144,11 +146,11 @@ def _only(places: Collection[TopicPartition], parts: Iterable[pa.Table]) -> Iter
             yield found
 
 
-def _ends(rows: pa.Table, lives: Mapping[ClusterPartition, list[Incarnation]]) -> dict[ClusterPartition, int]:
+def _ends(rows: pa.Table, incarnations: Mapping[ClusterPartition, list[Incarnation]]) -> dict[ClusterPartition, int]:
     """Return how far each log is indexed by the parts of *rows* that are still valid."""
     start, indexed_ms = int64s(rows.column("start_offset")), int64s(rows.column("indexed_at")) // 1000
     end = start + int64s(rows.column("length"))
-    for log, later in lives.items():
+    for log, later in incarnations.items():
         is_here = pc.and_(is_of(rows, [log.topic_partition]), pc.equal(rows.column("cluster"), log.cluster))
         mine = is_here.to_numpy()
         limit = true_below(indexed_ms[mine], later)
@@ -237,12 +239,12 @@ def _states(config: Config, tables: TableStore) -> dict[ClusterPartition, Aligne
     """Return the states of logs of copies at configured clusters, if they are of the newest known incarnation."""
     kept = KeptAlignments(tables.files, config.tables.checkpoints).read()
     begun_ms: dict[TopicPartition, int] = {}
-    for log, life in lives_of(tables.all_rows(LOG_INCARNATIONS)):
-        begun_ms[log.topic_partition] = max(life.noticed_ms, begun_ms.get(log.topic_partition, 0))
+    for log, incarnation in incarnations_of(tables.all_rows(LOG_INCARNATIONS)):
+        begun_ms[log.topic_partition] = max(incarnation.noticed_ms, begun_ms.get(log.topic_partition, 0))
     return {
         log: each.state
         for log, each in kept.items()
-        if log.cluster in config.clusters and each.lives_ms == begun_ms.get(log.topic_partition, 0)
+        if log.cluster in config.clusters and each.begun_ms == begun_ms.get(log.topic_partition, 0)
     }
 
 

@@ -30,7 +30,7 @@ from offset_sync.ingest.commit_tables import commit_rows, rows_of
 from offset_sync.ingest.kafka_source import read_by_tasks
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.restore import restore_commits, restore_missed
 from offset_sync.state.sync_state import SyncState
@@ -42,12 +42,12 @@ logger = logging.getLogger(__name__)
 class Reading(NamedTuple):
     """How a query reads: *logs* checks that what was read is still there.
 
-    *lives* are the incarnations of the commit logs, as the state knows them; without them a log has only one. *names*
-    map topics to streams. A micro-batch reads at *most* so many records.
+    *incarnations* are those of the commit logs, as the state knows them; without them a log has only one. *names* map
+    topics to streams. A micro-batch reads at *most* so many records.
     """
 
     logs: CommitLogCheck
-    lives: CommitLogLives | None = None
+    incarnations: CommitLogIncarnations | None = None
     names: Names = SAME_NAMES
     most: int = 1
 
@@ -69,7 +69,7 @@ class CommitIngester:
         self._checkpoint = checkpoint
         self._commits, self._clusters = commits, clusters
         self._reading = reading
-        self._lives = reading.lives or CommitLogLives(tables)
+        self._incarnations = reading.incarnations or CommitLogIncarnations(tables)
         self._versions = UnknownVersions(alias, CONSUMER_OFFSETS)
         self._taken_in: int | None = None  # unknown, so not checked
         self._is_restored = False
@@ -119,7 +119,7 @@ class CommitIngester:
             since = {}
         until = self._checkpoint.start_offsets(batch_id)
         places = _by_partition(since), _by_partition(until)
-        return restore_missed(self._tables, state, self.alias, *places, self._lives)
+        return restore_missed(self._tables, state, self.alias, *places, self._incarnations)
 
     def decode(self, records: DataFrame, batch_id: int) -> CommitBatch:
         """Read one micro-batch; a log whose records have changed meanwhile is re-read.
@@ -174,9 +174,9 @@ class CommitIngester:
                 state.offsets.clusters[self.alias].forget_acknowledged()
         if self._is_restored and not batch.looked.begun:
             return
-        self._lives.refresh()
-        if self._lives.is_new(self.alias):
-            restore_commits(self._tables, state, self._lives, [self.alias])
+        self._incarnations.refresh()
+        if self._incarnations.is_new(self.alias):
+            restore_commits(self._tables, state, self._incarnations, [self.alias])
         self._is_restored = True
 
     def _append(self, batch: CommitBatch, writer: tuple[str, int] | None) -> None:

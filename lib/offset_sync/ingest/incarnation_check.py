@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Protocol
 
 from offset_sync.ingest.checkpoint import Offsets
-from offset_sync.ingest.incarnation_log import IncarnationLog, KnownLog, Life
+from offset_sync.ingest.incarnation_log import IncarnationLog, IncarnationRow, KnownLog
 from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, ToldEnd, TopicPartition
@@ -107,24 +107,24 @@ class IncarnationCheck:
         ends_of_epoch = ends_of_epochs(self._epochs, asked, said)
         with self._lock:
             self._refuse_overtaken(said, moment)
-            lives, reach = list[Life](), dict[ClusterPartition, int]()
+            entries, reach = list[IncarnationRow](), dict[ClusterPartition, int]()
             for log, topic_id, ends in _logs(said):
                 # Another query may have recorded the new leader, and that its log reaches beyond the old one's end.
                 is_older = log in asked and _epoch_of(asked[log]) != _epoch_of(self._log.known(log))
                 if is_older or (log not in asked and self._is_questionable(log, said, read_to)):
                     raise OvertakenError(log.cluster, f"{log!r}: change recorded by another query; retrying")
-                now = Life(log, topic_id, ends.leader_epoch)
-                found, reach[log] = self._lives(now, ends, read_to, ends_of_epoch)
-                lives += found
-            begun = [life.log for life in lives if life.is_new]
+                now = IncarnationRow(log, topic_id, ends.leader_epoch)
+                found, reach[log] = self._rows(now, ends, read_to, ends_of_epoch)
+                entries += found
+            begun = [entry.log for entry in entries if entry.is_new]
             if begun and self._log.is_behind(begun):
                 raise OvertakenError(begun[0].cluster, f"{begun[0]!r}: change recorded by another driver; retrying")
-            self._log.write(lives)
+            self._log.write(entries)
             # Not before the write: a new leader's reach must not be compared with the old leader's epoch.
             self._reach |= reach
-            for life in lives:
-                if life.reason == ELECTED and life.leader_epoch is not None:
-                    self._elected.setdefault(life.log, {})[life.leader_epoch] = life.begins_at or 0
+            for entry in entries:
+                if entry.reason == ELECTED and entry.leader_epoch is not None:
+                    self._elected.setdefault(entry.log, {})[entry.leader_epoch] = entry.begins_at or 0
             return self._log.now()
 
     def _refuse_overtaken(self, said: Said, moment: int) -> None:
@@ -162,7 +162,7 @@ class IncarnationCheck:
     def note_doubt(self, log: ClusterPartition, frontier: int, word: str) -> None:
         """Record, as one of ``catalog.DOUBTS``, whether copies in *log* can be matched by contents, at *frontier*."""
         with self._lock:
-            self._log.write([Life(log, self._log.topic_id(log), None, frontier, word)])
+            self._log.write([IncarnationRow(log, self._log.topic_id(log), None, frontier, word)])
 
     def to_read_again(self, alias: str) -> dict[TopicPartition, int]:
         """Return the offsets from which logs of a cluster must be re-read, because their records have changed."""
@@ -178,7 +178,7 @@ class IncarnationCheck:
                 if begun_ms is None or self._log.arrived_ms.get(log, 0) > begun_ms:
                     continue
                 if epoch_ms(asked_at) > begun_ms + self._late_ms:
-                    found.append(Life(log, self._log.topic_id(log), None, each.log_end, ARRIVED))
+                    found.append(IncarnationRow(log, self._log.topic_id(log), None, each.log_end, ARRIVED))
             self._log.write(found)
 
     def note_written(self, ends: Mapping[ClusterPartition, int]) -> None:
@@ -196,16 +196,20 @@ class IncarnationCheck:
 
     def _told(
         self, places: Mapping[ClusterPartition, int], reason: str, told: Collection[ClusterPartition]
-    ) -> list[Life]:
+    ) -> list[IncarnationRow]:
         ids = {log: self._log.topic_id(log) for log in places}  # which reads the table first
-        return [Life(log, topic_id, None, places[log], reason) for log, topic_id in ids.items() if log not in told]
+        return [
+            IncarnationRow(log, topic_id, None, places[log], reason) for log, topic_id in ids.items() if log not in told
+        ]
 
     def was_read_again(self, alias: str, partitions: Collection[TopicPartition]) -> None:
         """Record that *partitions* of a cluster were re-read, as :meth:`to_read_again` demands."""
         with self._lock:
             logs = [ClusterPartition(alias, *each) for each in sorted(partitions)]
             known = [(log, each) for log in logs if (each := self._log.known(log)) is not None]
-            self._log.write([Life(log, each.topic_id, each.leader_epoch, None, READ_AGAIN) for log, each in known])
+            self._log.write(
+                [IncarnationRow(log, each.topic_id, each.leader_epoch, None, READ_AGAIN) for log, each in known]
+            )
 
     def _is_questionable(self, log: ClusterPartition, said: Said, read_to: Mapping[ClusterPartition, int]) -> bool:
         """Return whether a log has a new leader or is shorter than it was, so that its epochs must be queried."""
@@ -219,18 +223,18 @@ class IncarnationCheck:
             return False
         return before.leader_epoch != ends.leader_epoch or ends.log_end < self._reach_of(log, read_to)
 
-    def _lives(
+    def _rows(
         self,
-        now: Life,
+        now: IncarnationRow,
         ends: LogEnds,
         read_to: Mapping[ClusterPartition, int],
         ends_of_epoch: Mapping[ClusterPartition, ToldEnd | None],
-    ) -> tuple[list[Life], int]:
+    ) -> tuple[list[IncarnationRow], int]:
         """Return the rows to record for a log, and how far it is known to reach then.
 
         *now* is its row if there is no new incarnation.
         """
-        log, found = now.log, list[Life]()
+        log, found = now.log, list[IncarnationRow]()
         before, is_asked = self._log.known(log), log in ends_of_epoch
         if before is not None and before.topic_id != now.topic_id:
             return [now._replace(begins_at=0, reason=RECREATED)], ends.log_end

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 _REASONS = {RECREATED: "topic recreated", TRUNCATED: "log truncated"}
 
 
-class Life(NamedTuple):
+class IncarnationRow(NamedTuple):
     """A row: the log continues, or (*begins_at*, *reason*) has other records; see the table's description."""
 
     log: ClusterPartition
@@ -55,13 +55,13 @@ class KnownLog(NamedTuple):
     unread_from: int | None = None
     ended: tuple[EpochEnd, ...] = ()
 
-    def ended_by(self, life: Life) -> tuple[EpochEnd, ...]:
-        """Return *ended* as it is once *life* was recorded."""
-        if life.topic_id != self.topic_id:
+    def ended_by(self, entry: IncarnationRow) -> tuple[EpochEnd, ...]:
+        """Return *ended* as it is once *entry* was recorded."""
+        if entry.topic_id != self.topic_id:
             return ()
-        if life.reason not in (ELECTED, TRUNCATED) or life.leader_epoch is None:
+        if entry.reason not in (ELECTED, TRUNCATED) or entry.leader_epoch is None:
             return self.ended
-        return *self.ended, end_of_epoch(life.leader_epoch, life.begins_at or 0, self.leader_epoch)
+        return *self.ended, end_of_epoch(entry.leader_epoch, entry.begins_at or 0, self.leader_epoch)
 
 
 class IncarnationLog:
@@ -127,30 +127,32 @@ class IncarnationLog:
         """Date no later row before *at_ms*: records read until then were read before it."""
         self._latest_ms = max(self._latest_ms, at_ms)
 
-    def write(self, lives: list[Life]) -> None:
+    def write(self, entries: list[IncarnationRow]) -> None:
         """Append rows to the table and to this view of it."""
-        if not lives:
+        if not entries:
             return
         now = max(self.now(), _to_time(self._latest_ms))
-        rows: list[dict[str, Any]] = [{**life.log._asdict(), **life._asdict(), "noticed_at": now} for life in lives]
+        rows: list[dict[str, Any]] = [
+            {**entry.log._asdict(), **entry._asdict(), "noticed_at": now} for entry in entries
+        ]
         self._tables.append(LOG_INCARNATIONS, pa.Table.from_pylist(rows, LOG_INCARNATIONS.arrow_schema))
         self.moment += 1
-        for life in lives:
-            self._take_in(life, epoch_ms(now))
-            if life.reason == WRITTEN:
+        for entry in entries:
+            self._take_in(entry, epoch_ms(now))
+            if entry.reason == WRITTEN:
                 logger.error(
                     "clusters.%s: %s-%d: no longer a copy: it has records of its own from offset %d on at the "
                     "latest; its offsets are withheld",
-                    *life.log,
-                    life.begins_at,
+                    *entry.log,
+                    entry.begins_at,
                 )
-            if life.is_new:
-                self._noticed_at[life.log] = self.moment
+            if entry.is_new:
+                self._noticed_at[entry.log] = self.moment
                 logger.error(
                     "clusters.%s: %s-%d: %s; re-reading from offset %d on, where its records have been replaced",
-                    *life.log,
-                    _REASONS[str(life.reason)],
-                    life.begins_at,
+                    *entry.log,
+                    _REASONS[str(entry.reason)],
+                    entry.begins_at,
                 )
 
     def is_behind(self, logs: Collection[ClusterPartition]) -> bool:
@@ -176,35 +178,35 @@ class IncarnationLog:
             log = ClusterPartition(row["cluster"], row["topic"], row["partition"])
             if (log.topic == CONSUMER_OFFSETS) != self._of_commits:
                 continue
-            life = Life(log, row["topic_id"], row["leader_epoch"], row["begins_at"], row["reason"])
-            self._take_in(life, epoch_ms(row["noticed_at"]))
+            entry = IncarnationRow(log, row["topic_id"], row["leader_epoch"], row["begins_at"], row["reason"])
+            self._take_in(entry, epoch_ms(row["noticed_at"]))
         self._is_loaded = True
 
-    def _take_in(self, life: Life, noticed_ms: int) -> None:
+    def _take_in(self, entry: IncarnationRow, noticed_ms: int) -> None:
         self._noticed_ms = max(self._noticed_ms, noticed_ms)
-        if life.reason == ARRIVED:
-            self.arrived_ms[life.log] = noticed_ms
+        if entry.reason == ARRIVED:
+            self.arrived_ms[entry.log] = noticed_ms
             return
-        if life.reason == WRITTEN:
-            self.written[life.log] = life.begins_at or 0
+        if entry.reason == WRITTEN:
+            self.written[entry.log] = entry.begins_at or 0
             return
-        if life.reason == COPIED:
-            self.copied.add(life.log)
+        if entry.reason == COPIED:
+            self.copied.add(entry.log)
             return
-        if life.reason in DOUBTS:
+        if entry.reason in DOUBTS:
             return
-        if life.is_new:
-            if not life.begins_at:
-                self.copied.discard(life.log)
-            self.begun_ms[life.log.topic_partition] = noticed_ms
-            if (life.begins_at or 0) <= self.written.get(life.log, 0):
-                self.written.pop(life.log, None)
-        before = self._logs.get(life.log)
-        begins_at = life.begins_at if life.is_new else None
+        if entry.is_new:
+            if not entry.begins_at:
+                self.copied.discard(entry.log)
+            self.begun_ms[entry.log.topic_partition] = noticed_ms
+            if (entry.begins_at or 0) <= self.written.get(entry.log, 0):
+                self.written.pop(entry.log, None)
+        before = self._logs.get(entry.log)
+        begins_at = entry.begins_at if entry.is_new else None
         unread = [each for each in (begins_at, before and before.unread_from) if each is not None]
-        unread_from = None if life.reason == READ_AGAIN else min(unread, default=None)
-        self._logs[life.log] = KnownLog(
-            life.topic_id, life.leader_epoch, unread_from, before.ended_by(life) if before is not None else ()
+        unread_from = None if entry.reason == READ_AGAIN else min(unread, default=None)
+        self._logs[entry.log] = KnownLog(
+            entry.topic_id, entry.leader_epoch, unread_from, before.ended_by(entry) if before is not None else ()
         )
 
 

@@ -21,7 +21,7 @@ from offset_sync.kafka.internal_logs import commit_log_ends
 from offset_sync.model.errors import ClusterError, TakenOverError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataByCluster, MetadataFetcher
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.index_retention import Retention, lowest_commits, to_begins, unsealed_rows
 from offset_sync.state.known_names import learn_names
 from offset_sync.state.last_known import LastKnown
@@ -162,7 +162,7 @@ class MaintainJob:
         index = RecordIndex(tables, memory_bytes=self._config.sync.index_memory)
         index.refresh()
         state = SyncState(self._config, index)
-        LastKnown(self._tables, self._config).restore_commits(state, CommitLogLives(self._tables))
+        LastKnown(self._tables, self._config).restore_commits(state, CommitLogIncarnations(self._tables))
         keep = max(self._config.maintenance.keep_runs, self._config.sync.hole_grace)
         old_before_ms = int((time.time() - keep.total_seconds()) * 1000)
         lowest = lowest_commits(state.offsets, self._config.is_group_included)

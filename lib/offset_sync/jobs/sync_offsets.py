@@ -110,10 +110,10 @@ class SyncJob:
         self._batches = {alias: self._batch(alias) for alias in config.clusters}
         for alias in config.clusters:
             self._queries.add(alias, _CommitQuery(self, alias))
-        lives = self._reading.lives
-        members = open_members(config, self._tables, lives)
+        incarnations = self._reading.incarnations
+        members = open_members(config, self._tables, incarnations)
         self._homes = HomeWatch(self._state, members, Moves(self._tables, dates=True), soon.set)
-        self._partitions = PartitionWatch(self._state, self._admins, lives, soon.set, self._queries.restart)
+        self._partitions = PartitionWatch(self._state, self._admins, incarnations, soon.set, self._queries.restart)
         self._restore()
 
     def _restore(self) -> None:
@@ -126,7 +126,7 @@ class SyncJob:
                 self._reading.ingesters[alias].note_taken_in(checkpoint.last_committed())
             # Without names: records have their cluster's own topics.
             replay_quarantine(FencedTables(self._config.tables.root, self._lease, self._tables.files))
-        self._reading.begin_after(self._last_known.restore(self._state, self._reading.lives))
+        self._reading.begin_after(self._last_known.restore(self._state, self._reading.incarnations))
         self._homes.follow_moves()
         self._partitions.begin_new_partitions()
         if self._left_writes is not None:

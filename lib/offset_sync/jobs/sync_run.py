@@ -23,7 +23,7 @@ from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.state.cluster_metadata import MetadataFetcher
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.highest_indexed import highest_captured
 from offset_sync.state.last_known import is_over
 from offset_sync.state.lease import Lease, NoLease, held
@@ -136,28 +136,28 @@ class CommitReading:
         admins: Mapping[str, ClusterAdmin],
         checkpoints: Mapping[str, Checkpoint],
     ) -> None:
-        self.lives = lives = CommitLogLives(seen)
+        self.incarnations = incarnations = CommitLogIncarnations(seen)
         options = {alias: config.admin_options(alias) for alias in config.clusters}
         self.commits = {alias: CommitReader(alias, each) for alias, each in options.items()}
         # One for each cluster, so that none waits for a slow one.
-        self._incarnations = {
+        self._checks = {
             a: IncarnationCheck(
-                seen, {a: LeaderEpochs(a, each)}, lambda: highest_captured(seen, lives), of_commits=True
+                seen, {a: LeaderEpochs(a, each)}, lambda: highest_captured(seen, incarnations), of_commits=True
             )
             for a, each in options.items()
         }
         self.ingesters = dict[str, CommitIngester]()
         for alias, checkpoint in checkpoints.items():
             asked = MetadataFetcher({alias: admins[alias]}, DEADLINE_S)
-            logs = CommitLogCheck(alias, checkpoint, asked, self._incarnations[alias])
+            logs = CommitLogCheck(alias, checkpoint, asked, self._checks[alias])
             most = config.sync.max_offsets_per_trigger
-            reading = Reading(logs, lives, config.names, most)
+            reading = Reading(logs, incarnations, config.names, most)
             self.ingesters[alias] = CommitIngester(alias, seen, checkpoint, self.commits[alias], len(options), reading)
 
     def begin_after(self, captured_ms: int) -> None:
         """Have new incarnations of logs begin after the last row of previous drivers."""
-        for incarnations in self._incarnations.values():
-            incarnations.begin_after(captured_ms)
+        for check in self._checks.values():
+            check.begin_after(captured_ms)
 
 
 class Renewal:

@@ -14,7 +14,7 @@ from typing import Protocol
 from offset_sync.kafka.requests import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.groups_by_log import Members
 from offset_sync.state.moves import Moves
 from offset_sync.state.sync_state import SyncState
@@ -73,7 +73,7 @@ class Admin(Protocol):
 
 
 class PartitionWatch:
-    """Keeps the partition counts in *state* and *lives* up to date.
+    """Keeps the partition counts in *state* and *incarnations* up to date.
 
     *on_change* is called when groups get a position in a new partition, *on_growth* with the alias of a cluster whose
     ``__consumer_offsets`` has more partitions than its query reads.
@@ -83,11 +83,11 @@ class PartitionWatch:
         self,
         state: SyncState,
         admins: Mapping[str, Admin],
-        lives: CommitLogLives,
+        incarnations: CommitLogIncarnations,
         on_change: Callable[[], None],
         on_growth: Callable[[str], None],
     ) -> None:
-        self._state, self._admins, self._lives = state, admins, lives
+        self._state, self._admins, self._incarnations = state, admins, incarnations
         self._on_change, self._on_growth = on_change, on_growth
         self._partitions = dict.fromkeys(admins, 0)  # that its query reads
 
@@ -99,7 +99,7 @@ class PartitionWatch:
         """Note how many partitions a cluster's ``__consumer_offsets`` and some *topics* have; raises ClusterError."""
         found = self._admins[alias].describe([CONSUMER_OFFSETS, *topics])
         told = {name: (each.topic_id, each.partitions) for name, each in found.items() if isinstance(each, TopicInfo)}
-        self._lives.topics.note(alias, told)
+        self._incarnations.topics.note(alias, told)
         if CONSUMER_OFFSETS in told:
             _, partitions = told[CONSUMER_OFFSETS]
             self._partitions[alias] = partitions
@@ -108,7 +108,7 @@ class PartitionWatch:
 
     def begin_new_partitions(self) -> None:
         """Set groups to the start of partitions added after their first commit."""
-        if begin_new_partitions(self._state, self._lives.topics):
+        if begin_new_partitions(self._state, self._incarnations.topics):
             self._on_change()
 
     def note_growth(self) -> None:

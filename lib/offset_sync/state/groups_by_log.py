@@ -31,7 +31,7 @@ from offset_sync.decode.offset_records import KINDS_BY_LOG, SHARE, STREAMS
 from offset_sync.kafka.group_members import GroupStates
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT
-from offset_sync.state.commit_log_lives import CommitLogLives, Places
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations, Places
 from offset_sync.tables.catalog import GROUP_EVENTS
 from offset_sync.tables.store import TableStore
 
@@ -110,8 +110,8 @@ class GroupsByLog:
     (:meth:`take_in`). Where the log is not read to its end the state is as old as the last record read.
     """
 
-    def __init__(self, tables: TableStore, lives: CommitLogLives, aliases: Iterable[str]) -> None:
-        self._tables, self._logs = tables, lives
+    def __init__(self, tables: TableStore, incarnations: CommitLogIncarnations, aliases: Iterable[str]) -> None:
+        self._tables, self._logs = tables, incarnations
         self._following = threading.Lock()
         self._lock = threading.Lock()
         self._clusters = {alias: _ClusterGroups() for alias in aliases}
@@ -176,8 +176,8 @@ class GroupsByLog:
     def _places_of(self, alias: str) -> Places:
         found = self._logs.places()
         partitions = self._partitions.get(alias) or found.partitions.get(alias)
-        lives = tuple(life for life in found.lives if life.cluster == alias)
-        return Places(lives, {alias: partitions} if partitions else {})
+        incarnations = tuple(incarnation for incarnation in found.incarnations if incarnation.cluster == alias)
+        return Places(incarnations, {alias: partitions} if partitions else {})
 
     def note_partitions(self, alias: str, count: int) -> None:
         """Note the partition count of ``__consumer_offsets`` at *alias*, where it is known before the table has it.
@@ -273,7 +273,7 @@ class Members:
         return None if active is None else active | self._by_log.with_members(alias)
 
 
-def open_members(config: Config, tables: TableStore, lives: CommitLogLives) -> Members:
+def open_members(config: Config, tables: TableStore, incarnations: CommitLogIncarnations) -> Members:
     """Return the members of the clusters of *config*; none is asked yet."""
     asked = {alias: GroupStates(alias, config.admin_options(alias)) for alias in config.clusters}
-    return Members(asked, GroupsByLog(tables, lives, config.clusters))
+    return Members(asked, GroupsByLog(tables, incarnations, config.clusters))

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, ClusterPartition
-from offset_sync.state.commit_log_lives import CommitLogLives
-from offset_sync.state.incarnations import lives_of
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
+from offset_sync.state.incarnations import incarnations_of
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_FINGERPRINTS, RECORD_RUNS
 from offset_sync.tables.segments import Directory
 from offset_sync.tables.store import TableStore
@@ -23,7 +23,7 @@ _RUN_ENDS = (("origin", "origin_start"), ("cluster", "start_offset"))
 _PLACE = ["topic", "partition"]
 _COMMIT = ["cluster", "log_partition", "log_offset", "captured_at"]
 Ends = Sequence[tuple[str, str]]
-Lives = Collection[tuple[ClusterPartition, Incarnation]]
+LogIncarnations = Collection[tuple[ClusterPartition, Incarnation]]
 
 
 def highest_indexed(
@@ -35,7 +35,7 @@ def highest_indexed(
     there are none) only the log itself counts: a copy that was written to tells nothing of its original. Sealed files
     have it in their directories; rows are read of other files, and of parts older than an incarnation of the partition.
     """
-    found = _Highest(lives_of(tables.all_rows(LOG_INCARNATIONS)), are_copied)
+    found = _Highest(incarnations_of(tables.all_rows(LOG_INCARNATIONS)), are_copied)
     names = [*_PLACE, "length", "cluster", "start_offset", "read_at"]
     for rows in tables.batches(RECORD_FINGERPRINTS, names):
         found.take_in(rows, "read_at", (("cluster", "start_offset"),))
@@ -53,16 +53,18 @@ _RUN = [*_PLACE, "length", "cluster", "start_offset", "origin", "origin_start", 
 
 
 class _Highest:
-    """Gathers the highest :attr:`ends`, given the *lives* of logs and which topics *are_copied*."""
+    """Gathers the highest :attr:`ends`, given the *incarnations* of logs and which topics *are_copied*."""
 
-    def __init__(self, lives: Lives, are_copied: Callable[[str], object] | None) -> None:
+    def __init__(self, incarnations: LogIncarnations, are_copied: Callable[[str], object] | None) -> None:
         self.ends: dict[ClusterPartition, int] = {}
-        self._lives, self._are_copied = lives, are_copied
+        self._incarnations, self._are_copied = incarnations, are_copied
 
     def take_in(self, rows: pa.Table, at: str, ends: Ends) -> None:
         """Take in *rows*; *at* is the column of their time, *ends* are pairs of columns, a cluster and a start."""
         for owner, start in ends:
-            is_wanted = pc.greater(rows.column("length"), 0).to_numpy() & ~_is_earlier(rows, owner, at, self._lives)
+            is_wanted = pc.greater(rows.column("length"), 0).to_numpy() & ~_is_earlier(
+                rows, owner, at, self._incarnations
+            )
             if owner == "origin" and self._are_copied is not None:
                 is_wanted &= _is_told(rows, self._are_copied)
             end = pc.add(rows.column(start), rows.column("length"))
@@ -72,7 +74,7 @@ class _Highest:
     def take_in_directory(self, said: Directory) -> list[int]:
         """Take in the directory of a sealed file; return the row groups that have to be read."""
         parts, spans = said.parts, said.spans
-        places = {log.topic_partition: life.noticed_ms for log, life in sorted(self._lives, key=_noticed)}
+        places = {log.topic_partition: each.noticed_ms for log, each in sorted(self._incarnations, key=_noticed)}
         until_ms = np.array([places.get(log.topic_partition, ABSENT) for log in said.logs], np.int64)
         is_read = (parts["oldest_ms"] <= until_ms[parts["log"]]) | (parts["plain"] == 0)
         for log, reach in zip(parts["log"][~is_read].tolist(), parts["reach"][~is_read].tolist(), strict=True):
@@ -98,10 +100,10 @@ def _noticed(each: tuple[ClusterPartition, Incarnation]) -> int:
     return each[1].noticed_ms
 
 
-def highest_captured(tables: TableStore, lives: CommitLogLives) -> dict[ClusterPartition, int]:
+def highest_captured(tables: TableStore, incarnations: CommitLogIncarnations) -> dict[ClusterPartition, int]:
     """Return, by commit log, the first offset above all commits that still exist; reads the whole table."""
-    lives.refresh()
-    places, found = lives.places(), dict[ClusterPartition, int]()
+    incarnations.refresh()
+    places, found = incarnations.places(), dict[ClusterPartition, int]()
     for rows in tables.batches(OFFSET_COMMITS, _COMMIT):
         end, stands = pc.add(rows.column("log_offset"), 1), places.gone_ms(rows) == ABSENT
         for (cluster, partition), highest in _highest(rows, _COMMIT[:2], end, stands):
@@ -111,15 +113,15 @@ def highest_captured(tables: TableStore, lives: CommitLogLives) -> dict[ClusterP
 
 
 def _is_earlier(
-    rows: pa.Table, owner: str, at: str, lives: Collection[tuple[ClusterPartition, Incarnation]]
+    rows: pa.Table, owner: str, at: str, incarnations: Collection[tuple[ClusterPartition, Incarnation]]
 ) -> NDArray[np.bool_]:
     """Return which runs were indexed before their log's last incarnation; *owner* is the column with its cluster."""
     found = np.zeros(rows.num_rows, np.bool_)
-    for log, life in lives:
+    for log, incarnation in incarnations:
         is_of_log = pc.and_(pc.equal(rows.column(owner), log.cluster), pc.equal(rows.column("topic"), log.topic))
         is_of_log = pc.and_(is_of_log, pc.equal(rows.column("partition"), log.partition))
         indexed_ms = rows.column(at).cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
-        found |= is_of_log.to_numpy() & (indexed_ms <= life.noticed_ms)
+        found |= is_of_log.to_numpy() & (indexed_ms <= incarnation.noticed_ms)
     return found
 
 

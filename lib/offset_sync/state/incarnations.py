@@ -50,7 +50,7 @@ from offset_sync.translate.index.incarnations import (
     Incarnation,
     kept_lengths,
     lost_copies,
-    tell_lives_apart,
+    split_by_incarnation,
     true_below,
 )
 from offset_sync.translate.index.origin_positions import NO_LIMIT
@@ -64,7 +64,7 @@ LOG = ("cluster", "topic", "partition")
 _Log = tuple[str, str, int]
 
 
-def lives_of(rows: pa.Table, *, of_commits: bool = False) -> list[tuple[ClusterPartition, Incarnation]]:
+def incarnations_of(rows: pa.Table, *, of_commits: bool = False) -> list[tuple[ClusterPartition, Incarnation]]:
     """Return the incarnations that begin in rows of ``log_incarnations``: of topics, or *of_commits*."""
     if _BEGINNINGS.isdisjoint(rows.column("reason").to_pylist()):
         return []
@@ -109,7 +109,7 @@ class KnownIncarnations:
     def __init__(self, code: Callable[[str], int]) -> None:
         self._code = code
         self._arrived: dict[ClusterPartition, list[tuple[int, int]]] = {}
-        self._lives: dict[TopicPartition, dict[ClusterPartition, list[Incarnation]]] = {}
+        self._incarnations: dict[TopicPartition, dict[ClusterPartition, list[Incarnation]]] = {}
         self._epochs: dict[ClusterPartition, tuple[datetime, str, int]] = {}
         self._epoch_ends: dict[ClusterPartition, list[tuple[str, EpochEnd]]] = {}
         self._written: dict[ClusterPartition, list[tuple[int, int]]] = {}
@@ -120,7 +120,7 @@ class KnownIncarnations:
     def is_copied(self, log: ClusterPartition) -> bool:
         """Return whether rows of *log* were made from offsets alone, as for copies byte for byte."""
         at_ms = self._copied.get(log)
-        return at_ms is not None and not any(life.noticed_ms > at_ms and not life.begins_at for life in self.of(log))
+        return at_ms is not None and not any(each.noticed_ms > at_ms and not each.begins_at for each in self.of(log))
 
     def is_written(self, log: ClusterPartition) -> bool:
         """Return whether *log*, a copy, has been written to, and was not truncated since to what it had before.
@@ -128,7 +128,7 @@ class KnownIncarnations:
         The offset of the write is not known: at most the original's end when it was noticed.
         """
         return any(
-            not any(life.noticed_ms > at_ms and life.begins_at <= end for life in self.of(log))
+            not any(incarnation.noticed_ms > at_ms and incarnation.begins_at <= end for incarnation in self.of(log))
             for at_ms, end in self._written.get(log, ())
         )
 
@@ -139,7 +139,7 @@ class KnownIncarnations:
 
     def of(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the incarnations of *log* but the first, in the order they were noticed."""
-        return self._lives.get(log.topic_partition, {}).get(log, ()) if self._lives else ()
+        return self._incarnations.get(log.topic_partition, {}).get(log, ()) if self._incarnations else ()
 
     def caught_up(self, tables: TableStore) -> tuple[KnownIncarnations, set[TopicPartition]]:
         """Return the state by the table now, and the partitions of which a log has an incarnation not known here."""
@@ -148,8 +148,9 @@ class KnownIncarnations:
             return self, set()
         found = KnownIncarnations(self._code)
         found._arrived = {log: list(arrived) for log, arrived in self._arrived.items()}
-        found._lives = {
-            partition: {log: list(lives) for log, lives in logs.items()} for partition, logs in self._lives.items()
+        found._incarnations = {
+            partition: {log: list(incarnations) for log, incarnations in logs.items()}
+            for partition, logs in self._incarnations.items()
         }
         found._epochs, found._version = dict(self._epochs), version
         found._doubts = dict(self._doubts)
@@ -180,7 +181,7 @@ class KnownIncarnations:
                 known = epoch if topic_id == row["topic_id"] else None
                 end = end_of_epoch(row["leader_epoch"], row["begins_at"], known)
                 self._epoch_ends.setdefault(log, []).append((row["topic_id"], end))
-        return {log.topic_partition for log, life in lives_of(rows) if self._add(log, life)}
+        return {log.topic_partition for log, incarnation in incarnations_of(rows) if self._add(log, incarnation)}
 
     def epoch_ends(self, log: ClusterPartition) -> list[EpochEnd]:
         """Return the ends of earlier leaders' records, of the present incarnation of the topic."""
@@ -193,7 +194,7 @@ class KnownIncarnations:
 
     def overtaken(self, rows: pa.Table) -> set[TopicPartition]:
         """Return the partitions of *rows* of an earlier incarnation, which were in flight to the table."""
-        if not self._lives or rows.num_rows == 0:
+        if not self._incarnations or rows.num_rows == 0:
             return set()
         first = rows.group_by(_PLACE, use_threads=False).aggregate([("indexed_at", "min")])
         first_ms = (int64s(first.column("indexed_at_min")) // 1000).tolist()
@@ -202,24 +203,24 @@ class KnownIncarnations:
         return {
             log.topic_partition
             for log, at_ms in indexed_ms.items()
-            if (lives := self.of(log)) and at_ms <= lives[-1].noticed_ms
+            if (incarnations := self.of(log)) and at_ms <= incarnations[-1].noticed_ms
         }
 
     def concern(self, log: ClusterPartition) -> bool:
         """Return whether any log of the partition has several incarnations: else every row is true as it is."""
-        return log.topic_partition in self._lives
+        return log.topic_partition in self._incarnations
 
     def live(self, log: ClusterPartition, rows: Runs, edges: Runs) -> tuple[Int64s, Runs]:
         """Return how much of each of a log's *rows* is still true (-1: nothing), and these runs, origins told apart.
 
         *edges* are :meth:`known_to_the_cut` of all rows of the log.
         """
-        lives, kept = self.of(log), rows.length
-        if lives:
-            kept = kept_lengths(rows.start, rows.length, rows.indexed_at_ms, lives)
+        incarnations, kept = self.of(log), rows.length
+        if incarnations:
+            kept = kept_lengths(rows.start, rows.length, rows.indexed_at_ms, incarnations)
             rows = replace(rows, length=kept).take(kept >= 0).followed_by(edges)
             rows = rows.take(np.lexsort((-rows.origin_start, rows.length, rows.start)))
-        return kept, self._by_life(log, rows)
+        return kept, self._by_incarnation(log, rows)
 
     def known_to_the_cut(self, log: ClusterPartition, rows: Runs) -> dict[int, int]:
         """Return where incarnations of *log* begin, and since when all below is known to be read, in ms, or else -1.
@@ -228,9 +229,9 @@ class KnownIncarnations:
         unless it marks the beginning of a micro-batch, the one before has read at least so far. Errs to -1. Without
         such a row the beginning is left out: a later row may decide.
         """
-        lives, found = self.of(log), dict[int, int]()
-        limit = true_below(rows.indexed_at_ms, lives)
-        for begins_at in {life.begins_at for life in lives} - {0}:
+        incarnations, found = self.of(log), dict[int, int]()
+        limit = true_below(rows.indexed_at_ms, incarnations)
+        for begins_at in {incarnation.begins_at for incarnation in incarnations} - {0}:
             beyond = np.flatnonzero((limit == begins_at) & (rows.start >= begins_at))
             if len(beyond):
                 is_known = rows.length[beyond[0]] or rows.origin_start[beyond[0]] != BEGINS
@@ -241,10 +242,10 @@ class KnownIncarnations:
         """Return what a log has lost of its *rows* by truncations."""
         lost = lost_copies(rows, self.of(log))
         is_own = lost.origin == self._code(log.cluster)
-        return Lost(self._by_life(log, lost.take(~is_own)), int(lost.length[is_own].sum()))
+        return Lost(self._by_incarnation(log, lost.take(~is_own)), int(lost.length[is_own].sum()))
 
-    def _by_life(self, log: ClusterPartition, rows: Runs) -> Runs:
-        for origin in self._lives.get(log.topic_partition, {}):
+    def _by_incarnation(self, log: ClusterPartition, rows: Runs) -> Runs:
+        for origin in self._incarnations.get(log.topic_partition, {}):
             is_native = rows.origin_start == rows.start if origin == log else np.zeros(len(rows), np.bool_)
             is_copy = (rows.origin == self._code(origin.cluster)) & (rows.length > 0) & ~is_native
             if is_copy.any():
@@ -253,17 +254,20 @@ class KnownIncarnations:
         return rows
 
     def _told_apart(self, log: ClusterPartition, copies: Runs, origin: ClusterPartition) -> Runs:
-        lives, arrived = self.of(origin), self._arrived.get(log, [])
+        incarnations, arrived = self.of(origin), self._arrived.get(log, [])
         # ARRIVED rows are written a while after the last incarnation was noticed, so any later one will do.
-        first = [next((each for each in arrived if each[0] > life.noticed_ms), (0, NO_LIMIT)) for life in lives]
+        first = [
+            next((each for each in arrived if each[0] > incarnation.noticed_ms), (0, NO_LIMIT))
+            for incarnation in incarnations
+        ]
         # If this log was truncated after that, everything above the cut has come after that too.
         settled_from = [
             min([end, *(own.begins_at for own in self.of(log) if own.noticed_ms >= at_ms and end < NO_LIMIT)])
             for at_ms, end in first
         ]
         if self.is_copied(log):  # records read later are compared with the original by time, whenever copied
-            settled_from = [0] * len(lives)
-        copies, former = tell_lives_apart(copies, lives, settled_from)
+            settled_from = [0] * len(incarnations)
+        copies, former = split_by_incarnation(copies, incarnations, settled_from)
         codes = copies.origin.copy()
         for number in np.unique(former[former < 0]).tolist():
             codes[former == number] = self._former_code(origin, -1 - number)
@@ -272,11 +276,11 @@ class KnownIncarnations:
     def _former_code(self, origin: ClusterPartition, ended_by: int) -> int:
         return self._code("\0".join(("", *map(str, origin), str(ended_by))))  # no alias has a NUL
 
-    def _add(self, log: ClusterPartition, life: Incarnation) -> bool:
-        known = self._lives.setdefault(log.topic_partition, {}).setdefault(log, [])
-        if life in known:
+    def _add(self, log: ClusterPartition, incarnation: Incarnation) -> bool:
+        known = self._incarnations.setdefault(log.topic_partition, {}).setdefault(log, [])
+        if incarnation in known:
             return False
-        known.append(life)
+        known.append(incarnation)
         known.sort(key=lambda each: each.noticed_ms)
         return True
 

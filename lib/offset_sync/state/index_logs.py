@@ -24,14 +24,16 @@ class IndexLogs:
         self.partitions: dict[tuple[str, str], int] = {}
         self._lost: dict[ClusterPartition, list[Lost]] = {}
 
-    def take_in(self, of_log: ClusterPartition, rows: IndexRows, lives: KnownIncarnations, *, is_timed: bool) -> None:
+    def take_in(
+        self, of_log: ClusterPartition, rows: IndexRows, incarnations: KnownIncarnations, *, is_timed: bool
+    ) -> None:
         """Take in *rows* of a log, which are in order; note what a cut has removed as lost."""
         edges = NO_RUNS
-        if lives.concern(of_log):
+        if incarnations.concern(of_log):
             runs = readable(without_bounds(rows).runs)
-            self.lose(of_log, lives.lost(of_log, runs))
-            edges = to_edges(lives.known_to_the_cut(of_log, runs))
-        self.take_in_part(of_log, rows, lives, edges, is_timed=is_timed)
+            self.lose(of_log, incarnations.lost(of_log, runs))
+            edges = to_edges(incarnations.known_to_the_cut(of_log, runs))
+        self.take_in_part(of_log, rows, incarnations, edges, is_timed=is_timed)
 
     def lose(self, of_log: ClusterPartition, lost: Lost) -> None:
         """Note what a log has lost; it is applied when the index of the log begins."""
@@ -39,10 +41,10 @@ class IndexLogs:
             self._lost.setdefault(of_log, []).append(lost)
 
     def take_in_part(
-        self, of_log: ClusterPartition, rows: IndexRows, lives: KnownIncarnations, edges: Runs, *, is_timed: bool
+        self, of_log: ClusterPartition, rows: IndexRows, incarnations: KnownIncarnations, edges: Runs, *, is_timed: bool
     ) -> None:
         """Take in some *rows* of a log, which are in order, and *edges* among them."""
-        rows, runs, kept, unrecognised = standing_runs(of_log, rows, lives, edges)
+        rows, runs, kept, unrecognised = standing_runs(of_log, rows, incarnations, edges)
         starts = [int(each.start[0]) for each in (runs, unrecognised) if each is not None and len(each)]
         if not starts:
             return
@@ -96,13 +98,13 @@ class Standing(NamedTuple):
     unrecognised: Runs | None
 
 
-def standing_runs(of_log: ClusterPartition, rows: IndexRows, lives: KnownIncarnations, edges: Runs) -> Standing:
-    """Return what is still true of *rows*, which are in order, by the *lives* of the partition's logs."""
-    if not lives.concern(of_log):
+def standing_runs(of_log: ClusterPartition, rows: IndexRows, incarnations: KnownIncarnations, edges: Runs) -> Standing:
+    """Return what is still true of *rows*, which are in order, by the *incarnations* of the partition's logs."""
+    if not incarnations.concern(of_log):
         rows, unrecognised = split_bounds(rows)
         return Standing(rows, readable(rows.runs), rows.length, unrecognised)
     rows = without_bounds(rows)
-    kept, runs = lives.live(of_log, readable(rows.runs), edges)
+    kept, runs = incarnations.live(of_log, readable(rows.runs), edges)
     return Standing(rows, runs, kept, None)
 
 

@@ -126,12 +126,12 @@ class LogPages:
 
 
 class Source(NamedTuple):
-    """How the rows of a log are read and judged: by the *lives* known when its pages were made."""
+    """How the rows of a log are read and judged: by the *incarnations* known when its pages were made."""
 
     place: ClusterPartition
     reader: PartReader
     parts: SealedParts
-    lives: KnownIncarnations
+    incarnations: KnownIncarnations
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ class SealedPages:
 
 def runs_above(source: Source, rows: IndexRows, begin: int, edges: Runs = NO_RUNS) -> Runs:
     """Return the runs that *rows*, which are in order, add to a log of which all below *begin* is known."""
-    runs = standing_runs(source.place, rows, source.lives, edges).runs
+    runs = standing_runs(source.place, rows, source.incarnations, edges).runs
     log = LogIndex(begin)
     if len(runs):
         log.extend(with_gaps(runs, begin), int(runs.end.max()))

@@ -42,13 +42,13 @@ class IndexStart:
         times = [each for each in (self.parts.columns["newest_ms"], self.rows.seen_ms) if len(each)]
         return max((int(each.max()) for each in times), default=None)
 
-    def take_in(self, found: IndexLogs, number: int, lives: KnownIncarnations) -> None:
-        """Take the log of this number into *found*, which does not have it yet, by *lives*."""
+    def take_in(self, found: IndexLogs, number: int, incarnations: KnownIncarnations) -> None:
+        """Take the log of this number into *found*, which does not have it yet, by *incarnations*."""
         place, parts = self.reader.rows.logs[number], self.parts.of_log(number)
         first, end = np.searchsorted(self.rows.log, [number, number + 1]).tolist()
         rows = self.rows.take(slice(first, end))
         if len(parts) or len(rows):
-            source = Source(place, self.reader, self.parts, lives)
+            source = Source(place, self.reader, self.parts, incarnations)
             _LogStart(source, found, LogPages(self.cache), parts, rows).take_in()
 
 
@@ -65,7 +65,7 @@ class _LogStart:
     def take_in(self) -> None:
         """Take in all parts, and then the rows after them."""
         source = self.source
-        edges = self._look_for_cuts() if source.lives.of(source.place) else {}
+        edges = self._look_for_cuts() if source.incarnations.of(source.place) else {}
         for is_plain, group in groupby(enumerate(self._are_plain().tolist()), lambda each: each[1]):
             numbers = [number for number, _ in group]
             parts = range(self.parts.start + numbers[0], self.parts.start + numbers[-1] + 1)
@@ -86,7 +86,7 @@ class _LogStart:
         """Return which parts can become pages unread, shape (parts,)."""
         source, column = self.source, self.source.parts.column
         start, end = column("start", self.parts), column("end", self.parts)
-        if source.lives.concern(source.place) or source.reader.rows.is_timed(source.place.topic):
+        if source.incarnations.concern(source.place) or source.reader.rows.is_timed(source.place.topic):
             return np.zeros(len(start), np.bool_)
         reach = np.maximum.accumulate(np.concatenate((start[:1], end)))[:-1]
         # Rows at the same offset are ordered by when they were seen.
@@ -143,7 +143,7 @@ class _LogStart:
         source, last = self.source, int(rows.start[-1])
         here = to_edges({at: edges.pop(at) for at in sorted(edges) if at <= last})
         is_timed = source.reader.rows.is_timed(source.place.topic)
-        self.found.take_in_part(source.place, rows, source.lives, here, is_timed=is_timed)
+        self.found.take_in_part(source.place, rows, source.incarnations, here, is_timed=is_timed)
         return here
 
     def _look_for_cuts(self) -> dict[int, int]:
@@ -155,6 +155,6 @@ class _LogStart:
         for rows in chain((each.all_rows() for each in self._mixed(self.parts)), [self._rows(to_sealed=False)]):
             if len(rows):
                 runs = readable(without_bounds(rows).runs)
-                self.found.lose(source.place, source.lives.lost(source.place, runs))
-                edges = source.lives.known_to_the_cut(source.place, runs) | edges
+                self.found.lose(source.place, source.incarnations.lost(source.place, runs))
+                edges = source.incarnations.known_to_the_cut(source.place, runs) | edges
         return edges

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT
-from offset_sync.state.commit_log_lives import Places
+from offset_sync.state.commit_log_incarnations import Places
 from offset_sync.tables.catalog import OFFSET_COMMITS
 
 Codes: TypeAlias = NDArray[np.int64]

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from offset_sync.config import Config
 from offset_sync.model.errors import TableError, TakenOverError
 from offset_sync.model.values import ABSENT, GroupPartition, Outcome
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.committed_offsets import ClusterOffsets, CommittedOffsets
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_commits import KEY
@@ -170,19 +170,21 @@ class LastKnown:
                 versions = (self._tables.version(table) for table in _HISTORIES)
                 grown = (now - before for now, before in zip(versions, self._last.versions, strict=True))
                 if is_ready.is_set() and any(each >= MANY_VERSIONS for each in grown):
-                    self.restore(SyncState(self._config, RecordIndex(self._tables)), CommitLogLives(self._tables))
+                    self.restore(
+                        SyncState(self._config, RecordIndex(self._tables)), CommitLogIncarnations(self._tables)
+                    )
             except TakenOverError:
                 return  # the job is stopping, and says why
             except Exception as problem:  # the next start only reads more
                 _warn(problem)
 
-    def restore(self, state: SyncState, lives: CommitLogLives) -> int:
+    def restore(self, state: SyncState, incarnations: CommitLogIncarnations) -> int:
         """Fill the empty *state* with the last commits and answers; return when the newest commit was captured, in ms.
 
         Replaces the table if we hold the lease and it is due.
         """
-        history = self._last = self._read(lives)
-        captured_ms = self._fill_commits(history, state, lives)
+        history = self._last = self._read(incarnations)
+        captured_ms = self._fill_commits(history, state, incarnations)
         is_to_be_replaced = self._lease is not None and history.is_due
         # Before the answers are taken in: they add assumed commits, which look like read ones.
         commits = to_rows(state.offsets) if is_to_be_replaced else None
@@ -191,13 +193,15 @@ class LastKnown:
         if commits is not None:
             gone = [state.offsets.keys[row] for row in np.flatnonzero(is_over(state.offsets)).tolist()]
             rows = _to_table(without(commits, gone), without(answers, gone))
-            self._replace(rows, {"versions": history.versions, "captured_ms": captured_ms, "lives": lives.told()})
+            self._replace(
+                rows, {"versions": history.versions, "captured_ms": captured_ms, "lives": incarnations.told()}
+            )
         return captured_ms
 
-    def restore_commits(self, state: SyncState, lives: CommitLogLives) -> int:
+    def restore_commits(self, state: SyncState, incarnations: CommitLogIncarnations) -> int:
         """Restore the commits alone, and replace nothing; return their version of ``offset_commits``."""
-        self._last = self._read(lives)
-        self._fill_commits(self._last, state, lives)
+        self._last = self._read(incarnations)
+        self._fill_commits(self._last, state, incarnations)
         return self._last.versions[0]
 
     def restore_answers(self, state: SyncState) -> None:
@@ -227,23 +231,23 @@ class LastKnown:
         paths = [entry(self._tables.path(table), each) for table, each in zip(_HISTORIES, versions, strict=True)]
         return [hashlib.sha256(self._tables.files.read_text(path).encode()).hexdigest() for path in paths]
 
-    def _read(self, lives: CommitLogLives) -> _History:
+    def _read(self, incarnations: CommitLogIncarnations) -> _History:
         versions = tuple(self._tables.version(table) for table in _HISTORIES)
-        lives.refresh()
+        incarnations.refresh()
         try:
-            return self._believed(versions, lives) if any(versions) else _History(versions)
+            return self._believed(versions, incarnations) if any(versions) else _History(versions)
         except (TableError, OSError, ValueError, KeyError, TypeError) as problem:
             logger.info("last_known is not used, reading all of the history: %s", _reason(problem))
             return _History(versions)
 
-    def _believed(self, versions: tuple[int, ...], lives: CommitLogLives) -> _History:
+    def _believed(self, versions: tuple[int, ...], incarnations: CommitLogIncarnations) -> _History:
         """Return the history by the table and the rows since; raises ValueError and others where it does not fit."""
         rows = self._tables.all_rows(LAST_KNOWN)
         if rows.num_rows == 0:
             return _History(versions)
         told = json.loads(rows.column("stands_on")[0].as_py())
         before = told["versions"]
-        if {name: told[name] for name in self._meaning} != self._meaning or told["lives"] != lives.told():
+        if {name: told[name] for name in self._meaning} != self._meaning or told["lives"] != incarnations.told():
             raise ValueError("clusters, names or logs have changed")
         if any(now - then > TOO_MANY_VERSIONS for now, then in zip(versions, before, strict=True)):
             raise ValueError(f"it is of versions {before}, and the tables have {list(versions)}")
@@ -258,15 +262,15 @@ class LastKnown:
             raise ValueError("a commit arrived late")
         return _History(versions, told, commits, answers, added)
 
-    def _fill_commits(self, history: _History, state: SyncState, lives: CommitLogLives) -> int:
+    def _fill_commits(self, history: _History, state: SyncState, incarnations: CommitLogIncarnations) -> int:
         """Return when the newest commit was captured, in milliseconds; 0 where there is none."""
         if history.told is None:
-            return restore_commits(self._tables, state, lives)
+            return restore_commits(self._tables, state, incarnations)
         added = history.added[0]
         fill_commits(state, history.commits, state.offsets.clusters)
         for alias in state.offsets.clusters:
-            lives.take(alias)
-        take_in_added(self._tables, state, added, lives)
+            incarnations.take(alias)
+        take_in_added(self._tables, state, added, incarnations)
         newest = pc.max(added.column("captured_at").cast(pa.int64())).as_py() or 0
         return max(int(history.told["captured_ms"]), newest // 1000)
 

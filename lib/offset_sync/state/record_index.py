@@ -88,19 +88,19 @@ class RecordIndex:
                 added = Added(_NO_RUNS)
                 if version != self._version:
                     added = self._tables.added(RECORD_RUNS, self._version, version)
-                lives, again = self._lives_after(added.rows)
+                incarnations, again = self._incarnations_after(added.rows)
                 if not (added.is_moved or again):
-                    return self._follow(version, added.rows, lives, {}, [])
+                    return self._follow(version, added.rows, incarnations, {}, [])
                 # Which rows there are and in which files has to be of one version.
                 files = self._segments.newest()
                 rows = self._tables.read_added(RECORD_RUNS, self._version, files.version)
-                lives, again = self._lives_after(rows)
+                incarnations, again = self._incarnations_after(rows)
                 sealed = [each for path, each in files.sealed.items() if path not in self._sealed]
                 if not self._sealed <= files.sealed.keys() or len(sealed) > _MOST_FILES:
                     return self._read_all()
                 start = self._start(files, again) if again else None
-                rebuilt = {place: self._taken_in(start, lives, place) for place in again} if start else {}
-                self._follow(files.version, rows, lives, rebuilt, self._sealed_pages(sealed, lives))
+                rebuilt = {place: self._taken_in(start, incarnations, place) for place in again} if start else {}
+                self._follow(files.version, rows, incarnations, rebuilt, self._sealed_pages(sealed, incarnations))
             except (FileNotFoundError, MisstatedError) as problem:
                 logger.info("reading all of record_runs again: %s", problem)
                 return self._read_all()
@@ -110,20 +110,20 @@ class RecordIndex:
         self,
         version: int,
         rows: pa.Table,
-        lives: KnownIncarnations,
+        incarnations: KnownIncarnations,
         rebuilt: Mapping[TopicPartition, IndexLogs],
         sealed: Sequence[SealedPages],
     ) -> None:
         """Take in what was read up to *version*; incarnations and their rows become visible together."""
         # Topic ids are read after the runs and written before them: no run is visible without its topic's id.
         topics_version, topics = self._topics_after()
-        if (version, topics_version, lives) == (self._version, self._topics_version, self._incarnations):
+        if (version, topics_version, incarnations) == (self._version, self._topics_version, self._incarnations):
             return
         added = self._reader.read(rows.select(COLUMNS)).in_order()
         with self.lock:
             self._compare_clocks(int(added.seen_ms.max()) if len(added) else None)
             # First what cannot fail: rows that are known already may need a page to be read and compared.
-            self._incarnations = lives
+            self._incarnations = incarnations
             self._taken.forget(rebuilt.keys())
             for partition, taken in rebuilt.items():
                 self._taken.adopt(taken)
@@ -132,7 +132,7 @@ class RecordIndex:
             for number, of_log in added.by_log():
                 if (log := self._reader.logs[number]).topic_partition not in rebuilt:
                     self._grown.add(log.topic_partition)
-                    self._taken.take_in(log, of_log, lives, is_timed=self._is_timed(log.topic))
+                    self._taken.take_in(log, of_log, incarnations, is_timed=self._is_timed(log.topic))
             for each in sealed:
                 if each.place.topic_partition not in rebuilt:
                     self._let_go(each)
@@ -143,15 +143,15 @@ class RecordIndex:
         self._cache = PageCache(self._memory_bytes)  # former pages are not used any more
         for _ in range(_TRIES):
             try:
-                files, start, lives, taken = self._all_logs()
+                files, start, incarnations, taken = self._all_logs()
                 break
             except (FileNotFoundError, MisstatedError) as problem:
                 logger.warning("retrying the read of record_runs: %s", problem)
         else:
-            files, start, lives, taken = self._all_logs()
+            files, start, incarnations, taken = self._all_logs()
         topics_version, topics = self._topics_after()
         with self.lock:
-            before, self._taken, self._incarnations = self._taken, taken, lives
+            before, self._taken, self._incarnations = self._taken, taken, incarnations
             self._compare_clocks(start.newest_ms)
             places = {each.topic_partition for each in (*before.logs, *taken.logs)}
             self._grown |= places
@@ -164,11 +164,11 @@ class RecordIndex:
         """Read the directories of sealed files, all rows of others, and then the incarnations that judge them."""
         files = self._sealed_enough()
         start = self._start(files)
-        lives, _ = self._incarnations.caught_up(self._tables)
+        incarnations, _ = self._incarnations.caught_up(self._tables)
         taken = IndexLogs()
         for number in range(len(self._reader.logs)):
-            start.take_in(taken, number, lives)
-        return files, start, lives, taken
+            start.take_in(taken, number, incarnations)
+        return files, start, incarnations, taken
 
     def _sealed_enough(self) -> TableFiles:
         """Return the files now; where too much is unsealed, seal it first, unless another process does."""
@@ -197,19 +197,19 @@ class RecordIndex:
         parts = SealedParts.of(files.sealed.values(), self._reader, self.code)
         return IndexStart(self._parts, self._cache, parts, joined(rows).in_order())
 
-    def _taken_in(self, start: IndexStart, lives: KnownIncarnations, place: TopicPartition) -> IndexLogs:
-        """Return the logs of a partition, built by *lives*."""
+    def _taken_in(self, start: IndexStart, incarnations: KnownIncarnations, place: TopicPartition) -> IndexLogs:
+        """Return the logs of a partition, built by *incarnations*."""
         taken = IndexLogs()
         for number, log in enumerate(self._reader.logs):
             if log.topic_partition == place:
-                start.take_in(taken, number, lives)
+                start.take_in(taken, number, incarnations)
         return taken
 
-    def _sealed_pages(self, files: Sequence[Sealed], lives: KnownIncarnations) -> list[SealedPages]:
+    def _sealed_pages(self, files: Sequence[Sealed], incarnations: KnownIncarnations) -> list[SealedPages]:
         """Read newly sealed files, whose rows are still in memory, page by page."""
         parts = SealedParts.of(files, self._reader, self.code)
         return [
-            SealedPages.of(Source(self._reader.logs[number], self._parts, parts, lives), parts.of_log(number))
+            SealedPages.of(Source(self._reader.logs[number], self._parts, parts, incarnations), parts.of_log(number))
             for number in dict.fromkeys(parts.columns["log"].tolist())
         ]
 
@@ -232,13 +232,13 @@ class RecordIndex:
             self._ids.setdefault((row["cluster"], row["topic"]), set()).add(row["topic_id"])
         self._version, self._topics_version = version, topics_version
 
-    def _lives_after(self, rows: pa.Table) -> tuple[KnownIncarnations, set[TopicPartition]]:
+    def _incarnations_after(self, rows: pa.Table) -> tuple[KnownIncarnations, set[TopicPartition]]:
         """Return the incarnations known after *rows* were read, and the partitions to rebuild.
 
         Incarnations are read after the runs: every row is judged by what was known when it was written.
         """
-        lives, changed = self._incarnations.caught_up(self._tables)
-        return lives, changed | lives.overtaken(rows)
+        incarnations, changed = self._incarnations.caught_up(self._tables)
+        return incarnations, changed | incarnations.overtaken(rows)
 
     def take_grown(self) -> set[TopicPartition]:
         """Return the partitions of which any cluster's index has grown since the last call."""

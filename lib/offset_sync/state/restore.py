@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.model.values import ABSENT, GroupPartition, Outcome, State
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.committed_offsets import NEVER_MS, ClusterOffsets, CommitRecords, keep_text
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.key_index import KeyRows
@@ -33,7 +33,7 @@ _SAMPLES = 50
 
 
 def restore_commits(
-    tables: TableStore, state: SyncState, lives: CommitLogLives, only: Collection[str] | None = None
+    tables: TableStore, state: SyncState, incarnations: CommitLogIncarnations, only: Collection[str] | None = None
 ) -> int:
     """Fill *state* with the last existing commit of every key and cluster, and the last genuine one.
 
@@ -42,8 +42,8 @@ def restore_commits(
     captured, in milliseconds; 0 where there is none.
     """
     clusters = list(state.offsets.clusters) if only is None else list(only)
-    lives.refresh()
-    places, others = lives.places(), [each for each in state.offsets.clusters if each not in clusters]
+    incarnations.refresh()
+    places, others = incarnations.places(), [each for each in state.offsets.clusters if each not in clusters]
     rows = last_commits(_of_clusters(tables, clusters), places)
     if only is not None and (fresh := state.offsets.unknown(_keys_of(rows))):
         # Keys that were over: their commits at other clusters were dropped, and count again now.
@@ -52,16 +52,16 @@ def restore_commits(
         fill_commits(state, fresh_said, others)
     fill_commits(state, rows, clusters, is_all=True)
     for alias in clusters:
-        lives.take(alias, places)
-    note_partitions(state, lives)
+        incarnations.take(alias, places)
+    note_partitions(state, incarnations)
     return newest_captured(rows)
 
 
-def note_partitions(state: SyncState, lives: CommitLogLives) -> None:
+def note_partitions(state: SyncState, incarnations: CommitLogIncarnations) -> None:
     """Tell *state* the partition count of ``__consumer_offsets`` at each cluster, for the order of commits."""
     with state.lock:
         for alias, cluster in state.offsets.clusters.items():
-            cluster.partitions = lives.partitions(alias)
+            cluster.partitions = incarnations.partitions(alias)
 
 
 def _of_clusters(tables: TableStore, clusters: Collection[str]) -> Iterator[pa.Table]:
@@ -107,28 +107,28 @@ def _keep_clock(commits: ClusterOffsets, key: KeyRows) -> None:
         commits.clock.keep(int(np.median(at_ms[newest] - made_ms[newest])))
 
 
-def follow_commits(tables: TableStore, state: SyncState, known: int, lives: CommitLogLives) -> int:
+def follow_commits(tables: TableStore, state: SyncState, known: int, incarnations: CommitLogIncarnations) -> int:
     """Take in rows appended after the version *known* of offset_commits; return the version that *state* is at.
 
     For processes that only read the tables. Rows that are read twice change nothing.
     """
     rows, version = tables.rows_since(OFFSET_COMMITS, known)
     if version != known:
-        take_in_added(tables, state, rows, lives)
+        take_in_added(tables, state, rows, incarnations)
     return version
 
 
-def take_in_added(tables: TableStore, state: SyncState, rows: pa.Table, lives: CommitLogLives) -> None:
+def take_in_added(tables: TableStore, state: SyncState, rows: pa.Table, incarnations: CommitLogIncarnations) -> None:
     """Take in *rows* that were appended to offset_commits since, in any order; known ones change nothing.
 
     A cluster with late rows, as from a replay of quarantine, is restored as a whole: one may have been a rewind, or the
     group's newest commit.
     """
-    lives.refresh()  # after the rows were read: incarnations and partition counts are written before their rows
-    note_partitions(state, lives)
-    rows = _existing(rows, lives).sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
-    if begun := [each for each in state.offsets.clusters if lives.is_new(each) or _has_late(rows, each, state)]:
-        restore_commits(tables, state, lives, begun)
+    incarnations.refresh()  # after the rows were read: incarnations and partition counts are written before their rows
+    note_partitions(state, incarnations)
+    rows = _existing(rows, incarnations).sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
+    if begun := [each for each in state.offsets.clusters if incarnations.is_new(each) or _has_late(rows, each, state)]:
+        restore_commits(tables, state, incarnations, begun)
     for alias in state.offsets.clusters:
         _take_in(state, alias, rows.filter(pc.equal(rows.column("cluster"), alias)))
 
@@ -161,7 +161,7 @@ def restore_missed(
     alias: str,
     since: Mapping[int, int],
     until: Mapping[int, int],
-    lives: CommitLogLives,
+    incarnations: CommitLogIncarnations,
 ) -> KeyRows:
     """Take in what another driver has read of the cluster *alias*; return the rows of the keys.
 
@@ -169,16 +169,16 @@ def restore_missed(
     *since* from its beginning. The table's versions are not used: most rows appended lately are our own. Where the log
     has begun another incarnation, offsets are not comparable, and the whole cluster is restored.
     """
-    lives.refresh()
-    note_partitions(state, lives)
-    if lives.is_new(alias):
-        restore_commits(tables, state, lives, [alias])
+    incarnations.refresh()
+    note_partitions(state, incarnations)
+    if incarnations.is_new(alias):
+        restore_commits(tables, state, incarnations, [alias])
         return state.all_rows()
     below = {partition: since.get(partition, 0) for partition, end in until.items() if end > since.get(partition, 0)}
     if not below:
         return np.empty(0, np.intp)
     missed = [OFFSET_COMMITS.arrow_schema.empty_table(), *_from_places(tables, alias, below)]
-    rows = _existing(pa.concat_tables(missed), lives)
+    rows = _existing(pa.concat_tables(missed), incarnations)
     rows = rows.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
     return np.unique(_take_in(state, alias, rows))
 
@@ -193,8 +193,8 @@ def _from_places(tables: TableStore, alias: str, first: Mapping[int, int]) -> It
         yield rows.filter(pc.and_(pc.equal(rows.column("cluster"), alias), pa.array(is_wanted)))
 
 
-def _existing(rows: pa.Table, lives: CommitLogLives) -> pa.Table:
-    return rows.filter(pa.array(lives.gone_ms(rows) == ABSENT))
+def _existing(rows: pa.Table, incarnations: CommitLogIncarnations) -> pa.Table:
+    return rows.filter(pa.array(incarnations.gone_ms(rows) == ABSENT))
 
 
 def to_commit_records(rows: pa.Table, key: KeyRows) -> CommitRecords:

@@ -38,7 +38,7 @@ from offset_sync.translate.partition_log import (
     PartitionLog,
     PartitionMetadata,
     last_known,
-    of_former_lives,
+    of_former_incarnations,
     of_lost_records,
     reason_to_withhold,
 )
@@ -245,7 +245,7 @@ class Translator:
             if (live := index.log(alias, *partition)) is not None:
                 live.adopt(log.index)
         source = ClusterPartition(pair.source, *partition)
-        answers = withhold_some(answers, of_former_lives(given, index.incarnations(source)))
+        answers = withhold_some(answers, of_former_incarnations(given, index.incarnations(source)))
         ends = [*index.epoch_ends(source), *pair.snapshot.epoch_end(pair.source, partition)]
         answers = withhold_some(answers, of_lost_records(given, ends))
         if len(key):
@@ -290,10 +290,10 @@ class Translator:
 
     def _begun(self, target: str, partition: TopicPartition) -> dict[int, int]:
         """Return from where on each origin's log has had other records, by code; not the target's own."""
-        lives = {a: self._index.incarnations(ClusterPartition(a, *partition)) for a in self._config.clusters}
+        incarnations = {a: self._index.incarnations(ClusterPartition(a, *partition)) for a in self._config.clusters}
         return {
-            self._index.code(alias): min(life.begins_at for life in of_log)
-            for alias, of_log in lives.items()
+            self._index.code(alias): min(incarnation.begins_at for incarnation in of_log)
+            for alias, of_log in incarnations.items()
             if of_log and alias != target
         }
 
@@ -368,8 +368,8 @@ class Translator:
         Where only copies of a log are indexed, the id under which it was checked for them.
         """
         log = ClusterPartition(cluster, *partition)
-        if lives := self._index.incarnations(log):
-            return {lives[-1].topic_id}
+        if incarnations := self._index.incarnations(log):
+            return {incarnations[-1].topic_id}
         known = self._index.leader_epoch(log)
         return self._index.topic_ids(cluster, partition.topic) or ({known[0]} if known is not None else set())
 

@@ -34,7 +34,7 @@ from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import ABSENT, EpochChange, GroupPartition, RecordContent, TopicPartition
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.cluster_metadata import MetadataByCluster
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.groups_by_log import GroupsByLog
 from offset_sync.state.known_names import learn_names
 from offset_sync.state.sync_state import Index
@@ -56,7 +56,7 @@ _HELD_S = 6.0
 class ClusterQueries:
     """Queries the configured clusters; every query to one of those *given_up* returns an error.
 
-    Log metadata is checked against the *index*; *lives* are the incarnations of the commit logs.
+    Log metadata is checked against the *index*; *incarnations* are the incarnations of the commit logs.
     """
 
     def __init__(
@@ -64,14 +64,14 @@ class ClusterQueries:
         config: Config,
         index: Index,
         tables: TableStore,
-        lives: CommitLogLives,
+        incarnations: CommitLogIncarnations,
         given_up: Collection[str] = (),
     ) -> None:
         self._given_up = {alias: ClusterError(alias, "not queried, as it counts as lost") for alias in given_up}
         options = {alias: config.admin_options(alias) for alias in config.clusters}
         self._admins = {alias: ClusterAdmin(alias, each, config.names) for alias, each in options.items()}
         learn_names(config, {alias: each for alias, each in self._admins.items() if alias not in self._given_up})
-        by_log = GroupsByLog(tables, lives, config.clusters)
+        by_log = GroupsByLog(tables, incarnations, config.clusters)
         self._activity = {
             alias: GroupActivity(
                 alias,

@@ -17,7 +17,7 @@ from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, Status, TopicPartition
 from offset_sync.state.cluster_ids import with_known_ids
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.moves import Moves
@@ -64,8 +64,8 @@ class LiveState:
         self.state = SyncState(
             config, RecordIndex(self.tables, config.timed_topics(), memory_bytes=config.sync.index_memory)
         )
-        self._lives = CommitLogLives(tables)
-        self.clusters = ClusterQueries(config, self.state.index, tables, self._lives, given_up)
+        self._incarnations = CommitLogIncarnations(tables)
+        self.clusters = ClusterQueries(config, self.state.index, tables, self._incarnations, given_up)
         self.progress = JobProgress()
         """How far the jobs had read at the last report."""
         jobs = RunningJobs(self.tables)
@@ -80,7 +80,7 @@ class LiveState:
         self.silent: Sequence[ClusterError] = ()
         """Clusters that did not return, for the last report, which groups have members."""
         last_known = LastKnown(self.tables, config)
-        self._version = last_known.restore_commits(self.state, self._lives)
+        self._version = last_known.restore_commits(self.state, self._incarnations)
         if given_up:  # answers withheld while the cluster answered stay withheld
             last_known.restore_answers(self.state)
         logger.info(
@@ -109,9 +109,9 @@ class LiveState:
         return self._reporter.ask(self.keys_of(groups))
 
     def _follow(self) -> None:
-        self._version = follow_commits(self.tables, self.state, self._version, self._lives)
+        self._version = follow_commits(self.tables, self.state, self._version, self._incarnations)
         self._moves.follow(self.state)
-        begin_new_partitions(self.state, self._lives.topics)
+        begin_new_partitions(self.state, self._incarnations.topics)
         self.on_follow()
 
     def keys_of(self, groups: Collection[str] | None) -> KeyRows:

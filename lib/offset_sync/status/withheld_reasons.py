@@ -165,7 +165,7 @@ class WithheldReasons:
                 view = self._translator.view(alias, partition, self._snapshot)
                 if view is not None and reason(view) is state:
                     return self._of_cluster(state, alias, partition.topic)
-            return self._former_life(partition, given) or _TEXTS[State.LOG_TRUNCATED]
+            return self._former_incarnation(partition, given) or _TEXTS[State.LOG_TRUNCATED]
         if state is State.PARTITION_MISSING:
             return f"{self._called(source, partition.topic)} has {self._partitions(source, partition)} at {source}"
         if state is State.PARTITIONS_DIFFER:
@@ -201,14 +201,14 @@ class WithheldReasons:
             State.LOG_TRUNCATED: f"the log was truncated at {alias} after indexing; let index_records read it again",
         }[state]
 
-    def _former_life(self, partition: TopicPartition, given: GivenOffsets) -> str:
+    def _former_incarnation(self, partition: TopicPartition, given: GivenOffsets) -> str:
         """Return what happened to the source's log, and since when an offset is of its present incarnation."""
         source = self._pair[0]
-        lives = self._state.index.incarnations(ClusterPartition(source, *partition))
-        lives = [life for life in lives if life.begins_at < int(given.offset.max(initial=0))]
-        if not lives:
+        incarnations = self._state.index.incarnations(ClusterPartition(source, *partition))
+        incarnations = [each for each in incarnations if each.begins_at < int(given.offset.max(initial=0))]
+        if not incarnations:
             return ""
-        last = max(lives, key=lambda life: life.noticed_ms)
+        last = max(incarnations, key=lambda incarnation: incarnation.noticed_ms)
         what = "the topic was recreated" if last.is_anew else f"the log was truncated at {last.begins_at:,}"
         return (
             f"at {source} {what}, noticed {_utc(last.noticed_ms)}: the offset may be older; "

@@ -142,7 +142,7 @@ class GivenOffsets(NamedTuple):
     stands: NDArray[np.bool_] | None = None
 
 
-def of_former_lives(given: GivenOffsets, lives: Sequence[Incarnation]) -> NDArray[np.intp]:
+def of_former_incarnations(given: GivenOffsets, incarnations: Sequence[Incarnation]) -> NDArray[np.intp]:
     """Return the reason to withhold each offset that may be of a former incarnation of its log, else ABSENT.
 
     The records it covers are gone; whether the present ones were read is unknown. One that names the topic's present
@@ -150,11 +150,13 @@ def of_former_lives(given: GivenOffsets, lives: Sequence[Incarnation]) -> NDArra
     of unknown time may be of any incarnation.
     """
     reasons = np.full(len(given.offset), ABSENT, np.intp)
-    for life in lives:
-        names_it = np.array([life.is_anew and each == life.topic_id for each in given.topic_ids], np.bool_)
-        is_earlier = given.at_ms <= life.noticed_ms + CLOCKS_APART_MS
-        reason = State.TOPIC_RECREATED if life.is_anew else State.LOG_TRUNCATED
-        reasons[(given.offset > life.begins_at) & is_earlier & ~names_it] = reason
+    for incarnation in incarnations:
+        names_it = np.array(
+            [incarnation.is_anew and each == incarnation.topic_id for each in given.topic_ids], np.bool_
+        )
+        is_earlier = given.at_ms <= incarnation.noticed_ms + CLOCKS_APART_MS
+        reason = State.TOPIC_RECREATED if incarnation.is_anew else State.LOG_TRUNCATED
+        reasons[(given.offset > incarnation.begins_at) & is_earlier & ~names_it] = reason
     return reasons
 
 

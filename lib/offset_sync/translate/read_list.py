@@ -120,9 +120,9 @@ def read_list(
 
     The caller requests no list for commits that are withheld for reasons not checked here: one that names another
     incarnation of the topic (TOPIC_RECREATED), was made before its log was truncated or recreated
-    (``of_former_lives``), or covers records lost in an election (``of_lost_records``). Such a list errs the wrong way:
-    it would hold unread records. Both indexes must be of the present incarnations; copies of former ones have origin
-    codes of their own.
+    (``of_former_incarnations``), or covers records lost in an election (``of_lost_records``). Such a list errs the
+    wrong way: it would hold unread records. Both indexes must be of the present incarnations; copies of former ones
+    have origin codes of their own.
 
     Pages of the target's index are read one after the other, unless the directory shows that nothing of them is read.
     Records that retention has removed from either index are not on the list.

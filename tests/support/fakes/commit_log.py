@@ -24,7 +24,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS as TOPIC
 from offset_sync.model.values import ClusterPartition, EpochChange, GroupPartition, OffsetRange, ToldEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS
 from oracles.commit_lives import replay
@@ -42,7 +42,9 @@ def tombstone(group: str = "g") -> Raw:
     return commit_key(group, "orders", 0), None
 
 
-def restore(tables: MemoryTables, state: SyncState, lives: CommitLogLives, only: Collection[str] = ("X",)) -> int:
+def restore(
+    tables: MemoryTables, state: SyncState, lives: CommitLogIncarnations, only: Collection[str] = ("X",)
+) -> int:
     """Do as ``restore_commits`` does by Spark."""
     lives.refresh()
     rows = tables.all_rows(OFFSET_COMMITS)
@@ -74,7 +76,7 @@ class CommitLogJob(IngestingJob, AsTables):
     def __post_init__(self) -> None:
         super().__post_init__()
         tables: Any = self.tables
-        self.lives = CommitLogLives(tables)
+        self.lives = CommitLogIncarnations(tables)
         checkpoint: Any = self
         self.incarnations = IncarnationCheck(tables, {"X": self}, self.reaches, of_commits=True)
         logs = CommitLogCheck("X", checkpoint, self, self.incarnations)

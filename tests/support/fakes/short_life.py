@@ -14,7 +14,7 @@ from builders.logs import log
 from builders.offset_records import commit_key, commit_value
 from fakes.reconciler_site import STARTED_MS, Site, config_of
 from offset_sync.model.values import GroupPartition
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import NoLease
@@ -65,7 +65,7 @@ class Life:
     def start(self, *, is_folded: bool) -> None:
         """Start a driver."""
         self.site.restart()
-        lives = CommitLogLives(self.tables)
+        lives = CommitLogIncarnations(self.tables)
         if is_folded:
             LastKnown(self.tables, self.site.config, NoLease(threading.Event())).restore(self.site.state, lives)
         else:

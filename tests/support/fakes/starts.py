@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from fakes.clusters import MemoryIndex
 from fakes.driver import known
 from offset_sync.config import Config
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import NoLease
 from offset_sync.state.restore import restore_answers, restore_commits
@@ -52,7 +52,7 @@ def seen(state: SyncState, captured_ms: int) -> Start:
 
 def whole(tables: TableStore, config: Config) -> Start:
     """Start from the whole history."""
-    state, lives = SyncState(config, MemoryIndex()), CommitLogLives(tables)
+    state, lives = SyncState(config, MemoryIndex()), CommitLogIncarnations(tables)
     captured_ms = restore_commits(tables, state, lives)
     restore_answers(tables, state)
     return seen(state, captured_ms)
@@ -61,4 +61,4 @@ def whole(tables: TableStore, config: Config) -> Start:
 def by_last_known(tables: TableStore, config: Config, *, is_owner: bool = True) -> Start:
     """Start from the table last_known, which is replaced by an owner."""
     state, lease = SyncState(config, MemoryIndex()), NoLease(threading.Event()) if is_owner else None
-    return seen(state, LastKnown(tables, config, lease).restore(state, CommitLogLives(tables)))
+    return seen(state, LastKnown(tables, config, lease).restore(state, CommitLogIncarnations(tables)))

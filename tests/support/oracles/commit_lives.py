@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, GroupPartition
-from offset_sync.state.commit_log_lives import CommitLogLives, _compared
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations, _compared
 from offset_sync.state.own_writes import OwnWrites
 from offset_sync.state.restore import to_commit_records
 from offset_sync.state.sync_state import SyncState
@@ -22,7 +22,7 @@ _DEFAULTS: dict[str, Any] = dict.fromkeys(_NUMBERS, ABSENT) | {"actual_is_own": 
 Row = dict[str, Any]
 
 
-def replay(state: SyncState, alias: str, rows: pa.Table, lives: CommitLogLives) -> None:
+def replay(state: SyncState, alias: str, rows: pa.Table, lives: CommitLogIncarnations) -> None:
     """Have *state* know of the cluster *alias* what its *rows* of offset_commits say, one after the other.
 
     First what is gone, life by life; then nothing stands; then what does.
@@ -81,9 +81,9 @@ _SCHEMA = pa.schema(
 )
 
 
-def _life_ms(lives: CommitLogLives, rows: pa.Table) -> NDArray[np.int64]:
+def _life_ms(lives: CommitLogIncarnations, rows: pa.Table) -> NDArray[np.int64]:
     """Return since when the place of each row of ``offset_commits`` had had the life it was read in; 0: ever."""
     found = np.zeros(rows.num_rows, np.int64)
-    for life, is_above, is_later in _compared(lives._lives, rows):
+    for life, is_above, is_later in _compared(lives._incarnations, rows):
         found[is_above & is_later] = life.noticed_ms
     return found

@@ -12,7 +12,7 @@ from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, ToldEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.incarnations import lives_of
+from offset_sync.state.incarnations import incarnations_of
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
 from simulation.logs import Record
 from simulation.world import GRACE_MS, World
@@ -91,7 +91,7 @@ class LogChecks:
         return ClusterMetadata(said.topics, {each: said.ends[each] for each in logs})
 
     def _reaches(self) -> dict[ClusterPartition, int]:
-        last = dict(lives_of(self._tables.all_rows(LOG_INCARNATIONS)))
+        last = dict(incarnations_of(self._tables.all_rows(LOG_INCARNATIONS)))
         found: dict[ClusterPartition, int] = {}
         for row in self._tables.all_rows(RECORD_RUNS).to_pylist():
             log = ClusterPartition(row["origin"], row["topic"], row["partition"])

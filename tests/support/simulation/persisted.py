@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state import last_known
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_known import COMMITS_SCHEMA, is_over, without
 from offset_sync.state.restore import ANSWERS_SCHEMA, fill_answers, fill_commits, fold_answers, recent_writes
@@ -104,7 +104,9 @@ class Persisted:
         """Return the number of the last micro-batch that is done."""
         return self._plans[alias].number - (not self._is_done[alias])
 
-    def restore_between(self, state: SyncState, alias: str, lives: CommitLogLives, after: int, until: int) -> KeyRows:
+    def restore_between(
+        self, state: SyncState, alias: str, lives: CommitLogIncarnations, after: int, until: int
+    ) -> KeyRows:
         """Have *state* know of what the micro-batches between two have read; return its rows."""
         lives.refresh()
         missed = self.between(alias, after, until)
@@ -174,7 +176,7 @@ class Persisted:
             for key, offset, at_ms in zip(keys, records.offset.tolist(), records.committed_at_ms.tolist(), strict=True)
         }
 
-    def restore(self, state: SyncState, lives: CommitLogLives) -> None:
+    def restore(self, state: SyncState, lives: CommitLogIncarnations) -> None:
         """Fill the *state* of a new driver as ``LastKnown`` does: by the start before's fold and what came since.
 
         Ten seconds stand for the week after which a key that was deleted everywhere is forgotten.
@@ -195,7 +197,7 @@ class Persisted:
         answers = fold_answers(fold.answers, pa.concat_tables([NO_ANSWERS, *self._answers[fold.answered :]]))
         self._fold = self._folded(state, lives, answers)
 
-    def _folded(self, state: SyncState, lives: CommitLogLives, answers: pa.Table) -> Fold:
+    def _folded(self, state: SyncState, lives: CommitLogIncarnations, answers: pa.Table) -> Fold:
         rows = last_known.to_rows(state.offsets)
         fill_answers(state, answers, recent_writes(self._answers))
         over = np.flatnonzero(is_over(state.offsets, FORGOTTEN_AFTER_MS)).tolist()
@@ -212,7 +214,7 @@ class Persisted:
             len(self._answers),
         )
 
-    def restore_commits(self, state: SyncState, alias: str, lives: CommitLogLives) -> None:
+    def restore_commits(self, state: SyncState, alias: str, lives: CommitLogIncarnations) -> None:
         """Have *state* know of a cluster what stands in its log, as ``restore_commits`` does by Spark."""
         rows = [row for batch, is_own in self._commits[alias].values() for row in _to_rows(alias, batch, is_own)]
         replay(state, alias, pa.Table.from_pylist(rows, OFFSET_COMMITS.arrow_schema), lives)

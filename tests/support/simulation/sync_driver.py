@@ -15,7 +15,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import EpochChange, ToldEnd, TopicPartition
 from offset_sync.state.checked_metadata import CheckedMetadata
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.last_translations import IS_HELD
 from offset_sync.state.lease import SETTLE_S, Lease, NoLease
 from offset_sync.state.record_index import RecordIndex
@@ -142,7 +142,7 @@ class SyncDriver:
         for alias in self.world.clusters:
             ingester: Any = self.ingesters[alias]
             self.batches[alias] = SyncBatch(ingester, self.state, self, metrics, self.is_ready, left)
-        self.lives = CommitLogLives(tables)
+        self.lives = CommitLogIncarnations(tables)
         self.checks = {a: CommitChecks(self.world, a, tables, self.persisted) for a in self.world.clusters}
         clusters = self.state.offsets.clusters
         uncertain = lambda alias: clusters[alias].clock.uncertain_ms  # noqa: E731

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from offset_sync.contents.alignment.records import Fingerprints, Stretch, newest_whole, of_present_life
+from offset_sync.contents.alignment.records import Fingerprints, Stretch, newest_whole, of_present_incarnation
 from offset_sync.translate.index.incarnations import Incarnation
 
 
@@ -46,13 +46,13 @@ def test_a_part_is_complete_only_if_it_goes_to_the_end() -> None:
 
 def test_of_a_log_that_was_cut_what_was_read_before_counts_up_to_there() -> None:
     lives = [Incarnation(6, 100, "id", False)]
-    found = of_present_life([stretch(0, 10, 1, 100), stretch(6, 12, 2, 101), stretch(8, 10, 1, 50)], lives)
+    found = of_present_incarnation([stretch(0, 10, 1, 100), stretch(6, 12, 2, 101), stretch(8, 10, 1, 50)], lives)
     assert spans(found) == [(0, 6), (6, 12)]
     assert (records(newest_whole(found)).fingerprint % 10).tolist() == [1, 1, 1, 2, 2, 2]
 
 
 def test_of_a_topic_made_anew_nothing_is_left() -> None:
-    assert of_present_life([stretch(0, 10, 1, 100)], [Incarnation(0, 100, "new", True)]) == []
+    assert of_present_incarnation([stretch(0, 10, 1, 100)], [Incarnation(0, 100, "new", True)]) == []
 
 
 def test_no_stretches_have_no_records() -> None:

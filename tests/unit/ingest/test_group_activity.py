@@ -16,7 +16,7 @@ from offset_sync.ingest.group_activity import GroupActivity
 from offset_sync.kafka.internal_logs import LogRecords
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetRange, RecordContent
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.groups_by_log import GroupsByLog
 from offset_sync.tables.catalog import GROUP_EVENTS
 
@@ -83,7 +83,7 @@ class Site:
     def __init__(self) -> None:
         self.tables: Any = MemoryTables()
         self.coordinators, self.log, self.checkpoint = Coordinators(), Log(), Checkpoint()
-        by_log = GroupsByLog(self.tables, CommitLogLives(self.tables), ["X"])
+        by_log = GroupsByLog(self.tables, CommitLogIncarnations(self.tables), ["X"])
         checkpoint: Any = self.checkpoint
         self.activity = GroupActivity("X", self.coordinators, self.log, checkpoint, by_log)
 

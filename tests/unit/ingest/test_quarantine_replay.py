@@ -14,7 +14,7 @@ from fakes.reconciler_site import config_of
 from fakes.tables import PowerFailure
 from offset_sync.ingest.quarantine_replay import REPLAYED, replay_quarantine
 from offset_sync.model.values import GroupPartition
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.restore import restore_commits
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, QUARANTINE
@@ -83,7 +83,7 @@ def test_what_can_be_read_by_now_is_entered_once_and_marked(tables: TableStore) 
     assert commits(tables) == EXPECTED
     assert marks(tables) == [("X", 7), ("X", 9), ("Y", 7)]
     state = SyncState(config_of(["X", "Y"]), MemoryIndex())
-    restore_commits(tables, state, CommitLogLives(tables))
+    restore_commits(tables, state, CommitLogIncarnations(tables))
     (row,) = state.offsets.ids([GroupPartition("g", "t", 0)])
     genuine = {alias: int(each.columns["genuine_offset"][row]) for alias, each in state.offsets.clusters.items()}
     assert genuine == {"X": 5, "Y": 4}

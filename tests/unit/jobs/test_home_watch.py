@@ -17,7 +17,7 @@ from offset_sync.jobs.watches import HomeWatch, PartitionWatch
 from offset_sync.kafka.requests import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.groups_by_log import Members
 from offset_sync.state.moves import Moves
 from offset_sync.state.sync_state import SyncState
@@ -35,7 +35,7 @@ class Watched:
         self.partitions: dict[str, int | None] = dict.fromkeys(ALIASES, 1)
         self.orders, self.asked, self.changes, self.grown = 1, 0, 0, list[str]()
         self.tables: Any = MemoryTables()
-        self.lives = CommitLogLives(self.tables)
+        self.lives = CommitLogIncarnations(self.tables)
         config = config_of(ALIASES, sync={"home_silence": home_silence})
         self.state = SyncState(config, MemoryIndex(), lambda: AFTER_ALL_SILENCE_MS)
         admins, members = {alias: _Admin(self, alias) for alias in ALIASES}, cast(Members, _Members(self))
@@ -136,7 +136,7 @@ def test_partitions_that_are_added_are_noted_for_order_and_start_the_query_anew_
         watched.growth.note_growth()
     assert watched.grown == ["Y"]
     assert [watched.state.offsets.clusters[alias].partitions for alias in ALIASES] == [1, 2]
-    fresh = CommitLogLives(watched.tables)
+    fresh = CommitLogIncarnations(watched.tables)
     fresh.refresh()
     assert [fresh.partitions(alias) for alias in ALIASES] == [1, 2], "as the next driver has it"
 

@@ -12,7 +12,7 @@ from fakes.driver import Driver, differences, driver, known, live, read_to_the_e
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.state import restore
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.restore import follow_commits
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS
@@ -25,7 +25,7 @@ class Follower:
         self.state = SyncState(config_of(["X", "Y", "Z"]), MemoryIndex())
         self.offsets = self.state.offsets
         self.tables: Any = tables
-        self.lives = CommitLogLives(self.tables)
+        self.lives = CommitLogIncarnations(self.tables)
         self.version = 0
 
     def follow(self) -> None:

@@ -17,7 +17,7 @@ from builders.group_events import JOINED, LEFT, Event, at, rows
 from fakes.tables import MemoryTables
 from offset_sync.decode.consumer_offsets import coordinator_partition, decode_records
 from offset_sync.model.values import CONSUMER_OFFSETS
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.groups_by_log import GroupsByLog
 from offset_sync.tables.catalog import GROUP_EVENTS, LOG_INCARNATIONS
 
@@ -26,7 +26,7 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "captured-groups-4.3.0.json"
 
 def groups(tables: Any = None, *aliases: str) -> GroupsByLog:
     tables = tables or MemoryTables()
-    return GroupsByLog(tables, CommitLogLives(tables), aliases or ("X",))
+    return GroupsByLog(tables, CommitLogIncarnations(tables), aliases or ("X",))
 
 
 def told(*pieces: pa.Table) -> GroupsByLog:

@@ -14,7 +14,7 @@ import pytest
 from offset_sync.decode.consumer_offsets import coordinator_partition
 from offset_sync.model.values import ABSENT
 from offset_sync.state import last_commits as module
-from offset_sync.state.commit_log_lives import LogLife, Places
+from offset_sync.state.commit_log_incarnations import LogIncarnation, Places
 from offset_sync.state.last_commits import LAST_COMMITS_SCHEMA, KeyCodes, Rewinds, last_commits, last_of_each
 from offset_sync.tables.catalog import OFFSET_COMMITS
 
@@ -28,7 +28,7 @@ def ms(at: datetime) -> int:
 
 def history(seed: int, size: int) -> tuple[Rows, Places]:
     """Return commits of two clusters whose logs are cut now and then and get a second partition, and their lives."""
-    chance, now, rows, lives = random.Random(seed), BEGINS, list[dict[str, Any]](), list[LogLife]()
+    chance, now, rows, lives = random.Random(seed), BEGINS, list[dict[str, Any]](), list[LogIncarnation]()
     ends = dict.fromkeys([(alias, number) for alias in "XY" for number in (0, 1)], 0)
     grown_at = {alias: chance.randrange(size) for alias in "XY"}
     for step in range(size):
@@ -37,7 +37,7 @@ def history(seed: int, size: int) -> tuple[Rows, Places]:
         log = alias, coordinator_partition(group, 1 + (step >= grown_at[alias]))
         if chance.random() < 0.05:
             ends[log] = chance.randint(0, ends[log])
-            lives.append(LogLife(*log, ends[log], ms(now)))
+            lives.append(LogIncarnation(*log, ends[log], ms(now)))
             continue
         offset = chance.choice([None, -1, *range(9)])
         row = {"cluster": alias, "group_id": group, "topic": chance.choice("ab")}
@@ -113,7 +113,7 @@ def at(rows: Rows, places: Places) -> list[tuple[int, tuple[bool, int, int], tup
     """Return of each row when it is gone, and what orders it: among all of its key, and with those first that are."""
     found = []
     for row in rows:
-        of_log = [e for e in places.lives if (e.cluster, e.partition) == (row["cluster"], row["log_partition"])]
+        of_log = [e for e in places.incarnations if (e.cluster, e.partition) == (row["cluster"], row["log_partition"])]
         begun = [life.noticed_ms for life in of_log if life.begins_at <= row["log_offset"]]
         gone = min((ms_ for ms_ in begun if ms_ >= ms(row["captured_at"])), default=ABSENT)
         is_present = coordinator_partition(row["group_id"], places.partitions[row["cluster"]]) == row["log_partition"]

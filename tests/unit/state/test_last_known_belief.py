@@ -11,7 +11,7 @@ import pytest
 from fakes.short_life import DAY_MS, KEY, Life
 from offset_sync.model.errors import TakenOverError
 from offset_sync.state import last_known
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import Lease
 from offset_sync.tables.catalog import LAST_KNOWN
@@ -55,7 +55,7 @@ def test_who_was_taken_over_replaces_nothing(tables: TableStore, tmp_path: Path)
     mine.claim()
     Lease(tables, "sync_offsets", threading.Event()).claim()
     with pytest.raises(TakenOverError):
-        LastKnown(tables, life.site.config, mine).restore(life.site.state, CommitLogLives(tables))
+        LastKnown(tables, life.site.config, mine).restore(life.site.state, CommitLogIncarnations(tables))
     assert not tables.all_rows(LAST_KNOWN).num_rows
 
 

@@ -12,7 +12,7 @@ import pytest
 from fakes.short_life import DAY_MS, KEY, Life, at
 from offset_sync.ingest.quarantine_replay import replay_quarantine
 from offset_sync.state import last_known
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.restore import restore_commits
 from offset_sync.tables.catalog import LOG_INCARNATIONS
 from offset_sync.tables.store import TableStore
@@ -115,6 +115,6 @@ def test_a_key_that_comes_back_with_a_lost_tombstone_is_judged_by_all(
         assert life.site.state.offsets.unknown([KEY]) == {KEY}, "it was over"
     cut = {"cluster": "X", "topic": "__consumer_offsets", "partition": 0, "topic_id": "t", "leader_epoch": 1}
     life.add(LOG_INCARNATIONS, **cut, begins_at=11, reason="LOG_TRUNCATED", noticed_at=at(8 * DAY_MS + 1000))
-    restore_commits(tables, life.site.state, CommitLogLives(tables), ["X"])  # as the running driver does
+    restore_commits(tables, life.site.state, CommitLogIncarnations(tables), ["X"])  # as the running driver does
     life.site.pass_time(8 * DAY_MS + 5000)
     assert life.stands("Y") is None, "the group's last word was 20 at Y, and then it was deleted"

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import NoLease
 from offset_sync.state.sync_state import SyncState
@@ -50,7 +50,7 @@ def committed(folder: Path, copy_at_dc3: str) -> set[str]:
         TableStore(tables.root).append(OFFSET_COMMITS, pa.Table.from_pylist([COMMIT], OFFSET_COMMITS.arrow_schema))
     state = SyncState(config, MemoryIndex())
     last_known: Any = LastKnown(tables, config, NoLease(threading.Event()))
-    last_known.restore(state, CommitLogLives(tables))
+    last_known.restore(state, CommitLogIncarnations(tables))
     genuine = state.offsets.clusters["dc3"].columns["genuine_offset"]
     return {key.topic for row, key in enumerate(state.offsets.keys) if genuine[row] == 7}
 
@@ -77,7 +77,7 @@ def topics_known(folder: Path, names: str) -> set[str]:
         )
     state, lease = SyncState(config, MemoryIndex()), NoLease(threading.Event())
     last_known: Any = LastKnown(tables, config, lease)
-    last_known.restore(state, CommitLogLives(tables))
+    last_known.restore(state, CommitLogIncarnations(tables))
     return {key.topic for key in state.offsets.keys}
 
 

@@ -11,7 +11,7 @@ from fakes.clusters import MemoryIndex
 from fakes.driver import known
 from fakes.short_life import Life
 from offset_sync.ingest.quarantine_replay import replay_quarantine
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.restore import follow_commits, restore_commits
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS
@@ -25,13 +25,13 @@ def test_a_follower_sees_what_is_replayed(tables: TableStore, tmp_path: Path, la
     life.commit("X", 0, 100, 1000)
     life.quarantine(1, 20, 2000)
     life.commit("X", 2, last, 3000)
-    followed, lives = SyncState(life.site.config, MemoryIndex()), CommitLogLives(tables)
+    followed, lives = SyncState(life.site.config, MemoryIndex()), CommitLogIncarnations(tables)
     restore_commits(tables, followed, lives)
     before = known(SimpleNamespace(offsets=followed.offsets))  # type: ignore[arg-type]
     version = tables.version(OFFSET_COMMITS)
     replay_quarantine(tables)
     follow_commits(tables, followed, version, lives)
     fresh = SyncState(life.site.config, MemoryIndex())
-    restore_commits(tables, fresh, CommitLogLives(tables))
+    restore_commits(tables, fresh, CommitLogIncarnations(tables))
     found, wanted = (known(SimpleNamespace(offsets=each.offsets)) for each in (followed, fresh))  # type: ignore[arg-type]
     assert found == wanted != before

@@ -11,7 +11,7 @@ import pytest
 from builders.group_events import JOINED, LEFT, rows
 from fakes.tables import MemoryTables
 from offset_sync.model.errors import ClusterError
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.groups_by_log import GroupsByLog, Members
 from offset_sync.tables.catalog import GROUP_EVENTS
 
@@ -32,7 +32,7 @@ class Coordinators:
 def by_log() -> GroupsByLog:
     tables: Any = MemoryTables()
     tables.append(GROUP_EVENTS, rows(*JOINED, group="streams-app"))
-    return GroupsByLog(tables, CommitLogLives(tables), ["X", "Y"])
+    return GroupsByLog(tables, CommitLogIncarnations(tables), ["X", "Y"])
 
 
 def test_members_are_those_that_coordinators_and_logs_name(by_log: GroupsByLog) -> None:

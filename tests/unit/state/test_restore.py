@@ -15,7 +15,7 @@ from fakes.clusters import MemoryIndex
 from fakes.driver import GROUPS, MINUTES_MS, Driver, differences, driver, known, live, read_to_the_end
 from fakes.reconciler_site import ORDERS, Site
 from offset_sync.model.values import GroupPartition, Outcome, State
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.last_translations import IS_HELD
 from offset_sync.state.restore import (
     follow_commits,
@@ -59,7 +59,7 @@ def restarted(made: Driver, tables: TableStore) -> Driver:
     fresh.clusters, fresh.clock_ms[:] = made.clusters, made.clock_ms
     fresh.position = dict(made.position)
     fresh.is_ready.set()
-    restore_commits(tables, fresh.state, CommitLogLives(tables))
+    restore_commits(tables, fresh.state, CommitLogIncarnations(tables))
     restore_answers(tables, fresh.state)
     return fresh
 
@@ -128,7 +128,7 @@ def test_restoring_and_following_from_there_is_the_same_as_restoring_later(lived
     states = [SyncState(lived.config, MemoryIndex()) for _ in range(2)]
     tables.append(OFFSET_COMMITS, rows.slice(0, half))
     version = tables.version(OFFSET_COMMITS)
-    lives = CommitLogLives(tables)
+    lives = CommitLogIncarnations(tables)
     restore_commits(tables, states[0], lives)
     tables.append(OFFSET_COMMITS, rows.slice(half))
     # From the version before: what it has restored comes once more.
@@ -144,7 +144,7 @@ def test_what_another_driver_took_in_is_loaded_by_where_it_has_read(lived: Drive
     rows = lived.written.all_rows(OFFSET_COMMITS).sort_by("captured_at")
     tables.append(OFFSET_COMMITS, rows)
     whole, missing = (SyncState(lived.config, MemoryIndex()) for _ in range(2))
-    lives = CommitLogLives(tables)
+    lives = CommitLogIncarnations(tables)
     restore_commits(tables, whole, lives)
     of_x = rows.filter(pc.equal(rows.column("cluster"), "X")).sort_by("log_offset")
     border = of_x.column("log_offset")[of_x.num_rows // 2].as_py()

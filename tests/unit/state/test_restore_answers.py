@@ -14,7 +14,7 @@ from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.model.values import GroupPartition
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.restore import recent_writes, restore_answers, restore_commits
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
@@ -53,7 +53,7 @@ class Before:
 
     def claims(self, *offsets: int) -> list[bool]:
         """Start, and read what the log of Y brings then; return which of it is ours."""
-        state, lives = SyncState(config_of(["X", "Y"]), MemoryIndex()), CommitLogLives(self.tables)
+        state, lives = SyncState(config_of(["X", "Y"]), MemoryIndex()), CommitLogIncarnations(self.tables)
         restore_commits(self.tables, state, lives)
         restore_answers(self.tables, state)
         self.state = state

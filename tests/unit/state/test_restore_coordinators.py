@@ -19,7 +19,7 @@ from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition
 from offset_sync.state import last_known
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import NoLease
 from offset_sync.state.restore import follow_commits, restore_commits, restore_missed
@@ -56,8 +56,8 @@ class History:
         """Have two partitions, and say so before anything is written down of the second one."""
         self.topics.note("X", {CONSUMER_OFFSETS: ("id", 2)})
 
-    def started(self) -> tuple[SyncState, CommitLogLives]:
-        state, lives = SyncState(self.config, MemoryIndex()), CommitLogLives(self.tables)
+    def started(self) -> tuple[SyncState, CommitLogIncarnations]:
+        state, lives = SyncState(self.config, MemoryIndex()), CommitLogIncarnations(self.tables)
         restore_commits(self.tables, state, lives)
         return state, lives
 
@@ -145,7 +145,9 @@ def on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> History:
 
 def from_folds(history: History) -> SyncState:
     state = SyncState(history.config, MemoryIndex())
-    LastKnown(history.tables, history.config, NoLease(threading.Event())).restore(state, CommitLogLives(history.tables))
+    LastKnown(history.tables, history.config, NoLease(threading.Event())).restore(
+        state, CommitLogIncarnations(history.tables)
+    )
     return state
 
 

@@ -15,7 +15,7 @@ from fakes.clusters import MemoryIndex
 from fakes.driver import differences, known
 from fakes.reconciler_site import config_of
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, GroupPartition
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.highest_indexed import highest_captured
 from offset_sync.state.restore import follow_commits, restore_commits, restore_missed
 from offset_sync.state.sync_state import SyncState
@@ -84,7 +84,7 @@ def new_state() -> SyncState:
 
 
 def replayed(tables: TableStore) -> SyncState:
-    state, lives, rows = new_state(), CommitLogLives(tables), tables.all_rows(OFFSET_COMMITS)
+    state, lives, rows = new_state(), CommitLogIncarnations(tables), tables.all_rows(OFFSET_COMMITS)
     lives.refresh()
     keys = zip(*(rows.column(name).to_pylist() for name in GroupPartition._fields), strict=True)
     state.offsets.ids([GroupPartition(*key) for key in keys])
@@ -105,7 +105,7 @@ def test_what_is_restored_and_followed_is_what_stands(tables: TableStore, seed: 
     history = History(seed)
     history.go_on(150)
     history.write(tables)
-    followed, lives = new_state(), CommitLogLives(tables)
+    followed, lives = new_state(), CommitLogIncarnations(tables)
     assert restore_commits(tables, followed, lives) > 0
     assert wrong(followed, tables) == []
     version = tables.version(OFFSET_COMMITS)
@@ -115,7 +115,7 @@ def test_what_is_restored_and_followed_is_what_stands(tables: TableStore, seed: 
     assert follow_commits(tables, followed, version, lives) == version + 1
     assert wrong(followed, tables) == []
     fresh = new_state()
-    restore_commits(tables, fresh, CommitLogLives(tables))
+    restore_commits(tables, fresh, CommitLogIncarnations(tables))
     assert wrong(fresh, tables) == []
     ends = {ClusterPartition(alias, CONSUMER_OFFSETS, number): end for (alias, number), end in history.ends.items()}
     assert highest_captured(tables, lives) == {log: end for log, end in ends.items() if end}
@@ -125,7 +125,7 @@ def test_what_another_driver_took_in_of_a_new_life_is_restored(tables: TableStor
     history = History(3)
     history.go_on(100)
     history.write(tables)
-    state, lives = new_state(), CommitLogLives(tables)
+    state, lives = new_state(), CommitLogIncarnations(tables)
     restore_commits(tables, state, lives)
     since = {number: history.ends["X", number] for number in (0, 1)}
     while not any(life["cluster"] == "X" for life in history.lives):
@@ -134,7 +134,7 @@ def test_what_another_driver_took_in_of_a_new_life_is_restored(tables: TableStor
     until = {number: history.ends["X", number] for number in (0, 1)}
     assert len(restore_missed(tables, state, "X", since, until, lives)) == len(state.offsets.keys)
     other = new_state()
-    restore_commits(tables, other, CommitLogLives(tables))
+    restore_commits(tables, other, CommitLogIncarnations(tables))
     of_x = [
         {key: each for key, each in known(SimpleNamespace(offsets=state.offsets)).items() if key[0] == "X"}  # type: ignore[arg-type]
         for state in (state, other)

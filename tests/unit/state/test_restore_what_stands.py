@@ -12,7 +12,7 @@ from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.restore import follow_commits, restore_commits, restore_missed
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS
@@ -26,7 +26,7 @@ class History:
     def __init__(self) -> None:
         self.now = BEGAN
         self.tables: Any = MemoryTables()
-        self.state, self.lives = SyncState(config_of(["X", "Y"]), MemoryIndex()), CommitLogLives(self.tables)
+        self.state, self.lives = SyncState(config_of(["X", "Y"]), MemoryIndex()), CommitLogIncarnations(self.tables)
 
     def capture(self, log_offset: int, committed: int, group: str = "g") -> None:
         """Write down a commit."""

@@ -59,7 +59,7 @@ def test_an_error_of_one_partition_is_that_partitions_own(
     assert site.target_offset("Y", "readers") == 4
 
 
-@pytest.mark.parametrize("where", ["of_former_lives", "of_lost_records", "basis"])
+@pytest.mark.parametrize("where", ["of_former_incarnations", "of_lost_records", "basis"])
 def test_an_error_while_answers_are_told_or_looked_at_again_is_that_partitions_own(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:

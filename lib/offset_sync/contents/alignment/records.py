@@ -89,11 +89,11 @@ class Stretch:
         )
 
 
-def of_present_life(stretches: Iterable[Stretch], lives: Sequence[Incarnation]) -> list[Stretch]:
-    """Return the parts of *stretches* that no later incarnation has replaced; *lives* are those after the first."""
+def of_present_incarnation(stretches: Iterable[Stretch], incarnations: Sequence[Incarnation]) -> list[Stretch]:
+    """Return the parts of *stretches* that no later one of *incarnations*, all after the first, has replaced."""
     found = []
     for each in stretches:
-        limits = [life.begins_at for life in lives if each.read_ms <= life.noticed_ms]
+        limits = [incarnation.begins_at for incarnation in incarnations if each.read_ms <= incarnation.noticed_ms]
         limit = min([each.end, *limits])
         if limit > each.begin:
             found.append(each.between(each.begin, limit))

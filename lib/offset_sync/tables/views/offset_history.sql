@@ -18,7 +18,7 @@
 -- captured_at | timestamp | when Offset Sync read it
 -- log_partition | int | partition of __consumer_offsets
 -- log_offset | bigint | offset in that partition
-WITH lives AS (
+WITH incarnations AS (
   SELECT cluster, partition AS log_partition, begins_at, noticed_at
   FROM log_incarnations
   WHERE topic = '__consumer_offsets' AND reason IN ('TOPIC_RECREATED', 'LOG_TRUNCATED')
@@ -26,20 +26,20 @@ WITH lives AS (
 captures AS (
   SELECT
     offset_commits.*,
-    max(lives.noticed_at) OVER (
+    max(incarnations.noticed_at) OVER (
       PARTITION BY offset_commits.cluster, group_id, topic, partition,
         offset_commits.log_partition, log_offset, captured_at
-    ) AS life_since
-  FROM offset_commits LEFT JOIN lives
-    ON lives.cluster = offset_commits.cluster AND lives.log_partition = offset_commits.log_partition
-    AND lives.begins_at <= offset_commits.log_offset AND lives.noticed_at < offset_commits.captured_at
+    ) AS incarnation_since
+  FROM offset_commits LEFT JOIN incarnations
+    ON incarnations.cluster = offset_commits.cluster AND incarnations.log_partition = offset_commits.log_partition
+    AND incarnations.begins_at <= offset_commits.log_offset AND incarnations.noticed_at < offset_commits.captured_at
 ),
 records AS (
   SELECT
     *,
     CASE WHEN committed_offset >= 0 THEN committed_offset END AS position,
     row_number() OVER (
-      PARTITION BY cluster, group_id, topic, partition, log_partition, log_offset, life_since
+      PARTITION BY cluster, group_id, topic, partition, log_partition, log_offset, incarnation_since
       ORDER BY captured_at
     ) AS capture
   FROM captures
@@ -53,7 +53,7 @@ neighbours AS (
   FROM records
   WHERE capture = 1
   WINDOW in_order AS (
-    PARTITION BY cluster, group_id, topic, partition ORDER BY life_since NULLS FIRST, log_offset
+    PARTITION BY cluster, group_id, topic, partition ORDER BY incarnation_since NULLS FIRST, log_offset
   )
 )
 SELECT

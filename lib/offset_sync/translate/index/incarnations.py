@@ -35,52 +35,54 @@ class Incarnation(NamedTuple):
     is_anew: bool
 
 
-def true_below(indexed_at_ms: Int64s, lives: Sequence[Incarnation]) -> Int64s:
+def true_below(indexed_at_ms: Int64s, incarnations: Sequence[Incarnation]) -> Int64s:
     """Return the offset below which each row of a log is still valid, by when it was indexed; shape (rows,)."""
     limit = np.full(len(indexed_at_ms), _NO_END, np.int64)
-    for life in lives:
-        limit = np.where(indexed_at_ms <= life.noticed_ms, np.minimum(limit, life.begins_at), limit)
+    for incarnation in incarnations:
+        limit = np.where(indexed_at_ms <= incarnation.noticed_ms, np.minimum(limit, incarnation.begins_at), limit)
     return limit
 
 
-def kept_lengths(start: Int64s, length: Int64s, indexed_at_ms: Int64s, lives: Sequence[Incarnation]) -> Int64s:
+def kept_lengths(start: Int64s, length: Int64s, indexed_at_ms: Int64s, incarnations: Sequence[Incarnation]) -> Int64s:
     """Return how much of each row of a log is still valid, shape (rows,); -1 for a row that is not at all.
 
     Rows of a log's own index are of the incarnation in which they were read, because the indexing job records each
-    before its first row. *lives* are by ascending time.
+    before its first row. *incarnations* are by ascending time.
     """
-    limit = true_below(indexed_at_ms, lives)
+    limit = true_below(indexed_at_ms, incarnations)
     is_gone = (start > limit) | ((start == limit) & (length > 0))
     return np.where(is_gone, np.int64(-1), np.minimum(length, limit - start))
 
 
-def lost_copies(rows: Runs, lives: Sequence[Incarnation]) -> Runs:
+def lost_copies(rows: Runs, incarnations: Sequence[Incarnation]) -> Runs:
     """Return what truncations have removed of *rows* of a log: copies of other logs' records, and unknown ones.
 
     A group that commits there later may not have read them, and their origin still has them. For a recreated topic
     nothing counts as lost: its readers start over too.
     """
     columns = (rows.start, rows.length, rows.indexed_at_ms)
-    first = np.maximum(kept_lengths(*columns, [life for life in lives if not life.is_anew]), 0)
-    end = np.maximum(kept_lengths(*columns, [life for life in lives if life.is_anew]), 0)
+    first = np.maximum(kept_lengths(*columns, [each for each in incarnations if not each.is_anew]), 0)
+    end = np.maximum(kept_lengths(*columns, [incarnation for incarnation in incarnations if incarnation.is_anew]), 0)
     lost = replace(rows.from_inside(first), length=end - first)
     return lost.take(lost.length > 0)
 
 
-def tell_lives_apart(copies: Runs, lives: Sequence[Incarnation], settled_from: Sequence[int]) -> tuple[Runs, Int64s]:
+def split_by_incarnation(
+    copies: Runs, incarnations: Sequence[Incarnation], settled_from: Sequence[int]
+) -> tuple[Runs, Int64s]:
     """Return copies of one origin, cut where an incarnation begins, and the incarnation of each, shape (runs,).
 
-    *settled_from* is, for each of *lives*, the offset of the copies' log from which on none is of an earlier one. An
-    incarnation's number is 0 for the present one and ``-1 - i`` for one that ended where ``lives[i]`` began. A copy
-    that may be of either has an unknown origin. Errs to unknown, which is unread by every group.
+    *settled_from* is, for each of *incarnations*, the offset of the copies' log from which on none is of an earlier
+    one. An incarnation's number is 0 for the present one and ``-1 - i`` for one that ended where ``incarnations[i]``
+    began. A copy that may be of either has an unknown origin. Errs to unknown, which is unread by every group.
     """
-    for life in lives:
-        copies = _cut_at(copies, life.begins_at)
+    for incarnation in incarnations:
+        copies = _cut_at(copies, incarnation.begins_at)
     former = np.zeros(len(copies), np.int64)
     origin = copies.origin.copy()
-    for number, life in reversed(list(enumerate(lives))):  # the first one that ended it counts
-        is_concerned = copies.origin_start >= life.begins_at
-        is_earlier = copies.indexed_at_ms <= life.noticed_ms
+    for number, incarnation in reversed(list(enumerate(incarnations))):  # the first one that ended it counts
+        is_concerned = copies.origin_start >= incarnation.begins_at
+        is_earlier = copies.indexed_at_ms <= incarnation.noticed_ms
         former[is_concerned & is_earlier] = -1 - number
         origin[is_concerned & ~is_earlier & (copies.start < settled_from[number])] = UNKNOWN_ORIGIN
     is_unknown = origin == UNKNOWN_ORIGIN

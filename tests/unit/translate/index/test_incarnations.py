@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offset_sync.translate.index.incarnations import Incarnation, kept_lengths, lost_copies, tell_lives_apart
+from offset_sync.translate.index.incarnations import Incarnation, kept_lengths, lost_copies, split_by_incarnation
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 
 X = 0
@@ -65,7 +65,7 @@ def test_what_a_topic_that_was_made_anew_had_is_not_lost_but_what_nobody_could_r
 
 def lives_of_copies(runs: Runs, *lives: Incarnation, settled_from: int = 55) -> list[tuple[int, int, int, int]]:
     """Return (start, length, life, first number) of each part; the life is None where nobody can tell."""
-    told, former = tell_lives_apart(runs, lives, [settled_from] * len(lives))
+    told, former = split_by_incarnation(runs, lives, [settled_from] * len(lives))
     life = np.where(told.origin == UNKNOWN_ORIGIN, 99, former)
     return list(zip(*(column.tolist() for column in (told.start, told.length, life, told.origin_start)), strict=True))
 

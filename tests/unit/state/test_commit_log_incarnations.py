@@ -10,7 +10,7 @@ import pyarrow as pa
 from fakes.tables import MemoryTables
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
-from offset_sync.state.commit_log_lives import CommitLogLives
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.incarnations import KnownIncarnations
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS
 
@@ -38,8 +38,8 @@ def commits(*places: tuple[str, int, int, int]) -> pa.Table:
     return pa.Table.from_pylist(rows, OFFSET_COMMITS.arrow_schema)
 
 
-def lives_of(made: Any) -> CommitLogLives:
-    lives = CommitLogLives(made)
+def lives_of(made: Any) -> CommitLogIncarnations:
+    lives = CommitLogIncarnations(made)
     lives.refresh()
     return lives
 

@@ -21,18 +21,18 @@ import pyarrow.compute as pc
 
 from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS
-from offset_sync.state.incarnations import lives_of
+from offset_sync.state.incarnations import incarnations_of
 from offset_sync.state.topic_partitions import TopicPartitions
 from offset_sync.tables.catalog import LOG_INCARNATIONS
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.runs import Int64s
 
-_STANDS, _PRESENT, _LIFE = 1 << 62, 1 << 61, 1 << 48
+_STANDS, _PRESENT, _INCARNATION = 1 << 62, 1 << 61, 1 << 48
 """A place in a log as one number: does the record exist, is the partition the present one, its incarnation, its offset.
 No log has so many offsets."""
 
 
-class LogLife(NamedTuple):
+class LogIncarnation(NamedTuple):
     """An incarnation of a commit log partition: from *begins_at* on its records are others since *noticed_ms*."""
 
     cluster: str
@@ -41,14 +41,14 @@ class LogLife(NamedTuple):
     noticed_ms: int
 
 
-class CommitLogLives:
+class CommitLogIncarnations:
     """All incarnations of commit logs but the first, kept up with ``log_incarnations``; threads may share it."""
 
     def __init__(self, tables: TableStore) -> None:
         self._tables = tables
         self._lock = threading.Lock()
         self._version: int | None = None
-        self._lives: list[LogLife] = []
+        self._incarnations: list[LogIncarnation] = []
         self._taken: dict[str, int] = {}
         self.topics = TopicPartitions(tables)
 
@@ -60,10 +60,10 @@ class CommitLogLives:
             if version == self._version:
                 return
             found = [
-                LogLife(log.cluster, log.partition, life.begins_at, life.noticed_ms)
-                for log, life in lives_of(rows, of_commits=True)
+                LogIncarnation(log.cluster, log.partition, incarnation.begins_at, incarnation.noticed_ms)
+                for log, incarnation in incarnations_of(rows, of_commits=True)
             ]
-            self._lives = sorted({*self._lives, *found}, key=lambda life: life.noticed_ms)
+            self._incarnations = sorted({*self._incarnations, *found}, key=lambda incarnation: incarnation.noticed_ms)
             self._version = version
 
     def partitions(self, alias: str) -> int:
@@ -73,22 +73,22 @@ class CommitLogLives:
     def is_new(self, alias: str) -> bool:
         """Return whether a log of the cluster *alias* has begun an incarnation since :meth:`take`."""
         with self._lock:
-            return self._count(alias, self._lives) > self._taken.get(alias, 0)
+            return self._count(alias, self._incarnations) > self._taken.get(alias, 0)
 
     def take(self, alias: str, places: Places | None = None) -> None:
         """Note that the state of the cluster *alias* takes its incarnations, or those in *places*, into account."""
         with self._lock:
-            self._taken[alias] = self._count(alias, self._lives if places is None else places.lives)
+            self._taken[alias] = self._count(alias, self._incarnations if places is None else places.incarnations)
 
     def told(self) -> list[list[object]]:
         """Return every incarnation and the partition counts, as JSON values."""
         with self._lock:
             counts = sorted(self.topics.counts(CONSUMER_OFFSETS).items())
-            return [list(life) for life in self._lives] + [[*each] for each in counts]
+            return [list(incarnation) for incarnation in self._incarnations] + [[*each] for each in counts]
 
     @staticmethod
-    def _count(alias: str, lives: Iterable[LogLife]) -> int:
-        return sum(life.cluster == alias for life in lives)
+    def _count(alias: str, incarnations: Iterable[LogIncarnation]) -> int:
+        return sum(incarnation.cluster == alias for incarnation in incarnations)
 
     def gone_ms(self, rows: pa.Table) -> Int64s:
         """Return when each row's record was noticed to be gone; ABSENT: it exists."""
@@ -96,16 +96,16 @@ class CommitLogLives:
 
     def places(self) -> Places:
         """Return the incarnations and partition counts that are known now."""
-        return Places(tuple(self._lives), self.topics.counts(CONSUMER_OFFSETS))
+        return Places(tuple(self._incarnations), self.topics.counts(CONSUMER_OFFSETS))
 
 
 class Places(NamedTuple):
-    """Tells which rows of ``offset_commits`` exist by these *lives*, sorted by when they were noticed.
+    """Tells which rows of ``offset_commits`` exist by these *incarnations*, sorted by when they were noticed.
 
     *partitions* is the partition count of ``__consumer_offsets``, by cluster.
     """
 
-    lives: tuple[LogLife, ...]
+    incarnations: tuple[LogIncarnation, ...]
     partitions: Mapping[str, int] = MappingProxyType({})
 
     def of(self, rows: pa.Table) -> tuple[Int64s, Int64s, Int64s]:
@@ -114,17 +114,17 @@ class Places(NamedTuple):
         *newest* orders the records of a key as they were written. *place* does too, with those that are gone first.
         """
         gone_ms, number = self.gone_ms(rows), np.zeros(rows.num_rows, np.int64)
-        numbers = {noticed_ms: n for n, noticed_ms in enumerate(sorted({e.noticed_ms for e in self.lives}), 1)}
-        for life, is_above, is_later in _compared(self.lives, rows):
-            number[is_above & is_later] = numbers[life.noticed_ms]
-        newest = self._is_present(rows) * _PRESENT + number * _LIFE + rows.column("log_offset").to_numpy()
+        numbers = {noticed_ms: n for n, noticed_ms in enumerate(sorted({e.noticed_ms for e in self.incarnations}), 1)}
+        for incarnation, is_above, is_later in _compared(self.incarnations, rows):
+            number[is_above & is_later] = numbers[incarnation.noticed_ms]
+        newest = self._is_present(rows) * _PRESENT + number * _INCARNATION + rows.column("log_offset").to_numpy()
         return gone_ms, newest, newest + np.where(gone_ms == ABSENT, _STANDS, 0)
 
     def gone_ms(self, rows: pa.Table) -> Int64s:
         """Return when each row's record was noticed to be gone; ABSENT: it exists."""
         found = np.full(rows.num_rows, ABSENT, np.int64)
-        for life, is_above, is_later in _compared(self.lives, rows):
-            found[is_above & ~is_later & (found == ABSENT)] = life.noticed_ms
+        for incarnation, is_above, is_later in _compared(self.incarnations, rows):
+            found[is_above & ~is_later & (found == ABSENT)] = incarnation.noticed_ms
         return found
 
     def _is_present(self, rows: pa.Table) -> Int64s:
@@ -139,10 +139,14 @@ class Places(NamedTuple):
         return found
 
 
-def _compared(lives: Sequence[LogLife], rows: pa.Table) -> Iterator[tuple[LogLife, np.ndarray, np.ndarray]]:
+def _compared(
+    incarnations: Sequence[LogIncarnation], rows: pa.Table
+) -> Iterator[tuple[LogIncarnation, np.ndarray, np.ndarray]]:
     """Yield each incarnation, which *rows* are at or above its beginning, and which were captured after it."""
     captured_ms = rows.column("captured_at").cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
     offset, partition = (rows.column(name).to_numpy() for name in ("log_offset", "log_partition"))
-    for life in lives:
-        is_of_log = pc.equal(rows.column("cluster"), life.cluster).to_numpy() & (partition == life.partition)
-        yield life, is_of_log & (offset >= life.begins_at), captured_ms > life.noticed_ms
+    for incarnation in incarnations:
+        is_of_log = pc.equal(rows.column("cluster"), incarnation.cluster).to_numpy() & (
+            partition == incarnation.partition
+        )
+        yield incarnation, is_of_log & (offset >= incarnation.begins_at), captured_ms > incarnation.noticed_ms
