@@ -54,7 +54,7 @@ def _told_apart(runs: Runs, log: ClusterLog, workload: Workload) -> Runs:
     is_copy = np.asarray(runs.origin == sorted(workload.clusters).index(cluster))
     made_s = share * workload.seconds
     # The micro-batch that is the first to read after that notices it, and bears a later time.
-    life = Incarnation(0, int(made_s * 1000), "another", is_anew=True)
+    life = Incarnation(0, int(made_s * 1000), "another", is_recreated=True)
     settled_from = int(np.searchsorted(log.time, made_s + _MICRO_BATCH_S + workload.grace))
     told, former = split_by_incarnation(runs.take(is_copy), [life], [settled_from])
     origin = np.where(former < 0, told.origin + _FORMER, told.origin).astype(np.int32)

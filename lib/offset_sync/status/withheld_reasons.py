@@ -209,7 +209,7 @@ class WithheldReasons:
         if not incarnations:
             return ""
         last = max(incarnations, key=lambda incarnation: incarnation.noticed_ms)
-        what = "the topic was recreated" if last.is_anew else f"the log was truncated at {last.begins_at:,}"
+        what = "the topic was recreated" if last.is_recreated else f"the log was truncated at {last.begins_at:,}"
         return (
             f"at {source} {what}, noticed {_utc(last.noticed_ms)}: the offset may be older; "
             f"if it was taken after {_utc(last.noticed_ms + CLOCKS_APART_MS + 1)}, give that time (--taken-at)"

@@ -152,10 +152,10 @@ def of_former_incarnations(given: GivenOffsets, incarnations: Sequence[Incarnati
     reasons = np.full(len(given.offset), ABSENT, np.intp)
     for incarnation in incarnations:
         names_it = np.array(
-            [incarnation.is_anew and each == incarnation.topic_id for each in given.topic_ids], np.bool_
+            [incarnation.is_recreated and each == incarnation.topic_id for each in given.topic_ids], np.bool_
         )
         is_earlier = given.at_ms <= incarnation.noticed_ms + CLOCKS_APART_MS
-        reason = State.TOPIC_RECREATED if incarnation.is_anew else State.LOG_TRUNCATED
+        reason = State.TOPIC_RECREATED if incarnation.is_recreated else State.LOG_TRUNCATED
         reasons[(given.offset > incarnation.begins_at) & is_earlier & ~names_it] = reason
     return reasons
 

@@ -86,7 +86,7 @@ def _stands_anywhere(world: World, persisted: Persisted, where: Position) -> boo
 def lose_commits(world: World, persisted: Persisted, alias: str, chance: float) -> None:
     """Have *alias* lose the end of its log of commits, or all of it; note what nobody has read of it."""
     cluster = world.clusters[alias]
-    for where in cluster.lose_commits(int(len(cluster.log) * chance), is_anew=chance < 0.3):
+    for where in cluster.lose_commits(int(len(cluster.log) * chance), is_recreated=chance < 0.3):
         said = world.genuine.get(where)
         # Two losses that are noticed as one: of what stood between them nobody knows.
         is_hidden = where in world.said_less

@@ -249,12 +249,12 @@ class SimCluster(MemoryCluster):
         """Return what was read up to this *position* in each partition of ``__consumer_offsets``."""
         return [each for each in self.stood if each.log_offset < position.get(each.log_partition, 0)]
 
-    def lose_commits(self, kept: int, *, is_anew: bool) -> list[Position]:
+    def lose_commits(self, kept: int, *, is_recreated: bool) -> list[Position]:
         """Lose all but the first *kept* records of ``__consumer_offsets``; the coordinator loads what is left.
 
         Return of which nothing stands that the group has said: that stays said.
         """
-        if is_anew:
+        if is_recreated:
             self.commit_topic, kept, self.commit_cuts = self.commit_topic + 1, 0, []
         else:
             self.commit_cuts.append(kept)

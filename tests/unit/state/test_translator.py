@@ -245,7 +245,7 @@ def test_copies_below_an_index_that_began_late_may_be_of_a_former_life_of_their_
     site.index.logs["Y", "orders", 0] = LogIndex(2)
     site.put(log("X", "X0:3 Y2 X4:6"))
     site.put(log("Y", "Y2 X4:6", first=2))
-    life = Incarnation(begins_at, STARTED_MS - HOUR_MS, f"orders at {alias}", is_anew=False)
+    life = Incarnation(begins_at, STARTED_MS - HOUR_MS, f"orders at {alias}", is_recreated=False)
     site.index.lives[ClusterPartition(alias, *ORDERS)] = [life]
     site.commit("X", "readers", 5)
     site.reconcile()

@@ -127,21 +127,21 @@ def test_a_partition_of_the_source_without_a_leader_is_a_reason() -> None:
     assert "X: the leader of orders-0 does not answer" in why(found)
 
 
-def begun_anew(site: Site, *, is_anew: bool, begins_at: int = 0) -> int:
+def begun_anew(site: Site, *, is_recreated: bool, begins_at: int = 0) -> int:
     """Let the source's log have another life, noticed a while ago; return when."""
     noticed_ms = STARTED_MS - 10 * CLOCKS_APART_MS
     topic_id = site.clusters["X"].topics["orders"].topic_id
-    site.index.lives[ClusterPartition("X", *ORDERS)] = [Incarnation(begins_at, noticed_ms, topic_id, is_anew)]
+    site.index.lives[ClusterPartition("X", *ORDERS)] = [Incarnation(begins_at, noticed_ms, topic_id, is_recreated)]
     return noticed_ms
 
 
 @pytest.mark.parametrize("is_source_lost", [False, True])
-@pytest.mark.parametrize(("is_anew", "state"), [(True, "TOPIC_RECREATED"), (False, "LOG_TRUNCATED")])
+@pytest.mark.parametrize(("is_recreated", "state"), [(True, "TOPIC_RECREATED"), (False, "LOG_TRUNCATED")])
 def test_an_offset_that_may_be_of_a_former_life_needs_a_time_that_proves_otherwise(
-    is_anew: bool, state: str, is_source_lost: bool
+    is_recreated: bool, state: str, is_source_lost: bool
 ) -> None:
     site = site_of()
-    noticed_ms = begun_anew(site, is_anew=is_anew, begins_at=4)
+    noticed_ms = begun_anew(site, is_recreated=is_recreated, begins_at=4)
     if is_source_lost:
         silent(site)
     offsets = ((ORDERS, 4), (ORDERS, 5))
@@ -157,7 +157,7 @@ def test_an_offset_that_may_be_of_a_former_life_needs_a_time_that_proves_otherwi
 
 def test_the_time_that_a_reason_names_is_late_enough() -> None:
     site = site_of()
-    begun_anew(site, is_anew=True)
+    begun_anew(site, is_recreated=True)
     text = why(translated(site, kept((ORDERS, 5))))
     named = text.split(" taken after ")[1].split(",")[0]
     at_ms = int(np.datetime64(named.removesuffix("Z"), "ms").astype(np.int64))

@@ -127,7 +127,7 @@ def test_a_log_that_was_cut_and_read_again_since_withholds_only_what_is_of_befor
     site = left_by_a_driver("X0:10", cut)
     noticed_ms = site.clock_ms[0] + 1
     read_to(site, 10, noticed_ms + CLOCKS_APART_MS + 2)
-    site.index.lives[ClusterPartition("X", *ORDERS)] = [Incarnation(6, noticed_ms, "orders at X", is_anew=False)]
+    site.index.lives[ClusterPartition("X", *ORDERS)] = [Incarnation(6, noticed_ms, "orders at X", is_recreated=False)]
     found = translated(site, kept((ORDERS, 6), (ORDERS, 8)), is_source_lost=True)
     assert said(found) == [("EXACT", 6), ("LOG_TRUNCATED", ABSENT)]
 

@@ -13,13 +13,13 @@ from offset_sync.translate.index.incarnations import Incarnation
 LIFE = "the id of the life that is there now"
 
 
-def site_with(begins_at: int, *, is_anew: bool, noticed_ms: int | None = None) -> Site:
+def site_with(begins_at: int, *, is_recreated: bool, noticed_ms: int | None = None) -> Site:
     """Return X's ten records, of which those from *begins_at* on are others since now, and a group at 4."""
     site = mirrored_site()
-    topic_id = LIFE if is_anew else site.clusters["X"].topics["orders"].topic_id
+    topic_id = LIFE if is_recreated else site.clusters["X"].topics["orders"].topic_id
     site.clusters["X"].topics["orders"] = type(site.clusters["X"].topics["orders"])(topic_id)
     noticed_ms = site.clock_ms[0] + 1 if noticed_ms is None else noticed_ms
-    site.index.lives[ClusterPartition("X", *ORDERS)] = [Incarnation(begins_at, noticed_ms, topic_id, is_anew)]
+    site.index.lives[ClusterPartition("X", *ORDERS)] = [Incarnation(begins_at, noticed_ms, topic_id, is_recreated)]
     return site
 
 
@@ -30,13 +30,13 @@ def answer(site: Site) -> tuple[str, int | None]:
 
 
 @pytest.mark.parametrize(
-    ("begins_at", "is_anew", "state"),
+    ("begins_at", "is_recreated", "state"),
     [(2, False, "LOG_TRUNCATED"), (0, False, "LOG_TRUNCATED"), (0, True, "TOPIC_RECREATED")],
 )
 def test_a_commit_from_before_says_nothing_of_the_records_that_stand_there_now(
-    begins_at: int, is_anew: bool, state: str
+    begins_at: int, is_recreated: bool, state: str
 ) -> None:
-    site = site_with(begins_at, is_anew=is_anew)
+    site = site_with(begins_at, is_recreated=is_recreated)
     site.commit("X", "readers", 4)
     assert answer(site) == (state, None)
     site.clusters["X"].is_down = True
@@ -44,13 +44,13 @@ def test_a_commit_from_before_says_nothing_of_the_records_that_stand_there_now(
 
 
 def test_a_commit_below_the_cut_holds() -> None:
-    site = site_with(4, is_anew=False)
+    site = site_with(4, is_recreated=False)
     site.commit("X", "readers", 4)
     assert answer(site) == ("EXACT", 6)
 
 
 def test_a_commit_made_since_holds_once_no_clock_can_be_wrong() -> None:
-    site = site_with(2, is_anew=False)
+    site = site_with(2, is_recreated=False)
     site.commit("X", "readers", 3)
     assert answer(site) == ("LOG_TRUNCATED", None)
     site.pass_time(CLOCKS_APART_MS)
@@ -60,13 +60,13 @@ def test_a_commit_made_since_holds_once_no_clock_can_be_wrong() -> None:
 
 
 def test_a_commit_that_names_the_new_topic_is_made_to_it() -> None:
-    site = site_with(0, is_anew=True)
+    site = site_with(0, is_recreated=True)
     site.commit("X", "readers", 4, topic_id=LIFE)
     assert answer(site) == ("EXACT", 6)
 
 
 def test_a_commit_that_names_the_topic_of_a_log_that_was_cut_may_still_be_older_than_the_cut() -> None:
-    site = site_with(2, is_anew=False)
+    site = site_with(2, is_recreated=False)
     site.commit("X", "readers", 4, topic_id=site.clusters["X"].topics["orders"].topic_id)
     assert answer(site) == ("LOG_TRUNCATED", None)
 
@@ -76,7 +76,7 @@ def test_one_group_of_a_former_life_does_not_withhold_the_others_when_the_source
     is_of_the_next_driver: bool,
 ) -> None:
     """The group has not committed for long; the log was read to its end since, and others are answered."""
-    site = site_with(2, is_anew=False)
+    site = site_with(2, is_recreated=False)
     site.commit("X", "idle", 4)
     site.reconcile()
     site.pass_time(3 * CLOCKS_APART_MS)
@@ -93,7 +93,7 @@ def test_one_group_of_a_former_life_does_not_withhold_the_others_when_the_source
 
 def test_a_cut_that_only_such_a_group_has_seen_withholds_the_log_from_the_next_driver() -> None:
     """Its commit was of a former life all the time, so its state says nothing new when the log is cut once more."""
-    site = site_with(2, is_anew=False)
+    site = site_with(2, is_recreated=False)
     site.commit("X", "idle", 4)
     site.reconcile()
     site.index.logs[ClusterPartition("X", *ORDERS)].complete_until_ms = site.clock_ms[0] + 2 * CLOCKS_APART_MS

@@ -26,13 +26,13 @@ _NO_END = np.iinfo(np.int64).max
 class Incarnation(NamedTuple):
     """A log has other records from *begins_at* on since *noticed_ms* (since the epoch, the indexing job's clock).
 
-    *topic_id* is that of the topic since then. *is_anew*: the topic was recreated; else the log was truncated.
+    *topic_id* is that of the topic since then. *is_recreated*: the topic was recreated; else the log was truncated.
     """
 
     begins_at: int
     noticed_ms: int
     topic_id: str
-    is_anew: bool
+    is_recreated: bool
 
 
 def true_below(indexed_at_ms: Int64s, incarnations: Sequence[Incarnation]) -> Int64s:
@@ -61,8 +61,10 @@ def lost_copies(rows: Runs, incarnations: Sequence[Incarnation]) -> Runs:
     nothing counts as lost: its readers start over too.
     """
     columns = (rows.start, rows.length, rows.indexed_at_ms)
-    first = np.maximum(kept_lengths(*columns, [each for each in incarnations if not each.is_anew]), 0)
-    end = np.maximum(kept_lengths(*columns, [incarnation for incarnation in incarnations if incarnation.is_anew]), 0)
+    first = np.maximum(kept_lengths(*columns, [each for each in incarnations if not each.is_recreated]), 0)
+    end = np.maximum(
+        kept_lengths(*columns, [incarnation for incarnation in incarnations if incarnation.is_recreated]), 0
+    )
     lost = replace(rows.from_inside(first), length=end - first)
     return lost.take(lost.length > 0)
 

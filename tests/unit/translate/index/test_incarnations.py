@@ -12,7 +12,7 @@ X = 0
 
 
 def cut_at(begins_at: int, noticed_ms: int) -> Incarnation:
-    return Incarnation(begins_at, noticed_ms, "id", is_anew=False)
+    return Incarnation(begins_at, noticed_ms, "id", is_recreated=False)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_copies_above_a_cut_are_lost(row: tuple[int, int, int], lost: list[tuple
 
 def test_what_a_topic_that_was_made_anew_had_is_not_lost_but_what_nobody_could_read_is() -> None:
     rows = Runs.of([4, 8], [4, 1], [1, UNKNOWN_ORIGIN], [14, 8], [1000, 1000])
-    cut, anew = cut_at(6, 1000), Incarnation(0, 2000, "id", is_anew=True)
+    cut, anew = cut_at(6, 1000), Incarnation(0, 2000, "id", is_recreated=True)
     assert lost_copies(rows, [cut]).start.tolist() == [6, 8]
     assert len(lost_copies(rows, [cut, anew])) == len(lost_copies(rows, [])) == 0
 
