@@ -19,7 +19,7 @@ from broker.installation import install
 from broker.segments import keep_records
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
-from offset_sync.model.values import EpochChange, ToldEnd, TopicPartition
+from offset_sync.model.values import EpochChange, ReportedEnd, TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
 
@@ -44,7 +44,7 @@ def make_anew(cluster: EmbeddedCluster, topic: str) -> None:
 @dataclass(frozen=True)
 class Lives:
     acts: Acts
-    epoch_ends: list[dict[TopicPartition, ToldEnd]]
+    epoch_ends: list[dict[TopicPartition, ReportedEnd]]
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def lives(three_clusters: Clusters, spark_environment: None, tmp_path_factory: p
 
 def told_where_the_first_epoch_ended(
     cluster: EmbeddedCluster, place: TopicPartition
-) -> list[dict[TopicPartition, ToldEnd]]:
+) -> list[dict[TopicPartition, ReportedEnd]]:
     """Return what is told by who knows the present leader's epoch, and by who is not leader any more."""
     now = ClusterAdmin(cluster.alias, options_of(cluster)).ends([place])[place].leader_epoch
     assert now is not None
@@ -101,8 +101,10 @@ def options_of(cluster: EmbeddedCluster) -> dict[str, str]:
 
 def test_the_broker_says_where_an_epoch_ended_though_the_log_has_grown_since(lives: Lives) -> None:
     place = TopicPartition(REGROWN, 0)
-    assert lives.epoch_ends[:2] == [{place: ToldEnd(6)}, {}], "a broker that lacks an epoch is no leader"
-    assert lives.epoch_ends[2] == {place: ToldEnd(6, is_certain=False)}, "of the epoch without records it tells another"
+    assert lives.epoch_ends[:2] == [{place: ReportedEnd(6)}, {}], "a broker that lacks an epoch is no leader"
+    assert lives.epoch_ends[2] == {place: ReportedEnd(6, is_certain=False)}, (
+        "of the epoch without records it tells another"
+    )
 
 
 def test_nothing_changes_for_a_log_that_only_got_another_leader(lives: Lives) -> None:

@@ -73,8 +73,8 @@ def test_the_list_stands_beside_the_answer_to_the_byte(handed: Handed, group: st
     assert stands[1].endswith("\0")
     found = decode_read_list(stands[1])
     assert found is not None
-    assert (found.told.start, stands[0]) == (4, 4)
-    ranges = found.told.ranges
+    assert (found.read_list.start, stands[0]) == (4, 4)
+    ranges = found.read_list.ranges
     assert (ranges.start.tolist(), ranges.length.tolist()) == ([5, 7], [1, 1])
 
 
@@ -100,4 +100,4 @@ def test_a_consumer_with_the_interceptor_gets_what_the_group_has_not_read(
         assert stands is not None
         found = decode_read_list(stands[1])
         assert found is not None
-        assert len(found.told.ranges.start) == 0, "the group is past it"
+        assert len(found.read_list.ranges.start) == 0, "the group is past it"

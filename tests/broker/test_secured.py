@@ -146,7 +146,7 @@ def test_without_the_right_to_write_read_lists_offsets_are_written_and_one_line_
     assert installation.sync() == []
     found = decode_read_list(committed(brokers["dc2"], [list_group])[list_group][place].metadata)
     assert found is not None
-    assert (found.told.ranges.start.tolist(), found.told.ranges.length.tolist()) == ([1], [4])
+    assert (found.read_list.ranges.start.tolist(), found.read_list.ranges.length.tolist()) == ([1], [4])
 
 
 @pytest.mark.skipif(not PROC.is_dir(), reason="only Linux tells so what other users see of a process")

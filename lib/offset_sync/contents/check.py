@@ -48,10 +48,10 @@ _Chosen = Callable[[Alike], Sequence[TailRecord]]
 def judge_contents(config: Config, seen: Mapping[str, SeenLogs], alias: str) -> list[Finding]:
     """Return findings on the newest copies at *alias*, compared with originals that are read from other clusters."""
     lines, topics = Lines(f"clusters.{alias}", "copies"), _compared_topics(config, seen, alias)
-    told = {name: each for name, each in topics.items() if each.matches}
-    broken = [*_broken_promises(config.mirror, told, lines)]
-    right = told.keys() - {name for each in broken for name in each.topics}
-    return [*broken, *_more(config.mirror, told, lines), *_others(config.mirror, topics, right, lines)]
+    matched = {name: each for name, each in topics.items() if each.matches}
+    broken = [*_broken_promises(config.mirror, matched, lines)]
+    right = matched.keys() - {name for each in broken for name in each.topics}
+    return [*broken, *_more(config.mirror, matched, lines), *_others(config.mirror, topics, right, lines)]
 
 
 def _broken_promises(mirror: Mirror, topics: _Topics, lines: Lines) -> Iterator[Finding]:

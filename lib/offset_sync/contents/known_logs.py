@@ -118,9 +118,9 @@ def read_known(tables: TableStore, wanted: Collection[ClusterPartition]) -> Know
 
     An incarnation that is noticed meanwhile makes all of it void, so callers note the newest one before.
     """
-    told = tables.all_rows(LOG_INCARNATIONS)
+    recorded = tables.all_rows(LOG_INCARNATIONS)
     incarnations: dict[ClusterPartition, list[Incarnation]] = {}
-    for log, incarnation in sorted(incarnations_of(told), key=lambda each: each[1].noticed_ms):
+    for log, incarnation in sorted(incarnations_of(recorded), key=lambda each: each[1].noticed_ms):
         incarnations.setdefault(log, []).append(incarnation)
     places = {log.topic_partition for log in wanted}
     stretches: dict[ClusterPartition, list[Stretch]] = {}
@@ -135,7 +135,7 @@ def read_known(tables: TableStore, wanted: Collection[ClusterPartition]) -> Know
     whole = {
         log: newest_whole(of_present_incarnation(each, incarnations.get(log, ()))) for log, each in stretches.items()
     }
-    return KnownLogs(whole, frontiers, _doubts(told))
+    return KnownLogs(whole, frontiers, _doubts(recorded))
 
 
 def _only(places: Collection[TopicPartition], parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -159,8 +159,8 @@ def _ends(rows: pa.Table, incarnations: Mapping[ClusterPartition, list[Incarnati
     return {ClusterPartition(*key): greatest for key, greatest in ends.items()}
 
 
-def _doubts(told: pa.Table) -> dict[ClusterPartition, str]:
-    rows = told.filter(pc.is_in(told.column("reason"), pa.array(DOUBTS))).sort_by("noticed_at")
+def _doubts(recorded: pa.Table) -> dict[ClusterPartition, str]:
+    rows = recorded.filter(pc.is_in(recorded.column("reason"), pa.array(DOUBTS))).sort_by("noticed_at")
     return {ClusterPartition(*(row[name] for name in _LOG)): row["reason"] for row in rows.to_pylist()}
 
 

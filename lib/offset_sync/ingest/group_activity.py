@@ -105,7 +105,7 @@ class GroupActivity:
         found = self._log.read(ranges, _TYPES, seconds) if ranges else LogRecords({})
         if unread := unread | found.unread:
             what = f"{len(unread)} partitions of {CONSUMER_OFFSETS} are not read to their ends within {seconds:g} s"
-            raise ClusterError(self._alias, f"which streams groups have members cannot be told: {what}")
+            raise ClusterError(self._alias, f"cannot determine which streams groups have members: {what}")
         logs = {TopicPartition(CONSUMER_OFFSETS, number): records for number, records in found.records.items()}
         read = [offset_records([(log, each) for each in records]) for log, records in logs.items()]
         rows = pa.Table.from_batches(list(decode_batches(read)), DECODED_SCHEMA)

@@ -16,7 +16,7 @@ from offset_sync.ingest.checkpoint import Offsets
 from offset_sync.ingest.incarnation_log import IncarnationLog, IncarnationRow, KnownLog
 from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, EpochChange, ToldEnd, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochChange, ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, named
 from offset_sync.state.incarnations import epoch_ms
 from offset_sync.tables.catalog import ARRIVED, COPIED, ELECTED, READ_AGAIN, RECREATED, TRUNCATED, WRITTEN
@@ -26,7 +26,7 @@ from offset_sync.tables.store import TableStore
 class EpochEnds(Protocol):
     """Queries a cluster for the ends of leader epochs, see :class:`offset_sync.kafka.leader_epochs.LeaderEpochs`."""
 
-    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> Mapping[TopicPartition, ToldEnd]:
+    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> Mapping[TopicPartition, ReportedEnd]:
         """Return the first offset after the records of each epoch; raise ClusterError if one is not answered."""
 
 
@@ -39,13 +39,13 @@ Said = Mapping[str, "ClusterMetadata | ClusterError"]
 
 def ends_of_epochs(
     epochs: Mapping[str, EpochEnds], asked: Mapping[ClusterPartition, KnownLog | None], said: Said
-) -> dict[ClusterPartition, ToldEnd | None]:
+) -> dict[ClusterPartition, ReportedEnd | None]:
     """Return the end of the last known epoch of each log, None where none was known; *epochs* are queried by alias.
 
     Raises ClusterError if a leader that has just reported its log end does not answer: what was read meanwhile would be
     of an unknown incarnation. Errs to waiting.
     """
-    found: dict[ClusterPartition, ToldEnd | None] = dict.fromkeys(asked)
+    found: dict[ClusterPartition, ReportedEnd | None] = dict.fromkeys(asked)
     for cluster in {log.cluster for log in asked}:
         logs, metadata = {log.topic_partition: log for log in asked if log.cluster == cluster}, said[cluster]
         assert isinstance(metadata, ClusterMetadata)
@@ -187,19 +187,21 @@ class IncarnationCheck:
         *ends* has the end of the original. The record stays valid when the original grows beyond.
         """
         with self._lock:
-            self._log.write(self._told(ends, WRITTEN, self._log.written))
+            self._log.write(self._unrecorded_rows(ends, WRITTEN, self._log.written))
 
     def note_copied(self, logs: Collection[ClusterPartition]) -> None:
         """Record, once per incarnation, which *logs* are indexed as copies whatever their headers say."""
         with self._lock:
-            self._log.write(self._told(dict.fromkeys(logs, 0), COPIED, self._log.copied))
+            self._log.write(self._unrecorded_rows(dict.fromkeys(logs, 0), COPIED, self._log.copied))
 
-    def _told(
-        self, places: Mapping[ClusterPartition, int], reason: str, told: Collection[ClusterPartition]
+    def _unrecorded_rows(
+        self, places: Mapping[ClusterPartition, int], reason: str, recorded: Collection[ClusterPartition]
     ) -> list[IncarnationRow]:
         ids = {log: self._log.topic_id(log) for log in places}  # which reads the table first
         return [
-            IncarnationRow(log, topic_id, None, places[log], reason) for log, topic_id in ids.items() if log not in told
+            IncarnationRow(log, topic_id, None, places[log], reason)
+            for log, topic_id in ids.items()
+            if log not in recorded
         ]
 
     def was_read_again(self, alias: str, partitions: Collection[TopicPartition]) -> None:
@@ -228,7 +230,7 @@ class IncarnationCheck:
         now: IncarnationRow,
         ends: LogEnds,
         read_to: Mapping[ClusterPartition, int],
-        ends_of_epoch: Mapping[ClusterPartition, ToldEnd | None],
+        ends_of_epoch: Mapping[ClusterPartition, ReportedEnd | None],
     ) -> tuple[list[IncarnationRow], int]:
         """Return the rows to record for a log, and how far it is known to reach then.
 
@@ -239,12 +241,12 @@ class IncarnationCheck:
         if before is not None and before.topic_id != now.topic_id:
             return [now._replace(begins_at=0, reason=RECREATED)], ends.log_end
         if is_asked:
-            reach, told = self._reach_of(log, read_to, is_exact=True), ends_of_epoch[log]
-            if (ends.log_end if told is None else told.end) < reach:
-                begins_at = told.end if told is not None and told.is_certain else 0
+            reach, reported = self._reach_of(log, read_to, is_exact=True), ends_of_epoch[log]
+            if (ends.log_end if reported is None else reported.end) < reach:
+                begins_at = reported.end if reported is not None and reported.is_certain else 0
                 return [now._replace(begins_at=begins_at, reason=TRUNCATED)], ends.log_end
             if before is None or before.leader_epoch != ends.leader_epoch:
-                found.append(now if told is None else now._replace(begins_at=told.end, reason=ELECTED))
+                found.append(now if reported is None else now._replace(begins_at=reported.end, reason=ELECTED))
         elif before is None:
             found.append(now)
         return found, max(ends.log_end, self._reach.get(log, 0))

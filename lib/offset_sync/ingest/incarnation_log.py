@@ -85,7 +85,7 @@ class IncarnationLog:
         self.written: dict[ClusterPartition, int] = {}
         self.copied: set[ClusterPartition] = set()
         self._is_loaded = False
-        self._told: set[ClusterPartition] = set()
+        self._warned: set[ClusterPartition] = set()
 
     def known(self, log: ClusterPartition) -> KnownLog | None:
         """Return the state of *log*; an earlier version recorded only topic ids.
@@ -96,8 +96,8 @@ class IncarnationLog:
         known, ids = self._logs.get(log), self._indexed_ids.get((log.cluster, log.topic), set())
         if known is None and len(ids) == 1:
             known = KnownLog(next(iter(ids)), None)
-        if known is None and len(ids) > 1 and log not in self._told:
-            self._told.add(log)
+        if known is None and len(ids) > 1 and log not in self._warned:
+            self._warned.add(log)
             logger.error("clusters.%s: %s-%d: indexed in two incarnations; withheld until indexed again", *log)
         return known
 

@@ -43,7 +43,7 @@ from offset_sync.kafka.librdkafka import check_client
 from offset_sync.kafka.own_rights import OwnRights
 from offset_sync.model.errors import ClusterError, PlatformError
 from offset_sync.model.finding import Finding, Level, Lines, in_order
-from offset_sync.model.text import escaped, told
+from offset_sync.model.text import escaped, one_line
 from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.status.waiting import waiting
 from offset_sync.tables.files import Files, files_of

@@ -15,7 +15,7 @@ from offset_sync.ingest.query_errors import first_line, is_of_full_disk, with_fu
 from offset_sync.jobs.log_format import FORMATS, VARIABLE, default_format, start_logging, tell
 from offset_sync.jobs.process_end import ProcessEnd
 from offset_sync.model.errors import ConfigError, OffsetSyncError, TakenOverError
-from offset_sync.model.text import escaped, told
+from offset_sync.model.text import escaped, one_line
 from offset_sync.state import failpoints
 from offset_sync.tables.files import files_of
 

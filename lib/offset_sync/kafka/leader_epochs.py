@@ -23,17 +23,17 @@ from confluent_kafka import TopicPartition as ClientPartition
 from offset_sync.kafka.log_reader import log_consumer, next_messages, place_of
 from offset_sync.kafka.requests import Door, TopicNames
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, EpochChange, ToldEnd, TopicPartition
+from offset_sync.model.values import ABSENT, EpochChange, ReportedEnd, TopicPartition
 
 _BEYOND_ALL = 1 << 60
 _POLL_S = 0.2
 _AT_ONCE = 1_000
-_TOLD = re.compile(r"truncation detected .*: broker end offset is (\d+) \(offset leader epoch (\d+)\)")
+_TRUNCATED = re.compile(r"truncation detected .*: broker end offset is (\d+) \(offset leader epoch (\d+)\)")
 _BY = re.compile(r"\(broker (\d+)\)$")
 _WANTED = {"auto.offset.reset": "error"}
 
 
-class _Told(NamedTuple):
+class _Reported(NamedTuple):
     """Where *epoch* ends, None where the broker knows none; and the id of that broker."""
 
     end: int | None
@@ -41,15 +41,15 @@ class _Told(NamedTuple):
     broker: str
 
     @classmethod
-    def of(cls, message: str) -> _Told:
+    def of(cls, message: str) -> _Reported:
         """Parse the client's error *message*."""
-        told, by = _TOLD.search(message), _BY.search(message)
-        end, epoch = (int(told[1]), int(told[2])) if told is not None else (None, ABSENT)
+        reported, by = _TRUNCATED.search(message), _BY.search(message)
+        end, epoch = (int(reported[1]), int(reported[2])) if reported is not None else (None, ABSENT)
         return cls(end, epoch, by[1] if by is not None else "")
 
-    def of_change(self, change: EpochChange) -> ToldEnd:
+    def of_change(self, change: EpochChange) -> ReportedEnd:
         """Return the end of the known epoch's records."""
-        return ToldEnd(0) if self.end is None else change.end(self.end, self.epoch)
+        return ReportedEnd(0) if self.end is None else change.end(self.end, self.epoch)
 
 
 class LeaderEpochs:
@@ -60,7 +60,7 @@ class LeaderEpochs:
 
     def ends(
         self, epochs: Mapping[TopicPartition, EpochChange], deadline: float = 5.0
-    ) -> dict[TopicPartition, ToldEnd]:
+    ) -> dict[TopicPartition, ReportedEnd]:
         """Return the first offset after the records of each known epoch and of those before that the log still has.
 
         0 where the log has none of them, or where the error message cannot be parsed: errs to the small side. Raises
@@ -74,24 +74,24 @@ class LeaderEpochs:
 
     def ends_in_time(
         self, epochs: Mapping[TopicPartition, EpochChange], deadline: float = 5.0
-    ) -> dict[TopicPartition, ToldEnd]:
+    ) -> dict[TopicPartition, ReportedEnd]:
         """Return the same for the partitions that answer within *deadline* (seconds)."""
-        found: dict[TopicPartition, ToldEnd] = {}
+        found: dict[TopicPartition, ReportedEnd] = {}
         epochs = self._door.out(epochs)
         left, ends_at = list(epochs), time.monotonic() + deadline
         random.shuffle(left)  # so that silent ones do not come first each time
         while left and time.monotonic() < ends_at:
             asked, left = left[:_AT_ONCE], left[_AT_ONCE:]
-            present = self._told({each: epochs[each].now for each in asked}, ends_at)
-            leaders = {each: told.broker for each, told in present.items() if told.end is not None}
-            known = self._told({each: epochs[each].known for each in leaders}, ends_at)
-            known = {each: told for each, told in known.items() if told.broker == leaders[each]}
-            found |= {each: told.of_change(epochs[each]) for each, told in known.items()}
+            present = self._reported({each: epochs[each].now for each in asked}, ends_at)
+            leaders = {each: reported.broker for each, reported in present.items() if reported.end is not None}
+            known = self._reported({each: epochs[each].known for each in leaders}, ends_at)
+            known = {each: reported for each, reported in known.items() if reported.broker == leaders[each]}
+            found |= {each: reported.of_change(epochs[each]) for each, reported in known.items()}
         return self._door.into(found)
 
-    def _told(self, epochs: Mapping[TopicPartition, int], ends_at: float) -> dict[TopicPartition, _Told]:
+    def _reported(self, epochs: Mapping[TopicPartition, int], ends_at: float) -> dict[TopicPartition, _Reported]:
         """Return where epochs end, of partitions that answer; a client requests each partition only once."""
-        found: dict[TopicPartition, _Told] = {}
+        found: dict[TopicPartition, _Reported] = {}
         waiting = set(epochs)
         if not epochs:
             return found
@@ -102,5 +102,5 @@ class LeaderEpochs:
                     partition, error = place_of(message), message.error()
                     if error is not None and error.name() == "_AUTO_OFFSET_RESET" and partition in waiting:
                         waiting.remove(partition)
-                        found[partition] = _Told.of(error.str())
+                        found[partition] = _Reported.of(error.str())
         return found

@@ -29,12 +29,12 @@ def visible(name: str) -> str:
     return escaped(name.replace("\\", "\\\\")) or '""'
 
 
-def told(problem: BaseException) -> str:
+def one_line(problem: BaseException) -> str:
     r"""Return what an exception says, on one line: what has failed, and why.
 
     delta-rs puts each cause on a line below its consequence, in colours; the last line is the root cause.
 
-    >>> told(OSError("Generic S3 error\n  \x1b[31m↳\x1b[0m Error performing PUT\n   \x1b[31m↳\x1b[0m refused"))
+    >>> one_line(OSError("Generic S3 error\n  \x1b[31m↳\x1b[0m Error performing PUT\n   \x1b[31m↳\x1b[0m refused"))
     'Generic S3 error: refused'
     """
     lines = [re.sub(r"^(\x1b\[\d+m|[↳\s])+", "", line).strip() for line in str(problem).splitlines()]

@@ -142,7 +142,7 @@ class EpochEnd(NamedTuple):
     known: int | None = None
 
 
-class ToldEnd(NamedTuple):
+class ReportedEnd(NamedTuple):
     """Records up to an epoch end at *end*, possibly earlier where that is not certain."""
 
     end: int
@@ -159,8 +159,8 @@ class EpochChange(NamedTuple):
     now: int
     ended: Sequence[EpochEnd] = ()
 
-    def end(self, told: int, epoch: int) -> ToldEnd:
-        """Return where the records we know end; the leader has none between *epoch*, which ends at *told*, and now.
+    def end(self, reported: int, epoch: int) -> ReportedEnd:
+        """Return where the records we know end; the leader has none between *epoch*, which ends at *reported*, and now.
 
         After unclean elections the leader's records of *epoch* may reach beyond ours; here it reports 150 for epoch 1::
 
@@ -172,7 +172,7 @@ class EpochChange(NamedTuple):
         Errs to the small side: after unclean elections, and where compaction removed an epoch from a new replica.
         """
         ends: dict[int, int] = {}
-        uncertain = told
+        uncertain = reported
         for each in self.ended:
             if each.known is not None and each.end:
                 ends[each.known] = each.end
@@ -182,7 +182,7 @@ class EpochChange(NamedTuple):
         began = [end for each, end in ends.items() if epoch <= each < self.known]
         is_certain = epoch in (self.known, *ends)
         is_later = any(each < epoch for each in ends)  # than an epoch that began after the truncation
-        return ToldEnd(min([told if is_certain or is_later else uncertain, *began]), is_certain)
+        return ReportedEnd(min([reported if is_certain or is_later else uncertain, *began]), is_certain)
 
 
 class ClusterPartition(NamedTuple):

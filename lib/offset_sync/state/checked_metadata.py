@@ -18,7 +18,7 @@ from typing import Protocol
 from offset_sync.config import Config
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, EpochChange, EpochEnd, ToldEnd, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochChange, EpochEnd, ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import RETRY_S, Cluster, ClusterMetadata, Fetcher, MetadataFetcher
 from offset_sync.state.sync_state import Index, known_end
 
@@ -36,7 +36,7 @@ class EpochEnds(Protocol):
 
     def ends_in_time(
         self, epochs: Mapping[TopicPartition, EpochChange], deadline: float
-    ) -> Mapping[TopicPartition, ToldEnd]:
+    ) -> Mapping[TopicPartition, ReportedEnd]:
         """Return the end of the known epoch, of logs whose leaders answer and still lead."""
 
 
@@ -75,7 +75,7 @@ class CheckedMetadata:
     ) -> None:
         self._fetcher, self._index, self._epochs = fetcher, index, epochs
         self._on_return, self._patience_s = on_return, patience_s
-        self._told: dict[ClusterPartition, tuple[EpochChange, ToldEnd]] = {}
+        self._reported: dict[ClusterPartition, tuple[EpochChange, ReportedEnd]] = {}
         self._questions: dict[str, _Question] = {}
         self._lock = threading.Lock()
 
@@ -94,11 +94,11 @@ class CheckedMetadata:
         with self._index.lock:
             cut = {
                 each
-                for each, told in ends.items()
-                if told.end < known_end(self._index, self._epochs, ClusterPartition(alias, *each))
+                for each, reported in ends.items()
+                if reported.end < known_end(self._index, self._epochs, ClusterPartition(alias, *each))
             }
-        is_told = {each: told.end for each, told in ends.items() if told.is_certain or each not in cut}
-        ended = {each: EpochEnd(changes[each].now, end) for each, end in is_told.items()}
+        settled = {each: reported.end for each, reported in ends.items() if reported.is_certain or each not in cut}
+        ended = {each: EpochEnd(changes[each].now, end) for each, end in settled.items()}
         return replace(metadata, cut=frozenset(cut), unsettled=frozenset(changes.keys() - ends.keys()), ended=ended)
 
     def _changes(self, alias: str, metadata: ClusterMetadata) -> dict[TopicPartition, EpochChange]:
@@ -113,7 +113,7 @@ class CheckedMetadata:
                 found[each] = EpochChange(known[1], ends.leader_epoch, self._index.epoch_ends(log))
         return found
 
-    def _ends(self, alias: str, changes: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ToldEnd]:
+    def _ends(self, alias: str, changes: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
         """Return the ends of the known epochs, of logs for which they arrive in time."""
         logs = {each: ClusterPartition(alias, *each) for each in changes}
         # A leader with an epoch below the indexed one is stale: it is not asked.
@@ -121,29 +121,31 @@ class CheckedMetadata:
         until = time.monotonic() + self._patience_s
         while True:
             with self._lock:
-                told = {log: self._told[log][1] for log, change in asked.items() if self._is_told(log, change)}
-                unknown = {log: change for log, change in asked.items() if log not in told}
+                reported = {
+                    log: self._reported[log][1] for log, change in asked.items() if self._is_reported(log, change)
+                }
+                unknown = {log: change for log, change in asked.items() if log not in reported}
                 question = self._questions.get(alias)
                 if unknown and (question is None or question.is_over):
                     question = self._questions[alias] = _Question(partial(self._ask, alias, unknown))
             left = until - time.monotonic()
             if not unknown or question is None or left <= 0:
-                return {log.topic_partition: end for log, end in told.items()}
+                return {log.topic_partition: end for log, end in reported.items()}
             question.wait(left)  # it may be for other logs: then these come next
 
-    def _is_told(self, log: ClusterPartition, change: EpochChange) -> bool:
-        return log in self._told and self._told[log][0] == change
+    def _is_reported(self, log: ClusterPartition, change: EpochChange) -> bool:
+        return log in self._reported and self._reported[log][0] == change
 
     def _ask(self, alias: str, unknown: Mapping[ClusterPartition, EpochChange]) -> None:
         epochs = {log.topic_partition: change for log, change in unknown.items()}
-        ends: Mapping[TopicPartition, ToldEnd] = {}
+        ends: Mapping[TopicPartition, ReportedEnd] = {}
         try:
             ends = self._epochs[alias].ends_in_time(epochs, DEADLINE_S)
         except Exception as problem:  # the logs stay unsettled
             logger.info("clusters.%s: cannot get the ends of leader epochs: %s", alias, problem)
         with self._lock:
             places = ((log, change, ends.get(log.topic_partition)) for log, change in unknown.items())
-            self._told |= {log: (change, end) for log, change, end in places if end is not None}
+            self._reported |= {log: (change, end) for log, change, end in places if end is not None}
         if ends:
             self._on_return()
         else:

@@ -159,8 +159,8 @@ class Snapshot:
     def epoch_end(self, cluster: str, partition: TopicPartition) -> list[EpochEnd]:
         """Return the end of the leader epoch under which a log was indexed, if it has another epoch now."""
         said = self.metadata[cluster]
-        is_told = not isinstance(said, ClusterError) and partition in said.ended
-        return [said.ended[partition]] if is_told else []  # type: ignore[union-attr]
+        is_known = not isinstance(said, ClusterError) and partition in said.ended
+        return [said.ended[partition]] if is_known else []  # type: ignore[union-attr]
 
     def is_unsettled(self, cluster: str, partition: TopicPartition) -> bool:
         """Return whether a log of *cluster* may have lost indexed records."""

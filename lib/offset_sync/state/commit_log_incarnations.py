@@ -80,7 +80,7 @@ class CommitLogIncarnations:
         with self._lock:
             self._taken[alias] = self._count(alias, self._incarnations if places is None else places.incarnations)
 
-    def told(self) -> list[list[object]]:
+    def as_json(self) -> list[list[object]]:
         """Return every incarnation and the partition counts, as JSON values."""
         with self._lock:
             counts = sorted(self.topics.counts(CONSUMER_OFFSETS).items())

@@ -140,7 +140,7 @@ class ClusterOffsets:
         column["actual_is_own"][key[is_last & is_own]] = True
         self._take_genuine(records, ~is_own)
 
-    def record_told(self, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
+    def record_known(self, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
         """Take in *records* of offset_commits, where another process has recorded which are our own."""
         order = self._order(records)
         if order is not None:

@@ -66,7 +66,7 @@ class _Highest:
                 rows, owner, at, self._incarnations
             )
             if owner == "origin" and self._are_copied is not None:
-                is_wanted &= _is_told(rows, self._are_copied)
+                is_wanted &= _is_decisive(rows, self._are_copied)
             end = pc.add(rows.column(start), rows.column("length"))
             for log, highest in _highest(rows, [owner, *_PLACE], end, is_wanted):
                 self._note(ClusterPartition(*log), highest)
@@ -125,13 +125,13 @@ def _is_earlier(
     return found
 
 
-def _is_told(rows: pa.Table, are_copied: Callable[[str], object]) -> NDArray[np.bool_]:
+def _is_decisive(rows: pa.Table, are_copied: Callable[[str], object]) -> NDArray[np.bool_]:
     """Return which rows may say how far the log of their origin reaches."""
     cluster, origin, topic = (rows.column(name).cast(pa.string()) for name in ("cluster", "origin", "topic"))
     copied = [each for each in pc.unique(topic).to_pylist() if are_copied(each)]
     is_other = pc.invert(pc.is_in(topic, pa.array(copied, pa.string())))
-    told: NDArray[np.bool_] = pc.or_(pc.equal(cluster, origin), is_other).to_numpy()
-    return told
+    found: NDArray[np.bool_] = pc.or_(pc.equal(cluster, origin), is_other).to_numpy()
+    return found
 
 
 def _highest(

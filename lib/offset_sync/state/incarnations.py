@@ -174,9 +174,9 @@ class KnownIncarnations:
                 self._doubts[log_of(row)] = max(said, self._doubts.get(log_of(row), said))
             if row["leader_epoch"] is None:
                 continue
-            log, told = log_of(row), (row["noticed_at"], row["topic_id"], row["leader_epoch"])
-            _, topic_id, epoch = before = self._epochs.get(log, told)
-            self._epochs[log] = max(told, before)
+            log, now = log_of(row), (row["noticed_at"], row["topic_id"], row["leader_epoch"])
+            _, topic_id, epoch = before = self._epochs.get(log, now)
+            self._epochs[log] = max(now, before)
             if row["reason"] in (ELECTED, TRUNCATED):
                 known = epoch if topic_id == row["topic_id"] else None
                 end = end_of_epoch(row["leader_epoch"], row["begins_at"], known)
@@ -211,7 +211,7 @@ class KnownIncarnations:
         return log.topic_partition in self._incarnations
 
     def live(self, log: ClusterPartition, rows: Runs, edges: Runs) -> tuple[Int64s, Runs]:
-        """Return how much of each of a log's *rows* is still true (-1: nothing), and these runs, origins told apart.
+        """Return how much of each of a log's *rows* is still true (-1: nothing), and these runs, origins kept apart.
 
         *edges* are :meth:`known_to_the_cut` of all rows of the log.
         """

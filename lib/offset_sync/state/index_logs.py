@@ -44,7 +44,7 @@ class IndexLogs:
         self, of_log: ClusterPartition, rows: IndexRows, incarnations: KnownIncarnations, edges: Runs, *, is_timed: bool
     ) -> None:
         """Take in some *rows* of a log, which are in order, and *edges* among them."""
-        rows, runs, kept, unrecognised = standing_runs(of_log, rows, incarnations, edges)
+        rows, runs, kept, unrecognised = valid_runs(of_log, rows, incarnations, edges)
         starts = [int(each.start[0]) for each in (runs, unrecognised) if each is not None and len(each)]
         if not starts:
             return
@@ -86,7 +86,7 @@ class IndexLogs:
             self.partitions[known[:2]] -= 1
 
 
-class Standing(NamedTuple):
+class ValidRuns(NamedTuple):
     """Some *rows* of a log, what is true of them as *runs*, how much of each is *kept* (-1: nothing), shape (rows,).
 
     *unrecognised* says where unrecognised originals may be; None: not said.
@@ -98,21 +98,21 @@ class Standing(NamedTuple):
     unrecognised: Runs | None
 
 
-def standing_runs(of_log: ClusterPartition, rows: IndexRows, incarnations: KnownIncarnations, edges: Runs) -> Standing:
+def valid_runs(of_log: ClusterPartition, rows: IndexRows, incarnations: KnownIncarnations, edges: Runs) -> ValidRuns:
     """Return what is still true of *rows*, which are in order, by the *incarnations* of the partition's logs."""
     if not incarnations.concern(of_log):
         rows, unrecognised = split_bounds(rows)
-        return Standing(rows, readable(rows.runs), rows.length, unrecognised)
+        return ValidRuns(rows, readable(rows.runs), rows.length, unrecognised)
     rows = without_bounds(rows)
     kept, runs = incarnations.live(of_log, readable(rows.runs), edges)
-    return Standing(rows, runs, kept, None)
+    return ValidRuns(rows, runs, kept, None)
 
 
 def _note_times(log: LogIndex, rows: IndexRows, kept: Int64s, *, is_timed: bool) -> None:
     is_kept = kept >= 0
-    told_ms = rows.complete_ms[is_kept & (rows.complete_ms > 0)]
-    if len(told_ms):  # the last row counts, not the latest time: a clock may have been set back
-        log.complete_until_ms = int(told_ms[-1])
+    known_ms = rows.complete_ms[is_kept & (rows.complete_ms > 0)]
+    if len(known_ms):  # the last row counts, not the latest time: a clock may have been set back
+        log.complete_until_ms = int(known_ms[-1])
     if is_timed:
         log.times = log.times or TimeIndex()
         log.times.extend(rows.start[is_kept], kept[is_kept], rows.least_ms[is_kept], rows.most_ms[is_kept])

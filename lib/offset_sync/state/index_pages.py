@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.incarnations import KnownIncarnations
-from offset_sync.state.index_logs import standing_runs
+from offset_sync.state.index_logs import valid_runs
 from offset_sync.state.index_rows import IndexRows, RowReader, joined, with_gaps
 from offset_sync.state.sealed_parts import SealedParts
 from offset_sync.tables.segments import Segments
@@ -227,7 +227,7 @@ class SealedPages:
 
 def runs_above(source: Source, rows: IndexRows, begin: int, edges: Runs = NO_RUNS) -> Runs:
     """Return the runs that *rows*, which are in order, add to a log of which all below *begin* is known."""
-    runs = standing_runs(source.place, rows, source.incarnations, edges).runs
+    runs = valid_runs(source.place, rows, source.incarnations, edges).runs
     log = LogIndex(begin)
     if len(runs):
         log.extend(with_gaps(runs, begin), int(runs.end.max()))

@@ -67,7 +67,7 @@ _COLUMNS = list(zip(COMMITS_SCHEMA.names, COMMITS_SCHEMA.types, strict=True))
 def to_rows(offsets: CommittedOffsets) -> pa.Table:
     """Return all commits, in the form that ``fill_commits`` reads.
 
-    Only for a state without pending writes: acknowledged and read offsets are not told apart.
+    Only for a state without pending writes: acknowledged and read offsets are not distinguished.
     """
     parts = [_columns_of(alias, commits, offsets) for alias, commits in offsets.clusters.items()]
     columns = [pa.array(_joined([part[name] for part in parts]), kind) for name, kind in _COLUMNS]
@@ -137,11 +137,11 @@ _HISTORIES = (OFFSET_COMMITS, OFFSET_TRANSLATIONS)
 class _History(NamedTuple):
     """Both tables up to their *versions*: the last *commits* and *answers* of earlier ones, and the rows *added* since.
 
-    *told* says what the former are based on; without it all of the history has to be read.
+    *basis* says what the former are based on; without it all of the history has to be read.
     """
 
     versions: tuple[int, ...]
-    told: dict[str, Any] | None = None
+    basis: dict[str, Any] | None = None
     commits: pa.Table = COMMITS_SCHEMA.empty_table()
     answers: pa.Table = ANSWERS_SCHEMA.empty_table()
     added: tuple[pa.Table, ...] = ()
@@ -149,10 +149,10 @@ class _History(NamedTuple):
     @property
     def is_due(self) -> bool:
         """Whether a replacement is due."""
-        if self.told is None:
+        if self.basis is None:
             return self.versions[0] > 0
         return any(
-            now - before >= MANY_VERSIONS for now, before in zip(self.versions, self.told["versions"], strict=True)
+            now - before >= MANY_VERSIONS for now, before in zip(self.versions, self.basis["versions"], strict=True)
         )
 
 
@@ -194,7 +194,7 @@ class LastKnown:
             gone = [state.offsets.keys[row] for row in np.flatnonzero(is_over(state.offsets)).tolist()]
             rows = _to_table(without(commits, gone), without(answers, gone))
             self._replace(
-                rows, {"versions": history.versions, "captured_ms": captured_ms, "lives": incarnations.told()}
+                rows, {"versions": history.versions, "captured_ms": captured_ms, "lives": incarnations.as_json()}
             )
         return captured_ms
 
@@ -208,13 +208,13 @@ class LastKnown:
         """Restore the answers alone, after the commits."""
         fill_answers(state, self._answers(self._last))
 
-    def _replace(self, rows: pa.Table, told: dict[str, Any]) -> None:
+    def _replace(self, rows: pa.Table, basis: dict[str, Any]) -> None:
         """Replace the table; after a failure the next start only reads more."""
         try:
             if self._lease is not None:
                 self._lease.renew()
-            told |= self._meaning | {"entries": self._entries(told["versions"]), "rows": rows.num_rows}
-            text = json.dumps(told)
+            basis |= self._meaning | {"entries": self._entries(basis["versions"]), "rows": rows.num_rows}
+            text = json.dumps(basis)
             self._tables.replace(LAST_KNOWN, rows.append_column("stands_on", pa.repeat(text, rows.num_rows)))
         except TakenOverError:
             raise
@@ -245,13 +245,13 @@ class LastKnown:
         rows = self._tables.all_rows(LAST_KNOWN)
         if rows.num_rows == 0:
             return _History(versions)
-        told = json.loads(rows.column("stands_on")[0].as_py())
-        before = told["versions"]
-        if {name: told[name] for name in self._meaning} != self._meaning or told["lives"] != incarnations.told():
+        basis = json.loads(rows.column("stands_on")[0].as_py())
+        before = basis["versions"]
+        if {name: basis[name] for name in self._meaning} != self._meaning or basis["lives"] != incarnations.as_json():
             raise ValueError("clusters, names or logs have changed")
         if any(now - then > TOO_MANY_VERSIONS for now, then in zip(versions, before, strict=True)):
             raise ValueError(f"it is of versions {before}, and the tables have {list(versions)}")
-        if told["entries"] != self._entries(before) or told["rows"] != rows.num_rows:
+        if basis["entries"] != self._entries(before) or basis["rows"] != rows.num_rows:
             raise ValueError("the tables were set back or recreated, or rows are missing")
         read = zip(_HISTORIES, before, versions, strict=True)
         added = tuple(self._tables.read_added(table, then, now) for table, then, now in read)
@@ -260,11 +260,11 @@ class LastKnown:
         answers = rows.filter(is_answer).rename_columns({"cluster": "source_cluster"}).select(ANSWERS_SCHEMA.names)
         if not _is_later(added[0], commits, self._config.clusters):
             raise ValueError("a commit arrived late")
-        return _History(versions, told, commits, answers, added)
+        return _History(versions, basis, commits, answers, added)
 
     def _fill_commits(self, history: _History, state: SyncState, incarnations: CommitLogIncarnations) -> int:
         """Return when the newest commit was captured, in milliseconds; 0 where there is none."""
-        if history.told is None:
+        if history.basis is None:
             return restore_commits(self._tables, state, incarnations)
         added = history.added[0]
         fill_commits(state, history.commits, state.offsets.clusters)
@@ -272,16 +272,16 @@ class LastKnown:
             incarnations.take(alias)
         take_in_added(self._tables, state, added, incarnations)
         newest = pc.max(added.column("captured_at").cast(pa.int64())).as_py() or 0
-        return max(int(history.told["captured_ms"]), newest // 1000)
+        return max(int(history.basis["captured_ms"]), newest // 1000)
 
     def _answers(self, history: _History) -> pa.Table:
-        if history.told is not None:
+        if history.basis is not None:
             return fold_answers(history.answers, history.added[1])
         return last_answers(self._tables) if history.versions[1] else ANSWERS_SCHEMA.empty_table()
 
     def _written(self, history: _History) -> pa.Table:
         """Return the last writes: that of each known key, and all since."""
-        if history.told is None:
+        if history.basis is None:
             return recent_writes(self._tables.batches(OFFSET_TRANSLATIONS) if history.versions[1] else ())
         known = history.answers
         last = known.select(KEY_OF_PAIR).append_column("target_offset", known.column("own_offset"))

@@ -137,7 +137,7 @@ def _take_in(state: SyncState, alias: str, rows: pa.Table) -> KeyRows:
     """Take in *rows* of the cluster *alias*, in log order; return the rows of their keys."""
     with state.lock:
         key = ids_of(state, rows)
-        state.record_told(alias, to_commit_records(rows, key), rows.column("is_own").to_numpy())
+        state.record_known(alias, to_commit_records(rows, key), rows.column("is_own").to_numpy())
         captured_ms = rows.column("captured_at").cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
         np.maximum.at(state.offsets.clusters[alias].columns["captured_ms"], key, captured_ms)
         _keep_clock(state.offsets.clusters[alias], key)

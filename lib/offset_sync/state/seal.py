@@ -176,7 +176,7 @@ class _Parts:
     def add(self, group: int, rows: IndexRows) -> None:
         """Add the *rows* of one log in a row group."""
         first, number = int(rows.start[0]), len(self._parts)
-        told = rows.complete_ms[rows.complete_ms > 0]
+        known_ms = rows.complete_ms[rows.complete_ms > 0]
         is_plain = bool((rows.origin >= UNKNOWN_ORIGIN).all())
         records, _ = split_bounds(rows) if is_plain else (without_bounds(rows), None)
         log, runs = LogIndex(first), readable(records.runs)
@@ -190,7 +190,7 @@ class _Parts:
                 *(group, int(rows.log[0]), len(rows), *rows.extent),
                 *(numbers[2], int(found.end.max(initial=0)), numbers[3], len(found), numbers[5], log.reorders),
                 *(int(rows.seen_ms.min()), int(rows.seen_ms.max()), log.grew_at_ms),
-                int(told[-1]) if len(told) else 0,
+                int(known_ms[-1]) if len(known_ms) else 0,
                 *(
                     int(rows.length[0] == 0 and rows.origin_start[0] == BEGINS),
                     int(is_plain and not log.is_contradicted),

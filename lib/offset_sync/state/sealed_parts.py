@@ -91,7 +91,7 @@ class SealedParts:
             found,
         )
         (unknown, _), complete_ms = self._rows(self.unknown, parts), self.column("complete_ms", parts)
-        told = complete_ms[complete_ms > 0]
+        known_ms = complete_ms[complete_ms > 0]
         return KnownPages(
             stretches,
             int(columns["runs"].sum()),
@@ -100,7 +100,7 @@ class SealedParts:
             unknown["length"],
             columns["oldest_ms"],
             int(columns["grew_ms"].max(initial=0)),
-            int(told[-1]) if len(told) else 0,
+            int(known_ms[-1]) if len(known_ms) else 0,
             int(columns["reorders"].sum()),
         )
 

@@ -200,10 +200,10 @@ class SyncState:
         self.homes.note_commits(alias, records.key[is_genuine], records.made_ms[is_genuine])
         self.unread.note_brought(alias, records.key[is_genuine])
 
-    def record_told(self, alias: str, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
+    def record_known(self, alias: str, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
         """Take in commit records, with the rows of their keys, where another process has recorded which are our own."""
         with self.lock:
-            self.offsets.clusters[alias].record_told(records, is_own)
+            self.offsets.clusters[alias].record_known(records, is_own)
             is_genuine = ~is_own & records.is_position
             self.homes.note_commits(alias, records.key[is_genuine], records.made_ms[is_genuine])
 

@@ -195,7 +195,7 @@ class Assessor:
         found = np.where(self._named(commits.key), 0, ABSENT)
         is_own = self._state.offsets.clusters[asked.where.source].columns["actual_is_own"][commits.key]
         for row, each in asked.crossings.by_row(asked.translation).items():
-            found[row] = 0 if is_own[row] else encode_read_list(each.told, _ANY_ID).records
+            found[row] = 0 if is_own[row] else encode_read_list(each.found, _ANY_ID).records
         return found
 
     def _keep(self, asked: _Asked, comparison: LogComparison, assessment: Assessment) -> None:
@@ -228,8 +228,8 @@ class Assessor:
             # The index advances during a report; without a limit a busy topic would always have pending records.
             snapshot_end=end if (end := log_end(source_metadata)) != ABSENT else NO_END,
         )
-        is_told_apart = not self._config.is_timed(topic) or _are_stamped(logs)
-        return logs if is_told_apart else replace(logs, is_unstamped=True)
+        is_distinguished = not self._config.is_timed(topic) or _are_stamped(logs)
+        return logs if is_distinguished else replace(logs, is_unstamped=True)
 
     def _comparison(self, asked: _Asked, committed: Int64s) -> LogComparison:
         """Compare the logs of a partition, unless they and the commits are unchanged since the last comparison."""

@@ -66,10 +66,10 @@ def classify(assessment: Assessment, stalled_after_ms: int) -> Assessment:
     holds = [_is_any(of_status) for of_status in causes.values()]
     codes: NDArray[np.intp] = np.select(holds, list(causes), Status.IN_SYNC)
     reasons = _reasons(codes, causes)
-    is_told = (
+    is_noted = (
         is_of_tables(assessment) & np.isin(codes, (Status.STALLED, Status.BEHIND)) & (assessment.source_end != ABSENT)
     )
-    for row in np.flatnonzero(is_told).tolist():
+    for row in np.flatnonzero(is_noted).tolist():
         reasons[row] += f" ({_OF_TABLES.format(assessment.not_asked[row])})"
     return replace(assessment, status=codes, reason=reasons)
 

@@ -103,10 +103,10 @@ class ClusterQueries:
     def epoch_ends(self, alias: str, epochs: Mapping[TopicPartition, EpochChange]) -> Mapping[TopicPartition, int]:
         """Return the first offset after the records of each epoch, of logs whose leaders answer."""
         try:
-            told = {} if alias in self._given_up else self._epochs[alias].ends_in_time(epochs)
+            found = {} if alias in self._given_up else self._epochs[alias].ends_in_time(epochs)
         except ClusterError:
             return {}
-        return {each: end for each, (end, _) in told.items()}
+        return {each: end for each, (end, _) in found.items()}
 
     def active_groups(self, alias: str, groups: Collection[str] | None = None) -> Collection[str] | ClusterError:
         """Return the groups of a cluster that have members now; the answer is complete for *groups*."""

@@ -64,8 +64,8 @@ def reason_of_both(sides: Sequence[Side], now_ms: int, written_by_mirror_maker: 
 
     *written_by_mirror_maker* are those whose commit is exactly what MirrorMaker's group sync would write there.
     """
-    told = [f"{each.cluster} ({_offset(each)}, {to_duration(max(now_ms - each.at_ms, 0))} ago)" for each in sides]
-    text = f"committed at both {' and '.join(told)} within sync.home_silence: "
+    named = [f"{each.cluster} ({_offset(each)}, {to_duration(max(now_ms - each.at_ms, 0))} ago)" for each in sides]
+    text = f"committed at both {' and '.join(named)} within sync.home_silence: "
     if not written_by_mirror_maker:
         return text + "stop one reader, or decide with cutover"
     where = " and ".join(written_by_mirror_maker)

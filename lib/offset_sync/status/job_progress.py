@@ -197,7 +197,7 @@ class CheckpointProgress:
         self._patience = Patience("sync_offsets to read all commits", patience_s, clock)
         root = config.tables.checkpoints
         self._sync = {alias: Checkpoint(files, f"{root}/{_SYNC}/{alias}") for alias in config.clusters}
-        # Where copies are told by contents, one query reads originals and another one copies.
+        # Where copies are recognised by contents, one query reads originals and another one copies.
         kinds = (".originals", ".copies") if config.is_by_contents else ("",)
         index = f"{root}/index_records/"
         self._index = {

@@ -81,10 +81,11 @@ class ReadEpochs:
                 each: EpochChange(epochs.pop(), int(now[each] or 0), self._index.epoch_ends(self._log(each).place))
                 for each, epochs in left.items()
             }
-            told = self._clusters.epoch_ends(self._source, asked)
-            for each, end in told.items():
+            found = self._clusters.epoch_ends(self._source, asked)
+            for each, end in found.items():
                 self._ended.setdefault(each, {})[asked[each].known] = end
-            left = {each: epochs for each, epochs in left.items() if each in told}  # a silent leader is not asked again
+            # A silent leader is not asked again.
+            left = {each: epochs for each, epochs in left.items() if each in found}
 
     def reasons(self, partition: TopicPartition, given: GivenOffsets) -> NDArray[np.intp]:
         """Return the code of the reason to withhold each *given* offset of a partition, ABSENT for none."""

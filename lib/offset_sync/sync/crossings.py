@@ -24,9 +24,9 @@ def are_named(state: SyncState, rows: KeyRows, is_named: Callable[[str], bool]) 
 
 
 class Crossing(NamedTuple):
-    """The read list above an answer (*told*), and by origin the source's offsets of read records still *pending*."""
+    """The read list above an answer (*found*), and by origin the source's offsets of read records still *pending*."""
 
-    told: FoundList
+    found: FoundList
     pending: Mapping[int, OffsetRanges]
 
 
@@ -47,7 +47,7 @@ class Crossings:
                 each: state.index.leader_epoch(ClusterPartition(pair.target, *each))
                 for each in state.keys.partitions_of(named)
             }
-        self._epochs = {each: told[1] if told is not None else ABSENT for each, told in known.items()}
+        self._epochs = {each: epoch[1] if epoch is not None else ABSENT for each, epoch in known.items()}
         self._found: dict[int, tuple[Question, dict[int, Crossing]]] = {}
 
     def find(self, asked: Translation) -> None:
@@ -81,6 +81,6 @@ class Crossings:
             if self._is_named(self._keys[int(question.key[row])].group_id):
                 committed, start = int(question.given.offset[row]), int(answers.wanted[row])
                 epoch, strategy = self._epochs[question.partition], question.strategy
-                told = read_list(committed, start, here, there, leader_epoch=epoch, strategy=strategy)
-                found[row] = Crossing(told, pending(committed, here, there, self._young_since_ms))
+                records = read_list(committed, start, here, there, leader_epoch=epoch, strategy=strategy)
+                found[row] = Crossing(records, pending(committed, here, there, self._young_since_ms))
         return found

@@ -94,7 +94,7 @@ class HeldLists:
         assert self.cluster_id is not None, "lists are written only once the cluster id is known"
         text = text or encode_read_list(NOTHING_READ, self.cluster_id).text
         found = decode_read_list(text)
-        return OffsetWrite(group, *place, found.told.start if found else 0, None, Rule.SET, None, metadata=text)
+        return OffsetWrite(group, *place, found.read_list.start if found else 0, None, Rule.SET, None, metadata=text)
 
 
 def own_group(group_id: str) -> str:
@@ -115,4 +115,4 @@ def text_of_list(metadata: str) -> str:
 def listed(text: str) -> ReadList | None:
     """Return the list in a commit's metadata, None if it is empty or there is none."""
     found = decode_read_list(text) if text else None
-    return found.told if found is not None and len(found.told.ranges.start) > 0 else None
+    return found.read_list if found is not None and len(found.read_list.ranges.start) > 0 else None

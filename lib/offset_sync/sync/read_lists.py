@@ -49,7 +49,7 @@ Rewinds: TypeAlias = tuple[int, ...]
 """When a group last went back at each cluster, ABSENT for never."""
 
 
-class Standing(NamedTuple):
+class StoredList(NamedTuple):
     """A list stored at a cluster, None for none, and its *text*.
 
     *rewinds* are when the group last went back at each cluster, as known when the list was planned: a rewind noted
@@ -57,7 +57,7 @@ class Standing(NamedTuple):
     when it was read or written: once the group has gone back since, the stored list is unknown.
     """
 
-    told: ReadList | None
+    read_list: ReadList | None
     text: str
     rewinds: Rewinds | None
     seen: Rewinds | None
@@ -65,7 +65,7 @@ class Standing(NamedTuple):
     @property
     def ranges(self) -> OffsetRanges:
         """The listed ranges."""
-        return self.told.ranges if self.told is not None else NOTHING_READ.told.ranges
+        return self.read_list.ranges if self.read_list is not None else NOTHING_READ.read_list.ranges
 
 
 class ReadLists:
@@ -78,7 +78,7 @@ class ReadLists:
         self._state = state
         self._held = {alias: HeldLists(alias, holder) for alias, holder in holders.items()}
         self._is_named = cache(config.has_read_list)
-        self._standing: dict[str, dict[int, Standing]] = {alias: {} for alias in holders}
+        self._stored: dict[str, dict[int, StoredList]] = {alias: {} for alias in holders}
         self._too_large: dict[str, dict[int, int]] = {alias: {} for alias in holders}  # characters, by key
         self._planned: dict[str, dict[int, Rewinds]] = {alias: {} for alias in holders}
         self._names_any = bool(config.sync.read_lists.groups)
@@ -98,20 +98,20 @@ class ReadLists:
         keys, named = self._state.offsets.keys, rows[self.has_named(rows)].tolist()
         for alias in self._held.keys() & aliases:
             seen = {row: self._rewinds(row) for row in named if self._known(alias, row) is None}
-            before = {row: self._standing[alias].get(row) for row in seen}
+            before = {row: self._stored[alias].get(row) for row in seen}
             groups = {row: own_group(keys[row].group_id) for row in seen}
             found = self._held[alias].ask([*dict.fromkeys(groups.values())]) if groups else {}
             for row, group in groups.items():
                 answer, was = found.get(group), before[row]
-                if answer is None or isinstance(answer, ClusterError) or self._standing[alias].get(row) is not was:
+                if answer is None or isinstance(answer, ClusterError) or self._stored[alias].get(row) is not was:
                     continue  # written in the meantime
                 held = answer.get(keys[row].topic_partition)
-                self._standing[alias][row] = _standing(held.metadata if held else "", None, seen[row])
+                self._stored[alias][row] = _stored_list(held.metadata if held else "", None, seen[row])
 
-    def _known(self, alias: str, row: int) -> Standing | None:
+    def _known(self, alias: str, row: int) -> StoredList | None:
         """Return the list stored at a cluster, None if it is unknown or outdated."""
-        standing = self._standing[alias].get(row)
-        return standing if standing is not None and standing.seen == self._rewinds(row) else None
+        stored = self._stored[alias].get(row)
+        return stored if stored is not None and stored.seen == self._rewinds(row) else None
 
     def take_others_away(self, alias: str, writer: Writes) -> None:
         """Remove, once, the lists at a cluster of groups no longer named; see :class:`HeldLists`."""
@@ -139,8 +139,8 @@ class ReadLists:
             text = "" if group_id in there else wanted.text
             if (write := self._write(target, one, text, is_refreshed=bool(is_due[row]))) is not None:
                 found[row] = write
-            elif (standing := self._known(target, one)) is not None:
-                self._standing[target][one] = standing._replace(rewinds=standing.seen)
+            elif (stored := self._known(target, one)) is not None:
+                self._stored[target][one] = stored._replace(rewinds=stored.seen)
         return found
 
     def texts(self, translated: Translated, crossings: Mapping[int, Crossing]) -> dict[int, ListText]:
@@ -201,7 +201,7 @@ class ReadLists:
                 same.add(key)
             else:
                 replaced.add(key)
-                self._standing[alias][key] = Standing(None, "", None, None)
+                self._stored[alias][key] = StoredList(None, "", None, None)
         _tell_failed(alias, failed)
         return same, replaced
 
@@ -213,15 +213,15 @@ class ReadLists:
         """
         found = dict[int, OffsetWrite]()
         for row, position in zip(rows.tolist(), offset, strict=True):
-            standing = self._known(alias, row)
-            if standing is None or standing.told is None:
+            stored = self._known(alias, row)
+            if stored is None or stored.read_list is None:
                 continue
-            known = standing.rewinds or (ABSENT,) * len(self._state.offsets.clusters)
+            known = stored.rewinds or (ABSENT,) * len(self._state.offsets.clusters)
             moved_ms = int(self._state.homes.moved_ms(np.array([row]), alias)[0])
             is_back = any(
                 at_ms > max(before, moved_ms) for at_ms, before in zip(self._rewinds(row), known, strict=True)
             )
-            if position >= standing.told.end or is_back:
+            if position >= stored.read_list.end or is_back:
                 write = self._write(alias, row, "", is_refreshed=False)
                 found |= {row: write} if write is not None else {}
         return found
@@ -232,9 +232,9 @@ class ReadLists:
         for (row, write), outcome in zip(writes.items(), done, strict=True):
             if outcome.outcome is Outcome.COMMITTED:
                 planned = self._planned[alias].pop(row)
-                self._standing[alias][row] = _standing(write.metadata, planned, planned)
+                self._stored[alias][row] = _stored_list(write.metadata, planned, planned)
             elif outcome.is_in_doubt:
-                self._standing[alias][row] = Standing(None, "", None, None)
+                self._stored[alias][row] = StoredList(None, "", None, None)
             if outcome.error:
                 failed.setdefault(outcome.error, []).append(write.group_id)
             if (outcome.error or "").startswith(_TOO_LARGE):
@@ -261,12 +261,12 @@ class ReadLists:
             if is_done.get(row):
                 continue
             one, wanted = int(key[row]), int(answers.wanted[row])
-            standing = self._known(translated.target, one)
-            if standing is None:
+            stored = self._known(translated.target, one)
+            if stored is None:
                 is_in_the_way = wanted < plan.previous[row] or max(self._rewinds(one)) != ABSENT
             else:
                 read = _ranges(writes.get(row), crossings.get(row))
-                rest = standing.ranges.from_offset(wanted)
+                rest = stored.ranges.from_offset(wanted)
                 is_in_the_way = int(read.count_between(rest.start, rest.start + rest.length).sum()) < rest.total
             if is_in_the_way:
                 found[row] = _NO_LIST
@@ -277,16 +277,16 @@ class ReadLists:
 
     def _text(self, alias: str, key: int, crossing: Crossing | None) -> ListText:
         cluster_id = self._held[alias].cluster_id
-        if crossing is None or cluster_id is None or not len(crossing.told.records):
+        if crossing is None or cluster_id is None or not len(crossing.found.records):
             return NO_TEXT
-        found, refused = encode_read_list(crossing.told, cluster_id), self._too_large[alias].get(key)
+        found, refused = encode_read_list(crossing.found, cluster_id), self._too_large[alias].get(key)
         return found if refused is None or len(found.text) < refused else NO_TEXT
 
     def _write(self, alias: str, row: int, text: str, *, is_refreshed: bool) -> OffsetWrite | None:
         """Return the write that stores *text*, an empty list for ""; None if it is stored and not due for a refresh."""
-        key, standing = self._state.offsets.keys[row], self._known(alias, row)
-        if standing is not None:
-            is_there = (standing.text == text) if text else standing.told is None
+        key, stored = self._state.offsets.keys[row], self._known(alias, row)
+        if stored is not None:
+            is_there = (stored.text == text) if text else stored.read_list is None
             if is_there and not (is_refreshed and text):
                 return None
         if self._held[alias].cluster_id is None:  # the stored list is unknown
@@ -300,13 +300,13 @@ def _tell_failed(alias: str, failed: Mapping[str, Sequence[str]]) -> None:
         logger.warning("clusters.%s: %d read lists not written, first %s: %s", alias, len(groups), groups[0], reason)
 
 
-def _standing(text: str, rewinds: Rewinds | None, seen: Rewinds) -> Standing:
-    return Standing(listed(text), text_of_list(text), rewinds, seen)
+def _stored_list(text: str, rewinds: Rewinds | None, seen: Rewinds) -> StoredList:
+    return StoredList(listed(text), text_of_list(text), rewinds, seen)
 
 
 def _ranges(write: OffsetWrite | None, crossing: Crossing | None) -> OffsetRanges:
     """Return the ranges to be listed: those of the failed *write*, or without one those of the *crossing*."""
     if write is not None:
         found = decode_read_list(write.metadata)
-        return found.told.ranges if found is not None else NOTHING_READ.told.ranges
-    return crossing.told.told.ranges if crossing is not None else NOTHING_READ.told.ranges
+        return found.read_list.ranges if found is not None else NOTHING_READ.read_list.ranges
+    return crossing.found.read_list.ranges if crossing is not None else NOTHING_READ.read_list.ranges

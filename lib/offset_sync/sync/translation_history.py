@@ -49,10 +49,10 @@ class TranslationHistory:
 
     def append(self, reconciliation: Reconciliation) -> None:
         """Queue its rows: all of a micro-batch, of a reconcile pass only new results."""
-        is_told: NDArray[np.bool_] = reconciliation.is_news | (reconciliation.batch_id is not None)
-        if is_told.any():
-            told = np.flatnonzero(is_told)
-            self._queue.put(to_rows(reconciliation, told, self._keys, self._strategy_of, self._names))
+        is_recorded: NDArray[np.bool_] = reconciliation.is_news | (reconciliation.batch_id is not None)
+        if is_recorded.any():
+            recorded = np.flatnonzero(is_recorded)
+            self._queue.put(to_rows(reconciliation, recorded, self._keys, self._strategy_of, self._names))
 
     def close(self) -> None:
         """Write what is queued, then end."""

@@ -25,7 +25,7 @@ from deltalake.schema import PrimitiveType
 from deltalake.transaction import AddAction, CommitProperties, PostCommitHookProperties, RemoveAction, Transaction
 
 from offset_sync.model.errors import TableError
-from offset_sync.model.text import told
+from offset_sync.model.text import one_line
 from offset_sync.tables.definition import Column, Table
 from offset_sync.tables.files import Files
 from offset_sync.tables.log_repair import alone
@@ -343,7 +343,7 @@ class TableLog:
             raise self._error(problem) from problem
 
     def _error(self, problem: DeltaError) -> TableError:
-        return TableError(f"{self._path}: {told(problem)}")
+        return TableError(f"{self._path}: {one_line(problem)}")
 
 
 def _is_clustered(table: DeltaTable) -> bool:

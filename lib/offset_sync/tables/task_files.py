@@ -25,8 +25,8 @@ def write_by_tasks(tables: TableStore, table: Table, frames: Sequence[DataFrame]
     The files are invisible before they are appended.
     """
     write = _WriteFile(tables.files, tables.path(table), table.arrow_schema)
-    told = (frame.select(*table.names).mapInArrow(write, "file string").toArrow() for frame in frames)
-    return [DataFile(*json.loads(file)) for rows in told for file in rows.column("file").to_pylist()]
+    written = (frame.select(*table.names).mapInArrow(write, "file string").toArrow() for frame in frames)
+    return [DataFile(*json.loads(file)) for rows in written for file in rows.column("file").to_pylist()]
 
 
 class _WriteFile:

@@ -62,8 +62,8 @@ class IndexedLog:
         A page is as young as its youngest row. Runs in memory count too: *rows* may have been read before them.
         """
         pages, rows, tail = self.index.paged.pages, self.rows, self.index.paged.tail
-        told = (pages.start, pages.seen_ms), (rows.start, rows.seen_ms), (tail.start, tail.indexed_at_ms)
-        young = np.concatenate([start[seen_ms >= old_before_ms] for start, seen_ms in told])
+        columns = (pages.start, pages.seen_ms), (rows.start, rows.seen_ms), (tail.start, tail.indexed_at_ms)
+        young = np.concatenate([start[seen_ms >= old_before_ms] for start, seen_ms in columns])
         return min(self.log_start, self.lowest_commit, int(young.min(initial=NO_LIMIT)))
 
     def row_at(self, offset: int) -> int:

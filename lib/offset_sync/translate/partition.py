@@ -162,7 +162,7 @@ def withhold_some(answers: Translations, reasons: NDArray[np.intp]) -> Translati
         return answers
     none = withhold(reasons, len(reasons))
     columns = zip(none.columns, answers.columns, strict=True)
-    return Translations(*(np.where(is_withheld, withheld, told) for withheld, told in columns))
+    return Translations(*(np.where(is_withheld, withheld, answered) for withheld, answered in columns))
 
 
 def withhold_all(reason: State, committed: Int64s, said: PartitionMetadata | None) -> Translations:

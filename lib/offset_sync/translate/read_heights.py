@@ -156,7 +156,7 @@ class ReadByHeight(NamedTuple):
 def read_by_height(runs: Runs, heights: ReadHeights, rows: NDArray[np.intp]) -> ReadByHeight:
     """Return what the groups *rows*, whose commits are decided, have read of *runs*.
 
-    These are of a stretch that ``is_told_by_heights``: of origins that *heights* knows, and without open holes.
+    These are of a stretch that ``is_decided_by_heights``: of origins that *heights* knows, and without open holes.
     """
     read = np.zeros(len(rows), np.int64)
     run, into = np.full(len(rows), len(runs)), np.zeros(len(rows), np.int64)
@@ -240,7 +240,7 @@ def origins_in(stretches: Stretches) -> set[int]:
     return {origin_of(code) for code in stretches.spans} - {UNKNOWN_ORIGIN}
 
 
-def is_told_by_heights(stretches: Stretches, heights: ReadHeights) -> Bools:
+def is_decided_by_heights(stretches: Stretches, heights: ReadHeights) -> Bools:
     """Return which of *stretches* are fully decided by the heights of decided commits."""
     found = np.ones(len(stretches), np.bool_)
     for code, span in stretches.spans.items():

@@ -82,7 +82,7 @@ class FoundList(NamedTuple):
     Those are in ranges above the last one of the list.
     """
 
-    told: ReadList
+    read_list: ReadList
     records: Int64s
     left_out: int
 
@@ -91,7 +91,7 @@ class DecodedList(NamedTuple):
     """A decoded text: the id of the cluster whose offsets these are, and the list."""
 
     cluster_id: str
-    told: ReadList
+    read_list: ReadList
 
 
 class ListText(NamedTuple):
@@ -127,9 +127,9 @@ def read_list(
     Pages of the target's index are read one after the other, unless the directory shows that nothing of them is read.
     Records that retention has removed from either index are not on the list.
     """
-    is_told = leader_epoch >= 0 and strategy.name != "identity" and target.metadata.cut_at is None
+    is_listed = leader_epoch >= 0 and strategy.name != "identity" and target.metadata.cut_at is None
     found = _Ranges()
-    if is_told and committed <= source.metadata.log_end and reason_to_withhold(source, target) is None:
+    if is_listed and committed <= source.metadata.log_end and reason_to_withhold(source, target) is None:
         _go_through(found, committed, start, source, target)
     else:
         leader_epoch = 0
@@ -229,7 +229,7 @@ def encode_read_list(found: FoundList, cluster_id: str) -> ListText:
     where nothing is read. What does not fit into :data:`MOST_CHARACTERS` is left out from the end. Raises ValueError
     for what could not be decoded.
     """
-    start, leader_epoch, ranges = found.told
+    start, leader_epoch, ranges = found.read_list
     end = ranges.start + ranges.length
     numbers = np.stack((ranges.start - np.concatenate(([start], end[:-1])), ranges.length), axis=1).ravel()
     if not _CLUSTER_ID.fullmatch(cluster_id):
@@ -255,13 +255,13 @@ def decode_read_list(text: str) -> DecodedList | None:
     Words that begin with ``late=`` may follow, and change nothing. At most :data:`MOST_BYTES` of numbers are inflated,
     and no offset is beyond int64. Errs to None: without a list all is read.
     """
-    told = _TEXT.fullmatch(text.removesuffix("\0")) if len(text) <= MOST_CHARACTERS else None
-    content = _inflated(told[4], told[5]) if told else None
+    parsed = _TEXT.fullmatch(text.removesuffix("\0")) if len(text) <= MOST_CHARACTERS else None
+    content = _inflated(parsed[4], parsed[5]) if parsed else None
     numbers = _from_leb128(content) if content is not None else None
-    if told is None or numbers is None or not _is_list(start := int(told[2]), epoch := int(told[3]), numbers):
+    if parsed is None or numbers is None or not _is_list(start := int(parsed[2]), epoch := int(parsed[3]), numbers):
         return None
     ends = start + numbers.cumsum()
-    return DecodedList(told[1], ReadList(start, epoch, OffsetRanges(ends[::2], numbers[1::2])))
+    return DecodedList(parsed[1], ReadList(start, epoch, OffsetRanges(ends[::2], numbers[1::2])))
 
 
 def _is_list(start: int, leader_epoch: int, numbers: Int64s) -> bool:

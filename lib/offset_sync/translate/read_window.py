@@ -36,7 +36,7 @@ from offset_sync.translate.read_heights import (
     ReadHeights,
     constant_below,
     count_read,
-    is_told_by_heights,
+    is_decided_by_heights,
     linear_below,
     origins_in,
     read_by_height,
@@ -156,7 +156,7 @@ class ReadWindow:
         everything &= ~some
         nothing &= ~some
         # What one height decides need not be cut into pieces: each record's own offset is enough.
-        near: Bools = some & (is_told_by_heights(stretches, heights) & ~is_cut)[:, None] & heights.decided()
+        near: Bools = some & (is_decided_by_heights(stretches, heights) & ~is_cut)[:, None] & heights.decided()
         is_looked_at: Bools = np.asarray((some & ~near).any(axis=1))
         is_deleted: Bools = stretches.end <= self._log_start
         self.read += stretches.records @ everything

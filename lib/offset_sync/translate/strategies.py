@@ -87,7 +87,7 @@ def choose(strategy: Strategy, committed: Int64s, source: PartitionLog, target: 
 
 
 def unverified(choice: Choice, committed: Int64s, source: PartitionLog, target: PartitionLog) -> Answers:
-    """Return the answers for a topic whose records cannot be told apart, less what retention has deleted.
+    """Return the answers for a topic whose records cannot be distinguished, less what retention has deleted.
 
     They rely on the mirror to keep the order; shapes (commits,).
     """

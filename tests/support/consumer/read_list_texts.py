@@ -88,7 +88,7 @@ def read_text(text: str) -> Reading | None:
     decoded = decode_read_list(text)
     if decoded is None:
         return None
-    start, epoch, found = decoded.told
+    start, epoch, found = decoded.read_list
     ends = found.start + found.length
     ranges = tuple(zip(found.start.tolist(), ends.tolist(), strict=True))
     return Reading(start, epoch, ranges, decoded.cluster_id)

@@ -22,7 +22,14 @@ from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS as TOPIC
-from offset_sync.model.values import ClusterPartition, EpochChange, GroupPartition, OffsetRange, ToldEnd, TopicPartition
+from offset_sync.model.values import (
+    ClusterPartition,
+    EpochChange,
+    GroupPartition,
+    OffsetRange,
+    ReportedEnd,
+    TopicPartition,
+)
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.sync_state import SyncState
@@ -134,9 +141,9 @@ class CommitLogJob(IngestingJob, AsTables):
         )
         return {"X": ClusterMetadata({TOPIC: MemoryTopic(self.topic_id, 8)}, ends)}
 
-    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ToldEnd]:
+    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
         """Say where leader epochs ended."""
-        return {each: ToldEnd(min([len(self.log), *self.cuts[epoch.known :]])) for each, epoch in epochs.items()}
+        return {each: ReportedEnd(min([len(self.log), *self.cuts[epoch.known :]])) for each, epoch in epochs.items()}
 
     def reaches(self) -> dict[ClusterPartition, int]:
         """Say up to where commits are written down."""

@@ -21,7 +21,7 @@ from offset_sync.contents.known_logs import KeptAlignments
 from offset_sync.contents.rows import FINGERPRINT, PACKED_SCHEMA, FingerprintBuilder, fingerprint_rows_of, native_runs
 from offset_sync.ingest.batch_rows import ReadBatch, coverage, to_runs
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.model.values import ClusterPartition, ToldEnd, TopicPartition
+from offset_sync.model.values import ClusterPartition, ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import RECORD_FINGERPRINTS, RECORD_RUNS
@@ -79,9 +79,9 @@ class ContentJob:
         said = ClusterMetadata({"orders": MemoryTopic(self.topic_id)}, {} if self.is_silent else ends)
         return dict.fromkeys(wanted, said)
 
-    def ends(self, epochs: Mapping[TopicPartition, Any]) -> dict[TopicPartition, ToldEnd]:
+    def ends(self, epochs: Mapping[TopicPartition, Any]) -> dict[TopicPartition, ReportedEnd]:
         """Say that no log was cut."""
-        return dict.fromkeys(epochs, ToldEnd(_EVER))
+        return dict.fromkeys(epochs, ReportedEnd(_EVER))
 
     @property
     def newest_original(self) -> int:

@@ -30,7 +30,7 @@ from offset_sync.ingest.origin_check import CopyCheck, OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.jobs.index_records import Originals, builder_of
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, EpochChange, ToldEnd, TopicPartition
+from offset_sync.model.values import ABSENT, EpochChange, ReportedEnd, TopicPartition
 from offset_sync.state.checked_metadata import CheckedMetadata
 from offset_sync.state.cluster_metadata import ClusterMetadata, Snapshot
 from offset_sync.state.highest_indexed import highest_indexed
@@ -238,12 +238,12 @@ class _Epochs:
     def __init__(self, world: CopiedClusters, alias: str) -> None:
         self._world, self._alias = world, alias
 
-    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ToldEnd]:
+    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
         if self._alias in self._world.down:
             raise ClusterError(self._alias, "no answer")
-        return {each: ToldEnd(self._world.logs[self._alias].end_of(epoch.known)) for each, epoch in epochs.items()}
+        return {each: ReportedEnd(self._world.logs[self._alias].end_of(epoch.known)) for each, epoch in epochs.items()}
 
     def ends_in_time(
         self, epochs: Mapping[TopicPartition, EpochChange], deadline: float
-    ) -> dict[TopicPartition, ToldEnd]:
+    ) -> dict[TopicPartition, ReportedEnd]:
         return self.ends(epochs)

@@ -18,7 +18,7 @@ from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
-from offset_sync.model.values import ClusterPartition, EpochChange, ToldEnd, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochChange, ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
@@ -99,11 +99,11 @@ class Job:
             ends = {each: end for each, end in ends.items() if each not in self.without_ends}
         return ClusterMetadata(there, ends)
 
-    def ends(self, epochs: dict[TopicPartition, EpochChange]) -> dict[TopicPartition, ToldEnd]:
+    def ends(self, epochs: dict[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
         """Say where leader epochs end."""
         return {each: self._told(self.epoch_ends[each], epoch) for each, epoch in epochs.items()}
 
-    def _told(self, end: int, epoch: EpochChange) -> ToldEnd:
+    def _told(self, end: int, epoch: EpochChange) -> ReportedEnd:
         return epoch.end(end, epoch.known if self.told_epoch is None else self.told_epoch)
 
     def reaches(self) -> dict[ClusterPartition, int]:

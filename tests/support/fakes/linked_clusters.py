@@ -28,7 +28,7 @@ from offset_sync.ingest.origin_check import CopyCheck, OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.jobs.index_records import Originals, builder_of
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, EpochChange, ToldEnd, TopicPartition
+from offset_sync.model.values import ABSENT, EpochChange, ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Snapshot
 from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.state.last_translations import LastTranslations
@@ -216,7 +216,7 @@ class _Epochs:
     def __init__(self, world: LinkedClusters, alias: str) -> None:
         self._world, self._alias = world, alias
 
-    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ToldEnd]:
+    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
         """Return where the last leader's records ended."""
         end = self._world.ended.get(self._alias, len(self._world.logs[self._alias]))
-        return dict.fromkeys(epochs, ToldEnd(end))
+        return dict.fromkeys(epochs, ReportedEnd(end))

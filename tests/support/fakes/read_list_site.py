@@ -33,7 +33,7 @@ def told(site: Site, alias: str = "Y", place: TopicPartition = ORDERS) -> tuple[
     found = decode_read_list(stands.metadata)
     assert found is not None
     assert found.cluster_id == f"id-of-{alias}"
-    start, epoch, ranges = found.told
+    start, epoch, ranges = found.read_list
     assert (start, epoch) == (stands.offset, EPOCH if len(ranges.start) else 0)
     return start, list(zip(ranges.start.tolist(), (ranges.start + ranges.length).tolist(), strict=True))
 

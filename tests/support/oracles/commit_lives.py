@@ -63,7 +63,7 @@ def _key(row: Row) -> GroupPartition:
 
 def _take_in(state: SyncState, alias: str, row: Row) -> None:
     one = pa.Table.from_pylist([row], _SCHEMA)
-    state.record_told(alias, to_commit_records(one, state.offsets.ids([_key(row)])), np.array([row["is_own"]]))
+    state.record_known(alias, to_commit_records(one, state.offsets.ids([_key(row)])), np.array([row["is_own"]]))
 
 
 _SCHEMA = pa.schema(

@@ -145,9 +145,9 @@ class MovingGroup:
             self.site.clusters[alias].group_offsets.get((HOLDS, ORDERS)),
         )
         found = decode_read_list(stands.metadata) if stands is not None else None
-        if own is None or found is None or own < found.told.start or alias in self.excused:
+        if own is None or found is None or own < found.read_list.start or alias in self.excused:
             return set()
-        ranges = found.told.ranges
+        ranges = found.read_list.ranges
         listed = {
             first + n
             for first, length in zip(ranges.start.tolist(), ranges.length.tolist(), strict=True)

@@ -9,7 +9,7 @@ from fakes.clusters import MemoryEnds, MemoryTopic
 from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochChange, ToldEnd, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochChange, ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from simulation.persisted import Persisted
 from simulation.skipping import list_group
@@ -43,11 +43,13 @@ class CommitChecks:
         topics = {CONSUMER_OFFSETS: MemoryTopic(f"commits{cluster.commit_topic}", len(cluster.parts))}
         return {self._alias: ClusterMetadata(topics, ends)}
 
-    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ToldEnd]:
+    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
         """Say where leader epochs ended."""
         cluster = self._cluster
         ends = {each: len(cluster.parts[each.partition]) for each in epochs}
-        return {each: ToldEnd(min([ends[each], *cluster.commit_cuts[epoch.known :]])) for each, epoch in epochs.items()}
+        return {
+            each: ReportedEnd(min([ends[each], *cluster.commit_cuts[epoch.known :]])) for each, epoch in epochs.items()
+        }
 
     def _reaches(self) -> dict[ClusterPartition, int]:
         places = [TopicPartition(CONSUMER_OFFSETS, number) for number in range(len(self._cluster.parts))]

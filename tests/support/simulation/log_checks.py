@@ -10,7 +10,7 @@ from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, EpochChange, ToldEnd, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochChange, ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.incarnations import incarnations_of
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
@@ -28,14 +28,16 @@ class Epochs:
 
     def ends_in_time(
         self, epochs: Mapping[TopicPartition, EpochChange], _deadline: float
-    ) -> dict[TopicPartition, ToldEnd]:
+    ) -> dict[TopicPartition, ReportedEnd]:
         """Return the same: whoever is asked answers."""
         return self.ends(epochs)
 
-    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ToldEnd]:
+    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
         """Return where each epoch ended."""
         logs = {each: self._world.logs[self._alias, each] for each in epochs}
-        return {each: ToldEnd(min([logs[each].end, *logs[each].cuts[epoch.known :]])) for each, epoch in epochs.items()}
+        return {
+            each: ReportedEnd(min([logs[each].end, *logs[each].cuts[epoch.known :]])) for each, epoch in epochs.items()
+        }
 
 
 class LogChecks:

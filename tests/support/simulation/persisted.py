@@ -122,7 +122,7 @@ class Persisted:
     def _tell(self, state: SyncState, alias: str, written: tuple[Any, list[bool]]) -> KeyRows:
         batch, is_own = written
         key = state.offsets.ids(batch.keys)
-        state.record_told(alias, batch.commit_records.with_key(key), np.array(is_own, np.bool_))
+        state.record_known(alias, batch.commit_records.with_key(key), np.array(is_own, np.bool_))
         captured_ms = int(batch.looked.at.timestamp() * 1000)
         np.maximum.at(state.offsets.clusters[alias].columns["captured_ms"], key, captured_ms)
         return key
@@ -183,7 +183,7 @@ class Persisted:
         """
         lives.refresh()
         # As they are after a log has begun another life, folds are not believed.
-        fold = self._fold if self._fold.lives == lives.told() else _NO_FOLD
+        fold = self._fold if self._fold.lives == lives.as_json() else _NO_FOLD
         fill_commits(state, fold.commits, list(self._commits))
         for alias, batches in self._commits.items():
             if fold is not _NO_FOLD:
@@ -209,7 +209,7 @@ class Persisted:
         return Fold(
             without(rows, gone),
             {alias: len(batches) for alias, batches in self._commits.items()},
-            lives.told(),
+            lives.as_json(),
             without(answers, gone),
             len(self._answers),
         )

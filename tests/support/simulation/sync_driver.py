@@ -12,7 +12,7 @@ from fakes.tables import MemoryTables
 from offset_sync.config import Config
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import EpochChange, ToldEnd, TopicPartition
+from offset_sync.model.values import EpochChange, ReportedEnd, TopicPartition
 from offset_sync.state.checked_metadata import CheckedMetadata
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
@@ -51,7 +51,7 @@ _FEW_BYTES = 8 * 160
 class _AskedAtOnce(CheckedMetadata):
     """Waits for whoever is asked where an epoch ended, also for one who does not know: no clock but the world's."""
 
-    def _ends(self, alias: str, changes: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ToldEnd]:
+    def _ends(self, alias: str, changes: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
         for _ in range(2):
             found = super()._ends(alias, changes)
             if alias in self._questions:

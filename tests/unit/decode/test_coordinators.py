@@ -85,7 +85,7 @@ def test_what_a_group_commits_in_the_partition_of_now_is_newer_than_all_in_other
     for batch in batches:
         taken = records(committed, *batch)
         if is_told:
-            cluster.record_told(taken, np.zeros(len(batch), np.bool_))
+            cluster.record_known(taken, np.zeros(len(batch), np.bool_))
         else:
             cluster.record(taken)
     names = ("log_partition", "log_offset", "actual_offset", "genuine_offset")
@@ -132,7 +132,7 @@ def test_a_write_of_ours_in_a_partition_that_was_left_is_ours_though_it_is_read_
     cluster.own_writes.begin(committed.ids([(GROUP, *ORDERS)]), np.array([300]))
     late = records(committed, (0, 0, 300, 1))
     if is_told:
-        cluster.record_told(late, np.array([True]))
+        cluster.record_known(late, np.array([True]))
     else:
         assert cluster.record(late).is_own.tolist() == [True]
     assert int(cluster.columns["actual_offset"][0]) == 10

@@ -10,7 +10,7 @@ import pytest
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.tables import MemoryTables
 from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
-from offset_sync.model.values import ClusterPartition, EpochChange, ToldEnd, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochChange, ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.tables.catalog import LOG_INCARNATIONS
 
@@ -24,10 +24,10 @@ class Leaders:
     def __init__(self) -> None:
         self.meanwhile: list[Callable[[], object]] = []
 
-    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ToldEnd]:
+    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
         if self.meanwhile:
             self.meanwhile.pop()()
-        return dict.fromkeys(epochs, ToldEnd(OLD_END))
+        return dict.fromkeys(epochs, ReportedEnd(OLD_END))
 
 
 class Queries:

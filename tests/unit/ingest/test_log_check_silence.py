@@ -10,7 +10,7 @@ import pytest
 from fakes.clusters import MemoryEnds
 from fakes.indexing import ORDERS, SECOND, Job, Plan, mirrored
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ToldEnd, TopicPartition
+from offset_sync.model.values import ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 
 
@@ -54,10 +54,10 @@ def test_a_leader_that_does_not_say_where_an_epoch_ended_holds_up_no_other_clust
     elected = {"X": ClusterMetadata(job.topics, {TopicPartition(*ORDERS): MemoryEnds(0, 9, leader_epoch=2)})}
     is_asked, goes_on = threading.Event(), threading.Event()
 
-    def silent(epochs: dict[TopicPartition, int]) -> dict[TopicPartition, ToldEnd]:
+    def silent(epochs: dict[TopicPartition, int]) -> dict[TopicPartition, ReportedEnd]:
         is_asked.set()
         assert goes_on.wait(30)
-        return dict.fromkeys(epochs, ToldEnd(9))
+        return dict.fromkeys(epochs, ReportedEnd(9))
 
     check = job.incarnations
     check.note(said["X"], {}, check.moment())

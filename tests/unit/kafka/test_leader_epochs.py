@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from offset_sync.kafka.leader_epochs import _Told
-from offset_sync.model.values import EpochChange, EpochEnd, ToldEnd
+from offset_sync.kafka.leader_epochs import _Reported
+from offset_sync.model.values import EpochChange, EpochEnd, ReportedEnd
 
 AT = "offset 1152921504606846976"
 END = ": Local: Partition log truncation detected (broker 7)"
@@ -23,19 +23,19 @@ def words(epoch: int, end: int, of_epoch: int) -> str:
 @pytest.mark.parametrize(
     ("known", "end", "of_epoch", "ended", "expected"),
     [
-        (2, 150, 2, [UNCLEAN], ToldEnd(150)),
-        (2, 150, 1, [UNCLEAN], ToldEnd(100)),
-        (2, 150, 1, [IDLE], ToldEnd(150)),
-        (2, 90, 1, [UNCLEAN], ToldEnd(90)),
-        (2, 150, 1, [], ToldEnd(150, is_certain=False)),
-        (2, 150, 0, [UNCLEAN], ToldEnd(100, is_certain=False)),
-        (3, 150, 1, [UNCLEAN, EpochEnd(3, 120, 2)], ToldEnd(100)),
-        (3, 150, 2, [UNCLEAN, EpochEnd(3, 120, 2)], ToldEnd(120)),
-        (3, 150, 2, [EpochEnd(3, 100, 1)], ToldEnd(150, is_certain=False)),
-        (3, 150, 1, [UNCLEAN, EpochEnd(3, 0, 2)], ToldEnd(0, is_certain=False)),
-        (1, 3, 0, [EpochEnd(1, 0, 0)], ToldEnd(0, is_certain=False)),
-        (5, 120, 5, [EpochEnd(5, 0, 3)], ToldEnd(120)),
-        (3, 120, 2, [EpochEnd(1, 0, 0), EpochEnd(3, 120, 1)], ToldEnd(120, is_certain=False)),
+        (2, 150, 2, [UNCLEAN], ReportedEnd(150)),
+        (2, 150, 1, [UNCLEAN], ReportedEnd(100)),
+        (2, 150, 1, [IDLE], ReportedEnd(150)),
+        (2, 90, 1, [UNCLEAN], ReportedEnd(90)),
+        (2, 150, 1, [], ReportedEnd(150, is_certain=False)),
+        (2, 150, 0, [UNCLEAN], ReportedEnd(100, is_certain=False)),
+        (3, 150, 1, [UNCLEAN, EpochEnd(3, 120, 2)], ReportedEnd(100)),
+        (3, 150, 2, [UNCLEAN, EpochEnd(3, 120, 2)], ReportedEnd(120)),
+        (3, 150, 2, [EpochEnd(3, 100, 1)], ReportedEnd(150, is_certain=False)),
+        (3, 150, 1, [UNCLEAN, EpochEnd(3, 0, 2)], ReportedEnd(0, is_certain=False)),
+        (1, 3, 0, [EpochEnd(1, 0, 0)], ReportedEnd(0, is_certain=False)),
+        (5, 120, 5, [EpochEnd(5, 0, 3)], ReportedEnd(120)),
+        (3, 120, 2, [EpochEnd(1, 0, 0), EpochEnd(3, 120, 1)], ReportedEnd(120, is_certain=False)),
     ],
     ids=[
         "it has the epoch",
@@ -54,9 +54,9 @@ def words(epoch: int, end: int, of_epoch: int) -> str:
     ],
 )
 def test_records_end_where_a_known_epoch_began_that_the_leader_lacks(
-    known: int, end: int, of_epoch: int, ended: Sequence[EpochEnd], expected: ToldEnd
+    known: int, end: int, of_epoch: int, ended: Sequence[EpochEnd], expected: ReportedEnd
 ) -> None:
-    told = _Told.of(words(known, end, of_epoch))
+    told = _Reported.of(words(known, end, of_epoch))
     assert (told, told.of_change(EpochChange(known, 9, ended))) == ((end, of_epoch, "7"), expected)
 
 
@@ -68,5 +68,5 @@ def test_records_end_where_a_known_epoch_began_that_the_leader_lacks(
     ],
 )
 def test_where_no_epoch_is_told_nothing_of_the_log_is_taken_for_known(message: str) -> None:
-    told = _Told.of(message)
-    assert (told.end, told.broker, told.of_change(EpochChange(2, 9))) == (None, "7", ToldEnd(0))
+    told = _Reported.of(message)
+    assert (told.end, told.broker, told.of_change(EpochChange(2, 9))) == (None, "7", ReportedEnd(0))

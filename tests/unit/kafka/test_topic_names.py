@@ -14,10 +14,18 @@ from offset_sync.config.stream_names import SAME_NAMES, MirroredNames
 from offset_sync.kafka import log_reader
 from offset_sync.kafka.cluster_admin import ClusterAdmin, TopicMetadata
 from offset_sync.kafka.group_offsets import Coordinators
-from offset_sync.kafka.leader_epochs import LeaderEpochs, _Told
+from offset_sync.kafka.leader_epochs import LeaderEpochs, _Reported
 from offset_sync.kafka.log_reader import RangeReader, RecordReader
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import EpochChange, OffsetRange, OffsetWrite, RecordContent, Rule, ToldEnd, TopicPartition
+from offset_sync.model.values import (
+    EpochChange,
+    OffsetRange,
+    OffsetWrite,
+    RecordContent,
+    ReportedEnd,
+    Rule,
+    TopicPartition,
+)
 
 NAMES = MirroredNames(PrefixNames({"dc1": "dc1", "dc2": "dc2"}, "."))
 HERE, THERE = TopicPartition("orders", 3), TopicPartition("dc2.orders", 3)
@@ -69,8 +77,8 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     monkeypatch.setattr(log_reader, "read_logs", read)
     monkeypatch.setattr(RangeReader, "_read", read_ranges)
-    told = _Told(5, 1, "7")
-    monkeypatch.setattr(LeaderEpochs, "_told", hear(lambda asked, *_: dict.fromkeys(asked, told)))
+    told = _Reported(5, 1, "7")
+    monkeypatch.setattr(LeaderEpochs, "_reported", hear(lambda asked, *_: dict.fromkeys(asked, told)))
     return found
 
 
@@ -96,7 +104,7 @@ def test_groups_are_read_and_written_by_the_clusters_names(heard: list[Any]) -> 
 
 def test_records_and_leaders_are_asked_for_by_the_clusters_names(heard: list[Any]) -> None:
     epochs = {INSIDE[0]: EpochChange(1, 2)}
-    assert LeaderEpochs("dc1", {}, NAMES).ends(epochs) == {INSIDE[0]: ToldEnd(5)}
+    assert LeaderEpochs("dc1", {}, NAMES).ends(epochs) == {INSIDE[0]: ReportedEnd(5)}
     record = RecordContent(4, 5, None, b"v", ())
     assert RecordReader("dc1", {}, NAMES).first_at({INSIDE[0]: 4}) == {INSIDE[0]: record}
     # Whoever cuts records into runs knows streams by itself, whoever has read them.

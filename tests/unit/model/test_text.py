@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.model.text import escaped, told, visible
+from offset_sync.model.text import escaped, one_line, visible
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_nothing_that_is_left_breaks_a_line(text: str) -> None:
     ],
 )
 def test_an_exception_says_what_has_failed_and_why(problem: OSError, said: str) -> None:
-    assert told(problem) == said
+    assert one_line(problem) == said
 
 
 @given(st.text(), st.text())

@@ -13,7 +13,7 @@ from builders.logs import log
 from fakes.clusters import MemoryEnds, MemoryIndex, MemoryTopic
 from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, EpochChange, EpochEnd, ToldEnd, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochChange, EpochEnd, ReportedEnd, TopicPartition
 from offset_sync.state import checked_metadata
 from offset_sync.state.checked_metadata import CheckedMetadata
 from offset_sync.state.cluster_metadata import ClusterMetadata
@@ -49,7 +49,7 @@ class Leaders:
 
     def ends_in_time(
         self, epochs: Mapping[TopicPartition, EpochChange], deadline: float
-    ) -> dict[TopicPartition, ToldEnd]:
+    ) -> dict[TopicPartition, ReportedEnd]:
         self.asked.append({each: epoch.known for each, epoch in epochs.items()})
         assert self.may_answer.wait(30)
         if self.is_refused:

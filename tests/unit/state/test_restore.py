@@ -151,7 +151,7 @@ def test_what_another_driver_took_in_is_loaded_by_where_it_has_read(lived: Drive
     end = pc.max(of_x.column("log_offset")).as_py() + 1
     early = of_x.filter(pc.less(of_x.column("log_offset"), border))
     told = missing.offsets.ids([GroupPartition(*key) for key in zip(*(early[n].to_pylist() for n in KEY), strict=True)])
-    missing.offsets.clusters["X"].record_told(to_commit_records(early, told), early.column("is_own").to_numpy())
+    missing.offsets.clusters["X"].record_known(to_commit_records(early, told), early.column("is_own").to_numpy())
     found = restore_missed(tables, missing, "X", {0: border}, {0: end}, lives)
     assert {missing.offsets.keys[row] for row in found.tolist()} == {
         GroupPartition(row["group_id"], row["topic"], row["partition"])

@@ -36,7 +36,7 @@ X, Y, Z = 0, 1, 2
 
 
 def ranges(found: FoundList) -> list[tuple[int, int]]:
-    told = found.told.ranges
+    told = found.read_list.ranges
     return [(start, start + length) for start, length in zip(told.start.tolist(), told.length.tolist())]
 
 
@@ -61,7 +61,7 @@ def test_on_a_list_is_what_brute_force_finds_at_any_time_also_where_pages_were_l
             wanted = on_the_list(known, committed, start)
             assert ranges(found) == ranges_of(wanted, records), describe(known)
             assert (int(found.records.sum()), found.left_out) == (len(wanted), 0)
-            assert (found.told.start, found.told.leader_epoch) == (start, EPOCH)
+            assert (found.read_list.start, found.read_list.leader_epoch) == (start, EPOCH)
 
 
 @law(250)
@@ -231,7 +231,7 @@ def everything(
 def test_without_a_known_leader_epoch_there_is_no_list() -> None:
     assert ranges(read_list(5, 0, *everything(), leader_epoch=0)) == [(0, 5)]
     found = read_list(5, 2, *everything(), leader_epoch=ABSENT)
-    assert (ranges(found), found.told.start, found.told.leader_epoch) == ([], 2, 0)
+    assert (ranges(found), found.read_list.start, found.read_list.leader_epoch) == ([], 2, 0)
 
 
 def test_a_promoted_copy_byte_for_byte_has_no_list_for_its_own_new_records_would_be_on_it() -> None:

@@ -44,7 +44,7 @@ def told(text: str) -> tuple[int, int, list[Range]] | None:
     decoded = decode_read_list(text)
     if decoded is None:
         return None
-    begin, leader_epoch, ranges = decoded.told
+    begin, leader_epoch, ranges = decoded.read_list
     pairs = zip(ranges.start.tolist(), ranges.length.tolist(), strict=True)
     return begin, leader_epoch, [(start, start + length) for start, length in pairs]
 

@@ -125,11 +125,11 @@ class Aligner:
 
     def _before_it_is_found(self, copies: Pending, now_ms: int) -> Decisions:
         """Decide *copies* whose originals may be older than all known ones: by rules 3, 4 and 5."""
-        before, told = self.state.reach, np.flatnonzero(copies.count <= 1)
-        original = np.where(copies.count == 1, copies.least, _NONE)[told]
+        before, decided = self.state.reach, np.flatnonzero(copies.count <= 1)
+        original = np.where(copies.count == 1, copies.least, _NONE)[decided]
         reach, first = before.searched(original, self.state.complete_ms, now_ms, self._settings)
         self.state = replace(self.state, reach=reach)
-        found_at = 0 if before.newest >= 0 else int(np.append(told, len(copies))[first])
+        found_at = 0 if before.newest >= 0 else int(np.append(decided, len(copies))[first])
         return Decisions.before_it_is_found(copies, before.begin, found_at)
 
 
