@@ -205,7 +205,7 @@ def ranges_of(start: Offsets, end: Offsets) -> dict[TopicPartition, OffsetRange]
 
 
 def count_offsets(start: Offsets, end: Offsets) -> int:
-    """Return how many offsets lie between *start* and *end*; a partition that is not in *start* begins at 0.
+    """Return how many offsets are between *start* and *end*; a partition that is not in *start* begins at 0.
 
     The plan for a truncated log ends before it starts: nothing is read of it, so it counts as 0.
     """

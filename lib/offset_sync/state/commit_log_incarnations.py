@@ -27,7 +27,7 @@ from offset_sync.tables.catalog import LOG_INCARNATIONS
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.runs import Int64s
 
-_STANDS, _PRESENT, _INCARNATION = 1 << 62, 1 << 61, 1 << 48
+_EXISTS, _PRESENT, _INCARNATION = 1 << 62, 1 << 61, 1 << 48
 """A place in a log as one number: does the record exist, is the partition the present one, its incarnation, its offset.
 No log has so many offsets."""
 
@@ -118,7 +118,7 @@ class Places(NamedTuple):
         for incarnation, is_above, is_later in _compared(self.incarnations, rows):
             number[is_above & is_later] = numbers[incarnation.noticed_ms]
         newest = self._is_present(rows) * _PRESENT + number * _INCARNATION + rows.column("log_offset").to_numpy()
-        return gone_ms, newest, newest + np.where(gone_ms == ABSENT, _STANDS, 0)
+        return gone_ms, newest, newest + np.where(gone_ms == ABSENT, _EXISTS, 0)
 
     def gone_ms(self, rows: pa.Table) -> Int64s:
         """Return when each row's record was noticed to be gone; ABSENT: it exists."""

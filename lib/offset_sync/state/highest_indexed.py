@@ -105,8 +105,8 @@ def highest_captured(tables: TableStore, incarnations: CommitLogIncarnations) ->
     incarnations.refresh()
     places, found = incarnations.places(), dict[ClusterPartition, int]()
     for rows in tables.batches(OFFSET_COMMITS, _COMMIT):
-        end, stands = pc.add(rows.column("log_offset"), 1), places.gone_ms(rows) == ABSENT
-        for (cluster, partition), highest in _highest(rows, _COMMIT[:2], end, stands):
+        end, exists = pc.add(rows.column("log_offset"), 1), places.gone_ms(rows) == ABSENT
+        for (cluster, partition), highest in _highest(rows, _COMMIT[:2], end, exists):
             log = ClusterPartition(cluster, CONSUMER_OFFSETS, partition)
             found[log] = max(highest, found.get(log, highest))
     return found

@@ -93,9 +93,11 @@ class _LogStart:
         newest_ms = np.maximum.accumulate(np.concatenate(([-1], column("newest_ms", self.parts))))[:-1]
         is_apart = (start > reach) | ((start == reach) & (column("oldest_ms", self.parts) >= newest_ms))
         is_next_apart = np.append(is_apart[1:], True)
-        lacks = (column("begins", self.parts) > 0) & (start > reach)
+        is_missing = (column("begins", self.parts) > 0) & (start > reach)
         is_across = end > int(self.rows.start[0]) if len(self.rows) else np.zeros(len(start), np.bool_)
-        found: NDArray[np.bool_] = is_apart & is_next_apart & ~lacks & (column("plain", self.parts) > 0) & ~is_across
+        found: NDArray[np.bool_] = (
+            is_apart & is_next_apart & ~is_missing & (column("plain", self.parts) > 0) & ~is_across
+        )
         return found
 
     def _log(self, first: int) -> LogIndex:

@@ -179,12 +179,12 @@ class _Winners:
 
     def fit(self, keys: int) -> None:
         """Make room for so many keys."""
-        lacking = keys - len(self._order)
-        if lacking > 0:
-            lacking = max(lacking, len(self._order))
-            self._order = np.concatenate([self._order, np.full(lacking, _NULL)])
+        missing = keys - len(self._order)
+        if missing > 0:
+            missing = max(missing, len(self._order))
+            self._order = np.concatenate([self._order, np.full(missing, _NULL)])
             for name, values in self._columns.items():
-                self._columns[name] = np.concatenate([values, np.full(lacking, None, object)])
+                self._columns[name] = np.concatenate([values, np.full(missing, None, object)])
 
     def column(self, name: str, keys: int) -> list[Any]:
         """Return a column of the last rows, None for a key without one."""
@@ -208,17 +208,17 @@ class _Fold:
         code, at_ms = self._codes.of(rows), _milliseconds(rows, "committed_at")
         made_ms, epoch = made_at_ms(rows), rows.column("leader_epoch").cast(pa.int64()).fill_null(ABSENT).to_numpy()
         gone_ms, newest, place = self._places.of(rows)
-        stands, is_tombstone = gone_ms == ABSENT, rows.column("is_tombstone").to_numpy()
+        exists, is_tombstone = gone_ms == ABSENT, rows.column("is_tombstone").to_numpy()
         offset, is_own = rows.column("committed_offset").fill_null(-1).to_numpy(), rows.column("is_own").to_numpy()
         is_position = ~is_tombstone & (offset >= 0)
         actual = {
-            "log_partition": np.where(stands, rows.column("log_partition").cast(pa.int64()).to_numpy(), _NULL),
-            "log_offset": np.where(stands, rows.column("log_offset").to_numpy(), _NULL),
-            "actual_offset": np.where(is_position & stands, offset, _NULL),
-            "actual_at_ms": np.where(stands, at_ms, gone_ms),
-            "actual_made_ms": np.where(stands, made_ms, gone_ms),
-            "actual_epoch": np.where(is_position & stands, epoch, ABSENT),
-            "actual_is_own": is_own & stands,
+            "log_partition": np.where(exists, rows.column("log_partition").cast(pa.int64()).to_numpy(), _NULL),
+            "log_offset": np.where(exists, rows.column("log_offset").to_numpy(), _NULL),
+            "actual_offset": np.where(is_position & exists, offset, _NULL),
+            "actual_at_ms": np.where(exists, at_ms, gone_ms),
+            "actual_made_ms": np.where(exists, made_ms, gone_ms),
+            "actual_epoch": np.where(is_position & exists, epoch, ABSENT),
+            "actual_is_own": is_own & exists,
             "is_tombstone": is_tombstone,
         }
         self._actual.add(code, place, actual)
@@ -230,7 +230,7 @@ class _Fold:
         columns = {"genuine_offset": offset, "genuine_at_ms": at_ms, "genuine_made_ms": made_ms, "genuine_epoch": epoch}
         self._genuine.add(code[genuine], place[genuine], {name: values[genuine] for name, values in columns.items()})
         self._first.add(code[genuine], -made_ms[genuine], {"first_ms": made_ms[genuine]})
-        placed = np.flatnonzero(is_genuine | (is_position & stands))
+        placed = np.flatnonzero(is_genuine | (is_position & exists))
         topic_id = rows.column("topic_id").take(pa.array(placed))
         self._placed.add(code[placed], place[placed], {"last_offset": offset[placed], "topic_id": topic_id})
         # What we wrote is no rewind of the group's; a commit of its own below that is.

@@ -83,10 +83,10 @@ def is_over(offsets: CommittedOffsets, kept_ms: int = KEPT_MS) -> NDArray[np.boo
     kept, as all that is known. Errs to False.
     """
     is_kept = (offsets.column("genuine_at_ms") != ABSENT) & (offsets.column("is_deleted") == 0)
-    stands = ((offsets.column("actual_offset") != ABSENT) | is_kept).any(axis=0)
+    is_there = ((offsets.column("actual_offset") != ABSENT) | is_kept).any(axis=0)
     heard_ms = np.maximum(offsets.column("actual_at_ms"), offsets.column("genuine_at_ms")).max(axis=0, initial=ABSENT)
     read_until_ms = offsets.column("actual_at_ms").max(axis=1, initial=ABSENT).min()
-    over: NDArray[np.bool_] = ~stands & (heard_ms < read_until_ms - kept_ms)
+    over: NDArray[np.bool_] = ~is_there & (heard_ms < read_until_ms - kept_ms)
     return over
 
 

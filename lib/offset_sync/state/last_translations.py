@@ -219,7 +219,7 @@ class LastTranslations:
         found: NDArray[np.bool_] = is_same & IS_HELD[column["outcome"][key]]
         return found
 
-    def stands(self, key: NDArray[np.intp], source_offset: Int64s, source_at_ms: Int64s) -> NDArray[np.bool_]:
+    def are_valid(self, key: NDArray[np.intp], source_offset: Int64s, source_at_ms: Int64s) -> NDArray[np.bool_]:
         """Return for which keys the answer to this very commit is still valid, whether the target holds it or not.
 
         Only what its partition depends on can change it; then :meth:`unsettle` was called.

@@ -134,18 +134,18 @@ def known_end(index: Index, clusters: Iterable[str], log: ClusterPartition) -> i
 class Commits:
     """The owner's commits that count at one target, sorted by partition; shape (keys,).
 
-    *stands* says for which of them the last answer is still valid; None: for none.
+    *is_answer_valid* says for which of them the last answer is still valid; None: for none.
     """
 
     key: KeyRows
     offset: Int64s
     at_ms: Int64s
-    stands: NDArray[np.bool_] | None = None
+    is_answer_valid: NDArray[np.bool_] | None = None
 
     def take(self, rows: slice | NDArray[np.bool_]) -> Commits:
         """Return the chosen commits."""
-        stands = self.stands[rows] if self.stands is not None else None
-        return Commits(self.key[rows], self.offset[rows], self.at_ms[rows], stands)
+        is_answer_valid = self.is_answer_valid[rows] if self.is_answer_valid is not None else None
+        return Commits(self.key[rows], self.offset[rows], self.at_ms[rows], is_answer_valid)
 
 
 class SyncState:

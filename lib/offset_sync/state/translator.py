@@ -136,7 +136,9 @@ class Translator:
         """Return the offsets of *commits*, with the leader epochs and topic ids known of them at the *source*."""
         known = self._state.offsets.clusters[source]
         topic_ids = [known.topic_id.get(one) for one in commits.key.tolist()]
-        return GivenOffsets(commits.offset, commits.at_ms, known.position_epoch(commits.key), topic_ids, commits.stands)
+        return GivenOffsets(
+            commits.offset, commits.at_ms, known.position_epoch(commits.key), topic_ids, commits.is_answer_valid
+        )
 
     def ask_given(self, pair: Pair, partition: TopicPartition, given: GivenOffsets) -> Translation:
         """Return the same for offsets that no group has committed; later answers do not build on them."""
@@ -212,8 +214,8 @@ class Translator:
         if len(key):
             keys, lowest = self._state.keys.keys_in(partition), int(given.offset.min())
             window_start = pair.last.window_start(keys, lowest, basis[0])
-            if given.stands is not None and strategy.name == EXACT.name:
-                known = pair.last.known(key, given.stands, given.offset, basis[0])
+            if given.is_answer_valid is not None and strategy.name == EXACT.name:
+                known = pair.last.known(key, given.is_answer_valid, given.offset, basis[0])
         here = said or self._remembered(pair.source, partition)
         # The logs were last watched when the clusters were asked, however long ago that is by now.
         asked_at_ms = min(pair.now_ms, pair.snapshot.asked_at_ms)

@@ -42,11 +42,11 @@ def take_in_unread(state: SyncState, homes: Mapping[str, KeyRows], held: HeldOff
     for alias, rows in homes.items():
         with state.lock:
             cluster = state.offsets.clusters[alias]
-            lacking = rows[cluster.position(rows)[0] < 0]
-            offset = held.at_source(alias, [state.offsets.keys[row] for row in lacking.tolist()]).offset
+            missing = rows[cluster.position(rows)[0] < 0]
+            offset = held.at_source(alias, [state.offsets.keys[row] for row in missing.tolist()]).offset
             is_there = offset != ABSENT
-            cluster.own_writes.begin(lacking[is_there], offset[is_there])
-            cluster.acknowledge(lacking[is_there], offset[is_there], state.now_ms())
+            cluster.own_writes.begin(missing[is_there], offset[is_there])
+            cluster.acknowledge(missing[is_there], offset[is_there], state.now_ms())
 
 
 def clusters_by_group(state: SyncState, keys: KeyRows) -> dict[str, list[str]]:

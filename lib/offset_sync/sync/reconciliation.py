@@ -199,8 +199,8 @@ class ReconcilePass:
                 self._unsettle_changed(source, target, commits.key, snapshot)
             if request.selection is Selection.UNSETTLED:
                 chosen &= ~self._is_settled(source, target, commits)
-                stands = state.last(source, target).stands(commits.key, commits.offset, commits.at_ms)
-                commits = replace(commits, stands=stands)
+                is_answer_valid = state.last(source, target).are_valid(commits.key, commits.offset, commits.at_ms)
+                commits = replace(commits, is_answer_valid=is_answer_valid)
             return commits.take(chosen)
 
     def _refresh_before_ms(self) -> int:

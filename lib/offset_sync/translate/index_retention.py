@@ -6,7 +6,7 @@ log start, can need in either role, so the answers to those stay the same. No ot
 
     source X   offset     0    10   20   30   40       lowest commit 24, log start 30: commits from 24 on can come
                           a a a a b b a|a a b b        X has to keep the newest record of each origin below 24
-    target Y   offset     0    10   20   30   40       t(24) = 17, log start 22: what lies below 17 is read by all
+    target Y   offset     0    10   20   30   40       t(24) = 17, log start 22: records below 17 are read by all
                           b a a a|a b a a b b a        groups, and deleted at Y
 """
 

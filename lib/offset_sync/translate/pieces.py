@@ -103,7 +103,7 @@ class Pieces(Columns):
         return records_below(self.start, self.length, offset)
 
     def below(self, offset: int) -> Pieces:
-        """Return what lies below *offset*; a piece that straddles it is cut."""
+        """Return the pieces below *offset*; a piece that straddles it is cut."""
         if len(self) == 0 or self.start[0] >= offset:
             return NO_PIECES
         kept = self.take(slice(0, int(self.start.searchsorted(offset, "left"))))

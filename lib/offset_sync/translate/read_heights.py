@@ -198,7 +198,7 @@ def constant_below(pieces: Pieces, chosen: Bools, committed: Int64s) -> Int64s:
 
 
 def linear_below(start: Int64s, end: Int64s, committed: Int64s) -> Int64s:
-    """Return how much of the ranges ``[start, end)`` lies below each commit, all ranges together."""
+    """Return how much of the ranges ``[start, end)`` is below each commit, all ranges together."""
     return _ramp(start, committed) - _ramp(end, committed)
 
 

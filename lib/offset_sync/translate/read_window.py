@@ -62,7 +62,7 @@ class TargetView:
 
     @classmethod
     def of(cls, index: LogIndex, offset: int) -> TargetView:
-        """Return what lies at or above *offset*; a stretch across it is cut, for which its page is read."""
+        """Return the stretches at or above *offset*; a stretch across it is cut, for which its page is read."""
         paged = index.paged
         if offset >= paged.tail_begin or len(paged.pages) == 0:
             return cls(index, _NO_STRETCHES, paged.tail.from_offset(offset), 0, True)
@@ -90,7 +90,7 @@ class ReadWindow:
     """What groups have read of *target* at or above *window_start*; arrays have shape (commits,), other counts are int.
 
     *stop* is the offset of the first unread record, or the end of the index where *at_frontier*; *below* counts the
-    records before it. *read* counts all that is read, *read_deleted* what of it lies below the log start. There are
+    records before it. *read* counts all that is read, *read_deleted* those of them below the log start. There are
     *deleted* records, and *unknown* ones that the source may hold beyond its index. Of those that are not deleted
     *unknown_left* are unknown, *malformed_left* could not be identified, and *readable_left* could. *unknown_copies*
     counts unknown records of which there is another copy, or more than that, *bounded* those known only by bounds.

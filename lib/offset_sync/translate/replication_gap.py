@@ -53,13 +53,13 @@ class OffsetRanges(Columns):
         return found
 
     def from_offset(self, offset: int) -> OffsetRanges:
-        """Return what lies at or above *offset*."""
+        """Return the ranges at or above *offset*."""
         cut = np.clip(offset - self.start, 0, self.length)
         kept = cut < self.length
         return OffsetRanges((self.start + cut)[kept], (self.length - cut)[kept])
 
     def below(self, offset: int) -> OffsetRanges:
-        """Return what lies below *offset*."""
+        """Return the ranges below *offset*."""
         length = np.clip(offset - self.start, 0, self.length)
         return OffsetRanges(self.start[length > 0], length[length > 0])
 
@@ -198,7 +198,7 @@ def _without(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], Int64s, Int64s]:
     """Return the parts of ``[start, end)`` that no cover holds, as (row, gap, low, high).
 
-    Both sides are disjoint and sorted. Gap g lies before cover g, the last gap behind all of them.
+    Both sides are disjoint and sorted. Gap g is before cover g, the last gap behind all of them.
     """
     row, interval, low, length = cut_at(start, end, cover_start, cover_end)
     is_gap = interval % 2 == 0

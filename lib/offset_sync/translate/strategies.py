@@ -150,7 +150,7 @@ def answer_by_header(committed: Int64s, source: LogIndex, *, target_origin: int,
 
 
 def _answers(committed: Int64s, source: LogIndex, target_origin: int, look_back: int) -> Int64s:
-    """Return the same for commits that lie in one page, or above all, of which there is at least one."""
+    """Return the same for commits in one page, or above all, of which there is at least one."""
     runs = _near(source, committed, look_back)
     if len(runs) == 0:
         return np.full(len(committed), ABSENT, np.int64)
@@ -233,7 +233,7 @@ def _within_equal(
 
 
 def _not_newer(target: TimeIndex, answer: Int64s, before: Int64s, source: TimeIndex, committed: Int64s) -> Int64s:
-    """Return how many records lie between the *answer* and the target's last one that may have been read.
+    """Return how many records are between the *answer* and the target's last one that may have been read.
 
     A record may have been read if it is not newer than everything that the group has read. *before* is the greatest
     timestamp of the source's stretches that are read whole; one that is read in part counts with its greatest.

@@ -30,7 +30,7 @@ def same_again(
     logs = replace(here, metadata=NOT_ASKED), there
     committed, at_ms = np.array(commits, np.int64), np.ones(len(commits), np.int64)
     revision, bounds = source.reorder_count() if source is not None else 0, Bounds(case.now_ms - case.hole_grace_ms)
-    known = pair.known(KEYS, pair.stands(KEYS, committed, at_ms), committed, revision)
+    known = pair.known(KEYS, pair.are_valid(KEYS, committed, at_ms), committed, revision)
     names: list[None] = [None] * len(commits)
     fresh = translate_partition(committed, names, *logs, bounds)
     again = translate_partition(committed, names, *logs, bounds._replace(known=known))

@@ -202,14 +202,14 @@ def test_a_window_never_changes_an_answer_as_holes_grow_old(case: Case, rng: ran
 def test_nothing_stands_that_was_unsettled_or_committed_again() -> None:
     pair = settled()
     key, commit, at_ms = np.array([0]), np.array([5]), np.array([1])
-    assert pair.stands(key, commit, at_ms).tolist() == [True]
-    assert pair.stands(key, commit + 1, at_ms).tolist() == pair.stands(key, commit, at_ms + 1).tolist() == [False]
+    assert pair.are_valid(key, commit, at_ms).tolist() == [True]
+    assert pair.are_valid(key, commit + 1, at_ms).tolist() == pair.are_valid(key, commit, at_ms + 1).tolist() == [False]
     pair.unsettle(key)
-    assert pair.stands(key, commit, at_ms).tolist() == [False]
+    assert pair.are_valid(key, commit, at_ms).tolist() == [False]
 
 
 @pytest.mark.parametrize("state", [state for state in State if state is not State.EXACT])
 def test_only_an_exact_answer_stands(state: State) -> None:
     pair = LastTranslations()
     noted(pair, 7, Outcome.UNCHANGED, state=state)
-    assert not pair.stands(np.array([0]), np.array([5]), np.array([1])).any()
+    assert not pair.are_valid(np.array([0]), np.array([5]), np.array([1])).any()

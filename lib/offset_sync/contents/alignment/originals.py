@@ -123,7 +123,7 @@ class OriginalWindow:
 class Pending(Columns):
     """Copies by ascending *offset*; shapes (copies,).
 
-    The original of each lies in ``[from_original, to_original)`` of its log: at or above the oldest one that the mirror
+    The original of each is in ``[from_original, to_original)`` of its log: at or above the oldest one that the mirror
     may resend, and below the log's end after the copy was read. *count* originals there have the same *fingerprint*,
     from *least* to *greatest*. *read_ms* is when the copy was read.
     """
@@ -147,7 +147,7 @@ class Pending(Columns):
 def possible_places(copies: Pending, low: Int64s, high: Int64s, known: Int64s, window: OriginalWindow) -> Places:
     """Return the last of *copies* that each original may be of, shapes (copies,).
 
-    An original counts if it has the contents of a copy and lies in its ``[low, high)``, unless it is *known*: then a
+    An original counts if it has the contents of a copy and is in its ``[low, high)``, unless it is *known*: then a
     copy of it was recognised.
     """
     found = Places.none()

@@ -37,7 +37,7 @@ class Kind(IntEnum):
     EXACT = 0
     """Its original."""
     BOUNDED = 1
-    """Between which two offsets its original lies."""
+    """The two offsets between which its original is."""
     ALIEN = 2
     """That it has none: it was altered, or produced here. Unread by every group."""
 

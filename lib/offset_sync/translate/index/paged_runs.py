@@ -55,7 +55,7 @@ class PagedRuns:
         return found
 
     def below(self, offset: int) -> PagedRuns:
-        """Return a view of what lies below *offset*; the page across it is read and cut."""
+        """Return a view of the runs below *offset*; the page across it is read and cut."""
         found, number = self.view(), len(self.pages)
         found._stretches = None
         if number and offset < self.tail_begin:
@@ -92,7 +92,7 @@ class PagedRuns:
         return self.store.read(number)
 
     def from_offset(self, offset: int) -> Runs:
-        """Return what lies at or above *offset*; a run across it is cut. Reads every page from there on."""
+        """Return the runs at or above *offset*; a run across it is cut. Reads every page from there on."""
         if offset >= self.tail_begin or len(self.pages) == 0:
             return self.tail.from_offset(offset)
         first = self.pages.ended_by(offset)
@@ -111,7 +111,7 @@ class PagedRuns:
             yield runs.take(slice(0, int(np.searchsorted(runs.start, high, "left"))))
 
     def lowest_of(self, origin: int, offset: int) -> int:
-        """Return the lowest offset of *origin* among what lies at or above *offset*; ``NO_LIMIT``: there is none."""
+        """Return the lowest offset of *origin* among the runs at or above *offset*; ``NO_LIMIT``: there is none."""
         first = self.pages.ended_by(offset)
         lowest = int(self.pages.span(origin).low[first + 1 :].min(initial=NO_LIMIT))
         for number in {first, len(self.pages)}:
@@ -143,7 +143,7 @@ class PagedRuns:
     def records_from(self, offset: Int64s, frontier: int) -> Int64s:
         """Return how many records are at or above each offset, shape (offsets,), of a log known to *frontier*.
 
-        Reads only the pages in which the offsets lie.
+        Reads only the pages that contain the offsets.
         """
         known = self.stretches(frontier)
         below = np.concatenate(([0], np.cumsum(known.records)))

@@ -61,7 +61,7 @@ class Runs(Columns):
         return end
 
     def from_offset(self, offset: int) -> Runs:
-        """Return what lies at or above *offset*; a run across it is cut. The cost depends on what is returned only."""
+        """Return the runs at or above *offset*; a run across it is cut. The cost depends on what is returned only."""
         if len(self) == 0 or offset <= self.start[0]:
             return self
         first = int(self.start.searchsorted(offset, "right")) - 1
@@ -75,7 +75,7 @@ class Runs(Columns):
         return kept.from_inside(cut)
 
     def below(self, offset: int) -> Runs:
-        """Return what lies below *offset*; a run across it is cut."""
+        """Return the runs below *offset*; a run across it is cut."""
         kept = self.take(slice(0, int(self.start.searchsorted(offset, "left"))))
         if len(kept) == 0 or int(kept.start[-1] + kept.length[-1]) <= offset:
             return kept

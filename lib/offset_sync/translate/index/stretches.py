@@ -79,7 +79,7 @@ class Stretches:
         return _stretches([_one(number) for number in numbers], spans)
 
     def span(self, origin: int) -> OriginSpans:
-        """Return where the offsets of *origin* lie."""
+        """Return the range of *origin*'s offsets in each stretch."""
         return self.spans.get(origin) or OriginSpans.absent(len(self))
 
     def take(self, rows: slice) -> Stretches:
@@ -186,7 +186,7 @@ def cut_at(
     """Cut each ``[start, end)`` at segments ``[cut_start, cut_end)``, disjoint and ascending; shapes differ.
 
     Segments and the gaps between them alternate: interval ``2j`` is the gap before segment j, ``2j + 1`` the segment
-    itself, and the last one what lies behind all of them. Returns, of each part, the number of its range and of its
+    itself, and the last one the rest behind all of them. Returns, of each part, the number of its range and of its
     interval, and its own start and length, which is more than 0.
     """
     low = np.empty(2 * len(cut_start) + 1, np.int64)

@@ -92,7 +92,7 @@ class TimeIndex:
         return found
 
     def below(self, offset: int) -> TimeIndex:
-        """Return what lies below *offset*; a stretch across it is cut and keeps the times of the whole."""
+        """Return the stretches below *offset*; a stretch across it is cut and keeps the times of the whole."""
         found, rows = TimeIndex(), slice(0, int(self.start.searchsorted(offset, "left")))
         length = np.minimum(self.length[rows], offset - self.start[rows])
         found.extend(self.start[rows], length, self.least_ms[rows], self.most_ms[rows])
