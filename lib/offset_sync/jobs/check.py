@@ -143,7 +143,7 @@ def check_places(config: Config) -> Iterator[Finding]:
                 if own is None
                 else f"give uid {os.getuid()} the right to write there"
             )
-            yield lines.of(Level.FAIL, f"{path} cannot be written ({told(error)[:300]}); {remedy}")
+            yield lines.of(Level.FAIL, f"{path} cannot be written ({one_line(error)[:300]}); {remedy}")
 
 
 def _tried_folder(folder: Path) -> str:

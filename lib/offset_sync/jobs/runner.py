@@ -99,7 +99,7 @@ def _of_storage(problem: Exception, config: Config) -> str | None:
         line = with_full_disk(first_line(str(problem)), (config.tables.root, config.tables.checkpoints))
         return escaped(f"{line}; then start it again")
     if isinstance(problem, OSError) and files_of(config).local(config.tables.root) is None:
-        return f"tables: {told(problem)}; see docs/deployment.md, Tables and checkpoints"
+        return f"tables: {one_line(problem)}; see docs/deployment.md, Tables and checkpoints"
     return None
 
 

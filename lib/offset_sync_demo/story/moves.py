@@ -65,7 +65,7 @@ class Moves:
             predicted = clusters.partition_statuses(groups)
         rehearsal = open_rehearsal(self._config, live, direction, REHEARSED, WAIT_SECONDS)
         rehearsed = list(chain.from_iterable(rehearse_groups(rehearsal, predicted, journal).values()))
-        _expect_no_failures([f"{each.status.group_id}: {each.problem}" for each in rehearsed if each.problem is not None])
+        _expect_no_failures([f"{each.status.group_id}: {each.problem}" for each in rehearsed if each.problem])
         counts = [each.found for each in rehearsed if each.found is not None]
         self._say(
             f"cutover rehearse --from {source} --to {target}: {sum(each.looked_at for each in counts):,} records of "
