@@ -48,6 +48,11 @@ def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParse
         metavar="DURATION",
         help="how long to wait until commits and logs are read (default 10m)",
     )
+    _add_options(parser)
+    return parser
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--confirm-readers",
         action="store_true",
@@ -77,7 +82,6 @@ def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParse
     parser.add_argument(
         "--seconds", type=_count, metavar="S", help="rehearse: how long to read at most, for all groups together (60)"
     )
-    return parser
 
 
 def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:

@@ -68,7 +68,7 @@ def open_endpoint(
 def registry_of(part: Part, collectors: Sequence[Collector]) -> CollectorRegistry:
     """Return a registry of *collectors*, process and build metrics; a failing collector does not affect the others."""
     registry = CollectorRegistry()
-    Info("offset_sync_build", "1; labels: the job that answers here, and its version", registry=registry).info(
+    Info("offset_sync_build", "1; which job answers here, and its version", registry=registry).info(
         {"part": part, "version": __version__}
     )
     for collector in collectors:
