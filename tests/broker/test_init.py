@@ -37,8 +37,8 @@ def test_it_writes_what_the_clusters_show_and_checks_it(clusters: Clusters, topi
         write_log(clusters[alias], {(topic_name, 0): logs[alias]})
     code, said = init(tmp_path, "--topics", topic_name, **servers_of(clusters))
     assert code == 0, said
-    assert "dc1: has copies of dc2" in said
-    assert "dc2: has copies of dc1" in said
+    assert "dc1: has copies of records of dc2" in said
+    assert "dc2: has copies of records of dc1" in said
     assert said.rstrip().endswith("next: ./spark-submit.sh run --conf my.yaml")
     config = load_config(tmp_path / "my.yaml")
     assert [*config.clusters] == [*ALIASES]
@@ -51,7 +51,7 @@ def test_names_of_mirror_maker_are_recognized(clusters: Clusters, topic_name: st
     create_topics(clusters["dc1"], {topic_name: 1})
     create_topics(clusters["dc2"], {f"dc1.{topic_name}": 1})
     _, said = init(tmp_path, "--topics", topic_name, **servers_of(clusters))
-    assert "dc2: 1 topics named dc1.… exist at dc1 without the prefix, so mirror.names is mm2" in said
+    assert "dc2: 1 topic named dc1.… exists at dc1 without the prefix, so mirror.names is mm2" in said
     assert load_config(tmp_path / "my.yaml").mirror.names == "mm2"
 
 
@@ -59,7 +59,7 @@ def test_a_cluster_that_does_not_answer_is_one_line_and_nothing_is_written(clust
     began = time.monotonic()
     code, said = init(tmp_path, dc1=clusters["dc1"].bootstrap_servers, dc2="127.0.0.1:1")
     first, line = said.strip().splitlines()
-    assert (code, first) == (1, "asking dc1, dc2 …")
+    assert (code, first) == (1, "querying dc1, dc2 …")
     assert line.startswith("clusters.dc2: ")
     assert time.monotonic() - began < 30
     assert [*tmp_path.iterdir()] == []

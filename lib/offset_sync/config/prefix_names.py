@@ -18,7 +18,8 @@ from offset_sync.config.stream_names import Affix
 if TYPE_CHECKING:
     from offset_sync.config.configuration import Config
 
-_HEARTBEATS = "heartbeats"
+HEARTBEATS = "heartbeats"
+"""MirrorMaker's topic that every policy of names renames, also the one that keeps all other names."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class PrefixNames:
 
     def _is_mirrors_own(self, topic: str) -> bool:
         is_internal = topic.startswith(".") or topic.endswith((".internal", f"{self.separator}internal"))
-        return is_internal or topic == _HEARTBEATS
+        return is_internal or topic == HEARTBEATS
 
     def _any_of(self, clusters: Iterable[str], ahead: str) -> str:
         """Return an expression for one of the prefixes, each followed by *ahead*, where ``{}`` is that prefix.

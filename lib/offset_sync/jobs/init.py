@@ -19,8 +19,9 @@ from typing import Any
 
 from offset_sync.config import Config, parse_config
 from offset_sync.config.mirror import PRESETS
+from offset_sync.config.prefix_names import HEARTBEATS
 from offset_sync.config.written import yaml_key, yaml_value
-from offset_sync.jobs.checks.asking import Cluster, answers, ask_cluster, look_at_logs, side_by_side
+from offset_sync.jobs.checks.asking import Cluster, answers, ask_cluster, look_at_logs, own_topics, side_by_side
 from offset_sync.jobs.checks.stamps import Kind, Stamped, stamped_records
 from offset_sync.jobs.log_format import tell
 from offset_sync.jobs.runner import BAD_ARGUMENTS, DONE, FAILED
@@ -28,6 +29,8 @@ from offset_sync.kafka.own_rights import OwnRights
 from offset_sync.model.errors import ClusterError, ConfigError
 
 _PORT = 9465
+MIRROR_MAKERS = [r"(.*[._-])?heartbeats", r"mm2-.*", r".*[._-]checkpoints[._-]internal"]
+"""MirrorMaker's own topics; ``mirror.names: mm2`` knows them by itself."""
 _ALIASES = ("dc1", "dc2")
 Tree = dict[str, Any]
 Ask = Callable[[str], str]
@@ -36,10 +39,14 @@ Ask = Callable[[str], str]
 
 @dataclass
 class Findings:
-    """What is to be written: *mirror* by key, *origins* and a line on each cluster, by alias; *lines* say why."""
+    """What is to be written: *mirror* by key, *origins* and a line on each cluster, by alias; *lines* say why.
+
+    *excluded* are patterns of topics.
+    """
 
     clusters: Mapping[str, Cluster]
     mirror: dict[str, str] = field(default_factory=dict)
+    excluded: list[str] = field(default_factory=list)
     origins: dict[str, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
 
@@ -135,23 +142,34 @@ def look(tree: Tree) -> Findings:
     clusters = _asked_clusters(config)
     found = Findings(clusters)
     for alias, each in clusters.items():
-        counts = f"brokers {each.brokers}, topics {len(each.partitions):,}, groups {len(each.groups):,}"
-        found.lines.append(f"{alias}: {counts}")
+        counts = {"broker": each.brokers, "topic": len(each.partitions), "group": len(each.groups)}
+        listed = (f"{count:,} {what}{'s' * (count != 1)}" for what, count in counts.items())
+        found.lines.append(f"{alias}: {', '.join(listed)}")
     if renamed := prefixed(clusters, config.is_topic_included):
         (alias, prefix), count = renamed.most_common(1)[0]
         found.mirror["names"] = "mm2"
+        topics = "1 topic named" if count == 1 else f"{count:,} topics named"
+        there = "exists" if count == 1 else "exist"
         found.lines.append(
-            f"{alias}: {count:,} topics named {prefix}.… exist at {prefix} without the prefix, so mirror.names is mm2"
+            f"{alias}: {topics} {prefix}.… {there} at {prefix} without the prefix, so mirror.names is mm2"
         )
         config = parse_config({**tree, "mirror": found.mirror})
         found.clusters = clusters = _asked_clusters(config)
+    if "names" not in found.mirror and any(own_topics(config, each) for each in clusters.values()):
+        found.excluded += MIRROR_MAKERS
+        found.lines.append("MirrorMaker 2 has topics of its own at these clusters, which topics.exclude leaves out")
+        config = parse_config(_with_excluded(tree, found))
     stamped = _stamped(config, clusters)
     others = (each.stamp for records in stamped.values() for each in records if each.stamp.kind is Kind.OTHER_PRESET)
     if other := next(others, None):
         found.mirror["preset"] = next(name for name in PRESETS if name in other.said.split())
-        stamped = _stamped(parse_config({**tree, "mirror": found.mirror}), clusters)
+        stamped = _stamped(parse_config({**_with_excluded(tree, found), "mirror": found.mirror}), clusters)
     note_stamps(found, stamped)
     return found
+
+
+def _with_excluded(tree: Tree, found: Findings) -> Tree:
+    return {**tree, "topics": {**tree["topics"], "exclude": found.excluded}}
 
 
 def _asked_clusters(config: Config) -> dict[str, Cluster]:
@@ -174,7 +192,7 @@ def prefixed(
         for topic in each.partitions:
             prefix, _, original = topic.partition(".")
             is_there = prefix != alias and prefix in clusters and original in clusters[prefix].partitions
-            if is_there and is_included(original):
+            if original != HEARTBEATS and is_there and is_included(original):
                 found[alias, prefix] += 1
     return found
 
@@ -219,6 +237,8 @@ def to_yaml(tree: Tree, found: Findings) -> str:
             lines.append(f"    origin: {yaml_value(found.origins[alias])}  # what the mirror's headers call it")
     lines += ["# Groups are synced on the topics that match one of these regular expressions.", "topics:"]
     lines.append(f"  include: [{', '.join(map(yaml_value, tree['topics']['include']))}]")
+    if found.excluded:
+        lines += ["  # MirrorMaker's own.", f"  exclude: [{', '.join(map(yaml_value, found.excluded))}]"]
     if found.mirror:
         lines += ["# The mirror's headers and its names for copies: docs/mirrors.md.", "mirror:"]
         lines += [f"  {key}: {value}" for key, value in found.mirror.items()]

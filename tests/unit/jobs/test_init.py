@@ -15,6 +15,7 @@ from offset_sync.config import load_config
 from offset_sync.jobs import init as command
 from offset_sync.jobs.checks.asking import Cluster
 from offset_sync.jobs.checks.stamps import Kind, Stamp, Stamped
+from offset_sync.jobs.init import MIRROR_MAKERS as EXCLUDED
 from offset_sync.jobs.init import Findings, init, note_stamps, prefixed, to_yaml, write
 from offset_sync.model.errors import ClusterError, ConfigError
 
@@ -131,6 +132,26 @@ def test_topics_with_the_name_of_another_cluster_before_them_are_copies() -> Non
     assert prefixed(renamed, "pay".__eq__) == {("dc2", "dc1"): 1}
     names = ("orders", "dc1.other", "dc2.orders", "dc3.orders", "dc1")
     assert prefixed({"dc1": cluster("dc1", "orders"), "dc2": cluster("dc2", *names)}) == {}
+
+
+def test_heartbeats_that_every_policy_renames_say_nothing_about_names() -> None:
+    both = {
+        "dc1": cluster("dc1", "orders", "heartbeats", "dc2.heartbeats"),
+        "dc2": cluster("dc2", "orders", "heartbeats"),
+    }
+    assert prefixed(both) == {}
+
+
+def test_what_is_excluded_is_in_the_file(tmp_path: Path) -> None:
+    tree = {"clusters": {alias: {"kafka": {"bootstrap.servers": "one:1"}} for alias in CLUSTERS}}
+    write(tmp_path / "my.yaml", to_yaml(tree | {"topics": {"include": [".*"]}}, Findings(CLUSTERS, excluded=EXCLUDED)))
+    config = load_config(tmp_path / "my.yaml")
+    own = ["heartbeats", "dc2.heartbeats", "mm2-offset-syncs.dc2.internal", "mm2-configs.dc2.internal"]
+    own += ["dc1.checkpoints.internal"]
+    assert [name for name in [*own, "orders", "my-heartbeats-2"] if config.is_topic_included(name)] == [
+        "orders",
+        "my-heartbeats-2",
+    ]
 
 
 def stamped(*stamps: Stamp) -> list[Stamped]:
