@@ -196,7 +196,7 @@ def measure(trials: int, seed: int, workloads: tuple[Workload, ...] = WORKLOADS)
 
 
 def broken_promises(rows: list[dict[str, object]]) -> list[str]:
-    """Return what is not as ``exact`` promises: no loss, always an answer, nobody without loss repeats less."""
+    """Return what is not as ``exact`` promises: no loss, always an answer, and no rule without loss repeats less."""
     found = []
     by_workload: dict[object, list[Mapping[str, object]]] = {}
     beyond = {workload.name for workload in WORKLOADS if workload.is_beyond}

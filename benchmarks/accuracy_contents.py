@@ -23,7 +23,7 @@ _SETTINGS = Settings()
 
 def is_of_one_origin(workload: Workload, logs: dict[str, ClusterLog]) -> bool:
     """Return whether contents can tell copies at all: everything is produced at the first cluster, in one life."""
-    return workload.anew is None and all((log.origin == 0).all() for log in logs.values())
+    return workload.recreated is None and all((log.origin == 0).all() for log in logs.values())
 
 
 def contents_log(logs: dict[str, ClusterLog], cluster: str) -> PartitionLog:

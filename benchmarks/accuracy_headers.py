@@ -1,7 +1,7 @@
 """What the headers of a history's records say, where applications hand on those of what they read.
 
 A record that such an application writes bears the headers of a copy: of another topic, with the place there. It was
-produced where it stands all the same, and its own copy gets a stamp of its own.
+produced in its log all the same, and its own copy gets a stamp of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SCATTER = 7_919
 def told_by_headers(log: ClusterLog, origin: int, workload: Workload) -> tuple[NDArray[np.int32], Ints]:
     """Return the origin codes and offsets that the records of a log are taken for, shape (records,).
 
-    *origin* is the log's own code. What is read by the product's own decoder are headers as they lie in Kafka.
+    *origin* is the log's own code. The product's own decoder reads the headers as they are in Kafka.
     """
     if not workload.leaks:
         return log.origin, log.origin_offset

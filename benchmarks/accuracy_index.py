@@ -47,10 +47,10 @@ def index_of(log: ClusterLog, origin: int, workload: Workload) -> LogIndex:
 
 
 def _told_apart(runs: Runs, log: ClusterLog, workload: Workload) -> Runs:
-    """Return *runs* with another origin where a topic was made anew since, as the product tells them apart."""
-    if workload.anew is None:
+    """Return *runs* with another origin where a topic was recreated since, as the product tells them apart."""
+    if workload.recreated is None:
         return runs
-    cluster, share = workload.anew
+    cluster, share = workload.recreated
     is_copy = np.asarray(runs.origin == sorted(workload.clusters).index(cluster))
     made_s = share * workload.seconds
     # The micro-batch that is the first to read after that notices it, and bears a later time.

@@ -77,7 +77,7 @@ def ways_to_commit(bootstrap_servers: str, groups: int, in_flight: int) -> dict[
     def alter(offset: int) -> None:
         answered(start_altering(client, names, offset), in_flight)
 
-    # The NUL that AdminClient adds to the tag makes its values somebody else's, so this comes between it and the sink.
+    # The NUL that AdminClient adds to the tag makes its values another client's, so this comes between it and the sink.
     def write(offset: int) -> None:
         answers = admin.write_offsets({name: wanted(name, offset) for name in names}, deadline=120)
         assert not any(error for errors in answers.values() for error in errors.values())  # type: ignore[union-attr]

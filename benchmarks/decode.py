@@ -39,7 +39,7 @@ def main() -> None:
     if commits != records:
         sys.exit(f"{records} commits written, but {commits} decoded")
     rows = [
-        # By the clock of the processes too: what a core does when nobody else is on it.
+        # By processor time too: the speed of a core without other load.
         {
             "what": what,
             "records_per_s": round(records / wall_s),

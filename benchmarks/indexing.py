@@ -2,7 +2,7 @@
 
 A real broker holds records of 200 bytes, half of them mirrored, in stretches of 1 to --longest. ConsumerPerformance
 reads them twice, the second time counts. Then `index_records --once` reads them as in production, in micro-batches of
-which the first half warms the JVM up. Between them lie the stages: Spark reads the same topic and drops it after one
+which the first half warms the JVM up. Between them are the stages: Spark reads the same topic and drops it after one
 step more each time. Only one of the two clusters has records, and the other knows that it had the originals; as in
 production each has its share of the task slots, which on local[*] is one per core.
 
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 class Share(NamedTuple):
-    """What one process writes: so many *records* into each of its *partitions*, and where their originals stood."""
+    """What one process writes: so many *records* into each of its *partitions*, and the offsets of their originals."""
 
     servers: str
     servers_of_origin: str
@@ -86,7 +86,7 @@ def fill(servers: str, servers_of_origin: str, given: argparse.Namespace) -> Non
     """Write the records into the topic, each process its own partitions.
 
     Nothing is a copy of what was never written: the logs of the origin end where the originals of all copies would
-    have stood. They are deleted there, as old records are, so that only one cluster has anything to read.
+    have been. They are deleted there, as old records are, so that only one cluster has anything to read.
     """
     each = given.records // given.partitions
     shares = [

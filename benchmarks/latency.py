@@ -5,8 +5,8 @@ Groups commit at dc1, once a second or in turns, over records that are mirrored 
 sync_offsets run as in production, and another topic is produced and mirrored beside them. For every commit at dc1 the
 latency is the time until the first commit at dc2 that is at least as far. Scenarios: ``base``, over the second;
 ``at_once``; ``alone``, a group by itself; then ten times the partitions, the groups, the index, with as many commits a
-second; and ``many``, the groups of a large site. At the end nobody produces or commits, and ``idle`` says what the jobs
-still use.
+second; and ``many``, the groups of a large site. At the end no client produces or commits, and ``idle`` says what
+the jobs still use.
 
     .venv/bin/python benchmarks/latency.py [--scenarios base index …] [--warm-up 20] [--seconds 30]
 """
@@ -158,7 +158,7 @@ def wait_for_index(table: Path, records: int, job: RunningJob) -> None:
 
 
 def wait_for_sync(clusters: Mapping[str, EmbeddedCluster], scenario: Scenario, first: int, job: RunningJob) -> None:
-    """Let every group commit once; return when all stand at dc2: a driver that starts has all keys to translate."""
+    """Let every group commit once; return when all are at dc2: a driver that starts has all keys to translate."""
     here, there = (ClusterAdmin(a, {"bootstrap.servers": clusters[a].bootstrap_servers}) for a in ("dc1", "dc2"))
     commit_all(here, batch_of(range(scenario.groups), scenario, first))
     names, until = [f"group-{number}" for number in range(scenario.groups)], time.monotonic() + 180.0
@@ -169,7 +169,7 @@ def wait_for_sync(clusters: Mapping[str, EmbeddedCluster], scenario: Scenario, f
         if standing == scenario.groups * scenario.partitions:
             return
         time.sleep(3.0)
-    raise SystemExit(f"{standing} of {scenario.groups * scenario.partitions} commits stand at dc2 after 3 min")
+    raise SystemExit(f"{standing} of {scenario.groups * scenario.partitions} commits are at dc2 after 3 min")
 
 
 def commit_all(admin: ClusterAdmin, batch: dict[str, list[OffsetWrite]]) -> None:
@@ -232,7 +232,7 @@ def latencies(source: Commits, target: Commits, counted_from_ms: int) -> tuple[n
         there_offsets, there_times = target.get(key, (np.empty(0, np.int64),) * 2)
         reached = np.maximum.accumulate(there_offsets)
         counted = times >= counted_from_ms
-        # Where records take turns the first unread one may stand one before the commit: see latency_logs.
+        # Where records take turns the first unread one may be one before the commit: see latency_logs.
         first = np.searchsorted(reached, offsets[counted] - 1, "left")
         is_answered = first < len(reached)
         unanswered += int(np.count_nonzero(~is_answered))

@@ -2,8 +2,8 @@
 
 Two real brokers, the real MirrorMaker 2 both ways, producers at both, groups at both that commit, lag and are rewound,
 and both jobs as processes. Faults by a seed, see tests/support/chaos/schedule.py; what counts as ahead is said in
-tests/support/chaos/oracle.py. In the end all is healed and nobody writes any more: half a minute later every target
-holds the exact offset. Ends with 1 on anything else.
+tests/support/chaos/oracle.py. In the end all is healed and no records are written any more: half a minute later every
+target holds the exact offset. Ends with 1 on anything else.
 
     make chaos ARGS='--minutes 10 --seed 7'
 """

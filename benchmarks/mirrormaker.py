@@ -3,9 +3,9 @@
 Two real brokers. The real MirrorMaker 2 copies two topics, produced at dc1 only, to dc2 under the same names, and syncs
 the groups NAME-mm2. Our jobs run beside it on the same records and sync the groups NAME-ours, which commit the same
 offsets in the same batches, once a second: ``tail`` the end of the log, ``middle`` half of it, ``lagging`` once and
-never again. Both are asked at the same instants, half a second after a batch, and judged by what stands in both logs
+never again. Both are asked at the same instants, half a second after a batch, and judged by the contents of both logs
 in the end (mirrormaker_judge.py). Two runs: MirrorMaker 2 with its default intervals and with the fastest sensible
-ones, started anew with topics and groups of their own; our jobs have their defaults and run through. MirrorMaker stamps
+ones, restarted with topics and groups of their own; our jobs have their defaults and run through. MirrorMaker stamps
 no headers. On ``orders`` the transform of connect/ does, so strategy exact has what it needs; on ``legacy`` none, which
 is what strategy timestamp is for. Takes 8 minutes. What copies with names of their own give, with and without headers,
 is measured by mirrormaker_names.py.

@@ -1,4 +1,4 @@
-"""Twin groups: what one commits at the source the other commits in the same batch; each is synced by somebody else."""
+"""Twin groups: what one commits at the source the other commits in the same batch; each is synced by another tool."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _PATIENCE_S = 60.0
 
 
 class TwinGroups:
-    """Six groups that commit all partitions at the source, without members, and where they stand at the target."""
+    """Six groups that commit all partitions at the source, without members, and their offsets at the target."""
 
     def __init__(
         self, run: str, clusters: Mapping[str, Endpoint], partitions: Sequence[Partition], prefix: str
     ) -> None:
-        """*partitions* are those at the source; *prefix* stands in front of the names of their topics' copies."""
+        """*partitions* are those at the source; *prefix* is that of the names of their topics' copies."""
         self._run = run
         self._admins = {
             alias: ClusterAdmin(alias, {"bootstrap.servers": clusters[alias].bootstrap_servers})
@@ -64,7 +64,7 @@ class TwinGroups:
         return (f"{self._prefix}{place[0]}", place[1])
 
     def ends(self, alias: str) -> dict[Partition, int]:
-        """Return the log end of each partition, by its name at the source; waited for where nobody leads it just now.
+        """Return the log end of each partition, by its name at the source; waits for partitions without a leader.
 
         Raises OffsetSyncError when there is none for a minute.
         """
@@ -75,13 +75,13 @@ class TwinGroups:
         while (found := self._admins[alias].ends(list(names.values()))).keys() != set(names.values()):
             if time.monotonic() > ends_at:
                 raise OffsetSyncError(
-                    f"{alias}: nobody leads {', '.join(map(str, set(names.values()) - found.keys()))}"
+                    f"{alias}: no leader for {', '.join(map(str, set(names.values()) - found.keys()))}"
                 )
             time.sleep(0.2)
         return {place: found[name].log_end for place, name in names.items()}
 
     def ask(self, seconds: int) -> Answers:
-        """Return where all groups stand at the target, all asked at once; partitions by their names at the source."""
+        """Return the offsets of all groups at the target, asked at once; partitions by their names at the source."""
         originals = {self.copy_of(place): place for place in self.partitions}
         names = [*self.ids(MM2), *self.ids(OURS)]
         positions: dict[tuple[str, Partition], int] = {}

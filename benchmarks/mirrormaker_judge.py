@@ -1,4 +1,4 @@
-"""What a position at the target costs a group, by the records that really stand in both logs and nothing else."""
+"""What a position at the target costs a group, by the true contents of both logs and nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOWHERE = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Commit:
-    """An offset that the group had committed at the source; *at_s* is when it stood there."""
+    """An offset that the group had committed at the source; *at_s* is when it was committed."""
 
     at_s: float
     offset: int
@@ -27,7 +27,7 @@ class Commit:
 
 @dataclass(frozen=True)
 class Answers:
-    """Where the groups stood at the target, by group id, topic and partition; *seconds* are since the load's end."""
+    """The offsets of the groups at the target, by group id, topic and partition; *seconds* are since the load's end."""
 
     seconds: int
     at_s: float
@@ -54,9 +54,9 @@ class JudgedPartition:
     def cost(self, commits: Sequence[Commit], position: int | None, asked_at_s: float) -> Cost:
         """Return what it costs to start the group at *position* after *commits*; without one it starts at 0.
 
-        Read again: records of the target's log at or above the position that stand below the last commit at the source,
+        Read again: records of the target's log at or above the position that are below the last commit at the source,
         also those that reach the target only later. Lost: records below the position that do not. Stale: for how
-        long a commit has stood at the source that the position does not cover, which is one above the first source
+        long a commit has been at the source that the position does not cover, which is one above the first source
         record that is not below the position at the target; 0 if there is none. A mirror that lags makes all stale.
         """
         read_to = commits[-1].offset

@@ -1,4 +1,4 @@
-"""One run against MirrorMaker 2: brokers, MirrorMaker, our jobs, the load, and where the groups stood meanwhile."""
+"""One run against MirrorMaker 2: brokers, MirrorMaker, our jobs, the load, and the groups' offsets during it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from offset_sync_demo.story.jobs import RunningJob
 
 JOBS = ("index_records", "sync_offsets")
 _PATIENT = {"broker.session.timeout.ms": "60000"}
-"""Nobody takes over from a broker that is alone: one that waits for a processor should not be without a leader too."""
+"""A single broker has no successor: if it waits for a processor, it should not lose its leadership too."""
 _TRICKLE = 0.02
 _START_SECONDS = 240.0
 
@@ -105,7 +105,7 @@ def standing_stage(runs: Sequence[Run], directory: Path, rate: float) -> Iterato
 
 
 def measure(run: Run, stage: Stage) -> Found:
-    """Start MirrorMaker 2 anew, run the load, and judge the answers."""
+    """Start MirrorMaker 2 again, run the load, and judge the answers."""
     clusters, prefix = stage.clusters, run.setup.prefix
     groups = TwinGroups(run.name, clusters, list_partitions(clusters[SOURCE], run.partitions), prefix)
     # MirrorMaker looks for new groups every 10 minutes by default: those that it should sync are there first.
@@ -159,7 +159,7 @@ def running_jobs(clusters: Mapping[str, EmbeddedCluster], directory: Path, setup
 def ask_under_load(
     run: Run, stage: Stage, groups: TwinGroups, mirror_maker: MirrorMaker2, meter: Meter
 ) -> tuple[list[Answers], dict[str, Use]]:
-    """Produce and commit for the time of the run; return where the groups stood, and use under load."""
+    """Produce and commit for the time of the run; return the groups' offsets, and use under load."""
     loads = [TopicLoad(topic, partitions, stage.rate * partitions) for topic, partitions in run.partitions.items()]
     producers = Producers(stage.clusters, loads, {load.topic: {SOURCE: _TRICKLE} for load in loads})
     producers.start()

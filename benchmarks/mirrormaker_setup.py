@@ -20,7 +20,7 @@ OVER_A_MINUTE = (-50, -40, -30, -20, -10, 0)
 class Setup:
     """Topics by kind with their partitions, and which kind carries headers; *ways* name whose answers are shown where.
 
-    *mirror* is that section of our configuration, *prefix* what stands in front of the name of a copy.
+    *mirror* is that section of our configuration, *prefix* that of the name of a copy.
     """
 
     partitions: Mapping[str, int]

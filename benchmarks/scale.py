@@ -4,7 +4,7 @@ Two real brokers, one topic of 8 partitions that both clusters write half each, 
 it (``scale_index``), log ends to it (``scale_logs``); what is above is indexed by ``index_records``. Then, with default
 settings, each in a process of its own:
 
-*start*: ``sync_offsets``, with 1,000 groups that have committed at random depths before: until the first answer stands
+*start*: ``sync_offsets``, with 1,000 groups that have committed at random depths before: until the first answer is
 at the target, until all do, and what Python and the JVM held at most. *deep*: the same groups commit again, anywhere;
 *tail*: 200 groups commit once a second at the end, while another topic is produced, mirrored and indexed. Latencies are
 by the brokers' own timestamps. Last ``report_status --once``. All answers are compared with what is right.
@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--runs", type=float, nargs="+", default=[0.1, 1, 10, 100], help="of the index, in millions")
     parser.add_argument("--groups", type=int, default=1_000, help="that lag, each of all partitions")
     parser.add_argument("--seconds", type=int, default=30, help="of commits at the tail that are counted")
-    parser.add_argument("--folder", type=Path, help="where tables and brokers lie: 2 GiB for 100 million runs")
+    parser.add_argument("--folder", type=Path, help="for tables and brokers: 2 GiB for 100 million runs")
     given = parser.parse_args()
     rows: list[dict[str, Any]] = []
     for millions in given.runs:
@@ -109,7 +109,7 @@ def measure(
 
 
 def index_to_the_end(config: Path, gap: int) -> None:
-    """Let ``index_records`` read what stands in the logs, and note what it notes of them; the *gap* at one go."""
+    """Have ``index_records`` read the logs, and note its figures; the *gap* at one go."""
     log, settings = config.with_name("index_records_once.log"), yaml.safe_load(config.read_text())
     settings["index"]["max_offsets_per_trigger"] = 2 * PARTITIONS * (gap + _MILLION)
     once = config.with_name("once.yaml")
@@ -123,7 +123,7 @@ def index_to_the_end(config: Path, gap: int) -> None:
 def wait_for_answers(
     cluster: EmbeddedCluster, logs: Sequence[Blocks], deep: Int64s, began_ms: int, sync: RunningJob
 ) -> dict[str, Any]:
-    """Return, in seconds from the start of the job on, when the first answer stood and when all of *deep* did."""
+    """Return, in seconds from the start of the job on, when the first answer was there and when all of *deep* were."""
     until = time.monotonic() + _PATIENCE_S
     wanted = np.stack([blocks.target_of(deep[:, partition]) for partition, blocks in enumerate(logs)], 1)
     while time.monotonic() < until:

@@ -39,7 +39,7 @@ def deep_batch(groups: Iterable[int], offsets: Int64s) -> dict[str, list[OffsetW
 
 
 def reached_at(target: Commits, group: str, wanted: Int64s) -> int | None:
-    """Return when *group* stood, in ms, at *wanted* in all partitions, shape (partitions,); None: not yet."""
+    """Return when *group* was, in ms, at *wanted* in all partitions, shape (partitions,); None: not yet."""
     found = []
     for partition, offset in enumerate(wanted.tolist()):
         offsets, times = target.get((group, partition), _NONE)

@@ -3,7 +3,7 @@
 Both logs are made of blocks that begin at the same offsets. In each, either cluster has its own records first and then
 the other's; lengths are 1 to 3, so there are two runs to a block::
 
-    block     [ S .. S + a + b )      dc1: a of its own, then b of dc2's       own records stand at S, the
+    block     [ S .. S + a + b )      dc1: a of its own, then b of dc2's       own records are at S, the
                                       dc2: b of its own, then a of dc1's       other's have the numbers from S on
 
 A group that has read dc1 below c has read all of the blocks before, and of c's block some of dc1's records and, when

@@ -3,7 +3,7 @@
 Two real brokers, groups that have committed every partition at dc1, and tables as the jobs have made them. Each command
 is started as a person would, by spark-submit.sh: *first* is when its first line of output is there, *whole* when it has
 ended, in seconds; *mib* what it held at most, children (a JVM) among them. Then each job is started again
-(``startup_jobs``): *first* is when a group's new commit stands at dc2, and when there is a new row of the index.
+(``startup_jobs``): *first* is when a group's new commit is at dc2, and when there is a new row of the index.
 
     .venv/bin/python benchmarks/startup.py [--groups 1000] [--partitions 8] [--runs 20000] [--times 3]
 """

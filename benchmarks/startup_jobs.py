@@ -1,4 +1,4 @@
-"""How long the jobs take from their start to what somebody waits for, with small tables."""
+"""How long the jobs take from their start to their first result, with small tables."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def main() -> None:
     for row in rows:
         row["commits_per_s"] = options.commits / row["seconds"]
     for count in (1_000, 10_000, 100_000):
-        # A group's commits at the tail lie close together; earlier answers say where to begin.
+        # A group's commits at the tail are close together; earlier answers say where to begin.
         tail = source.frontier - 1 - random.integers(0, 10_000, count)
         answers = translate(tail.min()[None], PartitionLog(source, 0), PartitionLog(target, 1), Bounds(NEVER_YOUNG))
         seconds = min(timed(tail, source, target, int(answers.offset[0])) for _ in range(20))

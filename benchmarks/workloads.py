@@ -24,9 +24,9 @@ class Workload:
     """What is produced where per second, how the mirror delays it, and which commits are asked about.
 
     *produce* returns the times at which a cluster produces. *tick* is the resolution of timestamps in seconds,
-    *disorder* how far they are wrong. *lag*: commits stand so many records before the end; None: anywhere. *late*: a
-    share of the copies comes so many seconds later at least and at most. *anew*: this cluster, to which nothing is
-    copied, has its topic made anew after a share of the time. *grace* is the product's ``sync.hole_grace`` in seconds;
+    *disorder* how far they are wrong. *lag*: commits are so many records before the end; None: anywhere. *late*: a
+    share of the copies comes so many seconds later at least and at most. *recreated*: this cluster, to which nothing is
+    copied, has its topic recreated after a share of the time. *grace* is the product's ``sync.hole_grace`` in seconds;
     0: nothing is too young. *leaks*: a share of what is produced bears the headers of a copy of another topic, which an
     application has handed on; *has_place*: the mirror's headers say of which place. Where a workload *is_beyond* what
     is promised its losses are measured all the same.
@@ -43,7 +43,7 @@ class Workload:
     lag: int | None = None
     stops: bool = False
     late: tuple[float, float, float] | None = None
-    anew: tuple[str, float] | None = None
+    recreated: tuple[str, float] | None = None
     grace: float = 0.0
     leaks: float = 0.0
     has_place: bool = True
@@ -126,7 +126,7 @@ def write_logs(workload: Workload, random: np.random.Generator) -> dict[str, Clu
     for cluster, times in workload.produce(random, workload.seconds).items():
         stamped = _timestamps(times, workload, random)
         born = _born(clusters.index(cluster), times, stamped, cluster, workload)
-        # Of a topic that was made anew only the present life is there.
+        # Of a topic that was recreated only the present life is there.
         parts[cluster].append(born.take(np.flatnonzero(born.life == born.life.max(initial=0))))
         for source, target in workload.routes:
             if source == cluster:
@@ -182,7 +182,7 @@ def _timestamps(times: Floats, workload: Workload, random: np.random.Generator) 
 
 
 def read_before(source: ClusterLog, target: ClusterLog) -> Ints:
-    """Return for every record of *target* which offset of *source* it stands at, :data:`NEVER` where it is not."""
+    """Return for every record of *target* its offset at *source*, :data:`NEVER` where it is not."""
     positions = np.full(len(target.origin), NEVER, np.int64)
     here, there = _identities(source), _identities(target)
     for origin in np.unique(there):

@@ -22,7 +22,7 @@ _LEFT_OUT = [f"{_SITE}/{name}/*" for name in ("pyspark", "py4j", "pip", "setupto
 
 
 def main() -> None:
-    """Build the archive anew; one that is cut short never takes the place of a whole one."""
+    """Build the archive again; one that is cut short never takes the place of a whole one."""
     parser = argparse.ArgumentParser(description="Pack the libraries of the jobs into dist/environment.tar.gz.")
     parser.add_argument("--python-prefix", metavar="PATH", help="where the nodes have their Python, such as /usr/bin")
     prefix = parser.parse_args().python_prefix

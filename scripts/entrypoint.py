@@ -58,7 +58,7 @@ def _driver(repo: Path, words: list[str], environ: Mapping[str, str], settings: 
     script = next((word for word in words if word.endswith(".py")), "")
     job = PurePosixPath(script).stem
     is_ours = script == f"local://{repo}/jobs/{job}.py" and (repo / "jobs" / f"{job}.py").is_file()
-    if not is_ours:  # somebody's own script, or one that was uploaded: as in Spark's image
+    if not is_ours:  # a user's own script, or one that was uploaded: as in Spark's image
         return Command([str(Path(environ["SPARK_HOME"], "bin", "spark-submit")), *spark, *words], dict(settings))
     at = words.index(script)
     given = [word for word in words[:at] if word not in ("--class", _RUNNER)]
@@ -68,7 +68,7 @@ def _driver(repo: Path, words: list[str], environ: Mapping[str, str], settings: 
 
 def _executor(environ: Mapping[str, str], settings_folder: str) -> list[str]:
     if missing := [name for name in (*_TOLD.values(), "SPARK_EXECUTOR_MEMORY") if name not in environ]:
-        raise OptionError(f"executor: {', '.join(missing)} not set; it is Spark's driver that starts executors")
+        raise OptionError(f"executor: {', '.join(missing)} not set; Spark's driver starts executors")
     java = str(Path(environ["JAVA_HOME"], "bin", "java")) if "JAVA_HOME" in environ else "java"
     numbered = [(name.removeprefix("SPARK_JAVA_OPT_"), value) for name, value in environ.items()]
     options = sorted((int(number), value) for number, value in numbered if number.isdecimal())

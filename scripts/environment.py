@@ -1,4 +1,4 @@
-"""Make `.venv` of what the locks hold, each file checked by its hash; nothing to do where it stands already.
+"""Make `.venv` from the locks, each file checked by its hash; does nothing if it is up to date.
 
 Started by the machine's own Python, so standard library only.
 """
@@ -55,8 +55,8 @@ def locked_steps(lock: Path, build: Path) -> dict[str, list[str]]:
     """Return title -> arguments of pip for all that a *lock* names, each file checked by its hash.
 
     What sdists are built with comes first, from the lock *build*: else pip would fetch it for each of them, unchecked.
-    Nothing is resolved anew: of what is named with an extra, pip looks at the newest version there is, and not at the
-    one that is locked, so that an installation would fail whenever somebody publishes one.
+    Nothing is resolved again: of what is named with an extra, pip looks at the newest version there is, and not at the
+    one that is locked, so that an installation would fail after each release of one.
     """
     checked = ["--require-hashes", "--no-deps"]
     return {
@@ -86,7 +86,7 @@ def describe_pip(line: str) -> str | None:
 
 
 def _has_version(version: tuple[int, int]) -> bool:
-    """True where `.venv` is whole and of this version; one left halfway, or of another Python, is made anew."""
+    """True where `.venv` is whole and of this version; one left halfway, or of another Python, is recreated."""
     if not (VENV / "bin" / "pip").exists():
         return False
     found = re.search(r"^version(?:_info)? *= *(\d+)\.(\d+)", (VENV / "pyvenv.cfg").read_text(), re.MULTILINE)

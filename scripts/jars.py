@@ -49,7 +49,7 @@ def main(folders: Sequence[str] = tuple(sys.argv[1:])) -> None:
         except SystemExit as failure:  # a registry that stumbles is asked again: what came through is in Ivy's cache
             if attempt == _ATTEMPTS:
                 raise
-            print(f"{failure}\nJars: trying again", flush=True)
+            print(f"{failure}\nJars: retrying", flush=True)
     if missing := [jar for jar in wanted if not (root / jar).is_file()]:
         raise SystemExit(f"Jars: Ivy left out {', '.join(missing)}; see {LOG}")
     stamp.remember(root, made_from)
@@ -91,7 +91,7 @@ def _ivy_command(folders: Sequence[str], root: Path = JARS) -> list[str]:
 def _spark_jars() -> Path:
     pyspark = importlib.util.find_spec("pyspark")
     if pyspark is None or pyspark.origin is None:
-        raise SystemExit("Jars: pyspark, which brings Ivy, is not installed; run: make install")
+        raise SystemExit("Jars: pyspark, which has Ivy, is not installed; run: make install")
     return Path(pyspark.origin).parent / "jars"
 
 

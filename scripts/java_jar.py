@@ -38,8 +38,8 @@ class JavaPart:
         javac = str(Path(home, "bin", "javac")) if home else shutil.which("javac")
         if javac is None or not os.access(javac, os.X_OK):
             raise PrerequisiteMissing(
-                f"{self.title}: there is no javac {'in JAVA_HOME' if home else 'on the PATH'}, a Java without a "
-                "compiler (JRE) does not do; on Debian and Ubuntu: apt-get install openjdk-21-jdk-headless (or 17, or "
+                f"{self.title}: no javac {'in JAVA_HOME' if home else 'on the PATH'}; a Java without a compiler "
+                "(JRE) is not enough; on Debian and Ubuntu: apt-get install openjdk-21-jdk-headless (or 17, or "
                 "25); on macOS: brew install openjdk@21; where it is not the first on the PATH set JAVA_HOME"
             )
         return javac

@@ -1,4 +1,4 @@
-"""Write the locks of requirements/ anew from the pins in setup.cfg; with ``--check`` say where they disagree, offline.
+"""Write the locks of requirements/ again from the pins in setup.cfg; with ``--check`` say where they disagree, offline.
 
 What was locked stays as it is where the pins allow it: ``--upgrade`` takes the newest of everything that is not pinned.
 A pin without wheels for one of the Pythons and machines that pyproject.toml names is refused.
@@ -44,7 +44,7 @@ def _write(lock: str, wanted: Sequence[str], known: Path, words: Sequence[str]) 
             shutil.copyfile(known, written)
         command = [*_RESOLVER, f"--output-file={written}", *words]
         if subprocess.run(command, input="\n".join(wanted), text=True, check=False, cwd=REPO).returncode:
-            raise SystemExit(f"{lock_path(lock)}: left as it was")
+            raise SystemExit(f"{lock_path(lock)}: unchanged")
         text = written.read_text(encoding="utf-8").replace(_AS_WRITTEN, _AS_READ)
         lock_path(lock).write_text(text, encoding="utf-8")
     print(f"{lock_path(lock)}: written")
@@ -55,9 +55,9 @@ _AS_WRITTEN = "--no-binary pyspark\n--only-binary :all:\n"
 _AS_READ = "--only-binary :all:\n--no-binary pyspark\n"
 _RESOLVER = [
     *(str(Path(sys.executable).with_name("uv")), "pip", "compile", "-", "--quiet", f"--python={sys.executable}"),
-    # PySpark's sdist is the only one; everything else comes as wheels, also where somebody installs the lock by hand.
+    # PySpark's sdist is the only one; everything else comes as wheels, also if the lock is installed by hand.
     *("--only-binary=:all:", "--no-binary=pyspark", "--emit-build-options", "--generate-hashes"),
-    # One file for all Pythons; no registry is named in it, so that everybody's own is asked.
+    # One file for all Pythons; no registry is named in it, so that pip asks the configured one.
     *("--universal", "--python-version=3.11", "--no-emit-index-url", "--custom-compile-command=make lock"),
 ]
 

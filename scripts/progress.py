@@ -1,6 +1,6 @@
 """Run a long command and say what it is doing: a live line on a terminal, a plain line now and then elsewhere.
 
-Uses rich where it is installed; while the environment is still being made it is not, and a plain live line stands in.
+Uses rich where it is installed; while the environment is still being made it is not, and a plain live line replaces it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def run_shown(
 ) -> None:
     """Run *command* to its end; its whole output goes to *log*.
 
-    *describe* turns a line of that output into what the user should see, or None to keep what stands there.
+    *describe* turns a line of that output into what the user should see, or None to keep the present line.
     When the command fails its last lines are shown and SystemExit is raised.
     """
     started = time.monotonic()

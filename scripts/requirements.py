@@ -33,7 +33,7 @@ def pins(setup_cfg: str, lock: str) -> list[str]:
     needed = parser.get("options", "install_requires")
     texts = {BUILD: [build], RUNTIME: [needed, extras["spark"]], DEVELOPMENT: [needed, *extras.values()]}[lock]
     lines = [line.strip() for text in texts for line in text.splitlines()]
-    # What two extras want stands in a lock once.
+    # A requirement of two extras is in a lock once.
     return list(dict.fromkeys(line for line in lines if line and not line.startswith("#")))
 
 

@@ -105,7 +105,7 @@ def run_failed(options: Sequence[str]) -> int:
     noted = REPO / FAILED
     names = noted.read_text().splitlines() if noted.exists() else []
     if not names:
-        print("nothing is noted that could be run again", file=sys.stderr)
+        print("no failures of a last run are recorded", file=sys.stderr)
         return 1
     groups: dict[str, list[str]] = {}
     for name in names:
@@ -114,7 +114,7 @@ def run_failed(options: Sequence[str]) -> int:
     total += Count(failed=int(not total.passed and not total.failed))
     if not total.failed:
         for name in names:
-            print(f"== passed alone, and not beside the others: {name}")
+            print(f"== passed alone, but not beside the others: {name}")
     return _end(total)
 
 

@@ -27,7 +27,7 @@ class Options:
     """A command line taken apart; the order within each part is kept.
 
     *spark* holds (option, value) pairs, the value None for a switch; *config_files* are the ``--conf FILE`` of the job,
-    which stand in *job* as well.
+    which are in *job* as well.
     """
 
     spark: tuple[tuple[str, str | None], ...] = ()

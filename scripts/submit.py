@@ -94,8 +94,8 @@ def usage(repo: Path) -> str:
             f"usage: ./spark-submit.sh [{_PRINT}] JOB [--conf FILE] [OPTION]… [-- ARGUMENT of the job…]",
             "",
             "Options that spark-submit knows go to Spark, all others to the job: --conf key=value is Spark's,",
-            "--conf FILE the configuration of the job. ./spark-submit.sh JOB --help shows what a job takes.",
-            f"{_PRINT} shows what would be run, and runs nothing.",
+            "--conf FILE the configuration of the job. ./spark-submit.sh JOB --help shows the options of a job.",
+            f"{_PRINT} prints the command, and runs nothing.",
             "",
             "jobs:",
             *listed,
@@ -107,7 +107,7 @@ def build_command(repo: Path, job: str, options: Options, environ: Mapping[str, 
     """Return the command that runs *job*; raise OptionError where that cannot work."""
     script = repo / "jobs" / f"{job}.py"
     if not script.is_file():
-        raise OptionError(f"{job}: there is no such job\n\n{usage(repo)}")
+        raise OptionError(f"{job}: unknown job\n\n{usage(repo)}")
     settings = _settings(options, environ)
     in_cluster = (options.value("--deploy-mode") or settings.get("spark.submit.deployMode", "client")) == "cluster"
     if job == RUN:
@@ -189,7 +189,7 @@ def _lists(
     jars = [str(jar) for jar in sorted((repo / "jars" / "spark").glob("*.jar"))]
     own_jars = _listed(options, settings, "--jars", "spark.jars")
     if not (jars or own_jars or options.value("--packages") or "SPARK_HOME" in environ):
-        raise OptionError(f"{repo / 'jars' / 'spark'}: there are no jars; run: make install")
+        raise OptionError(f"{repo / 'jars' / 'spark'}: no jars; run: make install")
     py_files = [str(_zip(repo)), *_listed(options, settings, "--py-files", "spark.submit.pyFiles")]
     files = _listed(options, settings, "--files", "spark.files")
     if in_cluster:
@@ -207,7 +207,7 @@ def _check_is_in_pod(options: Options) -> None:
         if not path.startswith("/"):
             raise OptionError(
                 f"--conf {path}: on Kubernetes this is a file in the driver's pod; mount it there and give its whole "
-                f"path (conf/kubernetes/), or say with --conf {_UPLOAD_PATH}=… where spark-submit can leave it"
+                f"path (conf/kubernetes/), or set --conf {_UPLOAD_PATH}=… to a place where spark-submit can upload it"
             )
 
 
@@ -219,7 +219,7 @@ def _names_only(options: Options) -> list[str]:
 def _python_path(repo: Path, options: Options, settings: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
     listed = _listed(options, settings, "--py-files", "spark.submit.pyFiles")
     own = [str(Path(item).parent) if item.endswith(".py") else item for item in listed]
-    # The folder, not the zip: a zip that is built anew under a running driver would break its later imports.
+    # The folder, not the zip: a zip that is rebuilt under a running driver would break its later imports.
     return [str(repo / "lib"), *own, *filter(None, [environ.get("PYTHONPATH")])]
 
 

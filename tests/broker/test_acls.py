@@ -154,7 +154,7 @@ def test_a_topic_that_may_be_described_and_not_read_is_named_and_the_others_are_
 def test_a_batch_that_fails_for_a_topic_is_repeated_without_it(
     guarded: tuple[Clusters, dict[str, str]], installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As when Read is taken back while the job runs: Spark has planned to read the topic before anybody knew of it."""
+    """Read is revoked while the job runs: Spark has planned to read the topic before the refusal was known."""
     clusters = guarded[0]
     allow(clusters, "kept", AclOperation.READ, take_back=True)
     write_log(clusters["dc1"], {("kept", 0): native_log("dc1", 8), PLACE: native_log("dc1", 24)})

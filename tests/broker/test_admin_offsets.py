@@ -53,7 +53,7 @@ def write(group_name: str, topic: str) -> Callable[..., OffsetWrite]:
 
 
 def stored_commit(cluster: EmbeddedCluster, group: str) -> bytes:
-    """The value of the group's newest commit record, as it lies in the log."""
+    """The value of the group's newest commit record, as in the log."""
     key = len(group.encode()).to_bytes(2, "big") + group.encode()
     partitions = (
         admin_of(cluster).list_topics("__consumer_offsets", timeout=120).topics["__consumer_offsets"].partitions
@@ -138,7 +138,7 @@ def test_an_offset_that_a_transaction_may_still_replace_is_not_known(
         )  # two seconds of patience, and the rest for a busy machine
         assert isinstance(found[group], ClusterError)
         assert "UNSTABLE_OFFSET_COMMIT" in str(found[group])
-        assert not isinstance(found[group], TransientError)  # it may hang for minutes: nobody is to wait for it
+        assert not isinstance(found[group], TransientError)  # it may hang for minutes: no caller must wait for it
         assert found[other] == {place: Committed(7, "")}
         producer.abort_transaction(120)
     assert admin.committed_offsets([group]) == {group: {place: Committed(7, "")}}

@@ -105,14 +105,14 @@ CALLS: dict[str, Callable[[ClusterAdmin], object]] = {
 }
 
 
-@pytest.mark.timeout(50)  # less than the client takes where nobody gives it a deadline
+@pytest.mark.timeout(50)  # less than the client takes without a deadline
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_a_dead_cluster_is_an_error_that_names_it_and_why(call: Callable[[ClusterAdmin], object]) -> None:
     with pytest.raises(ClusterError, match=r"clusters\.dc9: .*(refused|Connection)"):
         call(ClusterAdmin("dc9", {"bootstrap.servers": NOBODY_LISTENS}))
 
 
-@pytest.mark.timeout(50)  # less than the client takes where nobody gives it a deadline
+@pytest.mark.timeout(50)  # less than the client takes without a deadline
 def test_writing_to_a_dead_cluster_is_a_timeout_of_each_partition() -> None:
     dead = ClusterAdmin("dc9", {"bootstrap.servers": NOBODY_LISTENS})
     place = TopicPartition("orders", 0)
@@ -141,7 +141,7 @@ def test_a_frozen_broker_is_an_error_by_the_deadline_and_the_same_client_goes_on
         with pytest.raises(TransientError):
             admin.committed_offsets([group_name], deadline=0.5)
         assert admin.write_offsets({group_name: [wanted]}, deadline=0.5) == {group_name: {place: "_TIMED_OUT"}}
-        assert time.monotonic() - began < 50  # less than one of them takes where nobody gives it a deadline
+        assert time.monotonic() - began < 50  # less than one of them takes without a deadline
     finally:
         cluster.resume()
     assert admin.committed_offsets([group_name])[group_name] != {}

@@ -61,7 +61,7 @@ def broken(cluster: ProxiedCluster, breaks: Callable[[ProxiedCluster], None]) ->
 
 
 def offsets(cluster: EmbeddedCluster, group: str) -> dict[int, int]:
-    """Return what stands there, by partition, however the network is."""
+    """Return the offsets there, by partition, past the broken network."""
     return {partition: value.offset for (_, partition), value in committed(cluster, [group])[group].items()}
 
 
@@ -147,7 +147,7 @@ def test_one_silent_leader_of_three_keeps_back_its_own_partitions_and_groups(
     # One client in three takes the silent broker for the controller and is replaced: the next pass makes up for it.
     took = until(lambda: is_reached() or is_reached_by_a_pass())
     kept = [offsets(cluster.direct, group)[number] for group in groups for number in led.keys() - reached.keys()]
-    assert set(kept) == {SHIFT + 1}, "of a leader that says nothing nobody knows whether its log is the same"
+    assert set(kept) == {SHIFT + 1}, "while a leader is silent it is unknown whether its log is the same"
     cluster.heal()
     until(lambda: live.has_returned)
     healed = until(lambda: not live.reconciler.reconcile_all() and all(is_everywhere(cluster, g, 2) for g in groups))
@@ -164,7 +164,7 @@ def coordinator(cluster: ProxiedCluster, group: str) -> int:
     return int(admin.describe_consumer_groups([group])[group].result(60).coordinator.id)
 
 
-def test_answers_that_are_lost_after_the_commit_change_nothing_that_stands_there(
+def test_answers_that_are_lost_after_the_commit_change_no_offset_there(
     networks: Clusters, live: LiveDirections, group_name: str
 ) -> None:
     live.batch("X", of_all(group_name, 1))
@@ -174,7 +174,7 @@ def test_answers_that_are_lost_after_the_commit_change_nothing_that_stands_there
     live.batch("X", of_all(group_name, 7))
     until(lambda: proxy.has_swallowed)
     until(lambda: is_everywhere(networks["Z"], group_name, 7))
-    live.batch("X", of_all(group_name, 4))  # set back, while nobody knows what stands there
+    live.batch("X", of_all(group_name, 4))  # set back, while the offset there is unknown
     proxy.heal()
     until(lambda: not live.reconciler.reconcile_all() and is_everywhere(networks["Z"], group_name, 4))
 

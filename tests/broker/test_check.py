@@ -94,7 +94,7 @@ def test_the_minimal_rights_pass_over_tls(installation: Installation) -> None:
     findings = find_all(load_config(installation.config_file))
     names = ["connection", "clock", "topics", "commits", "own groups", "read lists", "marks", "groups"]
     expected = dict.fromkeys([*names, "no other right"], "OK")
-    # Of a topic that may not be described nobody can tell whether it is there.
+    # Without the right to describe a topic it is unknown whether it exists.
     expected |= {"MirrorMaker": "SKIP"}
     assert told(findings, "dc2") == {
         **expected,
@@ -138,7 +138,7 @@ def test_each_right_that_is_missing_is_one_line(
     assert [word for word in [*words, "Minimal ACLs"] if word not in failed[0].text] == [], failed
 
 
-def test_rights_that_nobody_needs_are_warnings(secured: SecuredClusters, installation: Installation) -> None:
+def test_unneeded_rights_are_warnings(secured: SecuredClusters, installation: Installation) -> None:
     alter = right(ResourceType.BROKER, "kafka-cluster", AclOperation.ALTER)
     writing = right(ResourceType.TOPIC, TOPIC, AclOperation.WRITE)
     set_rights(secured.brokers["dc2"], granted() | {alter, writing})

@@ -181,7 +181,7 @@ def test_the_way_back_is_the_same_command_with_the_clusters_exchanged(
     assert cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "400s") == []
     assert cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "400s") == []
     assert offsets_at(clusters, "dc1") == GROUPS
-    # They go on at dc2, which produces from now on; dc1 gets what it lacks.
+    # They go on at dc2, which produces from now on; dc1 gets the missing records.
     produce(clusters["dc2"], range(22, 30), "dc2")
     commit(clusters["dc2"], {"moved-tail": {PLACE: 30}, "moved-middle": {PLACE: 24}, "moved-none": {PLACE: 26}})
     produce(clusters["dc1"], range(22, 30), "dc2")
@@ -190,7 +190,7 @@ def test_the_way_back_is_the_same_command_with_the_clusters_exchanged(
     assert offsets_at(clusters, "dc1") == {"moved-tail": 28, "moved-middle": 22, "moved-none": 24}
 
 
-def test_commits_that_nobody_has_read_end_the_wait_without_a_move(
+def test_uncaptured_commits_end_the_wait_without_a_move(
     clusters: Clusters, installation: Installation, jobs: Jobs
 ) -> None:
     jobs.stop()

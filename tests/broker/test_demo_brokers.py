@@ -148,6 +148,6 @@ def _is_gone(number: int) -> bool:
         except ProcessLookupError:
             return True
         if " Z " in Path(f"/proc/{number}/stat").read_text():
-            return True  # dead, and nobody here is its parent
+            return True  # dead, and no process here is its parent
         time.sleep(0.05)
     return False

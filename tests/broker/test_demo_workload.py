@@ -62,7 +62,7 @@ def wait_until(condition, seconds: float = 120.0) -> None:
         time.sleep(0.05)
 
 
-def test_what_was_acknowledged_stands_where_the_producers_say(
+def test_acknowledged_records_are_at_the_offsets_that_the_producers_have(
     clusters: Clusters, producers: Producers, topic_name: str
 ) -> None:
     wait_for(producers, 500)

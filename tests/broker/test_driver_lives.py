@@ -1,4 +1,4 @@
-"""The driver that comes after another one: in another process, or in the same when it begins anew."""
+"""The driver that comes after another one: in another process, or in the same when it restarts."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def test_once_writes_nothing_before_the_driver_that_never_said_that_it_ended_is_
     assert stands(clusters, group_name) == 10 + SHIFT
 
 
-def test_a_driver_that_begins_anew_in_its_process_goes_on_as_the_same_driver(
+def test_a_driver_that_restarts_in_its_process_goes_on_as_the_same_driver(
     clusters: Clusters, installation: Installation, group_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ready = [threading.Event() for _ in range(3)]
     lives = iter(ready)
 
-    def begin_anew_at_once(self: Renewal, stop: threading.Event, is_ready: threading.Event) -> None:
+    def begin_again_at_once(self: Renewal, stop: threading.Event, is_ready: threading.Event) -> None:
         mine = next(lives)
         until(is_ready.is_set)
         mine.set()
@@ -65,7 +65,7 @@ def test_a_driver_that_begins_anew_in_its_process_goes_on_as_the_same_driver(
             until(lambda: (stands(clusters, group_name) or 0) >= least)
             self._over.set()
 
-    monkeypatch.setattr(Renewal, "run", begin_anew_at_once)
+    monkeypatch.setattr(Renewal, "run", begin_again_at_once)
     stop, epochs = threading.Event(), len(claims(installation))
     arguments = argparse.Namespace(once=False, dry_run=False, no_writes=False)
     with ThreadPoolExecutor(1) as pool:
@@ -74,7 +74,7 @@ def test_a_driver_that_begins_anew_in_its_process_goes_on_as_the_same_driver(
             for number, is_ready in enumerate(ready, 1):
                 commit(clusters["dc1"], {group_name: {PLACE: 10 * number}})
                 until(lambda number=number: stands(clusters, group_name) == 10 * number + SHIFT)
-                until(is_ready.is_set)  # whoever notes it looks now and then, and an answer may be quicker
+                until(is_ready.is_set)  # its watch looks now and then, and an answer may be quicker
         finally:
             stop.set()  # else a failure would wait for the job for ever
         assert job.result() == []

@@ -89,7 +89,7 @@ def stage(
 
 @pytest.fixture(scope="module")
 def load(stage: Stage) -> Iterator[Job]:
-    """Both topics are written while MirrorMaker copies and the index reads; it is killed once, and begins anew."""
+    """Both topics are written while MirrorMaker copies and the index reads; it is killed once, and restarts."""
     stop = threading.Event()
     writers = [
         threading.Thread(target=each, args=(stage.clusters["dc1"], stop)) for each in (produce_plain, produce_paid)

@@ -1,4 +1,4 @@
-"""Logs that begin another life on real brokers: what is answered about them is right for what stands there now.
+"""Logs that begin another life on real brokers: the answers about them are right for the present records.
 
 Every topic has a partition, dc1 is the source and dc2 the target; what a group has read is known by content.
 """
@@ -33,7 +33,7 @@ def at(topic: str) -> Partition:
     return topic, 0
 
 
-def make_anew(cluster: EmbeddedCluster, topic: str) -> None:
+def recreate(cluster: EmbeddedCluster, topic: str) -> None:
     admin = admin_of(cluster)
     admin.delete_topics([topic])[topic].result(120)
     while topic in admin.list_topics(timeout=120).topics:
@@ -71,8 +71,8 @@ def lives(three_clusters: Clusters, spark_environment: None, tmp_path_factory: p
     epoch_ends = told_where_the_first_epoch_ended(dc1, TopicPartition(REGROWN, 0))
     write_log(dc1, {at(REGROWN): native_log("dc1", 12)})
     write_log(dc2, {at(REGROWN): copied_log("dc1", [*range(10), *range(6, 12)])})
-    # dc3's topic is made anew; dc1 and dc2 get copies of both lives, dc2 the new ones first below what dc1 has read.
-    make_anew(dc3, THIRD)
+    # dc3's topic is recreated; dc1 and dc2 get copies of both lives, dc2 the new ones first below what dc1 has read.
+    recreate(dc3, THIRD)
     write_log(dc3, {at(THIRD): native_log("dc3", 20)})
     write_log(dc2, {at(THIRD): copied_log("dc3", [*range(40), *range(20)])})
     commit(dc1, {f"{THIRD}-at-{offset}": {at(THIRD): offset} for offset in (10, 35)})
@@ -121,7 +121,7 @@ def test_nothing_changes_for_a_log_that_only_got_another_leader(lives: Lives) ->
 def test_a_cut_is_known_though_the_log_is_longer_than_before(lives: Lives) -> None:
     rows = lives.acts.installation.rows("log_incarnations", cluster="dc1", topic=REGROWN)
     # Where the log ended when nothing was on its way any more is written down beside it, sooner or later; and that its
-    # broker was elected anew, where the machine kept it from answering in time.
+    # broker was elected again, where the machine kept it from answering in time.
     begun = [(row["begins_at"], row["reason"]) for row in rows if row["begins_at"] is not None]
     assert [each for each in begun if each[1] not in ("ARRIVED", "ELECTED")] == [(6, "LOG_TRUNCATED")]
     again = lives.acts.installation.rows("record_runs", cluster="dc1", topic=REGROWN)
@@ -150,7 +150,7 @@ def test_a_third_clusters_new_records_are_not_taken_for_its_old_ones(lives: Live
 
 
 def test_an_offset_given_with_its_leader_epoch_is_judged_by_the_present_leader(lives: Lives) -> None:
-    """All ten records are of epoch 0, and two more are of the present one: whoever has read 11 in epoch 0 lost one."""
+    """All ten records are of epoch 0, two more are of the present one: a group that has read 11 in epoch 0 lost one."""
     write_log(lives.acts.clusters["dc1"], {at(HEALTHY): native_log("dc1", 12)})
     rows = [
         {"topic": HEALTHY, "partition": 0, "offset": offset, "leader_epoch": epoch}

@@ -1,6 +1,6 @@
 """Both jobs with tables and checkpoints on a disk that is full for a while: nothing is lost, nothing wrong is written.
 
-The disk is a small one of its own; its room comes back without anybody touching the jobs.
+The disk is a small one of its own; its room comes back without any change to the jobs.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from offset_sync_demo.kafka.clients import client_options
 pytestmark = pytest.mark.broker
 
 PROTOCOLS = ("classic", "consumer")
-CLIENTS_OWN_PATIENCE_S = 60.0  # librdkafka's, where nobody gives it a deadline
+CLIENTS_OWN_PATIENCE_S = 60.0  # librdkafka's, without a deadline
 
 
 @pytest.fixture

@@ -125,7 +125,7 @@ def test_a_silent_cluster_is_waited_for_once_and_asked_again_by_another_client(
         cluster.resume()
     began = time.monotonic()
     assert read(at_once, groups) == {}
-    assert time.monotonic() - began < 0.5, "nobody was asked"
+    assert time.monotonic() - began < 0.5, "no request was sent"
     clock.seconds += 11
     cluster.pause()
     try:

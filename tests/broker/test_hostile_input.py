@@ -1,4 +1,4 @@
-"""What clients may send and nobody should, through real brokers: names, metadata, headers, times, broken commits.
+"""Input that clients can send and should not, through real brokers: names, metadata, headers, times, broken commits.
 
 A healthy group beside all that is answered as ever, and no line of a log can be forged.
 """

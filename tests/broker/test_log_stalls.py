@@ -96,7 +96,7 @@ def test_the_watch_tells_of_the_stall_and_of_its_end(
     assert scraped.value("cluster_up", cluster="dc1") == 1
 
 
-@pytest.mark.timeout(50)  # less than the client takes where nobody gives it a deadline
+@pytest.mark.timeout(50)  # less than the client takes without a deadline
 def test_a_dead_cluster_is_an_error_by_the_deadline() -> None:
     with pytest.raises(ClusterError, match=r"clusters\.dc9: "):
         ClusterAdmin("dc9", {"bootstrap.servers": "127.0.0.1:1"}).reaches(lambda name: True, deadline=0.5)

@@ -58,7 +58,7 @@ def test_what_was_not_mirrored_is_unread_whatever_a_header_says(lying: Lying, to
     assert lying.offset(topic) == 5
 
 
-def test_the_lies_are_in_quarantine_with_the_reason(lying: Lying) -> None:
+def test_the_false_headers_are_in_quarantine_with_the_reason(lying: Lying) -> None:
     found = {
         (row["cluster"], row["topic"], row["offset"]): row["error"] for row in lying.installation.rows("quarantine")
     }

@@ -62,7 +62,7 @@ def produce(site: MirroredSite) -> None:
         site.producers.set_share(share, [topic])
 
 
-def test_each_record_stands_exactly_once_at_each_side_and_none_goes_in_circles(site: MirroredSite) -> None:
+def test_each_record_is_exactly_once_at_each_side_and_none_goes_in_circles(site: MirroredSite) -> None:
     produce(site)
     site.wait_for_copies()
     site.come_to_rest()

@@ -88,7 +88,7 @@ def test_beside_us_its_group_sync_is_a_second_reader_and_nothing_is_answered(sit
 
 
 def at_rest(site: MirroredSite) -> dict[tuple[str, Partition], int]:
-    """Return what stands at dc2 once MirrorMaker, which looks every second, has written what it will."""
+    """Return the offsets at dc2 once MirrorMaker, which looks every second, has written its own."""
     seen = [at_target(site)]
 
     def is_at_rest() -> bool:

@@ -1,4 +1,4 @@
-"""The sink against a real cluster: active groups, groups by the thousand, somebody else's writes."""
+"""The sink against a real cluster: active groups, groups by the thousand, another client's writes."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_the_empty_group_fails_with_the_reason_and_the_others_are_written(
     assert "empty group id" in str(results[0].error)
 
 
-def test_what_somebody_else_wrote_is_moved_forward_only_and_only_as_expected(
+def test_what_another_client_wrote_is_moved_forward_only_and_only_as_expected(
     admin: ClusterAdmin, topic: str, group_name: str
 ) -> None:
     theirs = OffsetWrite(group_name, topic, 0, 50, None, Rule.SET, None)

@@ -33,7 +33,7 @@ Key = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class Continued:
-    """What stood before, after one pass of both jobs, and after all; what the logs hold; failures of each job."""
+    """The state before, after one pass of both jobs, and after all; what the logs hold; failures of each job."""
 
     installation: Installation
     before: Moment
@@ -233,7 +233,7 @@ def rows_of(moment: Moment, table: str) -> Counter[str]:
     return Counter(repr(sorted(each)) for each in told)
 
 
-def test_the_report_says_where_every_group_stands(continued: Continued) -> None:
+def test_the_report_has_the_status_of_every_group(continued: Continued) -> None:
     rows = {
         (row["target_cluster"], row["group_id"], row["topic"], row["partition"]): row
         for row in continued.after.tables["sync_status"]

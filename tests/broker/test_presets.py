@@ -66,7 +66,7 @@ def servers_of(clusters: Clusters) -> dict[str, str]:
     return {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
 
 
-def test_redpandas_origins_are_asked_at_the_clusters_and_a_copy_of_another_hop_is_read_by_nobody(
+def test_redpandas_origins_are_asked_at_the_clusters_and_a_copy_of_another_hop_is_unread(
     clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     for alias in ("dc1", "dc2"):

@@ -35,13 +35,11 @@ def read(cluster: EmbeddedCluster, ranges: dict[TopicPartition, OffsetRange]) ->
 
 
 def natives(*offsets: int, end: int) -> list[LogRecord | None]:
-    """A log with records at these offsets only; where one alone is missing stands a marker."""
+    """A log with records at these offsets only; where one alone is missing there is a marker."""
     return [LogRecord(offset, "dc1", offset) if offset in offsets else None for offset in range(end)]
 
 
-def test_every_record_of_the_ranges_is_read_once_whatever_stands_between(
-    cluster: EmbeddedCluster, topic_name: str
-) -> None:
+def test_every_record_of_the_ranges_is_read_once_whatever_is_between(cluster: EmbeddedCluster, topic_name: str) -> None:
     create_topics(cluster, {topic_name: 4})
     places = [TopicPartition(topic_name, number) for number in range(4)]
     write_log(cluster, {(topic_name, 0): natives(0, 1, 3, 7, 8, end=10)})  # a marker ends the log

@@ -38,7 +38,7 @@ def host(broker_parts: None, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @dataclass(frozen=True)
 class Handed:
-    """What stood at dc2 when it was synced, before anybody read there."""
+    """The offsets at dc2 when it was synced, before any group read there."""
 
     installation: Installation
     stood: Mapping[str, tuple[int, str] | None]
@@ -66,7 +66,7 @@ def held(clusters: Clusters, alias: str, group: str) -> tuple[int, str] | None:
 
 
 @pytest.mark.parametrize("group", SKIPPING)
-def test_the_list_stands_beside_the_answer_to_the_byte(handed: Handed, group: str) -> None:
+def test_the_list_is_beside_the_answer_to_the_byte(handed: Handed, group: str) -> None:
     assert handed.stood[group] == (4, "")
     stands = handed.stood[f"__offset-sync.read.{group}"]
     assert stands is not None

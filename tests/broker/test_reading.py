@@ -52,7 +52,7 @@ def delete_below(admin: AdminClient, topic: str, offset: int) -> int:
 
 
 def natives(*offsets: int, end: int) -> list[LogRecord | None]:
-    """A log with records at these offsets only; where one alone is missing stands a marker."""
+    """A log with records at these offsets only; where one alone is missing there is a marker."""
     return [LogRecord(offset, "dc1", offset) if offset in offsets else None for offset in range(end)]
 
 

@@ -26,7 +26,7 @@ BOTH = [(NEWEST, CLASSIC | QUICK_CLASSIC), (NEWEST, CONSUMER)]
 
 
 def named(param: object) -> str | None:
-    """Return what stands for settings in the name of a test."""
+    """Return the text for settings in the name of a test."""
     return str(param.get("group.protocol", "classic")) if isinstance(param, dict) else None
 
 

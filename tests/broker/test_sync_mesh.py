@@ -1,4 +1,4 @@
-"""Crafted logs on three clusters, a group at every offset: what stands on every target after --once is the oracle's.
+"""Crafted logs on three clusters, a group at every offset: the offsets on every target after --once are the oracle's.
 
 Logs hold re-sent, reordered, late and dropped records, markers, aborted records, malformed headers, echoes, and records
 of a cluster that is not configured. What is expected comes from the logs as crafted.
@@ -124,7 +124,7 @@ def test_there_are_more_than_a_thousand_groups(mesh: Mesh) -> None:
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
-def test_every_group_stands_exactly_where_the_oracle_says(mesh: Mesh, source: str, target: str) -> None:
+def test_every_group_is_exactly_where_the_oracle_says(mesh: Mesh, source: str, target: str) -> None:
     wanted = mesh.expected(source, target)
     assert mesh.found(target, list(wanted)) == wanted
 

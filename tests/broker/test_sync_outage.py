@@ -1,4 +1,4 @@
-"""A broker that goes away and comes back: whoever asked it before is answered again, without a new start."""
+"""A broker that goes away and comes back: earlier clients get answers again, without a restart."""
 
 from __future__ import annotations
 

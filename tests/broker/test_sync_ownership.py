@@ -1,4 +1,4 @@
-"""Whose commit counts, and what may be done to the value that stands at the target; three acts with a sync each.
+"""Whose commit counts, and what may be done to the value at the target; three acts with a sync each.
 
     dc1   b0 .. b9            a10 .. a59        dc2   b0 .. b9  (aborted)  a10 .. a59
           0     9             10     59               0     9   10   11    12     61
@@ -26,7 +26,7 @@ TOPIC = "own"
 PLACE: Partition = (TOPIC, 0)
 NOTES = {
     "none": "",
-    "text": "somebody's note",
+    "text": "a user's note",
     "streams": base64.b64encode(b"\x02" + (1_700_000_000_000).to_bytes(8, "big")).decode(),
     "unicode": "grüße 組 😀",
     "long": "x" * 4096,
@@ -93,7 +93,7 @@ def test_a_commit_appears_on_the_target_with_our_tag(acts: Acts) -> None:
     assert row["committed_at"] >= row["translated_at"] > row["source_committed_at"]
 
 
-def test_what_nobody_changes_is_neither_written_nor_mentioned_again(acts: Acts) -> None:
+def test_unchanged_offsets_are_neither_written_nor_recorded_again(acts: Acts) -> None:
     assert [acts.said(act, "plain") for act in (1, 2)] == [[], []]
 
 
@@ -119,18 +119,18 @@ def test_strange_group_ids_are_only_text(acts: Acts, group: str) -> None:
     assert acts.offset(0, "dc2", group, PLACE) == 32
 
 
-def test_an_older_value_of_somebody_else_is_moved_forward(acts: Acts) -> None:
+def test_an_older_value_of_another_client_is_moved_forward(acts: Acts) -> None:
     row = only(acts.rows(0, group_id="behind"))
     assert (row["outcome"], row["previous_target_offset"]) == ("COMMITTED", 20)
     assert acts.value(0, "dc2", "behind", PLACE) == Committed(32, "")
 
 
-def test_an_older_value_of_somebody_else_is_never_moved_back(acts: Acts) -> None:
+def test_an_older_value_of_another_client_is_never_moved_back(acts: Acts) -> None:
     assert acts.said(0, "ahead") == [("EXACT", "NOT_FORWARD")]
     assert [acts.value(act, "dc2", "ahead", PLACE) for act in range(3)] == [Committed(50, "")] * 3
 
 
-def test_a_reset_at_the_source_is_followed_under_somebody_elses_value_too(acts: Acts) -> None:
+def test_a_reset_at_the_source_is_followed_under_another_clients_value_too(acts: Acts) -> None:
     assert acts.offset(0, "dc2", "reset-under-stranger", PLACE) == 50
     assert acts.offset(1, "dc2", "reset-under-stranger", PLACE) == 5
     assert acts.said(1, "reset-under-stranger") == [("REWIND", "COMMITTED")]

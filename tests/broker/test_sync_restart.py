@@ -124,7 +124,7 @@ def test_the_quarantine_holds_every_malformed_record_once(killed: Killed) -> Non
     assert sorted(found) == sorted(malformed)
 
 
-def test_the_commits_of_a_batch_that_was_repeated_stand_in_the_history_once(killed: Killed) -> None:
+def test_the_commits_of_a_repeated_batch_are_in_the_history_once(killed: Killed) -> None:
     rows = killed.installation.rows("offset_commits")
     seen = Counter((row["cluster"], row["log_partition"], row["log_offset"]) for row in rows)
     assert seen.most_common(1)[0][1] == 1
@@ -132,7 +132,7 @@ def test_the_commits_of_a_batch_that_was_repeated_stand_in_the_history_once(kill
     assert sorted(genuine) == sorted((group, place[1]) for group in (PLAIN, NOTED) for place in LOGS)
 
 
-def test_what_was_committed_before_the_kill_stands_and_is_right(killed: Killed) -> None:
+def test_offsets_committed_before_the_kill_are_there_and_right(killed: Killed) -> None:
     assert killed.held == killed.offsets("dc2") == {PLAIN: wanted(), NOTED: wanted()}
 
 

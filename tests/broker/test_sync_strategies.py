@@ -76,7 +76,7 @@ def test_the_pass_is_done_without_a_failure(acts: Acts) -> None:
 
 
 @pytest.mark.parametrize("committed", range(COUNT + 1))
-def test_timestamps_tell_where_the_copies_of_a_mirror_without_headers_stand(acts: Acts, committed: int) -> None:
+def test_timestamps_locate_the_copies_of_a_mirror_without_headers(acts: Acts, committed: int) -> None:
     group = f"plain-{committed}"
     # As many records of each timestamp on both sides, so the place within a pair is known too; but for the last one.
     repeated = max(committed - (COUNT - 2), 0)

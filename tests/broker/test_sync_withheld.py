@@ -1,4 +1,4 @@
-"""Topics that are missing, differ, were made anew, cut or not indexed yet: the right state, and nobody else suffers.
+"""Topics that are missing, differ, were recreated, cut or not indexed yet: the right state, and no effect on others.
 
 Each topic holds 20 records of dc1 on dc1, and the same ones on dc2 unless its name says otherwise.
 """
@@ -21,11 +21,11 @@ from offset_sync_demo.kafka.clients import admin_of
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 
 HEALTHY, ONLY_THERE, WIDER = "held-healthy", "held-only-on-dc1", "held-wider"
-ANEW, ANEW_AT_SOURCE, GONE = "held-anew-on-dc2", "held-anew-on-dc1", "held-gone-on-dc2"
+RECREATED, RECREATED_AT_SOURCE, GONE = "held-recreated-on-dc2", "held-recreated-on-dc1", "held-gone-on-dc2"
 CUT, CUT_AT_SOURCE, EMPTIED, LATER = "held-cut-on-dc2", "held-cut-on-dc1", "held-emptied-on-dc2", "held-not-indexed"
 EXPIRED, TRUNCATED = "held-expired-before-index", "held-truncated-on-dc2"
 GROWN, FILLED = "held-grown-after-index", "held-hole-filled-late"
-TOPICS = (HEALTHY, ONLY_THERE, WIDER, ANEW, ANEW_AT_SOURCE, GONE, CUT, CUT_AT_SOURCE, EMPTIED, LATER, EXPIRED)
+TOPICS = (HEALTHY, ONLY_THERE, WIDER, RECREATED, RECREATED_AT_SOURCE, GONE, CUT, CUT_AT_SOURCE, EMPTIED, LATER, EXPIRED)
 TOPICS += (TRUNCATED,)
 COUNT = 20
 
@@ -66,11 +66,11 @@ def acts(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.T
     delete_below(target, CUT, 10)
     delete_below(source, CUT_AT_SOURCE, 10)
     delete_below(target, EMPTIED, COUNT)
-    make_anew(target, ANEW, copied_log("dc1", range(3)))
+    recreate(target, RECREATED, copied_log("dc1", range(3)))
     delete_topic(target, GONE)
     acts.play()
-    make_anew(source, ANEW_AT_SOURCE, native_log("dc1", COUNT))
-    commit(source, {group_of(ANEW_AT_SOURCE): {(ANEW_AT_SOURCE, 0): 9}})
+    recreate(source, RECREATED_AT_SOURCE, native_log("dc1", COUNT))
+    commit(source, {group_of(RECREATED_AT_SOURCE): {(RECREATED_AT_SOURCE, 0): 9}})
     write_log(source, {(FILLED, 0): copied_log("dc2", [0, 1, 2, 4, 5, 3])})
     lose_end(target, TRUNCATED)
     assert acts.installation.index() == []
@@ -109,7 +109,7 @@ def delete_topic(cluster: EmbeddedCluster, topic: str) -> None:
         time.sleep(0.05)
 
 
-def make_anew(cluster: EmbeddedCluster, topic: str, entries: list) -> None:
+def recreate(cluster: EmbeddedCluster, topic: str, entries: list) -> None:
     delete_topic(cluster, topic)
     create_topics(cluster, {topic: 1})
     write_log(cluster, {(topic, 0): entries})
@@ -134,7 +134,7 @@ def states(acts: Acts, act: int, topic: str, offset: int = 6) -> tuple[str, str]
 
 
 def place(topic: str) -> Partition:
-    """Return where groups have read a topic: of the one that has more partitions at dc1 what dc2 lacks."""
+    """Return where groups have read a topic: of the one that has more partitions at dc1 those missing at dc2."""
     return topic, int(topic == WIDER)
 
 
@@ -153,7 +153,7 @@ def test_what_is_wrong_with_other_topics_does_not_concern_a_healthy_one(acts: Ac
         (ONLY_THERE, "TOPIC_MISSING"),
         (GONE, "TOPIC_MISSING"),
         (WIDER, "PARTITIONS_DIFFER"),
-        (ANEW, "TOPIC_RECREATED"),
+        (RECREATED, "TOPIC_RECREATED"),
         (LATER, "NOT_INDEXED"),
     ],
 )
@@ -170,22 +170,22 @@ def test_the_other_partition_of_a_topic_that_has_more_at_the_source_is_followed(
     assert acts.offset(0, "dc2", group_of(WIDER, 7), (WIDER, 0)) == 7
 
 
-def test_a_topic_made_anew_is_answered_again_once_its_new_life_is_indexed(acts: Acts) -> None:
+def test_a_recreated_topic_is_answered_again_once_its_new_life_is_indexed(acts: Acts) -> None:
     """Of the six records that the group has read the new log has three, and nothing else."""
-    assert acts.said(1, group_of(ANEW)) == [("AT_FRONTIER", "COMMITTED")]
-    assert acts.offset(1, "dc2", group_of(ANEW), place(ANEW)) == 3
-    ids = {row["topic_id"] for row in acts.installation.rows("indexed_topics", cluster="dc2", topic=ANEW)}
+    assert acts.said(1, group_of(RECREATED)) == [("AT_FRONTIER", "COMMITTED")]
+    assert acts.offset(1, "dc2", group_of(RECREATED), place(RECREATED)) == 3
+    ids = {row["topic_id"] for row in acts.installation.rows("indexed_topics", cluster="dc2", topic=RECREATED)}
     assert len(ids) == 2
 
 
-def test_the_copies_of_a_topic_that_its_source_has_made_anew_are_unread(acts: Acts) -> None:
+def test_the_copies_of_a_topic_that_its_source_has_recreated_are_unread(acts: Acts) -> None:
     """The commit names the new topic, of whose records dc2 has none: what it has are copies of the old ones."""
-    assert states(acts, 0, ANEW_AT_SOURCE) == ("EXACT", "COMMITTED")
-    assert acts.said(1, group_of(ANEW_AT_SOURCE)) == [("EXACT", "COMMITTED")]
-    assert acts.offset(1, "dc2", group_of(ANEW_AT_SOURCE), place(ANEW_AT_SOURCE)) == 0
+    assert states(acts, 0, RECREATED_AT_SOURCE) == ("EXACT", "COMMITTED")
+    assert acts.said(1, group_of(RECREATED_AT_SOURCE)) == [("EXACT", "COMMITTED")]
+    assert acts.offset(1, "dc2", group_of(RECREATED_AT_SOURCE), place(RECREATED_AT_SOURCE)) == 0
 
 
-def test_a_log_that_was_cut_is_answered_by_what_stands_there_now(acts: Acts) -> None:
+def test_a_log_that_was_cut_is_answered_by_its_present_records(acts: Acts) -> None:
     """It came back empty, and then the mirror brought the records from 5 on; the group has read those below 18."""
     assert states(acts, 0, TRUNCATED) == ("EXACT", "COMMITTED")
     assert acts.said(1, group_of(TRUNCATED)) == [("AT_FRONTIER", "COMMITTED")]
@@ -229,7 +229,7 @@ def test_a_log_emptied_on_the_target_gets_its_end_and_the_loss_of_all_unread(act
 
 
 @pytest.mark.parametrize("offset", [6, 15])
-def test_a_commit_is_translated_as_it_stands_where_the_source_has_lost_its_beginning(acts: Acts, offset: int) -> None:
+def test_a_commit_is_translated_unchanged_where_the_source_has_lost_its_beginning(acts: Acts, offset: int) -> None:
     assert states(acts, 0, CUT_AT_SOURCE, offset) == ("EXACT", "COMMITTED")
     assert acts.offset(0, "dc2", group_of(CUT_AT_SOURCE, offset), place(CUT_AT_SOURCE)) == offset
 

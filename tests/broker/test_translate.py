@@ -1,4 +1,4 @@
-"""``translate`` on real brokers: its answers against what stands in the logs, and a query of Spark that moves by it.
+"""``translate`` on real brokers: its answers against the contents of the logs, and a query of Spark that moves by it.
 
 Both clusters produce into the same partitions and are mirrored into each other, so their logs cross.
 """

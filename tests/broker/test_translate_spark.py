@@ -74,9 +74,7 @@ def test_a_query_of_spark_goes_on_at_the_other_cluster_without_loss(
         assert set(there.values()) - read <= {there[offset] for partition, offset in again if partition == number}
 
 
-def test_the_examples_of_the_manual_run_as_they_stand(
-    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_examples_of_the_manual_run_unchanged(kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """But for the names of the files, the topic and the cluster."""
     read_by_query(kept, "dc1", tmp_path / "dc1")
     text = (REPO / "docs" / "operations.md").read_text().partition("# Offsets that live elsewhere")[2]

@@ -53,7 +53,7 @@ class Stage:
         return None if value is None else value.offset
 
     def arrives(self, group: str, offset: int, job: Job) -> None:
-        """Return once the group's *offset* at dc1 stands translated at dc2."""
+        """Return once the group's *offset* at dc1 is translated at dc2."""
         until(lambda: self.offset(group) == offset + SHIFT, job=job)
 
     def pause(self, job: Job) -> None:

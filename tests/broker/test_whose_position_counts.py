@@ -69,7 +69,7 @@ def of_one_id_and_two_readers_without_membership_neither_is_moved(case: Performe
     check_is_called_at_both(case)
     here.stop()
     yield SILENCE
-    assert case.offsets() == {"dc1": 100, "dc2": 60}, "nobody has set the group back, so it is moved forward only"
+    assert case.offsets() == {"dc1": 100, "dc2": 60}, "the group was not set back, so it is moved forward only"
     assert {row["status"] for row in case.report(source_cluster="dc2")} == {"Behind"}
 
 
@@ -180,7 +180,7 @@ def a_reset_at_the_target_of_a_home_with_members_does_not_move_them(case: Perfor
     assert "COMMITTED_AT_BOTH" in case.states()
     assert case.offset("dc1") == 60
     yield SILENCE
-    assert case.offsets() == {"dc1": 60, "dc2": 20}, "the newer word stays, as long as nobody reads on"
+    assert case.offsets() == {"dc1": 60, "dc2": 20}, "the newer commit stays, as long as no group reads on"
     leaving.close()
     yield SYNC
     assert case.offset("dc2") == 20

@@ -83,7 +83,7 @@ def test_a_share_group_is_named_by_report_and_plan(
     case.commit("dc1", 60)
     with share_consumer(clusters["dc1"], shared, topic_name, tmp_path / "share"):
         settle(case)
-        until(lambda: is_named(case.report_anew(), shared), 60)
+        until(lambda: is_named(case.report_again(), shared), 60)
         said = case.cutover("plan", "dc1", "dc2", group=shared)
         assert is_named(str(said), shared), str(said)
     assert case.offset("dc2") == 60

@@ -96,7 +96,7 @@ def growing(
 def grown_target(
     own_clusters: dict[str, EmbeddedCluster], growing: dict[str, tuple[str, Installation, Job | None]]
 ) -> None:
-    """Dc2's coordinators move while nobody commits: what stands there is known to nobody any more."""
+    """Dc2's coordinators move while no group commits: the offsets there are no longer known."""
     add_partition(own_clusters["dc2"])
     for topic, (group, _, job) in growing.items():
         if job is None:

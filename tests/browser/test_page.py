@@ -108,7 +108,7 @@ def test_a_topic_leads_to_its_groups_and_back(tab: Tab, html: Path) -> None:
     assert page.get_attribute("[data-view=topics]", "aria-pressed") == "true"
 
 
-def test_filters_count_what_they_show_and_stand_in_the_address(tab: Tab, html: Path) -> None:
+def test_filters_count_what_they_show_and_are_in_the_address(tab: Tab, html: Path) -> None:
     page = tab.open(html)
     for move in ("now", "at_cost", "no"):
         number = int(page.locator(f"[data-move={move}] b").text_content())

@@ -126,7 +126,7 @@ def delete(scene: Scene, group: str) -> None:
 
 
 def crash(scene: Scene) -> None:
-    """Kill each job where it hurts: what is in hand then is in the tables or at a target, and nobody has said so."""
+    """Kill each job where it hurts: its current work is in the tables or at a target, and not recorded."""
     flow(scene)
     scene.run("index_records", "--once", kill_at="index_records.after_runs")
     assert any(scene.is_unfinished(f"index_records/{alias}") for alias in ALIASES)
@@ -138,7 +138,7 @@ def crash(scene: Scene) -> None:
     assert "ledger" in intents
     assert before != held(scene, "ledger"), "the other target was quicker; try again"
 
-    # Without dc2 nobody reads there what was just committed: the next driver finds it in the log.
+    # Without dc2 the fresh commit there is not read: the next driver finds it in the log.
     scene.clusters["dc2"].stop()
     commit(scene.clusters["dc1"], {"reports": {ORDERS[0]: 55, PAYMENTS[0]: 21}})
     scene.run("sync_offsets", "--once", kill_at="sync_offsets.after_history")

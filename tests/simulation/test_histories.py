@@ -19,7 +19,7 @@ MOVED_BACK: list[Action] = [
     ("sync", "X", 50, None),
     ("cutover", "g0", "Y"),
     ("sync", "Y", 10, None),
-    ("wait", 20_000),  # nobody looks at moves, so both are noticed at once
+    ("wait", 20_000),  # moves are not followed, so both are noticed at once
     ("cutover", "g0", "X"),
     ("wait", 1),
 ]
@@ -32,7 +32,7 @@ MOVED_BACK_AND_READING: list[Action] = [
     ("sync", "X", 50, None),
     ("crash", "X", ORDERS, 0.5),
 ]
-LOG_OF_COMMITS_BEGINS_ANEW: list[Action] = [
+LOG_OF_COMMITS_IS_RECREATED: list[Action] = [
     ("start", "g1", "Y"),
     ("commit", "g1", ORDERS, 1),
     ("sync", "Y", 3, None),
@@ -74,7 +74,7 @@ READ_AT_ONCE_BY_A_FAST_CLOCK: list[Action] = [
 HISTORIES = {
     "72000599: of moves that are noticed late the last one counts": ("skewed,moves", MOVED_BACK),
     "72000599: ... also for who starts later": ("skewed,moves,crash", MOVED_BACK_AND_READING),
-    "715964295: what is committed in another life of the log counts": ("shrink,crash", LOG_OF_COMMITS_BEGINS_ANEW),
+    "715964295: what is committed in another life of the log counts": ("shrink,crash", LOG_OF_COMMITS_IS_RECREATED),
     "63003429: a hole that is read at a start is as young as a slow clock may have it": (
         "clocks,late",
         READ_AT_ONCE_BY_A_FAST_CLOCK,

@@ -57,7 +57,7 @@ class Walk:
         return [(topic, number) for topic in topics for number in range(2)]
 
     def produce(self, alias: str, count: int) -> None:
-        """Write *count* records, each with a value of its own, and wait until they stand at both clusters."""
+        """Write *count* records, each with a value of its own, and wait until they are at both clusters."""
         producer, before = Producer(client_options(self.clusters[alias].bootstrap_servers)), len(self.produced[alias])
         values = [f"{alias}-{number}".encode() for number in range(before, before + count)]
         for number, value in enumerate(values):

@@ -59,7 +59,7 @@ def where(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def code(spark: SparkSession, folder: Path) -> object:
-    """Where the package that the executors import lies, from tasks enough for all of them."""
+    """The place of the package that the executors import, from tasks enough for all of them."""
     schema = "code string, prefix string, log_format string, executor string"
     rows = spark.range(0, 16, 1, 8).mapInArrow(where, schema).distinct().collect()
     return [row.asDict() for row in rows]
@@ -123,7 +123,7 @@ def indexing(spark: SparkSession, folder: Path) -> object:
 
 
 def repeated(spark: SparkSession, folder: Path) -> object:
-    """How many rows a table has, and how many files lie there, when tasks have died at their end and were repeated."""
+    """How many rows a table has, and how many files are there, when tasks have died at their end and were repeated."""
     tables = TableStore(str(folder / "repeated"))
     tables.create([QUARANTINE])
     columns = [f"CAST(NULL AS {each.type}) AS {each.name}" for each in QUARANTINE.columns if each.name != "offset"]

@@ -156,7 +156,7 @@ def test_what_executors_log_is_json(bare: Found, spark_home: Path) -> None:
     logs = [log.read_text() for log in spark_home.glob("work/app-*/*/stderr")]
     assert logs
     assert [line for log in logs for line in log.splitlines() if TEXT_LINE.search(line)] == []
-    # Between the events stands what never was one: of the JVM before anybody can log, and the traceback of a Python
+    # Between the events are other lines: of the JVM before logging starts, and the traceback of a Python
     # worker whose executor is being killed. That may break off an event, too, or run into its line.
     whole = (line for log in logs for line in log.splitlines() if line.startswith('{"ts"') and line.endswith("}"))
     events = [event for line in whole if isinstance(event := parsed(line), dict)]

@@ -1,6 +1,6 @@
 """The fourteen rooms of the package: an import against the arrows fails here, with its place.
 
-A room may import what lies on a lower level, and itself; nothing beside it and nothing above. An inner room is part of
+A room may import rooms on a lower level, and itself; nothing beside it and nothing above. An inner room is part of
 another one and has a level and libraries of its own.
 """
 
@@ -20,7 +20,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "lib" / "offset_sync"
 
 
 class Room(NamedTuple):
-    """Where a room stands and which libraries are its own."""
+    """The level of a room, and its own libraries."""
 
     level: int
     libraries: frozenset[str]
@@ -106,7 +106,7 @@ SOURCES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 @cache
 def imports(path: Path) -> list[tuple[int, str]]:
-    """Return (line, name) of every import in *path*, wherever it stands; a name may end in a class or function."""
+    """Return (line, name) of every import in *path*, at any place; a name may end in a class or function."""
     return list(_imports(path))
 
 

@@ -26,6 +26,10 @@ from offset_sync.status.waiting import waiting
 
 _MOST = 100_000
 """Records of a partition, on each side of a start, and seconds."""
+_ACTIONS = (
+    "plan: show the cost and what blocks a move; rehearse: compare the cost with the records of both clusters; "
+    "apply: move; verify: compare both clusters"
+)
 
 
 def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -42,11 +46,7 @@ def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParse
     kind.add_argument("--planned", action="store_true", help="both clusters answer; nothing is lost or repeated")
     kind.add_argument("--disaster", action="store_true", help="the source is lost; works from the tables alone")
     parser.add_argument(
-        "--timeout",
-        type=_duration,
-        default="10m",
-        metavar="DURATION",
-        help="how long to wait until commits and logs are read (default 10m)",
+        "--timeout", type=_duration, default="10m", metavar="DURATION", help="longest wait for the index (default 10m)"
     )
     _add_options(parser)
     return parser
@@ -54,27 +54,19 @@ def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParse
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--confirm-readers",
-        action="store_true",
-        help="planned: clients that commit at --from without being members are stopped",
+        "--confirm-readers", action="store_true", help="planned: clients that commit without members are stopped"
     )
     parser.add_argument(
-        "--leave-uncommitted",
-        action="store_true",
-        help="commit no offset for partitions that a group has never committed",
+        "--leave-uncommitted", action="store_true", help="commit nothing for partitions that a group never committed"
     )
     parser.add_argument(
         "--skip-read", action="store_true", help="planned: move by read lists, while producers write at both clusters"
     )
     parser.add_argument(
-        "--without-proof",
-        action="store_true",
-        help="with --skip-read: move although no consumer has left a mark that it skips records",
+        "--without-proof", action="store_true", help="with --skip-read: move although no consumer has left a mark"
     )
     parser.add_argument(
-        "--at-cost",
-        action="store_true",
-        help="with --skip-read: move although some records are on no list, and are repeated",
+        "--at-cost", action="store_true", help="with --skip-read: move although records not on the lists are repeated"
     )
     parser.add_argument(
         "--records", type=_count, metavar="N", help="rehearse: how many records to read on each side of a start (200)"

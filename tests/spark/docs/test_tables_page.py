@@ -1,4 +1,4 @@
-"""Every example of docs/tables.md, run as it stands there, over a day's tables in the place of ``data/tables``."""
+"""Every example of docs/tables.md, run unchanged, over a day's tables in the place of ``data/tables``."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ TRAVELS = ("TIMESTAMP AS OF", "load_as_version", "at=")
 @pytest.fixture(scope="module")
 def day() -> Day:
     day = Day()
-    rewound = commit_row("dc1", "billing", "orders", 0, 17000, day.at(287.9), 10_000)  # so that somebody went back
+    rewound = commit_row("dc1", "billing", "orders", 0, 17000, day.at(287.9), 10_000)  # so that a group went back
     day.rows[OFFSET_COMMITS].append(rewound)
     return day
 
 
 @pytest.fixture(scope="module")
 def root(spark: SparkSession, template: Path, day: Day, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Tables of a day; an older report stands behind the last one."""
+    """Tables of a day; an older report comes after the last one."""
     tables = TableStore(str(copytree(template, tmp_path_factory.mktemp("page") / "tables")))
     earlier = Day(steps=100)
     append_all(tables, {SYNC_STATUS: earlier.arrow(SYNC_STATUS)})

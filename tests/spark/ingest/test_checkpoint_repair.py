@@ -58,7 +58,7 @@ def damage(reader: Reader, kind: str, *names: str) -> None:
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
-def test_the_newest_plan_is_made_anew_by_what_the_tables_take_for_another_query(reader: Reader, kind: str) -> None:
+def test_the_newest_plan_is_recreated_by_what_the_tables_take_for_another_query(reader: Reader, kind: str) -> None:
     (reader.folder / "commits" / "2").unlink()  # it was under way
     damage(reader, kind, "offsets/2")
     reader.repair()
@@ -92,7 +92,7 @@ def test_without_a_name_the_query_gets_another_and_reads_nothing_twice(reader: R
     assert (after[1], after[2][0], after[0] == before[0]) == (3, before[2][-1] + 1, False)
 
 
-def test_the_very_first_plan_is_made_anew(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_very_first_plan_is_recreated(spark: SparkSession, tmp_path: Path) -> None:
     reader = Reader(spark, tmp_path / "query")
     reader.run()
     (reader.folder / "commits" / "0").unlink()

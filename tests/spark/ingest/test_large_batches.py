@@ -76,7 +76,7 @@ def check_same(small: Site, large: Site) -> None:
     assert small.tables.version(RECORD_RUNS) == large.tables.version(RECORD_RUNS)
 
 
-def test_tables_are_the_same_whoever_writes_them_and_however_often(
+def test_tables_are_the_same_by_any_writer_and_however_often(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def story(site: Site) -> None:
@@ -102,7 +102,8 @@ def test_what_has_other_records_since_is_read_again_and_its_former_rows_do_not_c
         site.lives["orders"] = "orders-2"
         site.index(1, 50, any_headers(2))
         site.lives["orders"] = "orders-3"
-        site.index(1, 50, any_headers(2))  # written before anybody knew: all but what is read again is a repetition
+        # Written before the change was known: all but the records read again are a repetition.
+        site.index(1, 50, any_headers(2))
 
     small, local, large = of_sites(spark, tmp_path, monkeypatch, story)
     check_same(small, local)
@@ -112,7 +113,7 @@ def test_what_has_other_records_since_is_read_again_and_its_former_rows_do_not_c
 
 
 def kept_by(spark: SparkSession) -> set[int]:
-    """What Spark keeps for anybody, other tests among them."""
+    """Data that Spark keeps for all, other tests among them."""
     return set(spark.sparkContext._jsc.getPersistentRDDs())
 
 

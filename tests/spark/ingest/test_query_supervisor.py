@@ -146,7 +146,7 @@ class Everything:
 
 
 def test_spark_keeps_nothing_of_a_job_that_has_ended(spark: SparkSession, tmp_path: Path) -> None:
-    """A job that begins anew in the same process would have all of its memory twice, and its clients."""
+    """A job that restarts in the same process would have all of its memory twice, and its clients."""
     job, known = Job(spark, tmp_path), Everything()
     job.add("dc1", known.take, once=True)
     assert job.group.run_once() == {}

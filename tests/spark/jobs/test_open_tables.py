@@ -1,4 +1,4 @@
-"""A command that spark-submit has started uses the session that there is, and leaves it to whoever has opened it."""
+"""A command that spark-submit has started uses the session that there is, and leaves it to its owner."""
 
 from __future__ import annotations
 

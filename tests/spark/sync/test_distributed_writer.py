@@ -101,7 +101,7 @@ class Overtaken:
     def renew(self) -> None:
         if self.is_time():
             self.lost_at = min(self.lost_at, time.monotonic())
-            raise TakenOverError("by somebody")
+            raise TakenOverError("by another driver")
 
     def is_open(self) -> bool:
         return True
@@ -114,7 +114,7 @@ def test_tasks_have_a_time_of_their_own_and_end_when_the_driver_is_overtaken(
         return {file.read_text() for file in tmp_path.iterdir()} - {""}
 
     fence = Overtaken(lambda: bool(said()))
-    with pytest.raises(TakenOverError, match="by somebody"):
+    with pytest.raises(TakenOverError, match="by another driver"):
         TaskWrites(spark, fence, groups_per_task=10).write(SlowCommit(tmp_path), writes(groups=40))
     assert time.monotonic() - fence.lost_at < 30
     assert said() == {"TaskFence True"}

@@ -1,4 +1,4 @@
-"""Files that tasks write: nobody sees them before their entry, and they are entered with what the driver has."""
+"""Files that tasks write: no reader sees them before their entry, and they are entered with what the driver has."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Closed:
     """The fence of a driver that was taken over."""
 
     def renew(self) -> None:
-        raise TakenOverError("somebody else")
+        raise TakenOverError("another writer")
 
 
 def test_a_driver_that_was_taken_over_while_tasks_wrote_enters_nothing(spark: SparkSession, tables: TableStore) -> None:

@@ -53,7 +53,7 @@ def _with_descendants(root: int) -> list[int]:
 
 def _parents() -> dict[int, int]:
     stats = {int(each.name): _bytes_of(each / "stat") for each in PROC.iterdir() if each.name.isdigit()}
-    # The name stands in parentheses and may have any signs; after it come the state and the parent.
+    # The name is in parentheses and may have any characters; after it come the state and the parent.
     return {pid: int(stat.rpartition(b")")[2].split()[1]) for pid, stat in stats.items() if stat}
 
 

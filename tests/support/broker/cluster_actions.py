@@ -1,4 +1,4 @@
-"""Scenes that share their passes: every scene prepares something, all are synced at once, and what stands is kept."""
+"""Scenes that share their passes: every scene prepares something, all are synced at once, and the offsets are kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from offset_sync.kafka.requests import Committed
 
 @dataclass
 class Acts:
-    """What stood on every cluster, and what was said, after each act; acts count from 0."""
+    """The offsets at every cluster, and the translations, after each act; acts count from 0."""
 
     clusters: Clusters
     installation: Installation
@@ -23,7 +23,7 @@ class Acts:
     _rows: list[list[Row]] = field(default_factory=list)
 
     def play(self, *, dry_run: bool = False) -> None:
-        """Sync once and keep what stands then, and the rows that came."""
+        """Sync once, and keep the offsets and the new rows."""
         known = sum(map(len, self._rows))
         self.failures.append(self.installation.sync(dry_run=dry_run))
         rows = self.installation.translations()

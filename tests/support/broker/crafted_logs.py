@@ -183,7 +183,7 @@ class _Writer:
             self._transactional.commit_transaction(120)
         else:
             self._transactional.abort_transaction(120)
-        # The producer is told before the markers stand in the logs: nothing may come between.
+        # The producer gets its answer before the markers are in the logs: no record may come between.
         wait_for_ends(self._cluster, {place: segment.entries[-1][0] + 2 for place, segment in segments})
 
     def _produce(self, producer: Producer, segments: Sequence[tuple[Partition, _Segment]]) -> None:

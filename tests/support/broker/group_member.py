@@ -1,4 +1,4 @@
-"""A consumer that keeps everybody else from committing for its group."""
+"""A consumer whose membership keeps other clients from committing for its group."""
 
 from __future__ import annotations
 

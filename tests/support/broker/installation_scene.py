@@ -83,7 +83,7 @@ class Scene:
 
 @contextmanager
 def opened(folder: Path, before: Path) -> Iterator[Scene]:
-    """Start two clusters with topics below *folder*; at dc2 the records of orders stand two offsets higher."""
+    """Start two clusters with topics below *folder*; at dc2 the records of orders have offsets two higher."""
     (folder / CONFIGURATION).write_bytes((KEPT / CONFIGURATION).read_bytes())
     with running_clusters(ALIASES, folder, extra=BROKER_SETTINGS) as clusters:
         os.environ.update(environment_of(folder, clusters))

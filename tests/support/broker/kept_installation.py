@@ -37,7 +37,7 @@ def environment_of(folder: Path, clusters: Mapping[str, EmbeddedCluster]) -> dic
 
 
 def pack(folder: Path) -> None:
-    """Keep what lies in *folder*; the brokers have to be stopped."""
+    """Keep the files of *folder*; the brokers have to be stopped."""
     for name in _FOLDERS:
         with tarfile.open(KEPT / f"{name}.tar.xz", "w:xz", preset=9) as archive:
             # Of a broker's folder only its logs: the rest says where it was and on which ports.
@@ -46,7 +46,7 @@ def pack(folder: Path) -> None:
 
 
 def unpack(folder: Path) -> None:
-    """Lay everything down in *folder* as it was kept, removed options aside; files are as old as they are."""
+    """Restore the kept files in *folder*, without removed options; files keep their times."""
     for name in _FOLDERS:
         with tarfile.open(KEPT / f"{name}.tar.xz") as archive:
             archive.extractall(folder, filter="data")
@@ -59,7 +59,7 @@ def without_removed_options(text: str) -> str:
 
 
 def start_kept_clusters(folder: Path) -> dict[str, EmbeddedCluster]:
-    """Start the brokers on the logs that lie in *folder*, on free ports."""
+    """Start the brokers with the logs in *folder*, on free ports."""
     ports = iter(free_ports(2 * len(ALIASES)))
     clusters = {alias: EmbeddedCluster(alias, folder / alias, next(ports)) for alias in ALIASES}
     try:

@@ -1,4 +1,4 @@
-"""An installation over a topic whose logs cross, and what stands in them by contents: for offsets kept elsewhere."""
+"""An installation with a topic whose logs cross, and the contents of these: for offsets kept elsewhere."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class PlainStamp(Stamp):
 
 @dataclass(frozen=True)
 class Kept:
-    """*logs* are what really stands in the crossed topic's logs, by cluster and partition."""
+    """*logs* are the true contents of the crossed topic's logs, by cluster and partition."""
 
     topic: str
     clusters: Clusters
@@ -58,7 +58,7 @@ class Kept:
     logs: Mapping[tuple[str, int], list[Record]]
 
     def log(self, alias: str, partition: int) -> list[Record]:
-        """Return what stands in a log."""
+        """Return the contents of a log."""
         return self.logs[alias, partition]
 
     def run(self, *words: str, source: str = "dc1", target: str = "dc2") -> list[str]:
@@ -68,7 +68,7 @@ class Kept:
         return list(translate(load_config(self.installation.config_file), arguments, threading.Event()))
 
     def first_unread(self, partition: int, offset: int, source: str, target: str) -> int:
-        """Return where the first record stands that was not read below *offset*, by contents."""
+        """Return the offset of the first record that was not read below *offset*, by contents."""
         read = {each.identity for each in self.log(source, partition) if each.offset < offset}
         there = self.log(target, partition)
         end = there[-1].offset + 1

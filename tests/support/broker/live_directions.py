@@ -24,13 +24,13 @@ FETCH_S, COMMIT_S, RETRY_S = 3.0, 4.0, 0.5
 PATIENCE_S = 180.0
 """So long a busy machine is waited for, beside others that want it whole."""
 SHIFT = 2
-"""So many offsets higher the records of X stand everywhere else."""
+"""The records of X have offsets higher by this at the other clusters."""
 
 
 class LiveDirections:
     """Directions between the clusters at *servers*, by alias; X's *records* of each of orders' partitions are indexed.
 
-    *read* tells what stands at a cluster, past all broken networks.
+    *read* returns the offsets at a cluster, past all broken networks.
     """
 
     def __init__(self, servers: Mapping[str, str], partitions: int, records: int) -> None:

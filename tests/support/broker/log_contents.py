@@ -1,4 +1,4 @@
-"""What stands in the logs of a real cluster, read with a plain consumer and by no code of the product."""
+"""The contents of the logs of a real cluster, read with a plain consumer and by no code of the product."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNREADABLE = ("", -1)
 
 @dataclass(frozen=True)
 class Record:
-    """A record as it stands there; *identity* is where it was produced, cluster and offset, as its headers say."""
+    """A record of a log; *identity* is where it was produced, cluster and offset, by its headers."""
 
     offset: int
     identity: tuple[str, int]

@@ -62,7 +62,7 @@ class MirroredSite:
         until(leads, 120.0)
 
     def logs(self) -> dict[tuple[str, Partition], Log]:
-        """Return who stands where, at every cluster; a log is read to the end that it has now."""
+        """Return ids and offsets of all records at every cluster; a log is read to its present end."""
         return {
             (alias, place): self._log(alias, place, end)
             for alias, ends in self.ends().items()
@@ -119,9 +119,9 @@ class MirroredSite:
         assert (failures, self.installation.sync()) == ([], [])
 
     def compared(self) -> list[tuple[str, int, int]]:
-        """Return, for each group, target and partition, what it is, what stands there, and what is right by values.
+        """Return, for each group, target and partition, its name, the offset there, and the right one by values.
 
-        What stands is asked first: the logs that are read afterwards can only be longer, and what is right with them.
+        The offsets are read first: logs read afterwards can only be longer, and so can the right answers.
         """
         held = {alias: self.held(alias) for alias in self.clusters}
         logs, found = self.logs(), []
@@ -142,7 +142,7 @@ class MirroredSite:
         return [f"{what}: {stands}, right is {right}" for what, stands, right in self.compared() if stands > right]
 
     def twice(self) -> dict[tuple[str, Partition], int]:
-        """Return how many records stand more than once, at each cluster."""
+        """Return how many records occur more than once, at each cluster."""
         return {where: len(log.ids) - len(log.first) for where, log in self.logs().items()}
 
     def lost(self) -> int:

@@ -1,4 +1,4 @@
-"""Everything that stands on the clusters and in an installation's files at one moment, to be compared with later."""
+"""The state of the clusters and of an installation's files at one moment, to be compared with later."""
 
 from __future__ import annotations
 

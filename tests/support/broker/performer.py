@@ -248,7 +248,7 @@ class Performer:
         self._reported()
         return self.installation.rows("sync_status", group_id=group_id)
 
-    def report_anew(self) -> str:
+    def report_again(self) -> str:
         """Return what a report prints now."""
         self._reports.clear()
         return self._reported().printed

@@ -17,7 +17,7 @@ from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
 @dataclass
 class ProxiedCluster:
-    """*brokers* are reached past the *proxies* by whoever sets the scene; the first one is the controller."""
+    """The test's set-up reaches *brokers* past the *proxies*; the first one is the controller."""
 
     alias: str
     brokers: list[EmbeddedCluster]

@@ -53,7 +53,7 @@ class Proxy:
         for each in (each for pair in pairs for each in pair):
             with contextlib.suppress(OSError):
                 each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # so that closing resets
-                each.shutdown(socket.SHUT_RD)  # wakes whoever reads there
+                each.shutdown(socket.SHUT_RD)  # wakes the reading thread
             each.close()
 
     def heal(self) -> None:

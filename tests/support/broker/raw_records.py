@@ -1,4 +1,4 @@
-"""Records as nobody should write them: any time, key and headers, also into a cluster's own topics."""
+"""Records that no producer should write: any time, key and headers, also into a cluster's own topics."""
 
 from __future__ import annotations
 

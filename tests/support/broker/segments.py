@@ -8,7 +8,7 @@ _BATCH_LENGTH_AT = 8
 
 
 def keep_records(cluster: EmbeddedCluster, topic: str, partition: int, records: int) -> None:
-    """Let a log lose all but its first *records*, as after the election of a leader that lacked the others."""
+    """Let a log lose all but its first *records*, as after the election of a leader without the others."""
     cluster.kill()
     (segment,) = cluster.directory.glob(f"logs/{topic}-{partition}/*.log")
     content = segment.read_bytes()

@@ -1,4 +1,4 @@
-"""Rows of the smallest table, told apart by one number, and whoever appends some from a process of its own."""
+"""Rows of the smallest table, told apart by one number, and a process that appends some."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def commit(
 
 
 def take_in(committed: CommittedOffsets, *records: CommitRecord, first: int = 0, alias: str = "X") -> list[bool]:
-    """Record what stands in the log of *alias* from offset *first* on; return which of it is our own."""
+    """Record the commits in the log of *alias* from offset *first* on; return which of them are our own."""
     key = committed.ids([(each.group_id, each.place.topic, each.place.partition) for each in records])
     taken_in = committed.clusters[alias].record(to_records(records, key.tolist(), first))
     is_own: list[bool] = taken_in.is_own.tolist()

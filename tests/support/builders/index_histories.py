@@ -27,7 +27,7 @@ def index_of(tables: MemoryTables) -> RecordIndex:
 
 
 def taken_in_whole(tables: MemoryTables) -> RecordIndex:
-    """Return the index of somebody who was there before the first row came, and has got all of them in one piece."""
+    """Return an index that was opened before the first row, and got all rows at once."""
     waiting, versions = index_of(MemoryTables()), tables.versions
     waiting._tables.versions = dict(versions)  # type: ignore[attr-defined]
     waiting.refresh()
@@ -59,7 +59,7 @@ def known(index: RecordIndex) -> dict[ClusterPartition, tuple[object, ...]]:
 
 
 def history(rng: random.Random) -> list[dict[str, Any]]:
-    """Return what indexers have appended: micro-batches, some twice, some anew from further down or after a gap."""
+    """Return what indexers have appended: micro-batches, some twice, some again from further down or after a gap."""
     rows: list[dict[str, Any]] = []
     for place in [*PLACES, ("Y", "pay", 0)]:
         at, seen_ms, numbers = rng.randrange(3), 0, {"X": 0, "Y": 0, "": 0}

@@ -17,7 +17,7 @@ NOW_MS = 1_795_000_000_000
 
 
 def log(cluster: str, text: str, *, first: int = 0, log_start: int = 0, frontier: int | None = None) -> Log:
-    """*text* as a log whose first entry stands at offset *first*; all of it indexed, long ago, unless told."""
+    """*text* as a log whose first entry has offset *first*; all of it indexed, long ago, unless given."""
     records: list[LogRecord] = []
     offset = first
     for word in text.split():

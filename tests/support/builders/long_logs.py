@@ -1,4 +1,4 @@
-"""Two long logs in many small pages, which are counted while anybody holds them."""
+"""Two long logs in many small pages, which are counted while they are in use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Mirrored:
 
     @staticmethod
     def origin_offset(number: Int64s) -> Int64s:
-        """A record of X and one of Y has the offset at which it stands there."""
+        """The number of a record of X or Y is its offset there."""
         return np.select([number % 3 == 0, number % 3 == 1], [number, number ^ 1], number // 3)
 
     def most(self) -> int:

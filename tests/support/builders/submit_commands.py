@@ -23,7 +23,7 @@ def command(repo: Path, *words: str, **environ: str) -> Command:
 
 
 def spark_words(built: Command) -> list[str]:
-    """Return what Spark's own parser is given, wherever it stands."""
+    """Return the arguments for Spark's own parser, at any position."""
     return shlex.split(built.environment["PYSPARK_SUBMIT_ARGS"])
 
 

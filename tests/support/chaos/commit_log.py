@@ -1,7 +1,7 @@
-"""Commits as they stand in ``__consumer_offsets``, decoded by hand: every value that was ever committed, in order.
+"""The commits in ``__consumer_offsets``, decoded by hand: every value that was ever committed, in order.
 
-Kafka's OffsetCommitKey: version (0 or 1), group, topic, partition. OffsetCommitValue: version, offset, and more that
-nobody needs here.
+Kafka's OffsetCommitKey: version (0 or 1), group, topic, partition. OffsetCommitValue: version, offset, and fields
+that are not needed here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Key(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """A value that stood there from *at_ms* on, by the broker's clock; None is a deletion."""
+    """A value that was committed at *at_ms*, by the broker's clock; None is a deletion."""
 
     key: Key
     offset: int | None

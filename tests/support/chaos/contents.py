@@ -1,4 +1,4 @@
-"""What stands in the logs of every cluster, by the ids in the records' values and nothing else."""
+"""The contents of the logs of every cluster, by the ids in the records' values and nothing else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NEVER = np.iinfo(np.int64).max
 
 @dataclass
 class Log:
-    """One partition at one cluster, as far as it was read: who stands where, and how far that is."""
+    """One partition at one cluster, as far as it was read: ids and offsets, and that end."""
 
     offsets: list[int] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
@@ -31,11 +31,11 @@ class Log:
 
 
 class Reading:
-    """How far the log of *target* is read by whoever has read *source* up to some offset."""
+    """How far a group that has read *source* up to some offset has read the log of *target*."""
 
     def __init__(self, source: Log, target: Log) -> None:
         self._offsets = np.array(target.offsets, np.int64)
-        # A record that the source has not got stands there at infinity: nobody can have read it there.
+        # A record that is not at the source has offset infinity there: no group can have read it there.
         places = np.array([source.first.get(identity, NEVER) for identity in target.ids], np.int64)
         self._read_to = target.read_to
         self._needed = np.maximum.accumulate(places) if len(places) else places
@@ -43,7 +43,7 @@ class Reading:
     def exact(self, committed_offsets: Sequence[int]) -> Ints:
         """Return, for each commit at the source, the offset of the target's first unread record; its end without one.
 
-        A record is read if its id stands below the commit. The same id twice is one record.
+        A record is read if its id is below the commit. The same id twice is one record.
         """
         index = np.searchsorted(self._needed, np.array(committed_offsets, np.int64), "left")
         return np.append(self._offsets, self._read_to)[index]

@@ -18,7 +18,7 @@ _LOSES_WITHIN_S = 90.0
 
 
 class Drivers:
-    """Drivers of *job*; *lock* is held by whoever does something to them."""
+    """Drivers of *job*; hold *lock* to act on them."""
 
     def __init__(self, installation: Installation, job: str, exits: ExitStack, say: Callable[[str], None]) -> None:
         self.job, self.lock = job, threading.Lock()
@@ -41,7 +41,7 @@ class Drivers:
         """Start a second driver, beside a running one or while it *is_stopped*; the first has to end with 3."""
         first = self.current
         if not self._has_claimed(first):
-            self._say(f"{self.job}: the driver has not come to claim, so nobody can take over")
+            self._say(f"{self.job}: the driver has not claimed the job yet, so it cannot be taken over")
             return
         second = self._start()
         if is_stopped:

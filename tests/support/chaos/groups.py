@@ -73,7 +73,7 @@ class Groups:
         return offset in self.tried.get(key, ())
 
     def held(self, group: str, alias: str) -> dict[Partition, int] | None:
-        """Ask the coordinator what stands at a cluster now; None where it does not answer."""
+        """Return the offset that the coordinator holds now; None if it does not answer."""
         client = self._clients[group, alias]
         try:
             found = client.committed([TopicPartition(*place) for place in self._places], _ASK_S)
@@ -110,7 +110,7 @@ class Groups:
         return self._position.get(Key(group, place), 0)
 
     def _commit(self, group: str, offsets: Mapping[Partition, int]) -> None:
-        """Try to commit; one that was not answered may stand all the same."""
+        """Try to commit; a commit without an answer may have been written all the same."""
         for place, offset in offsets.items():
             self.tried.setdefault(Key(group, place), set()).add(offset)
             self._position[Key(group, place)] = offset

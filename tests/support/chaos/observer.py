@@ -64,7 +64,7 @@ class Observer:
         """Go through one round; return whether everything that had come by its begin is judged."""
         with self._lock:
             values, self._waiting = self._waiting, []
-            # The ends of all are asked for before any is read: nothing is judged by less than what stood then.
+            # All ends are requested before any log is read: no value is judged by less than its log at that time.
             ends = {alias: tail.ends() for alias, tail in self._tails.items()}
             is_read = [wanted is not None and self._tails[a].read_to(wanted, _ROUND_S) for a, wanted in ends.items()]
             if not all(is_read):

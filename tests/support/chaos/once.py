@@ -38,7 +38,7 @@ def twice(installation: Installation) -> list[str]:
 def not_covered(
     installation: Installation, contents: Contents, aliases: Sequence[str], places: Sequence[Partition]
 ) -> list[str]:
-    """Return a line for each log whose runs do not cover exactly the records that stand there."""
+    """Return a line for each log whose runs do not cover exactly its records."""
     stretches = run_stretches(installation.rows("record_runs"))
     lines = []
     for alias in aliases:
@@ -46,5 +46,5 @@ def not_covered(
             covered = [offset for start, end in stretches.get((alias, *place), []) for offset in range(start, end)]
             if covered != contents.log(alias, place).offsets:
                 stand = len(contents.log(alias, place).offsets)
-                lines.append(f"record_runs: {alias} {place[0]}-{place[1]}: {len(covered)} covered, {stand} stand there")
+                lines.append(f"record_runs: {alias} {place[0]}-{place[1]}: {len(covered)} covered, {stand} in the log")
     return lines

@@ -1,10 +1,10 @@
 """Whether what was committed at a target is ahead, by contents alone; shares no code with what is under test.
 
-A value at the target *fits* a commit at the source if below the value stands no record, by its id, that is not below
+A value at the target *fits* a commit at the source if no record below the value is, by its id, not below
 the commit at the source: who reads on from there misses nothing that it had not read.
 
-A value is **ahead** if it fits no commit of the group that it may rest on. It may rest on a commit that stood at the
-source when the value was written (of both the brokers noted the time, by one clock) and that is not older than what the
+A value is **ahead** if it fits no commit of the group that it may rest on. It may rest on a commit that was present at
+the source when the value was written (the brokers noted both times, by one clock) and that is not older than what the
 values before have followed:
 
 - The first value that fits no commit before the n-th proves that the n-th was known when it was written.
@@ -13,7 +13,7 @@ values before have followed:
 What is written later may not go back behind such a proof. So the one leniency is what the sync cannot help: a group
 that was rewound a moment ago still has the higher value until the sync has seen it. That hides no loss: a value that
 skips what the group has never read fits no commit at all; one of a driver that was overtaken, written after a rewind
-was followed, fits only what stood before the proof; and a rewind that is never followed is not exact after quiet.
+was followed, fits only values from before the proof; and a rewind that is never followed is not exact after quiet.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Followed:
         assert value.offset is not None
         exact = reading.exact([0 if each.offset is None else each.offset for each in commits])
         is_there = np.array([each.offset is not None and each.at_ms <= value.at_ms for each in commits], np.bool_)
-        # What is known now but had not reached the source then would stand above the commit there: unread all the same.
+        # Records that had not reached the source then are above the commit there: unread all the same.
         fits = is_there & (exact >= value.offset)
         fits[: self.known] = False
         went_down = self.last is not None and value.offset < self.last

@@ -1,4 +1,4 @@
-"""After quiet: what stands at every target is asked of its coordinator, and has to be exact."""
+"""After quiet: the offset at every target, asked of its coordinator, has to be exact."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def say(what: str) -> None:
 
 @dataclass
 class Traffic:
-    """Everybody who writes, and who watches."""
+    """All producers and consumers, and the observer."""
 
     clusters: Mapping[str, EmbeddedCluster]
     places: list[Partition]
@@ -48,7 +48,7 @@ class Traffic:
 
     @classmethod
     def between(cls, clusters: Mapping[str, EmbeddedCluster], seed: int) -> Traffic:
-        """Make topics, groups and producers; nobody writes records yet."""
+        """Create topics, groups and producers; no records are written yet."""
         for topic, count in PARTITIONS.items():
             create_topic(clusters.values(), topic, count)
         places = list_partitions(clusters[ALIASES[0]], PARTITIONS)
@@ -59,7 +59,7 @@ class Traffic:
         return cls(clusters, places, groups, observer, Producers(clusters, loads, _SHARES))
 
     def start(self) -> None:
-        """Let everybody begin, and tell now and then how far it is."""
+        """Start all of them, and report progress now and then."""
         self.producers.start()
         self.observer.start()
         self.groups.start(lambda alias, place: self.observer.contents.log(alias, place).read_to)

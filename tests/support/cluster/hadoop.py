@@ -117,10 +117,10 @@ class Hadoop:
         return "\n".join(f"== {each.parent.name}\n{each.read_text(errors='replace')}" for each in found)
 
     def download(self, path: str, folder: Path) -> Path:
-        """Copy a folder of HDFS to this machine, and return where it lies."""
+        """Copy a folder of HDFS to this machine, and return its path."""
         target = folder / path.strip("/").rpartition("/")[2]
         target.mkdir(parents=True, exist_ok=True)
-        for each in self.listed(path):  # first of all the log: whoever writes meanwhile enters a file that is there
+        for each in self.listed(path):  # the log first: an entry written later refers to a file that exists
             if each["type"] == "DIRECTORY":
                 self.download(f"{path}/{each['pathSuffix']}", target)
         for each in self.listed(path):
@@ -139,7 +139,7 @@ class Hadoop:
         return rows
 
     def listed(self, path: str) -> list[dict[str, Any]]:
-        """Return what lies in a folder of HDFS, nothing where there is none."""
+        """Return the files of a folder of HDFS, none if it does not exist."""
         answer = answer_of(self._web(path, "LISTSTATUS"))
         return list(json.loads(answer)["FileStatuses"]["FileStatus"]) if answer else []
 

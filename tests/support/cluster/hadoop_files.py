@@ -53,7 +53,7 @@ def file_system_settings(
 
 
 def resource_settings(ports: Mapping[str, int]) -> dict[str, dict[str, object]]:
-    """Return what the resource manager, and whoever submits to it, needs to know."""
+    """Return the settings of the resource manager and of its clients."""
     addresses = {
         "address": "resourcemanager",
         "scheduler.address": "scheduler",
@@ -67,7 +67,7 @@ def resource_settings(ports: Mapping[str, int]) -> dict[str, dict[str, object]]:
             **{f"yarn.resourcemanager.{key}": f"{LOCALHOST}:{ports[name]}" for key, name in addresses.items()},
             "yarn.scheduler.minimum-allocation-mb": 128,
             # A node that is gone is known to be gone within half a minute, not ten minutes. How long a driver may be
-            # silent stays as it is: until it has unpacked its libraries and started Spark nobody hears of it.
+            # silent stays as it is: it is silent until it has unpacked its libraries and started Spark.
             "yarn.nm.liveness-monitor.expiry-interval-ms": 20_000,
             "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": 500,
             # Whatever is left alone gives up soon.

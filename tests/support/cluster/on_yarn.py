@@ -34,7 +34,7 @@ def yarn_options(mode: str, executors: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Applications:
-    """The jobs of an installation whose tables lie on HDFS, as applications of YARN."""
+    """The jobs of an installation with tables on HDFS, as applications of YARN."""
 
     hadoop: Hadoop
     installation: Installation

@@ -33,7 +33,7 @@ _LOGBACK = """<configuration><appender name="console" class="ch.qos.logback.core
 <root level="info"><appender-ref ref="console"/></root></configuration>
 """
 _MARKER = "user.user.content-md5"
-"""An attribute that a folder of S3Proxy's has if somebody has put an object of its name."""
+"""An attribute that a folder of S3Proxy's has if an object of its name was put."""
 _NOTHING_LISTED, _MARKER_LISTED = b"<KeyCount>0</KeyCount>", b"<KeyCount>1</KeyCount>"
 _OF_A_MARKER = b"<LastModified>2026-01-01T00:00:00.000Z</LastModified><Size>0</Size>"
 _WITHOUT_SIZE = re.compile(rb"(<Contents><Key>[^<]*/</Key>)(?!<LastModified>)")
@@ -130,7 +130,7 @@ def running_s3(folder: Path) -> Iterator[S3Server]:
     gate = _Gate(("127.0.0.1", gate_port), port, folder / "objects")
     threading.Thread(target=gate.serve_forever, name="s3 gate", daemon=True).start()
     try:
-        # Nobody who is not known may ask, so an error is an answer.
+        # Unknown clients are refused, so an error is an answer.
         server.wait_until(lambda: answer_of(f"http://127.0.0.1:{port}/", refused=b"refused") is not None)
         yield S3Server(folder / "objects", gate_port, gate)
     finally:

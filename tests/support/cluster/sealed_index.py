@@ -26,7 +26,7 @@ HOUR = timedelta(hours=1)
 
 
 class Places:
-    """Where the tables lie, as a configuration says it."""
+    """The place of the tables, as in a configuration."""
 
     def __init__(self, root: str, storage: str) -> None:
         self.tables = self

@@ -70,7 +70,7 @@ class ServerProcess:
 
     def kill(self) -> None:
         """End it as a disaster would (SIGKILL)."""
-        for each in (self._watchdog, self.process):  # the watchdog first: the number may be somebody else's soon
+        for each in (self._watchdog, self.process):  # the watchdog first: its process id may soon be reused
             if each is not None:
                 each.kill()
                 each.wait()
@@ -120,7 +120,7 @@ def kill_process(number: int) -> None:
 def answer_of(
     address: str, method: str = "GET", body: bytes | None = None, *, refused: bytes | None = None
 ) -> bytes | None:
-    """Return what a web address answers; None where nobody does, *refused* where it is an error."""
+    """Return the answer of a web address; None without one, *refused* for an error."""
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     request = urllib.request.Request(address, data=body, method=method, headers=headers)
     try:

@@ -57,7 +57,7 @@ class Story:
         return None if found is None else found.offset
 
     def arrives(self, group: str, offset: int, job: Job | None = None) -> None:
-        """Return once the group's *offset* at dc1 stands translated at dc2; an AssertionError where it stands ahead."""
+        """Return once the group's *offset* at dc1 is translated at dc2; an AssertionError if dc2's is ahead."""
 
         def stands() -> bool:
             found = self.offset(group)

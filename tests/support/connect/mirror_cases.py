@@ -26,7 +26,7 @@ _DRIVER = "org.apache.kafka.connect.mirror.MirrorCases"
 class Record:
     """A record as MirrorMaker's consumer reads it at *cluster*; *renames* is DefaultReplicationPolicy.
 
-    *text* is the name of a header that is added as text, by a transform that stands in front.
+    *text* is the name of a header that is added as text, by a transform before it.
     """
 
     headers: Headers = ()
@@ -94,7 +94,7 @@ class MirrorCases:
     ) -> list[Answer]:
         """Give each record to a new transform, *times* over; what came of it is given to it *more* times.
 
-        An underscore in the name of an option stands for a dot.
+        An underscore in the name of an option means a dot.
         """
         asked = [each.to_json() if isinstance(each, Record) else dict(each) for each in records]
         named = {name.replace("_", "."): value for name, value in options.items()}

@@ -103,7 +103,7 @@ class MovingGroups:
                     self._start_member(group)
 
     def wait_until_read(self, seconds: float = 120) -> None:
-        """Wait until all that stands at the present cluster now is committed by all groups."""
+        """Wait until all groups have committed all present records of their cluster."""
         places = [(self.topic, number) for number in range(self.partitions)]
         ends = stable_ends(self.clusters[self.home], places)
         until(lambda: all(self._is_read(found, ends) for found in self._committed().values()), seconds)

@@ -28,7 +28,7 @@ class Group:
     interceptor: str | None = SKIP_READ
 
     def start(self, suffix: str, *, slowly: bool = False, **settings: str) -> Reader:
-        """Start a consumer; an underscore in the name of a setting stands for a dot."""
+        """Start a consumer; an underscore in the name of a setting means a dot."""
         own = {name.replace("_", "."): value for name, value in settings.items()}
         servers = {"bootstrap.servers": self.crossing.cluster.bootstrap_servers, "group.id": self.name}
         return self.host.start(

@@ -50,7 +50,7 @@ class SkipReadCases:
         return [None if each is None else _reading(each) for each in self._ask({"texts": texts})["readings"]]
 
     def open(self, *, is_told: bool = True, **settings: str) -> None:
-        """Make a new interceptor that is told its cluster; an underscore in the name of a setting stands for a dot."""
+        """Make a new interceptor that is told its cluster; an underscore in the name of a setting means a dot."""
         self._open({}, settings, is_told=is_told)
 
     def restart(self, **settings: str) -> None:

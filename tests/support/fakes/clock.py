@@ -1,4 +1,4 @@
-"""A clock that is set by hand, for whoever is given a function that tells the seconds."""
+"""A clock that is set by hand, for code that takes a function returning seconds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass
 class HandClock:
-    """Tells *seconds*, which stand still until somebody changes them."""
+    """Returns *seconds*, which a test changes."""
 
     seconds: float = 0.0
 

@@ -66,7 +66,7 @@ class MemoryCluster:
     """A cluster that never waits; its ``__consumer_offsets`` is *log*, and it counts what it is asked.
 
     *loses_answers*: it applies the next write, and is down from then on. *refused* holds the error of every write
-    to a group, *without_leader* partitions whose ends nobody can tell, *forbidden* topics that may not be
+    to a group, *without_leader* partitions whose ends are unknown, *forbidden* topics that may not be
     described. *epochs* are the leader epochs that a log knows, with their first offsets; a log without any does not
     answer where one ended.
     """
@@ -202,7 +202,7 @@ class MemoryIndex:
         return self.ended.get(log, [])
 
     def rebuilt(self, partition: TopicPartition) -> int:
-        """Return how often the logs of a partition were taken in anew: never."""
+        """Return how often the logs of a partition were taken in again: never."""
         return 0
 
     def extend(self, log: Log, place: TopicPartition) -> None:
@@ -244,7 +244,7 @@ class MemoryIndex:
 
 
 def to_records(records: Iterable[CommitRecord], key: Sequence[int], first_log_offset: int) -> CommitRecords:
-    """Return *records*, which stand in the log from *first_log_offset* on, as the committed takes them."""
+    """Return *records* of a log from *first_log_offset* on, as a batch of commits."""
     rows = list(records)
     return CommitRecords(
         key=np.array(key, np.intp),

@@ -1,4 +1,4 @@
-"""A log of commits that is cut and made anew, and the job that takes it in: no Spark, and no cluster."""
+"""A log of commits that is cut and recreated, and the job that takes it in: no Spark, and no cluster."""
 
 from __future__ import annotations
 
@@ -103,11 +103,11 @@ class CommitLogJob(IngestingJob, AsTables):
         )
 
     def cut(self, end: int, *later: Raw) -> None:
-        """Lose what stands at *end* and above, under another leader, and get others."""
+        """Lose the records at *end* and above, under another leader, and get others."""
         self.cuts.append(end)
         self.log[end:] = later
 
-    def make_anew(self, *records: Raw) -> None:
+    def recreate(self, *records: Raw) -> None:
         """Be another topic of that name."""
         self.topic_id, self.cuts, self.log[:] = "second", [], list(records)
 
@@ -152,7 +152,7 @@ class CommitLogJob(IngestingJob, AsTables):
         return {ClusterPartition("X", *LOG): max(standing, default=-1) + 1}
 
     def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[pa.RecordBatch]:
-        """Yield what was read of the micro-batch; asked again, what stands there now."""
+        """Yield the records of the micro-batch; at a second call, those that are there now."""
         if self.is_first:
             self.is_first = False
             yield from self.rows.read(ranges)

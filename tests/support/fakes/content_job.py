@@ -1,5 +1,5 @@
 """The part of ``index_records`` that tells copies by contents, without Spark and Kafka: fed with a history, stopped
-and begun anew as one likes, and judged by what its tables say."""
+and restarted as one likes, and judged by what its tables say."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Three clusters that copy a topic byte for byte, and whatever may happen to it: judged by the contents of records.
 
-The real index jobs and the real translation go on beside. Every record has a number of its own that nobody but the
-tests sees. Links follow their upstream; a copy may be promoted, cut, made anew; logs lose their beginnings, single
-records, their ends; clusters fall silent, processes begin anew, the configuration changes.
+The real index jobs and the real translation go on beside. Every record has a number of its own that only the
+tests sees. Links follow their upstream; a copy may be promoted, cut, recreated; logs lose their beginnings, single
+records, their ends; clusters fall silent, processes restart, the configuration changes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Told = dict[str, ClusterMetadata | ClusterError]
 
 @dataclass
 class CopiedClusters:
-    """*upstream* says whom each cluster copies; None: nobody, so it may be written to."""
+    """*upstream* says which cluster each one copies; None: it is no copy, so it may be written to."""
 
     chance: random.Random
     times: int = 1
@@ -96,7 +96,7 @@ class CopiedClusters:
             log.append(offset, source.records.get(offset))
         log.lacking |= {each: former[each] for each in range(first, log.end) if each in former.keys() - log.ever.keys()}
 
-    def make_anew(self, alias: str) -> None:
+    def recreate(self, alias: str) -> None:
         self.logs[alias] = Log(self._new_id())
 
     def differs_at(self, alias: str) -> int | None:
@@ -147,7 +147,7 @@ class CopiedClusters:
     # The job index_records
 
     def configure(self, strategy: str, origin: str) -> None:
-        """Begin all jobs anew with another configuration."""
+        """Begin all jobs again with another configuration."""
         self.strategy, self.origin = strategy, origin
         ends = {"kafka": {"bootstrap.servers": "x:1"}}
         topics: dict[str, Any] = {"include": ["orders"], "strategy": strategy}

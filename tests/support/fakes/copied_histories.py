@@ -12,7 +12,7 @@ from offset_sync.model.values import ClusterPartition, State
 
 OFTEN = {"produce": 10.0, "link": 14.0, "index": 16.0, "due": 5.0, "silence": 2.0, "answer": 4.0}
 SELDOM = {"restart_index": 1.5, "restart_sync": 1.5, "repeat": 1.0, "delete": 1.0, "compact": 1.0}
-LIVES = {"cut": 0.8, "make_anew": 0.4}
+LIVES = {"cut": 0.8, "recreate": 0.4}
 STRATEGIES = ("identity", "exact", "timestamp", "header")
 
 
@@ -85,9 +85,9 @@ class CopiedHistory:
             log = self.world.logs[alias]
             log.cut(self.chance.randrange(log.start, log.end + 1))
 
-    def _make_anew(self, alias: str) -> None:
+    def _recreate(self, alias: str) -> None:
         if alias not in self.world.down:
-            self.world.make_anew(alias)
+            self.world.recreate(alias)
 
     def _promote(self, alias: str) -> None:
         self.world.upstream[alias] = None
@@ -105,13 +105,13 @@ class CopiedHistory:
         if differs is not None and differs >= log.start:
             log.cut(differs)
         elif differs is not None:
-            self.world.make_anew(alias)
+            self.world.recreate(alias)
 
     def _ask(self) -> list[str]:
         world = self.world
         source, target = self.chance.sample(sorted(world.logs), 2)
         log, there = world.logs[source], dict(world.logs[target].records)
-        if source in world.down:  # a life that began when nobody looked, and ended, is not known to anybody
+        if source in world.down:  # an incarnation that began and ended between two looks stays unknown
             world.state.index.refresh()
             known = world.state.index.leader_epoch(ClusterPartition(source, *PLACE))
             if known != (log.topic_id, log.epoch_starts[-1][0]):

@@ -15,9 +15,9 @@ class Content(NamedTuple):
 
 @dataclass
 class Log:
-    """What one cluster has: the records that are left by offset, and all that stood there in this life.
+    """What one cluster has: the records that are left by offset, and all of this incarnation.
 
-    *lacking* are those that a copy did not get any more, for they had been deleted before.
+    *lacking* are those that a copy did not get, as they had been deleted before.
     """
 
     topic_id: str

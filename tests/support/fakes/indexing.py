@@ -84,7 +84,7 @@ class Job:
         return {topic: info for topic, info in self.topics.items() if topic in topics}
 
     def fetch_each(self, wanted: dict[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata]:
-        """Say how far logs reach: where nobody says otherwise, beyond all that is read here."""
+        """Return the log ends: by default beyond all that is read here."""
         if "Y" in wanted:
             self.asked()
         return {alias: self._said_of(alias, partitions) for alias, partitions in wanted.items()}
@@ -111,7 +111,7 @@ class Job:
         return highest_indexed(self.tables)  # type: ignore[arg-type]
 
     def reread(self, ranges: dict[TopicPartition, tuple[int, int]]) -> MemoryFrame:
-        """Return what now stands in these ranges, of *read_again*."""
+        """Return the present records in these ranges, of *read_again*."""
         return to_frame(
             record
             for record in self.read_again

@@ -81,7 +81,7 @@ class IngestingJob:
     def ingest(
         self, batch_id: int, *records: Raw, first: int = 0, reverse: bool = False, written_ms: int = WRITTEN_MS
     ) -> None:
-        """Take in a micro-batch of *records*, which stand in partition 3 from the offset *first* on."""
+        """Take in a micro-batch of *records*, of partition 3 from the offset *first* on."""
         rows = [
             {"key": key, "value": value, "partition": 3, "offset": first + n, "timestamp": written_ms * 1000}
             for n, (key, value) in enumerate(records)

@@ -1,7 +1,7 @@
-"""Two clusters of which one holds a copy of the other's log, byte for byte, until somebody writes to it.
+"""Two clusters of which one holds a copy of the other's log, byte for byte, until a producer writes to it.
 
-The real index jobs and the real translation go on beside; whoever waits for an answer gives others the time to act.
-Every record has a number of its own, which nobody but the tests sees: it says what is the same and what is not.
+The real index jobs and the real translation go on beside; while one waits for an answer, others may act.
+Every record has a number of its own, which only the tests see: it says which records are the same.
 """
 
 from __future__ import annotations

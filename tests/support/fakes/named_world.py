@@ -144,7 +144,7 @@ class NamedWorld:
         self.clusters[alias].commit(group, TopicPartition(topic, 0), offset)
 
     def stands(self, alias: str, group: str, topic: str) -> int | None:
-        """Return where a group stands."""
+        """Return the offset of a group."""
         found = self.clusters[alias].group_offsets.get((group, TopicPartition(topic, 0)))
         return None if found is None else found.offset
 

@@ -1,4 +1,4 @@
-"""Another driver among clusters in memory: it knows what stands in the tables, and nothing that was only remembered."""
+"""Another driver among clusters in memory: it knows the tables, and nothing that was in memory only."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 NO_COMMITS = COMMITS_SCHEMA.empty_table()
 
 
-def begin_anew_by_the_tables(site: Site) -> None:
+def begin_again_by_the_tables(site: Site) -> None:
     """Let another driver take over, which knows what this one has read and answered, and reads on from there."""
     for each in site.offsets.clusters.values():
         each.forget_acknowledged()
     commits, position = to_commit_rows(site.offsets), site.position
-    begin_anew_by_the_history(site, commits)
+    begin_again_by_the_history(site, commits)
     site.position = position
 
 
-def begin_anew_by_the_history(site: Site, commits: pa.Table = NO_COMMITS) -> None:
+def begin_again_by_the_history(site: Site, commits: pa.Table = NO_COMMITS) -> None:
     """Let another driver take over, which knows what this one has answered; *commits* are what it has read."""
     keys, told = site.offsets.keys, site.reconciliations
     site.history += [to_rows(each, np.flatnonzero(each.is_news), keys, lambda _topic: "exact") for each in told]

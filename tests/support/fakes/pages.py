@@ -25,13 +25,13 @@ class KeptPages:
 
 @dataclass
 class CountedPages(KeptPages):
-    """Pages that are read anew each time; *most* says how many anybody held at once, whole or in part."""
+    """Pages that are read again each time; *most* is how many were in use at once, whole or in part."""
 
     alive: int = 0
     most: int = 0
 
     def read(self, number: int) -> Runs:
-        """Return the runs of a page, which are counted until nobody holds any column of them."""
+        """Return the runs of a page, which are counted until no column of them is in use."""
         page = Runs(*(column.copy() for column in super().read(number).columns))
         self.alive += 1
         self.most = max(self.most, self.alive)

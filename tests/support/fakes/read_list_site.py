@@ -1,4 +1,4 @@
-"""Two clusters between which a group with read lists goes, and what stands there of them."""
+"""Two clusters between which a group with read lists moves, and its lists there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def listed_site(groups: Sequence[str] = ("readers",)) -> Site:
 
 
 def told(site: Site, alias: str = "Y", place: TopicPartition = ORDERS) -> tuple[int, list[tuple[int, int]]] | None:
-    """Return start and ranges of the list that stands; None where there is no commit of the group that holds it."""
+    """Return start and ranges of the present list; None without a commit of the group that holds it."""
     stands = site.clusters[alias].group_offsets.get((HOLDS, place))
     if stands is None:
         return None

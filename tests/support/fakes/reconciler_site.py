@@ -91,7 +91,7 @@ class Site:
     def put(
         self, where: Log, place: TopicPartition = ORDERS, *, topic_id: str | None = None, partitions: int = 1
     ) -> None:
-        """Let a log stand at its cluster; the index holds it up to its frontier."""
+        """Put a log at its cluster; the index has it up to its frontier."""
         cluster = self.clusters[where.cluster]
         cluster.topics[place.topic] = MemoryTopic(topic_id or f"{place.topic} at {where.cluster}", partitions)
         cluster.logs[place] = MemoryEnds(where.log_start, where.log_end)
@@ -119,7 +119,7 @@ class Site:
         self.clusters[alias].commit(group_id, place, offset)
 
     def pass_time(self, milliseconds: int) -> None:
-        """Turn the clock of everybody."""
+        """Turn all clocks."""
         self.clock_ms[0] += milliseconds
 
     def read(self, alias: str, at_most: int | None = None) -> KeyRows:
@@ -152,7 +152,7 @@ class Site:
         return self
 
     def target_offset(self, alias: str, group_id: str, place: TopicPartition = ORDERS) -> int | None:
-        """Return the offset that stands at *alias*."""
+        """Return the offset at *alias*."""
         stands = self.clusters[alias].group_offsets.get((group_id, place))
         return None if stands is None else stands.offset
 

@@ -26,7 +26,7 @@ from offset_sync.tables.transaction_log import Added, DataFile
 class SealedInMemory(MemoryTables):
     """What :meth:`seal` has sealed is in memory; *damage* changes what is said of its rows.
 
-    A version without rows stands for the entry that moves them. *group_rows* are those of a row group.
+    A version without rows is the entry that moves them. *group_rows* are those of a row group.
     """
 
     damage: Callable[[Directory], Directory] = lambda directory: directory
@@ -51,7 +51,7 @@ class SealedInMemory(MemoryTables):
         self.move()
 
     def store(self, name: str, rows: pa.Table, directory: Directory) -> str:
-        """Store what is sealed; return where it lies."""
+        """Store the sealed rows; return the path."""
         return name
 
     def move(self) -> None:
@@ -70,7 +70,7 @@ class SealedInMemory(MemoryTables):
         return _InMemory(self)
 
     def unsealed(self) -> DataFile:
-        """Return a file that stands for the rows that are not sealed."""
+        """Return a file with the rows that are not sealed."""
         return DataFile(f"{self.sealed_to}", 0, 0, rows=self.version(RECORD_RUNS) - self.sealed_to)
 
 
@@ -101,7 +101,7 @@ class _InMemory(Segments):
 
 
 class Folder:
-    """A folder for files, which is gone with whoever has it."""
+    """A folder for files, which is deleted with its owner."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="sealed-"))

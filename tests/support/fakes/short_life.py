@@ -82,7 +82,7 @@ class Life:
         self.site.state.record(cluster, [KEY], records)
 
     def stands(self, cluster: str) -> int | None:
-        """Reconcile everything a few times; return what stands at *cluster*."""
+        """Reconcile everything a few times; return the offset at *cluster*."""
         for _ in range(4):
             self.site.pass_time(1000)
             self.site.reconciler.reconcile_all()

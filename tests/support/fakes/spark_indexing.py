@@ -63,7 +63,7 @@ def noted(folder: Path) -> MapBatches:
 
 @dataclass
 class Site:
-    """Indexes cluster Y into *tables*; whoever is asked says what stands here."""
+    """Indexes cluster Y into *tables*; queries are answered from these fields."""
 
     spark: SparkSession
     tables: TableStore

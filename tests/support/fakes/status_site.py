@@ -93,7 +93,7 @@ class StatusSite(Site):
         topic_id: str | None = None,
         partitions: int = 1,
     ) -> None:
-        """Let a log stand at its cluster; the index holds it up to its frontier."""
+        """Put a log at its cluster; the index has it up to its frontier."""
         super().put(where, topic_partition, topic_id=topic_id, partitions=partitions)
         self.records[where.cluster, topic_partition] = where
 

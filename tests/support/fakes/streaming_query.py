@@ -1,4 +1,4 @@
-"""Streaming queries and a clock in memory, for whoever supervises queries."""
+"""Streaming queries and a clock in memory, for the supervisor of queries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WAITING = {"isDataAvailable": False, "isTriggerActive": False, "message": "Waiti
 
 @dataclass
 class Clock:
-    """Stands in for the module time, and turns only when somebody waits."""
+    """Replaces the module time, and advances only while a caller waits."""
 
     seconds: float = 100.0
     appointments: list[tuple[float, Callable[[], object]]] = field(default_factory=list)

@@ -77,7 +77,7 @@ class MemoryTables:
     _whole: dict[str, tuple[list[pa.Table], pa.Table]] = field(default_factory=dict)
 
     def path(self, table: Table) -> str:
-        """Return where the files of tasks would lie: no micro-batch here is so large that its rows stay with them."""
+        """Return the folder for the files of tasks: no micro-batch here is so large that tasks write its rows."""
         return table.name
 
     def append(

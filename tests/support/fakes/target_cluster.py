@@ -37,7 +37,7 @@ class Target:
         """Go by the same names everywhere."""
 
     def committed_offsets(self, groups: Sequence[str], deadline: float) -> Mapping[str, Read]:
-        """What stands for each group, after whatever happens before the read."""
+        """The offsets of each group, after anything that happens before the read."""
         self.reads.append(list(groups))
         self.seconds += min(self.answer_takes, deadline)
         if self.before_read:

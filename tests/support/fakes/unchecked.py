@@ -1,4 +1,4 @@
-"""Parts of a query that ask nobody and do nothing again."""
+"""Parts of a query that query no cluster and repeat nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class UncheckedLogs:
 
 
 class OnlySpark:
-    """Nobody reads again."""
+    """Reads nothing again."""
 
     def map(self, by_spark: Callable[[], Any], *_what: object) -> Any:
         """Return what *by_spark* returns."""

@@ -1,4 +1,4 @@
-"""Logs of two clusters, and of a third that only produces, whose topics are made anew and whose ends are cut.
+"""Logs of two clusters, and of a third that only produces, whose topics are recreated and whose ends are cut.
 
 Every record has contents of its own, which tell what is the same record and what is not, whatever the headers say.
 """
@@ -39,7 +39,7 @@ class Lives:
         self._copied = {(origin, copy): 0 for origin in "XYZ" for copy in "XY" if origin != copy}
 
     def run(self, steps: int) -> None:
-        """Produce, mirror, drop, send again, leave markers, and now and then cut a log or make it anew."""
+        """Produce, mirror, drop, send again, leave markers, and now and then cut a log or make it again."""
         for _ in range(steps):
             act = self._rng.random()
             if act < 0.4:

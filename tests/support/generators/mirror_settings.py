@@ -101,7 +101,7 @@ def fuzz(seed: int) -> Setting:
         altered=float(rng.choice([0, 0, 0, 0.02])),
     )
     is_timed = bool(rng.random() < 0.6)
-    # Without times nothing may stand further from its place than by slack: what is moved and dropped.
+    # Without times no record may be further from its place than by slack: moved and dropped records.
     is_straight = workload.drop + workload.drop_contents + reorder + workload.markers == 0
     slack = int(rng.choice([5, 20])) if is_straight else 120
     said = Settings(is_timed, reorder == 0, slack, reorder_window=20, hold_ms=int(rng.choice([5, 50, 10_000])))

@@ -77,7 +77,7 @@ class _Route:
 
 @dataclass
 class _History:
-    """Logs while they are written; None stands for an offset without a record."""
+    """Logs while they are written; None is an offset without a record."""
 
     world: World
     rng: random.Random
@@ -102,7 +102,7 @@ class _History:
         if self.happens(self.world.marker):
             log.extend([None] * self.rng.randint(1, 2))
         if self.happens(self.world.malformed):
-            # What stands in for the missing offset must not matter: sometimes it looks like a run's continuation.
+            # The value in place of the missing offset must not matter: sometimes it looks like a run's continuation.
             self.append(cluster, MALFORMED, self.rng.choice((-1, len(log))), self.clock_ms)
         if log and self.happens(self.world.echo):
             self.append(cluster, cluster, self.rng.randrange(len(log)), self.clock_ms)
@@ -175,7 +175,7 @@ def random_cases(world: World, rng: random.Random, *, now_ms: int = 10) -> Itera
 
 
 def arrives_in_order(log: Log) -> bool:
-    """Return whether no record stands in *log* for the first time behind a later one of its origin."""
+    """Return whether no record occurs first in *log* after a later one of its origin."""
     seen: set[tuple[str, int]] = set()
     last: dict[str, int] = {}
     for record in log.records:

@@ -1,4 +1,4 @@
-"""Random reports that look like real ones, with the names that somebody hostile would choose."""
+"""Random reports that look like real ones, with the names that an attacker would choose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs cut into runs, record by record, and once more wherever somebody likes, as batch borders do."""
+"""Logs cut into runs, record by record, and once more at any place, as by batch borders."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Increment(NamedTuple):
 
 
 def maximal_runs(records: tuple[LogRecord, ...]) -> list[Run]:
-    """Return the fewest runs that say the same as *records*, which stand in offset order."""
+    """Return the fewest runs that say the same as *records*, which are in offset order."""
     runs: list[Run] = []
     for record in records:
         if runs and _continues(runs[-1], record):
@@ -42,7 +42,7 @@ def _continues(run: Run, record: LogRecord) -> bool:
 
 
 def split_at(runs: list[Run], borders: set[int]) -> list[Run]:
-    """Return *runs* with a new run beginning at each offset of *borders* that lies inside one."""
+    """Return *runs* with a new run beginning at each offset of *borders* that is inside one."""
     pieces: list[Run] = []
     for run in runs:
         cuts = [run.start, *sorted(b for b in borders if run.start < b < run.start + run.length)]

@@ -57,7 +57,7 @@ def groups(steps: int) -> tuple[Group, ...]:
 
 @dataclass
 class Day:
-    """The rows of the tables after so many *steps*; the mirror of payments has stood still since *mirror_stops*."""
+    """The rows of the tables after so many *steps*; the mirror of payments has copied nothing since *mirror_stops*."""
 
     steps: int = 288
     begins_at: datetime = BEGINS

@@ -14,7 +14,7 @@ Identity = tuple[str, int]
 
 @dataclass(frozen=True)
 class Unreadable:
-    """*case* is what is known; *identities* what really stands at each offset, by cluster."""
+    """*case* is what is known; *identities* are the true ones at each offset, by cluster."""
 
     case: Case
     identities: Mapping[str, Mapping[int, Identity]]

@@ -1,4 +1,4 @@
-"""A log and its copy by a mirror that stamps nothing: what stands in both, and which copy really is of which original.
+"""A log and its copy by a mirror that stamps nothing: the records of both, and the true original of each copy.
 
 Everything follows from the seed. Offsets have gaps where transactions have left markers.
 """
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 Int64s = NDArray[np.int64]
 REPEATS = ("same millisecond", "batches sent twice", "far apart", "five constants")
 ALPHABET = "alphabet"
-"""Not a workload of anybody: all contents are of so few kinds that hardly one is unique."""
+"""Unlike any real workload: all contents are of so few kinds that hardly one is unique."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Workload:
     """How often what happens, per record; *repeat* is one of :data:`REPEATS`, of which *share* of the records are, or
     :data:`ALPHABET` with *share* times as many kinds as there are records.
 
-    The mirror starts anew about every *restart* records and sends up to *resend* again. It drops *drop* of them at
+    The mirror restarts about every *restart* records and sends up to *resend* again. It drops *drop* of them at
     random, and *drop_contents* of all contents for good, and alters *altered*. Of *reorder* records each comes up to
     *displaced* later.
     """

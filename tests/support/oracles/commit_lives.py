@@ -25,7 +25,7 @@ Row = dict[str, Any]
 def replay(state: SyncState, alias: str, rows: pa.Table, lives: CommitLogIncarnations) -> None:
     """Have *state* know of the cluster *alias* what its *rows* of offset_commits say, one after the other.
 
-    First what is gone, life by life; then nothing stands; then what does.
+    First lost commits, incarnation by incarnation; then deleted ones; then present ones.
     """
     commits = state.offsets.clusters[alias]
     commits.forget_acknowledged()

@@ -1,4 +1,4 @@
-"""What may be answered of copies byte for byte, judged by what stands in the logs and by nothing else."""
+"""What may be answered of copies byte for byte, judged by the contents of the logs and by nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def states(world: LinkedClusters, source: str, target: str) -> set[str]:
 
 
 def skipped(world: LinkedClusters) -> list[tuple[str, str, int, int]]:
-    """Return the answers beyond a record that the group has not read, judged by what stands in the logs."""
+    """Return the answers beyond a record that the group has not read, judged by the contents of the logs."""
     found = []
     for source, target in WAYS:
         here = list(world.logs[source])

@@ -1,12 +1,12 @@
-"""Translations of copies without headers against what really stands in both logs, for every commit, both ways.
+"""Translations of copies without headers against the true contents of both logs, for every commit, both ways.
 
 ``python -m oracles.fingerprints --minutes 10`` goes through the workloads of mirrors for as long as one likes, and
 prints how many commits were judged in which setting, how many answers were exact, and any that was ahead.
 
-An answer is *ahead by identity* where a record below it is unread: its original, or its first copy, does not stand
+An answer is *ahead by identity* where a record below it is unread: its original, or its first copy, is not
 below the commit; what the mirror dropped counts as read with the next later one. It is *ahead by content* where no
-record with the same contents stands below the commit either. By content none may be ahead, and by identity none of a
-mirror that drops nothing at random: where it does, and sends again, a copy may stand in the place of an equal one.
+record with the same contents is below the commit either. By content none may be ahead, and by identity none of a
+mirror that drops nothing at random: where it does, and sends again, a copy may be in the place of an equal one.
 """
 
 from __future__ import annotations

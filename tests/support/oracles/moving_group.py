@@ -12,7 +12,7 @@ import random
 from collections.abc import Sequence
 
 from fakes.clusters import MemoryEnds, MemoryTopic
-from fakes.next_driver import begin_anew_by_the_tables
+from fakes.next_driver import begin_again_by_the_tables
 from fakes.read_list_site import EPOCH, HOLDS
 from fakes.reconciler_site import ORDERS, Site, config_of
 from fakes.second_writer import Command
@@ -91,7 +91,7 @@ class MovingGroup:
             self.excused = {*self.logs}
 
     def sync(self) -> None:
-        """Let sync_offsets do its regular pass twice; what stands is right then at all clusters."""
+        """Let sync_offsets do its regular pass twice; then the offsets are right at all clusters."""
         if not self.site.reconcile() and not self.site.reconcile():
             self.excused &= {self.home} if self.site.clusters[self.home].refused else set()
         for alias in self.logs:
@@ -108,7 +108,7 @@ class MovingGroup:
         """Begin as another sync_offsets."""
         if not self.is_calm:
             self.site.read_all()
-            begin_anew_by_the_tables(self.site)
+            begin_again_by_the_tables(self.site)
 
     def move(self) -> None:
         """Move the group as ``cutover apply --planned --skip-read`` does, and start it there."""

@@ -110,7 +110,7 @@ def _origins(case: Case) -> set[str]:
 
 
 def _firsts(records: Iterable[LogRecord], origin: str) -> list[LogRecord]:
-    """Return each record of *origin* where it stands first."""
+    """Return each record of *origin* at its first offset."""
     found: dict[int, LogRecord] = {}
     for record in records:
         if record.origin == origin:
@@ -136,7 +136,7 @@ def _is_overtaken(case: Case, record: LogRecord) -> bool:
 
 
 def _holes(case: Case, origin: str) -> list[LogRecord]:
-    """Return what the source lacks for good."""
+    """Return the records that are missing at the source for good."""
     turned = _mirror_image(case)
     return [record for record in _missing(turned, origin) if _is_overtaken(turned, record)]
 
@@ -147,7 +147,7 @@ def _mirror_image(case: Case) -> Case:
 
 
 def _not_mirrored(case: Case, committed: int) -> int:
-    """Count the source's own unread records that the target lacks; what nobody can read, or has indexed, too."""
+    """Count the source's own unread records that are not at the target; unreadable and unindexed ones too."""
     assert case.source is not None
     readable, left = readable_from(case, committed), max(committed, case.source.log_start)
     own = [record for record in _missing(case, case.source_cluster) if record.offset >= readable]

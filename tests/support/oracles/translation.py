@@ -100,7 +100,7 @@ class Answer:
 
 
 def pos(case: Case, origin: str, origin_offset: int) -> float:
-    """Return the lowest offset at which this identity is known to stand in X's log; UNREAD where it is not."""
+    """Return the lowest offset at which this identity is known to be in X's log; UNREAD if it is not."""
     for record in case.source_records:
         if record.origin == origin and record.origin_offset == origin_offset:
             return record.offset
@@ -108,7 +108,7 @@ def pos(case: Case, origin: str, origin_offset: int) -> float:
 
 
 def passed_by(case: Case, record: LogRecord) -> LogRecord | None:
-    """Return X's lowest-standing record of the same origin that is later than *record*; None where there is none."""
+    """Return X's record of lowest offset that is of the same origin and later than *record*; None without one."""
     for other in case.source_records:
         if other.origin == record.origin and other.origin_offset > record.origin_offset:
             return other
@@ -129,7 +129,7 @@ def f(case: Case, record: LogRecord) -> float:
         return UNREAD
     if evidence.indexed_at_ms > case.now_ms - case.hole_grace_ms:
         return UNREAD
-    # What stands there without an identity may be this one.
+    # A record there without an identity may be this one.
     return max([evidence.offset, *(each.offset for each in case.source_records if each.is_malformed)])
 
 
@@ -170,7 +170,7 @@ def answers(case: Case, commits: Iterable[int]) -> list[Answer]:
 def readable_from(case: Case, committed: int) -> int:
     """Return from where on the group can still read at X, if retention has passed its commit.
 
-    The commit itself where something came late or again, or without an identity: it may stand above the log start too.
+    The commit itself where something came late or again, or without an identity: it may be above the log start too.
     """
     if case.source is None:
         return committed
@@ -183,7 +183,7 @@ def readable_from(case: Case, committed: int) -> int:
 
 
 def below_the_cut(case: Case, cut_at: int) -> Case:
-    """Return *case* as it is known after the target's log was cut: what stands from there on is another record now."""
+    """Return *case* as it is known after the target's log was cut: from there on are other records now."""
     kept = tuple(record for record in case.target.records if record.offset < cut_at)
     frontier = min(cut_at, case.target.frontier)
     return replace(case, target=replace(case.target, records=kept, frontier=frontier))

@@ -26,7 +26,7 @@ from oracles.translation import MALFORMED, Answer, Case, Log, answers
 
 
 def origin_codes(case: Case) -> dict[str, int]:
-    """Return a code for every origin that occurs; a malformed record has the one that stands for no origin."""
+    """Return a code for every origin that occurs; a malformed record has the one that means no origin."""
     logs = [case.target] if case.source is None else [case.target, case.source]
     names = {case.source_cluster, *(record.origin for log in logs for record in log.records)} - {MALFORMED}
     return {MALFORMED: UNKNOWN_ORIGIN, **{name: code for code, name in enumerate(sorted(names))}}

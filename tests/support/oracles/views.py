@@ -36,7 +36,7 @@ def millis(later: datetime | None, earlier: datetime | None) -> int | None:
 
 
 def with_lives(commits: Rows, lives: Rows) -> Rows:
-    """Return each record with when the place that it stands at began its life then, and whether it stands there yet."""
+    """Return each record with the time at which its log's incarnation began, and whether it is still there."""
     found = []
     for row in commits:
         begun = [
@@ -65,7 +65,7 @@ def logs(commits: Rows, lives: Rows) -> dict[tuple[Any, ...], Rows]:
 
 
 def current_offsets(commits: Rows, lives: Rows) -> Rows:
-    """Return the newest record of each key that stands, where it names a position."""
+    """Return the newest present record of each key, if it names a position."""
     standing = [[row for row in rows if row["stands"]] for rows in logs(commits, lives).values()]
     newest = [max(rows, key=lambda row: row["log_offset"]) for rows in standing if rows]
     return [row for row in newest if row["committed_offset"] is not None and row["committed_offset"] >= 0]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass
 class SkewedClock:
-    """A cluster's clock, which differs from everybody's by *skew_ms*; read as the fakes read theirs."""
+    """A cluster's clock, which differs from the others by *skew_ms*; read as the fakes read theirs."""
 
     common: list[int]
     skew_ms: int

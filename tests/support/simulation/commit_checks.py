@@ -62,17 +62,17 @@ def _by_place(offsets: Mapping[int, int]) -> dict[TopicPartition, int]:
 
 
 def note_forgotten(world: World, persisted: Persisted) -> None:
-    """Note which commits a start has dropped: whoever commits such a key again begins anew, and goes back to nothing.
+    """Note which commits a start has dropped: a group that commits such a key again has no earlier commit.
 
-    The driver that has just started knows them yet, so what is lower may count as a rewind or not. What stood anywhere
-    as far as its log was read must not have been dropped.
+    The driver that has just started knows them yet, so a lower commit may count as a rewind or not. Commits that were
+    at any cluster, as far as its log was read, must not have been dropped.
     """
     for where, said in world.genuine.items():
         if (where.group, *where.place) in persisted.forgotten and not _stands_anywhere(world, persisted, where):
             world.forgotten[where] = said
             world.rewound_ms.pop(where, None)
             world.placed.pop(where, None)
-            for cluster in world.clusters.values():  # they have expired by then, for nobody has written them since
+            for cluster in world.clusters.values():  # they have expired by then, as they were not written since
                 cluster.remove_lists(place=where.place, group=list_group(where.group))
 
 
@@ -86,11 +86,11 @@ def _stands_anywhere(world: World, persisted: Persisted, where: Position) -> boo
 
 
 def lose_commits(world: World, persisted: Persisted, alias: str, chance: float) -> None:
-    """Have *alias* lose the end of its log of commits, or all of it; note what nobody has read of it."""
+    """Have *alias* lose the end of its log of commits, or all of it; note which records were not read."""
     cluster = world.clusters[alias]
     for where in cluster.lose_commits(int(len(cluster.log) * chance), is_recreated=chance < 0.3):
         said = world.genuine.get(where)
-        # Two losses that are noticed as one: of what stood between them nobody knows.
+        # Two losses that are noticed as one: the commits between them stay unknown.
         is_hidden = where in world.said_less
         if said is not None and (
             is_hidden or (where.group, *where.place, said.offset, said.at_ms) not in persisted.heard(alias)

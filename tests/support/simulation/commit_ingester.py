@@ -18,7 +18,7 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.translate.index.runs import Int64s
 from simulation.index_driver import PatchedTime
-from simulation.judge import Judge, begin_anew, genuine
+from simulation.judge import Judge, begin_again, genuine
 from simulation.world import SimRecord
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Read:
 
 
 class Ingester:
-    """Reads what was planned and writes it down; stands for CommitIngester, which does the same with bytes."""
+    """Reads the planned records and writes them to the tables, as CommitIngester does with bytes."""
 
     def __init__(self, driver: SyncDriver, alias: str) -> None:
         self.driver, self.alias = driver, alias
@@ -83,7 +83,7 @@ class Ingester:
         driver, before = self.driver, self.taken_in
         rows = driver.persisted.restore_between(state, self.alias, driver.lives, before, batch_id)
         for batch, is_own in driver.persisted.between(self.alias, before, batch_id):
-            begin_anew(batch, self.judge.reach)
+            begin_again(batch, self.judge.reach)
             driver.knowledge.note(self.alias, genuine(batch, is_own, self.judge.reach))
             self.judge.note_read(batch)
         return rows
@@ -125,7 +125,7 @@ class Ingester:
 
     def write(self, batch: Read, is_own: np.ndarray[Any, Any]) -> dict[str, int]:
         self.judge.look(batch, is_own.tolist())
-        begin_anew(batch, self.told)
+        begin_again(batch, self.told)
         told = {} if batch.looked.again else self.told
         self.driver.knowledge.note(self.alias, genuine(batch, is_own.tolist(), told))
         self.driver.pause()

@@ -41,13 +41,14 @@ class Group:
             self.position[place] = stands.offset if stands is not None and is_there else log.start
             self.fresh[place], self.life[place] = log.below[log.start], log.life
             self._take_over_epoch(place)
-            is_own = stands is not None and not stands.is_ours  # what we have written is judged, whoever starts from it
+            # Values that we have written are judged, for any group that starts there.
+            is_own = stands is not None and not stands.is_ours
             if is_there and is_own and stands.life != log.life and place not in self.epoch:
-                # It stood there before the log was cut, and does not say so: what came since is skipped by the group.
+                # It is from before the log was cut, and does not say so: the group skips the records that came since.
                 self.fresh[place] |= log.below[self.position[place]]
 
     def _take_over_epoch(self, place: TopicPartition) -> None:
-        """Go on from the leader epoch that was committed with what stands, as clients do."""
+        """Continue from the leader epoch of the committed offset, as clients do."""
         self.epoch.pop(place, None)
         where = Position(self.at or "", self.name, place)
         stands, (offset, epoch) = self.world.values.get(where), self.said.get(where, (-1, ABSENT))
@@ -69,7 +70,7 @@ class Group:
             first = log.lost_from(self.epoch[place])  # as clients do that know which leader they have read from
         if first > log.end or first < log.start:
             first, self.fresh[place] = log.start, self.fresh[place] | log.below[log.start]
-        self._pass_what_a_topic_made_anew_has_below(place, log)
+        self._pass_what_a_recreated_topic_has_below(place, log)
         last = min(first + count, log.end)
         polled = {at: record.number for at, record in enumerate(log.entries[first:last], first) if record is not None}
         delivered = [*polled]
@@ -82,19 +83,19 @@ class Group:
             self.epoch[place] = log.epoch_of(last - 1)
 
     def commit(self, place: TopicPartition) -> None:
-        """Commit where it stands, whether anything was read or not."""
+        """Commit its position, whether anything was read or not."""
         if self.at is None or self.position[place] > self.world.logs[self.at, place].end:
             return
         where = Position(self.at, self.name, place)
-        self._pass_what_a_topic_made_anew_has_below(place, self.world.logs[self.at, place])
+        self._pass_what_a_recreated_topic_has_below(place, self.world.logs[self.at, place])
         self.world.commit(
             where, self.position[place], self.metadata, self.fresh[place], epoch=self.epoch.get(place, ABSENT)
         )
         self.said[where] = self.position[place], self.epoch.get(place, ABSENT)
         self.fresh[place] = 0
 
-    def _pass_what_a_topic_made_anew_has_below(self, place: TopicPartition, log: Log) -> None:
-        """Skip what stands below in a topic that was made anew: clients go on where they were, and name its id."""
+    def _pass_what_a_recreated_topic_has_below(self, place: TopicPartition, log: Log) -> None:
+        """Skip the records below in a topic that was recreated: clients continue at their offsets, with its new id."""
         if 0 in log.cuts[self.life[place] :]:
             self.fresh[place] |= log.below[min(self.position[place], log.end)]
         self.life[place] = log.life

@@ -1,4 +1,4 @@
-"""Elections of a leader that lacks what only consumers have seen of a log: no index, and no mirror."""
+"""Elections of a leader without records that only consumers have read: no index, and no mirror."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def names_epochs(shape: Shape, number: int) -> bool:
 def elect(
     world: World, groups: Sequence[Group], seen_end: int, of_log: tuple[str, TopicPartition], chance: float
 ) -> None:
-    """Have a log led by who lacks what was written since it ended at *seen_end*, and go on from there.
+    """Elect a leader without the records written since the log ended at *seen_end*, and continue from there.
 
     The *groups* at that cluster had read to the end; they commit that before they ask the new leader for anything, and
     some end then: others notice as soon as they read on.

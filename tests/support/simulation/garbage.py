@@ -11,7 +11,7 @@ from simulation.simulation import Simulation
 
 @contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Look for cycles of what nobody knows any more only now and then, and never among what is there for good."""
+    """Look for garbage in cycles only now and then, and never among objects that stay for good."""
     before = gc.get_threshold()
     gc.collect()
     gc.freeze()

@@ -49,7 +49,7 @@ class Planned:
 
 
 class PatchedTime:
-    """Stands for ``datetime`` where the indexer asks for the time."""
+    """Replaces ``datetime`` where the indexer asks for the time."""
 
     now_ms = 0
 
@@ -111,7 +111,7 @@ class Indexer:
             plan.ends.append(ends)
         frame, read = self._read(plan.start_offsets(plan.done), plan.ends[plan.done])
         PatchedTime.now_ms = self.world.clock_ms[0] + self.skew_ms
-        # After a checkpoint was set back: the table takes it for a repetition, and lacks what it has read.
+        # After a checkpoint was set back: the table takes it for a repetition, and misses the records it has read.
         is_taken = (RECORD_RUNS.name, f"index_records-{plan.query}", plan.done) in self.tables.writers
         try:
             self.indexer(frame, plan.done)  # type: ignore[arg-type]

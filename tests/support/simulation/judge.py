@@ -29,7 +29,7 @@ def genuine(
             yield key, made_ms
 
 
-def begin_anew(batch: Any, reach: dict[int, int]) -> None:
+def begin_again(batch: Any, reach: dict[int, int]) -> None:
     """Forget the *reach* of partitions that *batch* has found in another life: offsets of before are given again."""
     for place in batch.looked.begun:
         reach.pop(place.partition, None)
@@ -51,20 +51,20 @@ class Judge:
 
     def note_read(self, batch: Any) -> None:
         """Note how far another driver has read."""
-        begin_anew(batch, self.reach)
+        begin_again(batch, self.reach)
         records = batch.commit_records
         for number, offset in zip(records.log_partition.tolist(), records.log_offset.tolist(), strict=True):
             self.reach[number] = max(offset + 1, self.reach.get(number, 0))
 
     def look(self, batch: Any, is_own: list[bool]) -> None:
-        """Raise Violation where a record was made of somebody else, or at another time."""
+        """Raise Violation where a record was made by another client, or at another time."""
         plan, now_ms = self._driver.persisted.planned(self._alias), self._driver.now_ms()
         since_ms = self._ended_ms[0] if self.was_whole and not batch.looked.again else None
         self.was_whole = plan.is_whole
-        begin_anew(batch, self.reach)
+        begin_again(batch, self.reach)
         records = batch.commit_records
         places = list(zip(batch.records, records.log_partition.tolist(), records.log_offset.tolist(), strict=True))
-        # What counts as ours first: of two partitions, the later record may stand before it.
+        # What counts as ours first: of two partitions, the later record may come before it.
         for row in sorted(range(len(places)), key=lambda row: not is_own[row]):
             record, number, offset = places[row]
             self.reach[number] = max(offset + 1, self.reach.get(number, 0))
@@ -82,7 +82,7 @@ class Judge:
         world, true_ms = self._driver.world, record.true_ms + self._driver.skew_ms
         cluster, error_ms = world.clusters[self._alias], abs(made_ms - true_ms)
         if made_ms > now_ms or (since_ms is not None and not since_ms <= made_ms):
-            raise Violation("made", f"{record} at {self._alias}: {made_ms} lies without {since_ms} to {now_ms}")
+            raise Violation("made", f"{record} at {self._alias}: {made_ms} is outside {since_ms} to {now_ms}")
         most_ms = cluster.widest_ms + 2 * cluster.most_skew_ms + abs(self._driver.skew_ms)
         if since_ms is not None:
             cluster.widest_ms = max(cluster.widest_ms, now_ms - since_ms)

@@ -1,6 +1,6 @@
-"""After quiet: whatever stands lists nothing that is unread, and a group that moves now reads nothing twice.
+"""After quiet: no list has an unread record, and a group that moves now reads nothing twice.
 
-But where a group has no offset: its consumers take no list there, and nobody looks after it before they commit.
+But where a group has no offset: its consumers take no list there, and the sync does not maintain it before they commit.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def check_whole(simulation: Simulation, source: Position, target: str) -> None:
 
 
 def _is_unclear(simulation: Simulation, source: Position, where: Position) -> bool:
-    """Return whether the sync may know less of what a group has said, or of the list that stands, than is so."""
+    """Return whether the sync may not know all commits of a group, or its present list."""
     world, genuine = simulation.world, simulation.world.genuine.get(source)
     is_gone = any(source._replace(cluster=alias) in world.gone for alias in world.clusters)
     if genuine is None or world.is_index_lacking or is_gone or _is_lost(simulation, where):
@@ -61,7 +61,7 @@ def _is_taken_for_ours(simulation: Simulation, source: Position) -> bool:
 
 
 def _is_lost(simulation: Simulation, where: Position) -> bool:
-    """Return whether a list that we have written is no longer there: nobody looks at what stands but at a start."""
+    """Return whether a list that we have written is no longer there: the sync reads lists only at a start."""
     cluster, key = simulation.world.clusters[where.cluster], (list_group(where.group), where.place)
     stands = cluster.group_offsets.get(key)
     return key in cluster.lists and (stands is None or stands.metadata != cluster.lists[key])

@@ -51,7 +51,7 @@ class LogChecks:
     def may_lose(self, alias: str, place: TopicPartition, on_their_way: Iterable[Record]) -> bool:
         """Return whether the index has looked at a log since its life began and since it was last copied from.
 
-        What is written, copied and lost between two looks nobody notices: docs/reliability.md. Records that mirrors
+        Records written, copied and lost between two looks go unnoticed: docs/reliability.md. Records that mirrors
         have read and hold back, *on_their_way*, are copied.
         """
         log, births = self._world.logs[alias, place], self._world.births[place]
@@ -65,7 +65,7 @@ class LogChecks:
         return life == log.life and end >= reach
 
     def seen_end(self, alias: str, place: TopicPartition) -> int:
-        """Return where a log ended when somebody asked last."""
+        """Return the log end of the last query."""
         return self._seen.get((alias, place), (-1, 0))[1]
 
     def restart(self) -> None:

@@ -1,4 +1,4 @@
-"""Partitions as they are, whatever anybody believes: each holds records that have one number everywhere."""
+"""The true partitions: each holds records that have the same number everywhere."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Log:
     """One partition of one cluster; sets of records are bit masks of their numbers.
 
     ``below[i]`` has the records below offset i. *known_at* has the first offset at which the index has read a record,
-    *known* the offsets that it has read. *life* counts how often the log was cut or made anew, *is_frozen* ones take
+    *known* the offsets that it has read. *life* counts how often the log was cut or recreated, *is_frozen* ones take
     nothing more; *cuts* are where it was cut, one for each leader epoch after the first.
     """
 
@@ -48,11 +48,11 @@ class Log:
         return len(self.entries)
 
     def epoch_of(self, offset: int) -> int:
-        """Return the leader epoch under which what stands at *offset* was written."""
+        """Return the leader epoch under which the record at *offset* was written."""
         return max((number for number, at in enumerate(self.cuts, 1) if at <= offset), default=0)
 
     def lost_from(self, epoch: int) -> int:
-        """Return from where on what was written up to leader epoch *epoch* stands here no more, if any of it."""
+        """Return the offset from which records written up to leader epoch *epoch* are lost, if any are."""
         return min(self.cuts[epoch:], default=self.end)
 
     def append(self, record: Record | None) -> None:
@@ -61,13 +61,13 @@ class Log:
         self.below.append(self.below[-1] | (0 if record is None else 1 << record.number))
 
     def cut(self, end: int) -> None:
-        """Forget what stands at *end* and above, as after an unclean election."""
+        """Drop the records at *end* and above, as after an unclean election."""
         del self.entries[end:], self.below[end + 1 :]
         self.start = min(self.start, end)
         self.life += 1
         self.cuts.append(end)
 
-    def begin_anew(self) -> None:
+    def begin_again(self) -> None:
         """Forget everything, as a topic does that is deleted and made again."""
         self.cut(0)
         self.start, self.known = 0, 0

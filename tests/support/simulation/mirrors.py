@@ -47,7 +47,7 @@ class Mirror:
     def copy_some(self, count: int, fault: str, at: int) -> None:
         """Copy the next *count* records; *fault* happens to the one number *at* of them."""
         log = self.world.logs[self.origin, self.place]
-        if log.life != self.life:  # made anew or cut: it goes on from what is there
+        if log.life != self.life:  # recreated or cut: it goes on from what is there
             self.life, self.next = log.life, min(self.next, log.end) if log.end else 0
         if fault == "resend":
             self.next = max(0, self.next - at)

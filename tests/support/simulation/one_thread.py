@@ -12,7 +12,7 @@ from simulation.index_driver import PatchedTime
 
 
 class Done:
-    """What was done at once: as much of a Future as anybody asks for."""
+    """A result that is there at once: the part of a Future that is used."""
 
     def __init__(self, result: Any) -> None:
         self._result = result
@@ -23,7 +23,7 @@ class Done:
 
 
 class InlineExecutor:
-    """An executor that works at once, in the thread of whoever asks."""
+    """An executor that works at once, in the caller's thread."""
 
     def __init__(self, *_workers: object, **_options: object) -> None:
         """Start nothing."""
@@ -40,7 +40,7 @@ class InlineExecutor:
 
 
 class InlineQueue:
-    """A direction that is reconciled at once, in the thread of whoever asks."""
+    """A direction that is reconciled at once, in the caller's thread."""
 
     is_late = False
 

@@ -1,4 +1,4 @@
-"""What may stand at a target, by the contents of the logs alone; nothing here asks the code under test."""
+"""The offsets allowed at a target, by the contents of the logs alone, without the code under test."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class Oracle:
     def _check_position(self, where: Position) -> None:
         value = self.world.values.get(where)
         log = self.world.logs[where.cluster, where.place]
-        # What was written to a log that was cut or made anew since is a matter of that log.
+        # What was written to a log that was cut or recreated since is a matter of that log.
         if value is None or not value.is_ours or value.life != log.life:
             return
         read = self.world.read.get((where.group, where.place), 0)
         if value.offset > log.end:
-            raise Violation("beyond end", f"{_name(where)} stands at {value.offset}, beyond the log's end {log.end}")
+            raise Violation("beyond end", f"{_name(where)} is at {value.offset}, beyond the log's end {log.end}")
         unread = log.below[value.offset] & ~read
         if not unread:
             return
@@ -80,10 +80,10 @@ class Oracle:
                 self.world.read[where.group, where.place] = read = read | 1 << number
                 continue
             unread_record = self._words(where, number)
-            raise Violation("ahead", f"{_name(where)} stands at {value.offset}: {unread_record} is unread below it")
+            raise Violation("ahead", f"{_name(where)} is at {value.offset}: {unread_record} is unread below it")
 
     def _unread(self, log: Log, end: int, read: int) -> Iterator[int]:
-        # Nobody knows what stood before an index that began late. What the mirror has sent again is read there.
+        # Records before an index that began late are unknown. Records that the mirror has sent again are read there.
         again = set[int]()
         if "late_index" in self.world.shape.faults:
             again = {record.number for record in log.entries[end:] if record is not None}
@@ -186,7 +186,7 @@ class Oracle:
         return log.end
 
     def exact(self, source: Position, committed: int, target: str) -> int:
-        """Return what must stand at *target* when all is quiet: the first record that is not known to be read."""
+        """Return the offset required at *target* after quiet: the first record that is not known to be read."""
         here = self.world.logs[source.cluster, source.place]
         log = self.world.logs[target, source.place]
         for offset, record in enumerate(log.entries):
@@ -203,7 +203,7 @@ class Oracle:
         return birth.offset if birth.cluster == source.cluster else known_at.get(number, NEVER)
 
     def _needs(self, here: Log, source: Position, number: int) -> int:
-        """Return where the record stands at the source, as far as anybody can know."""
+        """Return the offset of the record at the source, as far as it can be known."""
         if (at := self.stands_at(source, number)) < NEVER:
             return at
         births = self.world.births[source.place]

@@ -19,7 +19,7 @@ from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from oracles.commit_lives import replay
-from simulation.judge import begin_anew, genuine
+from simulation.judge import begin_again, genuine
 from simulation.knowledge import Knowledge
 from simulation.unread_commits import Answered
 
@@ -142,7 +142,7 @@ class Persisted:
             knowledge.newest[each] = max(at_ms, knowledge.newest.get(each, ABSENT))
 
     def reach(self, alias: str, partition: int) -> int:
-        """Return the offset after the last commit that was written down, whatever stands there now."""
+        """Return the offset after the last recorded commit, whatever is there now."""
         records = [each.commit_records for each, _ in self._commits[alias].values()]
         found = [each.log_offset[each.log_partition == partition].max(initial=-1) + 1 for each in records]
         return int(max(found, default=0))
@@ -151,7 +151,7 @@ class Persisted:
         """Return up to where the commits of every partition were written down in its present life."""
         found: Offsets = {}
         for _, (batch, _) in sorted(self._commits[alias].items()):
-            begin_anew(batch, found)
+            begin_again(batch, found)
             records = batch.commit_records
             for number, offset in zip(records.log_partition.tolist(), records.log_offset.tolist(), strict=True):
                 found[number] = max(found.get(number, 0), offset + 1)
@@ -179,7 +179,7 @@ class Persisted:
     def restore(self, state: SyncState, lives: CommitLogIncarnations) -> None:
         """Fill the *state* of a new driver as ``LastKnown`` does: by the start before's fold and what came since.
 
-        Ten seconds stand for the week after which a key that was deleted everywhere is forgotten.
+        Ten seconds instead of the week after which a key that was deleted everywhere is forgotten.
         """
         lives.refresh()
         # As they are after a log has begun another life, folds are not believed.

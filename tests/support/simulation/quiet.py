@@ -36,7 +36,7 @@ def come_to_rest(simulation: Simulation) -> None:
         world.clock_ms[0] += wait_ms
         for alias, cluster in world.clusters.items():
             if "shrink" in world.shape.faults and simulation.persisted.is_as_long_as_read(alias, len(cluster.log)):
-                cluster.say_nothing()  # else nobody looks at it
+                cluster.say_nothing()  # else it is not looked at
         for indexer in simulation.indexers.values():
             indexer.run(_ENOUGH)
             indexer.run(_ENOUGH)
@@ -114,7 +114,7 @@ def _is_right(simulation: Simulation, source: Position, where: Position, value: 
         return False
     key = GroupPartition(where.group, *where.place)
     is_ours = value.is_ours and simulation.persisted.told.get((where.cluster, key), True)
-    if simulation.world.is_index_lacking:  # what lacks is unread by everyone
+    if simulation.world.is_index_lacking:  # missing records are unread by all groups
         return value.offset <= exact or not is_ours
     rewound_ms = simulation.world.rewound_ms.get(source, -1)
     missed_ms = _missed_ms(simulation, source, rewound_ms) + _missed_ms(simulation, where, value.true_ms)
@@ -126,7 +126,7 @@ def _is_right(simulation: Simulation, source: Position, where: Position, value: 
         is_left = not is_ours and ("second" in simulation.world.shape.faults or value.offset == 0)
         is_groups = is_left or not value.is_ours
         return (is_groups and _is_newer(simulation, source, where, value)) or _is_home_ours(simulation, source)
-    return True  # somebody else's is only set forward
+    return True  # another client's is only set forward
 
 
 def _is_newer(simulation: Simulation, source: Position, where: Position, value: Value) -> bool:

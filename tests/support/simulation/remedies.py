@@ -89,7 +89,7 @@ CLOSED: dict[str, Remedy] = {
         (("offset_sync.state.group_homes.UnreadLogs.may_count", lambda _logs, _source, rows, _answered: rows >= 0),),
         seed=51,
     ),
-    "what stands somewhere is not forgotten": Remedy(
+    "a commit that some cluster has is not forgotten": Remedy(
         frozenset({"expire", "crash"}),
         (("simulation.persisted.is_over", lambda offsets, _kept_ms: (offsets.column("is_deleted") != 0).any(axis=0)),),
         seed=148,
@@ -127,7 +127,7 @@ CLOSED |= OF_HOMES_CLOSED | {
 }
 OPEN = {
     "headers leak": Remedy(frozenset({"leak"})),
-    "echoes lie before what an index that begins late reads first": Remedy(
+    "echoes are before the first record of an index that begins late": Remedy(
         frozenset({"late_index", "late_echo", "echo"}), seed=226
     ),
 }

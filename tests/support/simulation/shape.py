@@ -20,7 +20,7 @@ FAULTS = (
     "beyond_log",  # headers that name what their origin has not written
     "retention",
     "cut_frozen",  # a log loses its end, and gets nothing more
-    "anew",  # a topic is made anew (only source and target)
+    "anew",  # a topic is recreated (only source and target)
     "down",  # a cluster that does not answer
     "skew",  # coordinators' clocks differ by seconds
     "reset",  # an operator sets a group's offset
@@ -47,7 +47,7 @@ ON_REQUEST = (
     *OF_HOMES,
 )
 """Faults that need a world of their own; backlog: indexes that read little, and long waits; elected: the new leader of
-a log lacks its end, is written to before anybody reads, and groups commit before they ask it for anything."""
+a log loses its end, is written to before any read, and groups commit before they ask it for anything."""
 LISTS = "lists"
 """As a fault, which may be wanted beside any other: some groups get read lists, and their consumers skip."""
 KNOWN_HOLES = ("leak", "huge", "silent_origin", "late_echo")
@@ -85,7 +85,7 @@ def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[
     if len(aliases) > 2:
         faults -= {"anew"}
     if "late_index" in faults:
-        # What stood before an index that began late is taken as read by the mirror's order, see docs/design/index.md.
+        # Records before an index that began late count as read by the mirror's order, see docs/design/index.md.
         disorder = {"late", "reorder"} | (set() if "late_echo" in wanted else {"echo"})
         faults -= {"late_index"} if disorder & wanted else disorder
     if "down" in faults and "silent_origin" not in wanted:

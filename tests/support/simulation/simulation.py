@@ -87,7 +87,7 @@ class Simulation(OddRecords, HomeActions):
         self.world.clock_ms[0] += asleep_ms
         if "second" in self.shape.faults and count % 2:
             self.do_second()
-        self.is_waiting = True  # what it has in hand knows keys by its own rows: it is not started anew meanwhile
+        self.is_waiting = True  # what it has in hand knows keys by its own rows: it is not restarted meanwhile
         if self.driver is not driver and count % 4 == 1:
             self.driver.catch_up()
         for _ in range(count):
@@ -148,7 +148,7 @@ class Simulation(OddRecords, HomeActions):
         else:
             end, grows = log.end - int((log.end - log.start) * chance), "cut_grows" in self.shape.faults
             if grows and not log.known >> end:
-                return  # what nobody has indexed only groups can miss that name leader epochs: see elections
+                return  # only groups that name leader epochs can miss unindexed records: see elections
             log.cut(end)
             log.is_frozen = not grows
         self._trouble(alias, place)
@@ -160,14 +160,14 @@ class Simulation(OddRecords, HomeActions):
     def do_anew(self, alias: str, place: TopicPartition, chance: float) -> None:
         cluster = self.world.clusters[alias]
         places = [each for each in self.shape.places if each.topic == place.topic]
-        # A topic that is made anew between our asking and our writing has our value until the next pass.
+        # A topic that is recreated between our asking and our writing has our value until the next pass.
         is_spared = self.driver.is_busy or ("third_anew" in self.shape.faults and alias != "Z")
         if is_spared or not all(self._may_lose(alias, each) for each in places):
             return
         cluster.ids[place.topic] += 1
         for each in places:
             log = self.world.logs[alias, each]
-            log.begin_anew()
+            log.begin_again()
             self._trouble(alias, each)
             cluster.remove_lists(place=each)
             for where in [w for w in self.world.values if w.cluster == alias and w.place == each]:
@@ -188,7 +188,7 @@ class Simulation(OddRecords, HomeActions):
         lose_commits(self.world, self.persisted, alias, chance)
 
     def do_trouble_lists(self, alias: str, place: TopicPartition, chance: float) -> None:
-        """Have requests for lists fail in some way, or no more; or have a tool delete what stands."""
+        """Have requests for lists fail in some way, or no more; or have a tool delete the present ones."""
         faults = ("GROUP_AUTHORIZATION_FAILED", "REQUEST_TIMED_OUT", "NOT_COORDINATOR", "silent", "", "", "", "")
         self.world.clusters[alias].list_fault = faults[int(chance * len(faults))]
         if chance > 0.9:

@@ -21,7 +21,7 @@ STALE_MS, FORGOTTEN_MS = 10_000, 60_000
 
 
 class List(NamedTuple):
-    """A list that stands for a group: read is what is on it and has no greater leader epoch."""
+    """A group's present list: read are the records on it that have no greater leader epoch."""
 
     start: int
     epoch: int
@@ -34,7 +34,7 @@ class List(NamedTuple):
 
 
 def list_at(world: World, where: Position) -> List | None:
-    """Return the list that stands for a group, as its consumers take it; None: there is none."""
+    """Return a group's present list, as its consumers take it; None: there is none."""
     cluster = world.clusters[where.cluster]
     stands = cluster.group_offsets.get((list_group(where.group), where.place))
     words = stands.metadata.rstrip("\0").split(" ") if stands is not None else []
@@ -153,7 +153,7 @@ class Rewind:
 
 
 class Memory:
-    """What groups have read, by the contents of logs, and by what went back; *reread* counts what nobody could know."""
+    """What groups have read by the contents of logs and by rewinds; *reread* counts records that could not be known."""
 
     def __init__(self, world: World) -> None:
         self._world, self.reread, self.skipped = world, 0, 0
@@ -196,7 +196,7 @@ class Memory:
         self.reread += 1
 
     def check_list(self, where: Position) -> None:
-        """Raise Violation where the list that stands for a group would have its consumers lose a record."""
+        """Raise Violation if a group's present list would make its consumers lose a record."""
         log, found = self._world.logs[where.cluster, where.place], list_at(self._world, where)
         stands = self._world.values.get(where)
         if found is None or stands is None:
@@ -207,7 +207,7 @@ class Memory:
                 self.check_skipped(where, offset, record.number)
 
     def lose_commits(self, alias: str, kept: int) -> None:
-        """Note that a cluster has lost all but so many records of commits: what was set back there stands no more."""
+        """Note that a cluster has lost all but so many records of commits: rewinds there are gone."""
         for (group, place), rewinds in self._rewinds.items():
             lost = [each for each in rewinds if each.where.cluster == alias and each.log_offset >= kept]
             self._rewinds[group, place] = [each for each in rewinds if each not in lost]

@@ -49,7 +49,7 @@ _FEW_BYTES = 8 * 160
 
 
 class _AskedAtOnce(CheckedMetadata):
-    """Waits for whoever is asked where an epoch ended, also for one who does not know: no clock but the world's."""
+    """Waits for brokers asked for the end of an epoch, also for one that does not know it, by the world's clock."""
 
     def _ends(self, alias: str, changes: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
         for _ in range(2):
@@ -70,7 +70,7 @@ class _ListHolder:
         return self._cluster.cluster_id(deadline)
 
     def committed_offsets(self, groups: Sequence[str], deadline: float) -> Held:
-        """Say what stands there."""
+        """Return the offsets there."""
         self._driver.pause()
         return self._cluster.committed_offsets(groups, deadline)
 
@@ -100,7 +100,7 @@ class SyncDriver:
         self._begin()
 
     def pause(self, asleep_ms: int = 0) -> None:
-        """Wait for somebody, at least so long where anything happens meanwhile."""
+        """Wait for a broker; at least so long if anything happens meanwhile."""
         self._pause(self, asleep_ms)
 
     def now_ms(self) -> int:
@@ -157,7 +157,7 @@ class SyncDriver:
         self.unread_commits = UnreadCommits(self.world, self.state, self.persisted.answered)
 
     def _lease(self, tables: Any) -> Lease:
-        """Take over from whoever drives; where nobody can be overtaken there is nothing to hold."""
+        """Take over from the present driver, if there can be another one."""
         if "second" not in self.world.shape.faults:
             return NoLease(threading.Event())
         lease = Lease(tables, "sync_offsets", threading.Event(), lambda: self.world.clock_ms[0] / 1000)
@@ -175,7 +175,7 @@ class SyncDriver:
             try:
                 self.batches[alias](None, plan.number)  # type: ignore[arg-type]
             except ClusterError:
-                return  # nobody can tell what was read: it comes again
+                return  # it is unknown what was read: it comes again
             finally:
                 self._syncing.discard(alias)
             self.persisted.finish(alias, plan.number)
@@ -196,7 +196,7 @@ class SyncDriver:
         self.full()
 
     def reconcile_batch(self, source: str, rows: Any, batch_id: int) -> list[str]:
-        """Reconcile, or wait for whoever is at it: each target has one lock."""
+        """Reconcile, or wait for the one that does: each target has one lock."""
         if self.is_busy:
             self.waiting.append((source, rows, batch_id))
             return []
@@ -241,7 +241,7 @@ class SyncDriver:
     def append(self, reconciliation: Reconciliation) -> None:
         """Judge what was answered, and keep it for the history.
 
-        Of a target's log that was cut since it was asked nobody could know: the next pass sets back what was written.
+        A cut of a target's log since it was queried could not be known: the next pass sets the write back.
         """
         moved, keys = reconciliation.translated, self.state.offsets.keys
         wanted, commits = moved.answers.wanted.tolist(), moved.commits

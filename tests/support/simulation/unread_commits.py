@@ -17,7 +17,7 @@ Answered = set[tuple[Position, str, int, int]]
 
 
 class UnreadCommits:
-    """What stood in the clusters' logs of commits when a driver started, and what it knew of it from the tables."""
+    """The contents of the clusters' commit logs at a driver's start, and what it knew of them from the tables."""
 
     def __init__(self, world: World, state: SyncState, answered: Answered) -> None:
         self._state, self._answered, self._made = state, answered, world.made

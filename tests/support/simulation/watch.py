@@ -31,7 +31,7 @@ class _Admin:
 
 
 class Watch:
-    """The job's HomeWatch and PartitionWatch by the clock of a world; it stands for the clusters' members too."""
+    """The job's HomeWatch and PartitionWatch by the clock of a world; it answers for the clusters' members too."""
 
     def __init__(self, driver: SyncDriver) -> None:
         self._driver, world = driver, driver.world
@@ -102,7 +102,7 @@ class Watch:
     def _note_moves(self) -> None:
         """Note when moves were noticed, in the order in which they were made, whatever the table says of it.
 
-        What was there at the start has the time of whoever moved the group, or that at which a driver before noticed
+        A move from before the start has the time of the operator's move, or that at which a previous driver noticed
         it: that one has written it down where the two differ by much.
         """
         driver, now_ms = self._driver, self._driver.now_ms()

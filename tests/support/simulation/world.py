@@ -97,7 +97,7 @@ class SimCluster(MemoryCluster):
         self.commit_topic, self.commit_cuts = 0, list[int]()
         self.was_set = False  # its clock
         self.widest_ms, self.most_skew_ms = 0, abs(skew_ms)  # of what its clock was measured by
-        self.is_closed = False  # nobody reads its log of commits, say for want of a right
+        self.is_closed = False  # its commit log cannot be read, for example without the right
         self.list_fault = ""  # what becomes of requests for groups that hold lists; "silent": of questions
         self.lists: dict[tuple[str, TopicPartition], str] = {}  # as we have written them last
 
@@ -146,7 +146,7 @@ class SimCluster(MemoryCluster):
         return error or None
 
     def remove_lists(self, *, place: TopicPartition | None = None, group: str | None = None) -> None:
-        """Delete the lists that stand, of one *place* or *group* where it is given."""
+        """Delete the present lists, of one *place* or *group* if given."""
         for of_list, at in [each for each in self.group_offsets if each[0].startswith(OWN_GROUPS)]:
             if place in (None, at) and group in (None, of_list):
                 record = SimRecord(of_list, at, None, self.clock_ms[0])
@@ -165,10 +165,10 @@ class SimCluster(MemoryCluster):
         return None
 
     def put(self, where: Position, offset: int, metadata: str = "", epoch: int = ABSENT) -> None:
-        """Commit as somebody else than the sync does."""
+        """Commit as another client than the sync does."""
         before = self.world.values.get(where)
         if before is not None and before.offset == offset:
-            self.world.brought[where] = offset  # nobody who only looks at values can see it
+            self.world.brought[where] = offset  # the values alone do not show it
         self._put(where, offset, metadata, epoch, is_ours=False)
 
     def _put(self, where: Position, offset: int, metadata: str, epoch: int = ABSENT, *, is_ours: bool) -> None:
@@ -241,7 +241,7 @@ class SimCluster(MemoryCluster):
                 self.remove_lists(place=place)
 
     def say_nothing(self) -> None:
-        """Have a record more in ``__consumer_offsets``, of a group that is nobody's."""
+        """Have a record more in ``__consumer_offsets``, of an unrelated group."""
         where = Position(self.alias, "nobody", self.world.shape.places[0])
         self._append(where, SimRecord(where.group, where.place, None, self.clock_ms[0]), None, None)
 
@@ -252,7 +252,7 @@ class SimCluster(MemoryCluster):
     def lose_commits(self, kept: int, *, is_recreated: bool) -> list[Position]:
         """Lose all but the first *kept* records of ``__consumer_offsets``; the coordinator loads what is left.
 
-        Return of which nothing stands that the group has said: that stays said.
+        Return the keys without a present commit of the group; its earlier commits still count.
         """
         if is_recreated:
             self.commit_topic, kept, self.commit_cuts = self.commit_topic + 1, 0, []
@@ -270,7 +270,7 @@ class SimCluster(MemoryCluster):
                 self.world.said_less.add(where)
             self.world.gone.add(where)
             self.world.rewound_ms.pop(where, None)
-            self.world.placed.pop(where, None)  # a commit below what nobody can read any more is no step back
+            self.world.placed.pop(where, None)  # a commit below records that are gone is no rewind
             if last.get(where) is not None:
                 self.world.deleted.pop(where, None)
         return [where for where in lost if where not in genuine]
@@ -307,16 +307,16 @@ class World:
         self.active: dict[str, str] = {}
         self.touched: dict[Position, None] = {}  # in an order that is the same in every process
         self.inexact: set[tuple[str, TopicPartition]] = set()  # what was lost elsewhere may hold answers back for good
-        self.troubled: set[tuple[str, TopicPartition]] = set()  # logs that were cut or made anew
+        self.troubled: set[tuple[str, TopicPartition]] = set()  # logs that were cut or recreated
         self.beyond: set[tuple[Position, int, int]] = set()
         self.brought: dict[Position, int] = {}  # what the sync wrote last
-        self.placed: dict[Position, int] = {}  # what was committed last, whoever did
+        self.placed: dict[Position, int] = {}  # what was committed last, by any client
         self.passed: dict[Position, int] = {}  # what any commit there has claimed
         self.made: dict[tuple[Position, int, int], int] = {}  # when commits were made
         self.moves: list[MadeMove] = []  # in their order
         self.tried: Counter[tuple[Position, int | None]] = Counter()  # what the sync tried to write
         self.swapped: dict[Position, Counter[int | None]] = {}  # commits of groups that were taken for ours
-        self.hidden: dict[Position, Value] = {}  # what the coordinator before held, and the present one lacks
+        self.hidden: dict[Position, Value] = {}  # held by the previous coordinator, not by the present one
         self.made_error: dict[tuple[str, int, int], int] = {}  # by how much the time of a record of commits was missed
         self.taken_for_ours: set[tuple[str, int, int]] = set()  # records of commits that are not
         self.disputed: set[tuple[str, str]] = set()  # groups and topics of which two drivers told something else
@@ -324,12 +324,12 @@ class World:
         self.gone: set[Position] = set()  # its coordinator has lost commits
         self.said_less: set[Position] = set()  # ... which took back what the group had said last
         self.unheard: set[tuple[str, TopicPartition]] = set()  # ... before the sync has read them
-        self.raced: set[Position] = set()  # somebody committed the same value while we were about to write another
+        self.raced: set[Position] = set()  # another client committed the same value during our write
         self.is_index_lacking = False
         self.on_write: Callable[[Position, int], None] = lambda where, offset: None
 
     def produce(self, alias: str, place: TopicPartition, headers: Headers | None = None, is_odd: bool = False) -> None:
-        """Write a new record; with *headers* as nobody should."""
+        """Write a new record; with *headers* that no producer should write."""
         log, births = self.logs[alias, place], self.births[place]
         if log.is_frozen:
             return
@@ -348,7 +348,7 @@ class World:
             self.touch(alias, place)
 
     def _note_skipped(self, alias: str, place: TopicPartition, number: int) -> None:
-        """Note whose commits lie above the log's end: what comes below them the groups themselves will skip."""
+        """Note which commits are above the log's end: the groups themselves will skip the records below them."""
         for where, offset, at_ms in self.beyond:
             if (where.cluster, where.place) == (alias, place) and offset >= self.logs[alias, place].end:
                 self.claims[where, offset, at_ms] |= 1 << number
@@ -360,7 +360,7 @@ class World:
                     self.genuine[where] = genuine._replace(claimed=genuine.claimed | 1 << number)
 
     def touch(self, alias: str, place: TopicPartition) -> None:
-        """Have all positions in a log checked: what stands below them has changed."""
+        """Have all positions in a log checked: the records below them have changed."""
         self.touched.update(
             dict.fromkeys(where for where in self.values if where.cluster == alias and where.place == place)
         )
@@ -372,7 +372,7 @@ class World:
         self.read[key] = self.read.get(key, 0) | read
         self.note_home(where.cluster, where.group, where.place.topic)
         if epoch != ABSENT and log.lost_from(epoch) < offset:
-            claimed &= log.below[log.lost_from(epoch)] | self.read[key]  # of what stands there now it says nothing
+            claimed &= log.below[log.lost_from(epoch)] | self.read[key]  # it says nothing about the present records
         cluster = self.clusters[where.cluster]
         now, true_ms = cluster.clock_ms[0], self.clock_ms[0]
         if is_back := offset < self.placed.get(where, 0):

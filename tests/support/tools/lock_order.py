@@ -30,7 +30,7 @@ class _Watched:
     def acquire(self, *args: Any, **options: Any) -> bool:
         """Take it, as a lock does."""
         held = self._order.held()
-        # Where it may be refused nobody waits for it, so its order is of no matter.
+        # A try that may be refused does not wait, so its order does not matter.
         may_wait = args[:1] != (False,) and options.get("blocking", True)
         if may_wait and not any(lock is self for lock, _ in held):
             self._order.seen.update((place, self._place) for _, place in held)

@@ -33,13 +33,13 @@ def mirror_properties(way: str, folder: Path) -> str:
 
 
 def read_properties(text: str) -> dict[str, str]:
-    """Return the settings that stand in a file of properties, without those that are comments."""
+    """Return the settings of a file of properties, without comments."""
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return {key: value for key, _, value in (line.partition(" = ") for line in lines)}
 
 
 def single_broker_lines(text: str) -> dict[str, str]:
-    """Return what stands in the last four lines, which are comments, once their ``#`` is taken away."""
+    """Return the last four lines, which are comments, without their ``#``."""
     lines = text.splitlines()[-4:]
     assert all(line.startswith("#") for line in lines), lines
     return read_properties("\n".join(line[1:] for line in lines))

@@ -15,7 +15,7 @@ Labels = frozenset[tuple[str, str]]
 
 
 class Scrape:
-    """The samples in *text*, the format that Prometheus reads; AssertionError where one stands twice."""
+    """The samples in *text*, the format that Prometheus reads; AssertionError if one occurs twice."""
 
     def __init__(self, text: str) -> None:
         self.text = text

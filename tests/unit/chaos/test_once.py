@@ -50,5 +50,5 @@ def test_a_record_that_is_not_covered_is_found() -> None:
     for offset in range(4):
         contents.log("dc1", PLACE).add(offset, offset)
     tables = cast(Installation, Tables([run(0, 3)], []))
-    assert not_covered(tables, contents, ["dc1"], [PLACE]) == ["record_runs: dc1 t-0: 3 covered, 4 stand there"]
+    assert not_covered(tables, contents, ["dc1"], [PLACE]) == ["record_runs: dc1 t-0: 3 covered, 4 in the log"]
     assert not_covered(cast(Installation, Tables([run(0, 4)], [])), contents, ["dc1"], [PLACE]) == []

@@ -22,7 +22,7 @@ def commits(*offsets: int) -> list[Commit]:
 
 
 def written(*ids: Sequence[int]) -> Contents:
-    """What stands at dc1 and at dc2."""
+    """The records at dc1 and at dc2."""
     contents = Contents()
     for alias, its in zip(("dc1", "dc2"), ids, strict=True):
         for offset, identity in enumerate(its):

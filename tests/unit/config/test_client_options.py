@@ -75,7 +75,7 @@ def test_options_that_only_java_knows_are_kept_from_librdkafka(name: str) -> Non
     assert both.spark_options("dc1")[f"kafka.{name}"] == "x"
 
 
-def test_an_option_that_nobody_knows_goes_to_both_so_that_librdkafka_refuses_it_by_name() -> None:
+def test_an_unknown_option_goes_to_both_so_that_librdkafka_refuses_it_by_name() -> None:
     both = with_options({"clinet.id": "x"})
     assert (both.admin_options("dc1")["clinet.id"], both.spark_options("dc1")["kafka.clinet.id"]) == ("x", "x")
 
@@ -178,7 +178,7 @@ def both(security: dict[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
     return spark, admin
 
 
-def test_a_password_stands_once_and_both_clients_get_it() -> None:
+def test_a_password_is_given_once_and_both_clients_get_it() -> None:
     spark, admin = both(LOGIN)
     shared = {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512"}
     assert admin == {**shared, "sasl.username": "u", "sasl.password": CANARY, "ssl.ca.location": "/ca.pem"}
@@ -261,7 +261,7 @@ def test_what_is_given_in_both_ways_is_refused(stack: str, name: str) -> None:
     assert line.startswith(f"clusters.dc1.{stack}.{name}: is made from the cluster's section security too; remove it")
 
 
-def test_an_option_that_the_section_does_not_make_may_stand_beside_it() -> None:
+def test_an_option_that_the_section_does_not_make_may_be_given_beside_it() -> None:
     made = with_security(LOGIN, kafka={"ssl.endpoint.identification.algorithm": "", "ssl.cipher.suites": "x"})
     assert made.admin_options("dc1")["ssl.endpoint.identification.algorithm"] == "none"
     assert made.spark_options("dc1")["kafka.ssl.cipher.suites"] == "x"

@@ -60,7 +60,7 @@ def test_all_problems_are_reported_at_once_each_with_its_path_and_remedy() -> No
     assert all("; " in line for line in found)
 
 
-def test_rules_are_checked_beside_values_that_are_wrong_and_not_on_what_stands_in_for_these() -> None:
+def test_rules_are_checked_beside_wrong_values_and_not_on_their_substitutes() -> None:
     found = problems(
         clusters={"dc1": {**DC1, "security": {"protocol": "TLS", "ca": "/ca"}}, "dc2": None, "dc3": {"origin": "dc1"}},
         topics={"include": "orders", "origin": "dc1", "overrides": [{"topics": ["a"], "strategy": "identity"}, {}]},

@@ -90,7 +90,7 @@ def test_prefixes_say_where_each_stream_is_produced_so_both_ways_are_possible() 
     assert streams == ["dc1.linked-a", "dc2.linked-a"]
     assert [config.original_of(each) for each in streams] == ["dc1", "dc2"]
     assert [config.is_timed(each) for each in streams] == [True, True]
-    # What is no stream, or not included, is nobody's copy.
+    # A topic that is no stream, or not included, is no copy.
     assert config.original_of(config.names.inside("dc2", "heartbeats")) is None
     assert config.original_of("dc1.other") is None
 

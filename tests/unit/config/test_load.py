@@ -73,7 +73,7 @@ def test_a_file_nested_without_end_is_refused(path: Path) -> None:
     assert "nested too deeply" in file_problems(path, "a: " + "[" * 3000)[0]
 
 
-def test_keys_that_stand_twice_are_all_reported_with_their_lines(path: Path) -> None:
+def test_duplicate_keys_are_all_reported_with_their_lines(path: Path) -> None:
     text = (
         LEAST
         + "topics: {include: [a], include: [b]}\nsync: {}\nindex:\n  starting: latest\n  starting: earliest\nsync: {}\n"
@@ -85,7 +85,7 @@ def test_keys_that_stand_twice_are_all_reported_with_their_lines(path: Path) -> 
     ]
 
 
-def test_a_key_that_stands_twice_does_not_hide_the_other_problems(path: Path) -> None:
+def test_a_duplicate_key_does_not_hide_the_other_problems(path: Path) -> None:
     found = file_problems(path, LEAST + "topics: {include: [a], include: [b]}\nsnyc: {}\n")
     assert [line.split(": ")[0] for line in found] == ["topics.include", "snyc"]
 

@@ -50,7 +50,7 @@ def tree() -> Any:
     return yaml.safe_load(REFERENCE.read_text())
 
 
-def test_every_option_of_the_model_stands_in_the_reference_and_no_other(tree: Any) -> None:
+def test_every_option_of_the_model_is_in_the_reference_and_no_other(tree: Any) -> None:
     assert set(written(tree)) == {path for path, _ in fields(Config) if not path.startswith(OVERRIDE)}
 
 

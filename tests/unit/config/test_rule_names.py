@@ -1,4 +1,4 @@
-"""Rules that name copies: what they say, read backwards; and those that nobody could read backwards."""
+"""Rules that name copies: from copy to original; and rules that cannot be reversed."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_what_is_no_way_to_name_copies_is_an_error_once(names: Any, path: str) -
         (["a", "b"], "", "mirror.separator"),
     ],
 )
-def test_aliases_that_nobody_could_read_off_a_name_are_errors(aliases: list[str], separator: str, path: str) -> None:
+def test_aliases_that_a_name_does_not_show_are_errors(aliases: list[str], separator: str, path: str) -> None:
     known = {each: {**CLUSTERS[each], "mirror_alias": alias} for each, alias in zip(ALIASES, aliases, strict=False)}
     assert [line.split(": ")[0] for line in name_problems("mm2", known, separator=separator)] == [path]
 

@@ -32,7 +32,7 @@ OF_A_CONNECTOR = {
 
 
 def properties(name: str) -> dict[str, str]:
-    """Return a file of properties; AssertionError where a key stands twice."""
+    """Return a file of properties; AssertionError if a key occurs twice."""
     lines = [line for line in (RECIPES / name).read_text().splitlines() if line and not line.startswith("#")]
     pairs = [(key, value) for key, _, value in (line.partition(" = ") for line in lines)]
     assert len(dict(pairs)) == len(pairs)

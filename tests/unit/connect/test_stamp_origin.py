@@ -64,7 +64,7 @@ PLACE: dict[str, Any] = {"cluster": "dc1", "topic": "orders", "partition": 3}
         ({"file": "a.csv"}, {"line": 7}),
     ],
 )
-def test_what_lacks_a_place_in_a_log_is_no_copy(
+def test_a_record_without_a_place_in_a_log_is_no_copy(
     mirror: MirrorCases, partition: dict[str, Any] | None, offset: dict[str, Any] | None
 ) -> None:
     (answer,) = mirror.apply({"kind": "raw", "partition": partition, "offset": offset})
@@ -72,7 +72,7 @@ def test_what_lacks_a_place_in_a_log_is_no_copy(
     assert answer.given.headers == []
 
 
-def test_what_has_one_is_a_copy_whoever_made_it(mirror: MirrorCases) -> None:
+def test_a_record_with_one_is_a_copy_by_any_mirror(mirror: MirrorCases) -> None:
     (answer,) = mirror.apply({"kind": "raw", "partition": PLACE, "offset": {"offset": 7}})
     assert answer.result is not None
     assert answer.result.stamp() == STAMP
@@ -93,7 +93,7 @@ def test_what_was_mirrored_is_not_copied_on(mirror: MirrorCases, place: bytes) -
 def test_what_this_flow_has_stamped_stays_however_often_it_comes(
     mirror: MirrorCases, on_mirrored: str, renames: bool
 ) -> None:
-    """As where the transform stands in the chain twice: dropped, nothing would ever be copied."""
+    """As if the transform were in the chain twice: with dropping, nothing would ever be copied."""
     once, thrice = (mirror.apply(Record(renames=renames), more=more, on_mirrored=on_mirrored)[0] for more in (0, 2))
     assert thrice.result == once.result
     assert thrice.result is not None
@@ -104,7 +104,7 @@ def test_an_echo_of_a_record_of_this_very_cluster_is_a_copy(mirror: MirrorCases)
 
 
 def test_a_record_cannot_be_a_copy_of_a_later_one_of_its_own_log(mirror: MirrorCases) -> None:
-    """As after the topic was made anew."""
+    """As after the topic was recreated."""
     assert stamp_of(mirror, Record([("IDC", b"dc1"), ("Offset", b"8"), ("Place", b"orders-3")])) == STAMP
 
 

@@ -1,4 +1,4 @@
-"""Headers that nobody should send: the transform takes for copies what the index does, and everything else is kept."""
+"""Headers that no producer should send: the transform recognises the same copies as the index, and keeps all else."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def assert_reads_as_stamped(copy: Copy | None, topic: str = "orders", offset: in
     assert [names.count(name) for name in ("IDC", "Offset", "Place")] == [1, 1, 1]
 
 
-def test_the_index_reads_what_was_stamped_whatever_stood_there_before(mirror: MirrorCases) -> None:
+def test_the_index_reads_the_stamp_whatever_header_was_there_before(mirror: MirrorCases) -> None:
     native = [case for case in cases() if not is_mirrored(*case, has_place=True)]
     for answer in mirror.apply(*(Record(headers_of(*case), timestamp=AT_MS) for case in native)):
         assert_reads_as_stamped(answer.result)

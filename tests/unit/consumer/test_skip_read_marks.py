@@ -66,7 +66,7 @@ def test_at_the_end_no_mark_goes_back_behind_that_of_another_member(
     assert listed.marks[1:] == [{PLACE: (102, text(0, START))}] * is_marked
 
 
-def test_where_nobody_says_which_marks_stand_there_is_no_last_one(listed: SkipReadCases) -> None:
+def test_without_an_answer_on_present_marks_there_is_no_last_one(listed: SkipReadCases) -> None:
     listed.poll(100)
     listed.poll(101)
     listed.set(failure="marks are silent")

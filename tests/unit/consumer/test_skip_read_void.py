@@ -152,7 +152,7 @@ def test_who_starts_below_the_own_commit_gets_everything_up_to_it(listed: SkipRe
         ({}, 103, 103, False),
     ],
 )
-def test_what_the_client_has_committed_of_the_poll_itself_sets_nobody_back(
+def test_commits_of_the_client_for_the_poll_itself_set_no_group_back(
     cases_by_client: Callable[[str], SkipReadCases],
     settings: dict[str, str],
     own: int,

@@ -59,12 +59,12 @@ def test_2_record_for_record_between_two_that_are_known_each_is_the_one_in_its_p
         ("axyxyb", "axyxb"),  # one fewer
         ("axyxyb", "axyxyxb"),  # one more
         ("axyxyb", "ayxxyb"),  # others in the places
-        ("axyx.yb", "axyxyb"),  # what lacks may have been one of them
+        ("axyx.yb", "axyxyb"),  # a missing record may have been one of them
         ("axyx.yb", "axyx.yb"),
         ("axyxyb", "axy.xyb"),
     ],
 )
-def test_2_not_where_anything_differs_or_lacks(originals: str, copies: str) -> None:
+def test_2_not_where_anything_differs_or_is_missing(originals: str, copies: str) -> None:
     found = aligned(originals, copies)
     assert (found.kind[1:-1] == Kind.BOUNDED).all()
     assert (found.kind[[0, -1]] == Kind.EXACT).all()
@@ -78,7 +78,7 @@ def test_2_not_where_the_order_was_broken_near_or_may_be() -> None:
     assert told(aligned(originals, "axyxbcdefgh", Settings(keeps_order=False)))[1] == "1:1-3"
 
 
-def test_3_else_between_the_least_and_the_greatest_and_those_may_stand_as_late_as_the_last_of_them() -> None:
+def test_3_else_between_the_least_and_the_greatest_and_originals_may_be_as_late_as_the_last_of_them() -> None:
     found = aligned("axbxcxd", "axcxd")
     assert told(found) == ["0=0", "1:1-5", "2=4", "3=5", "4=6"]
     # The last x is certified; should the order not be kept after all, it may be one of the others.
@@ -109,10 +109,10 @@ def test_3_where_nothing_is_near_all_may_be_meant() -> None:
     assert "7:0-13" in told(found)
 
 
-def test_4_what_is_older_than_all_that_is_known_lies_below_it() -> None:
+def test_4_a_copy_older_than_all_that_is_known_is_below_it() -> None:
     found = aligned("cdefgh", "abcdefgh", Settings(entry=3), begin=100)
     assert told(found)[:2] == ["0:0-99", "1:0-99"]
-    # Of an older original nobody knows that it has not the same contents.
+    # An older original may have the same contents.
     assert told(found)[2:] == [f"{at}:0-{98 + at}" for at in range(2, 8)]
     assert places(found) == {98 + at: at for at in range(2, 8)}
 
@@ -141,7 +141,7 @@ def test_what_nothing_unique_follows_is_kept_back_and_no_longer_than_it_may_be()
     assert told(aligner.advance(Batch(nothing, 4, nothing, 3), 9)) == []
     found = aligner.advance(Batch(nothing, 4, nothing, 3), 10)
     assert (told(found), aligner.state.frontier) == (["1:1-2", "2:1-2"], 3)
-    # Of these nothing is at hand any more, so what stands between is not certified by what comes.
+    # These are no longer at hand, so records between are not certified by later ones.
     assert told(aligner.advance(Batch(nothing, 4, letters("b", 3), 4), 11)) == ["3=3"]
 
 
@@ -171,7 +171,7 @@ def test_originals_that_cannot_come_again_are_forgotten() -> None:
 
 
 @pytest.mark.parametrize("complete_ms", [0, 100])
-def test_what_was_sent_again_while_nobody_read_is_found_however_late_it_is_read(complete_ms: int) -> None:
+def test_records_sent_again_while_the_job_was_down_are_found_however_late_they_are_read(complete_ms: int) -> None:
     settings = Settings(resend_records=10**9, resend_ms=1_000, hold_ms=0)
     aligner = Aligner(AlignerState(0, Reach(0)), settings)
     log = Fingerprints.of(np.arange(52), np.arange(52) + 1_000)
@@ -186,7 +186,7 @@ def test_what_was_sent_again_while_nobody_read_is_found_however_late_it_is_read(
     assert told(more) == (["54?"] if complete_ms else ["54=13"])
 
 
-def test_a_mirror_that_stood_still_for_long_goes_back_and_takes_its_time_until_it_was_there_before() -> None:
+def test_a_mirror_that_was_stopped_for_long_goes_back_and_needs_time_to_return() -> None:
     settings = Settings(resend_records=10**9, resend_ms=1_000, hold_ms=0)
     aligner = Aligner(AlignerState(0, Reach(0)), settings)
     log, nothing = Fingerprints.of(np.arange(50), np.arange(50) % 45 + 1_000), Fingerprints.of([], [])
@@ -221,15 +221,15 @@ def test_who_goes_on_from_a_state_that_was_kept_says_the_same() -> None:
 
     state = AlignerState(0, Reach(0))
     kept_on, whole = Aligner(state, Settings()), list[str]()
-    anew = list[str]()
+    again = list[str]()
     for first, end in pairwise(range(0, 3_001, 100)):
         whole += told(kept_on.advance(Batch(part(first, end), end, part(first, end), end), end))
         aligner = Aligner(state, Settings())
-        anew += told(
+        again += told(
             aligner.advance(Batch(part(state.reach.first_needed, end), end, part(state.frontier, end), end), end)
         )
         state = aligner.state
-    assert anew == whole
+    assert again == whole
 
 
 def test_a_partition_without_unique_records_is_ambiguous() -> None:

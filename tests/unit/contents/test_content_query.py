@@ -77,7 +77,7 @@ def test_rows_of_several_record_batches_are_put_together() -> None:
     assert spans == [(0, 12, [1, 2, 3, 5, 6, 9])]
 
 
-def test_offsets_are_written_only_where_some_lack() -> None:
+def test_offsets_are_written_only_where_some_are_missing() -> None:
     job = ContentsOf(Plan({ORDERS: 0}, [{ORDERS: 3}, {ORDERS: 7}]))
     job.read(0, *((ORDERS, offset, 1) for offset in range(3)))
     job.read(1, *((ORDERS, offset, 1) for offset in (3, 4, 5)))
@@ -94,7 +94,7 @@ def test_originals_are_runs_of_their_own_at_once_and_copies_are_nothing_yet() ->
         assert {origin for _, _, _, _, origin, _ in job.runs()} == ({"Y"} if runs else set())
 
 
-def test_what_the_pattern_lets_through_and_nobody_wants_is_left_aside() -> None:
+def test_unwanted_topics_that_the_pattern_matches_are_ignored() -> None:
     job = ContentsOf(Plan({ORDERS: 0, PAY: 0}, [{ORDERS: 1, PAY: 3}]))
     job.read(0, (ORDERS, 0, 1), (PAY, 0, 2), (PAY, 1, 2))
     assert job.stretches(PAY) == []
@@ -156,7 +156,7 @@ def test_originals_that_are_read_again_count_as_read_before_a_life_that_is_notic
     assert rows.column("length").to_pylist() == [4]
 
 
-def test_logs_that_nobody_reads_any_more_have_no_originals() -> None:
+def test_logs_that_are_no_longer_read_have_no_originals() -> None:
     """A cluster that was taken out of the file, or a topic: the tables have them for long."""
     topics = {"include": [".*"], "overrides": [{"topics": ["old"], "strategy": "off"}]}
     mirror = {"identity": "fingerprint", "flows": [["dc1", "dc2"]], "exclusive": True}

@@ -79,7 +79,7 @@ def test_copies_wait_for_originals_up_to_where_their_log_ended_after_they_were_r
     assert log.frontier == 100
 
 
-def test_while_nobody_says_where_the_originals_end_nothing_is_decided(tmp_path: Path) -> None:
+def test_while_the_end_of_the_originals_is_unknown_nothing_is_decided(tmp_path: Path) -> None:
     job = ContentJob(history(replace(WORKLOAD, share=0), 1), tmp_path, SETTINGS, is_silent=True)
     job.read_originals(500)
     job.read_copies(100)
@@ -88,7 +88,7 @@ def test_while_nobody_says_where_the_originals_end_nothing_is_decided(tmp_path: 
     assert job.step() == 1
 
 
-def test_a_log_that_nobody_reads_any_more_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_log_that_is_no_longer_read_is_not_waited_for(tmp_path: Path) -> None:
     job = ContentJob(history(WORKLOAD, 1), tmp_path, SETTINGS)
     job.read_originals(500)
     job.read_copies(100)

@@ -39,7 +39,7 @@ def test_a_kept_state_that_is_ahead_of_the_runs_is_not_believed(tmp_path: Path) 
     assert job.judged(is_done=False).ahead == 0
 
 
-def test_without_fingerprints_the_mirror_is_looked_for_anew_and_what_lacks_is_unread(tmp_path: Path) -> None:
+def test_without_fingerprints_the_mirror_is_searched_again_and_missing_records_are_unread(tmp_path: Path) -> None:
     job = ContentJob(history(replace(WORKLOAD, share=0.02), 3), tmp_path, SETTINGS)
     job.read_originals(800)
     job.read_copies(700)
@@ -127,7 +127,7 @@ def test_a_log_of_which_so_few_were_forgotten_that_they_make_no_row_is_looked_th
     job.read_originals(320)
     job.read_copies(320)
     job.step()
-    job.read_copies(10)  # they stand below what is looked through
+    job.read_copies(10)  # they are below the searched records
     job.step()
     job.step(SETTINGS.hold_ms)
     assert doubt(job) is State.NOT_INDEXED
@@ -192,7 +192,7 @@ def test_copies_without_an_original_are_aliens_once_all_originals_were_looked_th
 # Another life
 
 
-def test_a_life_of_the_originals_log_begins_anew_with_what_stands_there_since(tmp_path: Path) -> None:
+def test_an_incarnation_of_the_originals_log_starts_with_its_present_records(tmp_path: Path) -> None:
     job = ContentJob(history(replace(WORKLOAD, share=0, markers=0, restart=10**6), 6), tmp_path, SETTINGS)
     job.read_originals(600)
     job.read_copies(500)
@@ -205,8 +205,8 @@ def test_a_life_of_the_originals_log_begins_anew_with_what_stands_there_since(tm
     assert job.index().incarnations(ORIGINALS)
     assert frontier(job) == 500  # what is known of the former life tells nothing any more
     told = job.told
-    anew = replace(told, contents=told.contents + 10**6, copied=told.copied)
-    job.told, job.originals_to = anew, 0
+    again = replace(told, contents=told.contents + 10**6, copied=told.copied)
+    job.told, job.originals_to = again, 0
     job.now_ms = int(time.time() * 1000) + 60_000  # after the life was noticed
     job.read_originals(600)
     job.step(SETTINGS.hold_ms)

@@ -57,7 +57,7 @@ def test_what_came_after_the_end_was_asked_waits_for_the_next_one() -> None:
     assert (found.begin, found.end, found.at) == (3, 6, LATER)
 
 
-def test_what_was_read_before_is_left_out_and_what_lacks_is_told() -> None:
+def test_records_read_before_are_omitted_and_missing_ones_are_reported() -> None:
     each = follower()
     assert each.take([stretch(0, range(5))], [])
     assert each.take([stretch(2, range(2, 7))], [])

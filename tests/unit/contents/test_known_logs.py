@@ -1,4 +1,4 @@
-"""Where to go on from is kept as it is, and fingerprints that nobody needs are removed, and no others.
+"""The next position is kept as it is, and unneeded fingerprints are removed, and no others.
 
 They stay until the mirror cannot send their records again, and as long as any log of copies may go on with them.
 """
@@ -34,7 +34,7 @@ from offset_sync.translate.index.origin_positions import NO_LIMIT
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 OLD, YOUNG = NOW - timedelta(hours=2), NOW - timedelta(minutes=30)
 COPIES, FORMER = ClusterPartition("dc2", "dc1.orders", 0), ClusterPartition("dc1", "dc2.orders", 0)
-"""By its stream, which is also what the cluster calls it; the other was made anew since it was aligned."""
+"""By its stream, which is also what the cluster calls it; the other was recreated since it was aligned."""
 
 
 def row(cluster: str, topic: str, start: int, read_at: datetime) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def test_originals_of_which_there_are_no_copies_go_by_time() -> None:
     assert needed_from([ORIGINALS], {}, lambda _stream: "dc1") == {ORIGINALS: NO_LIMIT}
 
 
-def test_a_topic_that_nobody_says_the_origin_of_stays() -> None:
+def test_a_topic_of_unknown_origin_stays() -> None:
     assert needed_from([ORIGINALS, DC2], {}, lambda _stream: None) == {}
 
 
@@ -165,7 +165,7 @@ def test_what_was_kept_last_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 1, "logs": []}', '{"version": 2, "logs": [[1]]}'])
-def test_what_nobody_can_read_is_nothing(tmp_path: Path, text: str) -> None:
+def test_an_unreadable_row_counts_as_none(tmp_path: Path, text: str) -> None:
     file(tmp_path).write({LOG: Kept(STATE, 99)})
     Path(file(tmp_path).path).write_text(text)
     assert file(tmp_path).read() == {}

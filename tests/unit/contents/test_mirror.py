@@ -23,7 +23,7 @@ def test_what_was_reached_long_ago_is_not_sent_again_however_few_records_that_is
     assert reach.advanced(81, 110_000, 111_000, SETTINGS).at(NOW, SETTINGS).floor == 80
 
 
-def test_a_mirror_that_stands_still_may_go_back_as_far_as_when_it_stopped() -> None:
+def test_a_stopped_mirror_may_go_back_as_far_as_where_it_stopped() -> None:
     reach = Reach(0).advanced(70, 0, 0, SETTINGS).advanced(80, 60_000, 61_000, SETTINGS)
     assert reach.at(NOW, SETTINGS).advanced(75, 10**9, 10**9, SETTINGS).at(NOW, SETTINGS).floor == 70
 

@@ -1,4 +1,4 @@
-"""No answer is ahead of what stands in both logs, whatever a mirror without headers does that was said of it.
+"""No answer is ahead of the contents of both logs, whatever a mirror without headers does within its configuration.
 
 ``python -m oracles.fingerprints --minutes 60`` does it for as long as one likes.
 """

@@ -28,7 +28,7 @@ def test_stretches_that_join_on_are_whole_in_whatever_order_they_come() -> None:
     assert records(found).offset.tolist() == [0, 2, 4, 6, 8, 10, 12]
 
 
-def test_what_lies_before_a_stretch_that_lacks_is_left_out() -> None:
+def test_records_before_a_missing_stretch_are_left_out() -> None:
     assert spans(newest_whole([stretch(0, 5), stretch(6, 9), stretch(9, 12)])) == [(6, 9), (9, 12)]
 
 

@@ -1,4 +1,4 @@
-"""What is asked of the two clusters of a move: streams of groups, records that one lacks, and what is still unread."""
+"""Queries to the two clusters of a move: streams of groups, records missing at one, and the backlog."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_streams_of_both_clusters_are_told_with_whether_the_group_has_committed_
     assert clusters.committed_streams(["g"]) == {"g": {"orders": False, "pay-eu": True, "pay-us": True}}
 
 
-def test_unread_records_that_the_target_lacks_are_told_without_holding_the_lock(
+def test_unread_records_missing_at_the_target_are_listed_without_holding_the_lock(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     site = Site(config_of(["X", "Y"]))

@@ -10,7 +10,7 @@ import pytest
 
 from builders.logs import log
 from fakes.moves import FakeClusters, Move
-from fakes.next_driver import begin_anew_by_the_tables
+from fakes.next_driver import begin_again_by_the_tables
 from fakes.read_list_site import EPOCH, told
 from fakes.reconciler_site import ORDERS, Site, config_of
 from fakes.second_writer import Command
@@ -50,7 +50,7 @@ def test_a_start_that_a_command_has_committed_for_a_partition_never_read_puts_no
     command.make_home()
     site.reconcile()
     site.reconcile()
-    assert told(site, "X") in (None, (0, []))  # nobody has read Y0 and Y1
+    assert told(site, "X") in (None, (0, []))  # no group has read Y0 and Y1
 
 
 def test_a_command_that_has_not_seen_a_reset_writes_no_list_over_the_one_that_was_written_for_it() -> None:
@@ -60,7 +60,7 @@ def test_a_command_that_has_not_seen_a_reset_writes_no_list_over_the_one_that_wa
     site.commit("X", "readers", 4)
     command = Command(site, "X", "Y")
     command.look()
-    site.commit("X", "readers", 1)  # reset; sync_offsets knows it, and what stands at Y is right
+    site.commit("X", "readers", 1)  # reset; sync_offsets knows it, and the offset at Y is right
     site.reconcile()
     assert told(site) == (0, [(1, 2)])
     command.commit()  # and is killed
@@ -156,7 +156,7 @@ def test_a_restart_leaves_the_list_of_a_move_though_the_group_was_reset_long_bef
     command.move()
     site.reconcile()
     assert told(site) == (0, [(1, 2), (3, 4)])
-    begin_anew_by_the_tables(site)
+    begin_again_by_the_tables(site)
     command.make_home()
     site.reconcile(is_first=True)
     assert told(site) == (0, [(1, 2), (3, 4)])
@@ -218,7 +218,7 @@ def test_verify_without_proof_asks_for_no_marks_of_a_group_that_has_gone_on() ->
     assert move.cutover.verify(["g"]) == []
 
 
-def test_a_group_stays_while_nobody_says_whether_it_still_skips_at_the_source() -> None:
+def test_a_group_stays_while_it_is_unknown_whether_it_still_skips_at_the_source() -> None:
     site = site_of("X0 X1 X2", "Y0 X0 X1")
     site.commit("X", "readers", 2)
     site.reconcile()

@@ -74,7 +74,7 @@ def test_every_reason_not_to_move_is_named_and_nothing_is_committed(site: FakeCl
     assert site.committed == []
 
 
-def test_an_idle_partition_that_never_left_the_target_keeps_nobody_from_going_back() -> None:
+def test_an_idle_partition_that_never_left_the_target_keeps_no_group_from_going_back() -> None:
     assert blocking(FakeClusters(elsewhere={"g": ["Y"]})) == []
     (reason,) = blocking(FakeClusters(elsewhere={"g": ["Y", "Z"]}))
     assert reason == "some of its newest commits are at Z; stop it there and move it from there first"

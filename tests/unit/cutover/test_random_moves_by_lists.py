@@ -22,7 +22,7 @@ def lived(seed: int, aliases: str, *, is_calm: bool) -> MovingGroup:
 
 
 @pytest.mark.parametrize("aliases", ["XY", "XYZ"])
-def test_no_list_that_stands_has_a_record_that_the_group_has_not_read(aliases: str) -> None:
+def test_no_present_list_has_a_record_that_the_group_has_not_read(aliases: str) -> None:
     groups = [lived(seed, aliases, is_calm=False) for seed in range(examples(60))]
     assert sum(each.moves for each in groups) >= len(groups) // 3
     assert sum(each.skipped for each in groups) > 0

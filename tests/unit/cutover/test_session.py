@@ -19,7 +19,7 @@ WRITE = OffsetWrite("billing", *ORDERS, 7, None, Rule.SET, None)
 
 
 class TakenOver(OpenFence):
-    """Somebody else has claimed the groups."""
+    """Another client has claimed the groups."""
 
     def renew(self) -> None:
         raise TakenOverError("cutover: taken over by epoch 8")
@@ -39,13 +39,13 @@ def writer(fence: Fence) -> OffsetWriter:
     return cutover_writer(config_of(["X", "Y"]), "Y", fence)
 
 
-def test_a_group_is_moved_as_long_as_nobody_else_has_claimed_it(target: Target) -> None:
+def test_a_group_is_moved_as_long_as_no_other_command_has_claimed_it(target: Target) -> None:
     (outcome,) = writer(OpenFence()).write([WRITE])
     assert outcome.outcome is Outcome.COMMITTED
     assert target.offsets == {"billing": {ORDERS: Committed(7, "")}}
 
 
-def test_who_was_taken_over_moves_nobody(target: Target) -> None:
+def test_a_command_that_was_taken_over_moves_no_group(target: Target) -> None:
     with pytest.raises(TakenOverError, match="epoch 8"):
         writer(TakenOver()).write([WRITE])
     assert target.offsets == {}

@@ -73,7 +73,7 @@ noise = st.tuples(st.one_of(st.none(), st.binary(max_size=40)), st.one_of(st.non
 
 @st.composite
 def damaged(draw: st.DrawFn, sound: st.SearchStrategy[Raw]) -> Raw:
-    """A record with bytes cut off, put in or replaced, mostly in places where the lengths stand."""
+    """A record with bytes cut off, put in or replaced, mostly in the length fields."""
     key, value = draw(sound)
 
     def damage(content: bytes | None) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Both decoders against bytes whose meaning somebody else has stated: the specification, and Kafka's own tools."""
+"""Both decoders against bytes whose meaning others have stated: the specification, and Kafka's own tools."""
 
 from __future__ import annotations
 

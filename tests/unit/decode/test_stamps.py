@@ -54,7 +54,7 @@ def test_what_names_another_place_was_produced_here_whatever_else_it_says(place:
     "place",
     [None, b"", b"orders", b"orders/3", b"orders-3 ", b"orders-3@", b"orders-3@1700000000001", b"orders-3@1@", b"\xff"],
 )
-def test_of_what_names_no_place_or_its_own_at_another_time_nobody_can_tell(place: bytes | None) -> None:
+def test_a_stamp_without_a_place_or_with_its_own_at_another_time_decides_nothing(place: bytes | None) -> None:
     """A copy may come with another time, where a topic stamps its own, and a mirror may write places otherwise."""
     assert judged(place) == NO_PLACE
     assert judged(place, offset=b"x") == "offset header is not a decimal number without sign"
@@ -76,7 +76,7 @@ def test_records_of_one_batch_are_judged_each_by_itself() -> None:
     assert found.is_elsewhere.tolist() == [False, False, False, True, False]
 
 
-# A log whose records are all of one origin: headers that say otherwise are somebody else's
+# A log whose records are all of one origin: headers that say otherwise are another client's
 
 
 def identities() -> Identities:

@@ -32,7 +32,7 @@ def test_ports_are_different_and_outside_the_range_of_outgoing_connections() -> 
     assert all(1024 < port < 32768 for port in ports)
 
 
-def test_a_port_is_not_given_out_again_before_whoever_got_it_can_have_taken_it() -> None:
+def test_a_port_is_not_returned_again_before_its_process_can_have_bound_it() -> None:
     ports = [port for _ in range(10) for port in free_ports(5)]
 
     assert len(set(ports)) == 50
@@ -49,7 +49,7 @@ def test_processes_side_by_side_choose_different_ports_though_their_random_numbe
     assert len(set(chosen)) == len(chosen)
 
 
-def test_a_port_somebody_listens_on_is_not_given_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_with_a_listener_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

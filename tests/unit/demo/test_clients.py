@@ -45,7 +45,7 @@ def test_a_broker_that_does_not_lead_yet_is_asked_again() -> None:
 @pytest.mark.parametrize(
     ("error", "timeout"),
     [(KafkaError.NOT_LEADER_FOR_PARTITION, 0.3), (KafkaError.TOPIC_AUTHORIZATION_FAILED, 10.0)],
-    ids=["nobody leads in time", "no matter of time"],
+    ids=["no leader in time", "no matter of time"],
 )
 def test_what_does_not_pass_is_raised(error: int, timeout: float) -> None:
     site = Site([error] * 1000)
@@ -57,7 +57,7 @@ def test_what_does_not_pass_is_raised(error: int, timeout: float) -> None:
 
 
 @pytest.mark.usefixtures("asked")
-def test_a_partition_that_nobody_leads_in_time_is_named_with_its_cluster() -> None:
+def test_a_partition_without_a_leader_in_time_is_named_with_its_cluster() -> None:
     site = Site([KafkaError.NOT_LEADER_FOR_PARTITION] * 1000)
     with pytest.raises(ClusterError, match="dc1: orders-0: no leader answered with its end"):
         next(read_partition(site, ("orders", 0), 0.3))

@@ -52,7 +52,7 @@ def test_duplicates_read_at_or_beyond_the_captured_commit_are_counted_apart() ->
     assert measured.duplicates_of_commit == 1
 
 
-def test_a_record_that_also_stands_below_the_commit_is_answered_for_by_the_commit() -> None:
+def test_a_record_that_is_also_below_the_commit_counts_for_the_commit() -> None:
     source = records([1, 2, 1], offsets=[0, 1, 2])
 
     measured = compare(source, records([1], 5), records([2, 1], offsets=[4, 5]), 2)
@@ -92,7 +92,7 @@ def test_a_group_is_the_sum_of_the_target_partitions_even_of_those_it_never_read
     assert measured.lost_ids == (8, 9)
 
 
-def test_the_duplicates_of_a_start_offset_are_what_stands_there_and_was_read_below_the_commit() -> None:
+def test_the_duplicates_of_a_start_offset_are_records_from_there_on_that_were_read_below_the_commit() -> None:
     source, target = records([1, 2, 3, 4]), records([1, 5, 3, 2, 6])
 
     assert expected_duplicates(source, target, 3, start=1) == 2

@@ -18,7 +18,7 @@ COMMIT = 8
 
 @pytest.fixture
 def proxy() -> Iterator[Proxy]:
-    """A proxy before somebody who says everything back."""
+    """A proxy before a server that echoes everything."""
     echo = socket.create_server(("127.0.0.1", 0))
 
     def serve(connection: socket.socket) -> None:
@@ -103,4 +103,4 @@ def test_answers_are_lost_from_a_request_on_that_itself_is_passed_on(proxy: Prox
     assert proxy.has_swallowed
     proxy.heal()
     client.settimeout(10)
-    assert has_ended(client), "the stream lacks something"
+    assert has_ended(client), "a part of the stream is missing"

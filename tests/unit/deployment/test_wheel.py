@@ -28,7 +28,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def conf(tmp_path: Path) -> Path:
-    """A configuration of two clusters that nobody runs."""
+    """A configuration of two clusters that do not exist."""
     impatient = {"bootstrap.servers": NOBODY_LISTENS, "socket.connection.setup.timeout.ms": "1000"}
     tree = {
         "clusters": {alias: {"kafka": impatient} for alias in ("dc1", "dc2")},
@@ -85,7 +85,7 @@ def test_a_report_of_clusters_that_do_not_answer_is_made_from_new_tables(program
     assert tables.files.exists(str(conf.parent / "status.html"))
 
 
-def test_a_move_of_groups_that_nobody_knows_is_refused_as_elsewhere(programs: Path, conf: Path) -> None:
+def test_a_move_of_unknown_groups_is_refused_as_elsewhere(programs: Path, conf: Path) -> None:
     said = run(programs, "cutover", "plan", "--conf", conf, "--from", "dc1", "--to", "dc2", "--groups", "g.*")
     assert said.returncode == 2
     assert "matches none of the 0 groups in the tables" in said.stderr
@@ -98,7 +98,7 @@ def test_what_is_not_right_is_found(programs: Path, conf: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["hdfs", "s3a"])
-def test_tables_that_lie_elsewhere_are_asked_for_without_spark(programs: Path, conf: Path, scheme: str) -> None:
+def test_tables_of_another_store_are_opened_without_spark(programs: Path, conf: Path, scheme: str) -> None:
     tree = yaml.safe_load(conf.read_text())
     tree["tables"]["root"] = f"{scheme}://{NOBODY_LISTENS}/tables"
     tree["tables"]["storage"] = STORAGE

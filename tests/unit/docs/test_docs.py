@@ -54,7 +54,7 @@ def links(page: Path) -> list[str]:
 
 
 def named_paths(text: str) -> set[str]:
-    """Return the paths that begin with a folder of the project, of the package or of the tests, wherever they stand."""
+    """Return the paths that begin with a folder of the project, of the package or of the tests, at any place."""
     found = re.findall(rf"(?<![\w./-])(?:{FOLDERS}|{'|'.join(ROOMS)}|{TEST_FOLDERS})/[\w./*-]*\w", text)
     return {path for path in found if "*" not in path}
 

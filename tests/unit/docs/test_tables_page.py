@@ -24,7 +24,7 @@ def test_every_column_of_every_table_view_and_question_is_there() -> None:
         assert [text for _, _, text in found if len(text) < 3] == []
 
 
-def test_a_part_that_is_out_of_date_is_written_anew_and_the_rest_left_alone() -> None:
+def test_a_part_that_is_out_of_date_is_rewritten_and_the_rest_left_alone() -> None:
     stale = TEXT.replace("when the report was made", "whenever").replace("# The tables\n", "# My tables\n", 1)
     assert with_written_parts(stale) == TEXT.replace("# The tables\n", "# My tables\n", 1)
 

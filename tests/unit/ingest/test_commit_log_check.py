@@ -1,4 +1,4 @@
-"""``__consumer_offsets`` is cut or made anew: noticed, read again, and what is known is what its coordinator holds."""
+"""``__consumer_offsets`` is cut or recreated: noticed, read again, and what is known is what its coordinator holds."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ NOTHING = {"log_offset": -1, "actual_offset": -1, "actual_is_own": False}
 
 
 @pytest.mark.parametrize("more", [0, 5], ids=["shorter", "longer"])
-def test_a_log_that_was_made_anew_is_read_from_its_beginning(more: int) -> None:
+def test_a_log_that_was_recreated_is_read_from_its_beginning(more: int) -> None:
     job = read_job(commit(9), commit(10, "other"), commit(11, "third"))
-    job.make_anew(commit(4, at_ms=1_700_000_100_000), *(commit(number, "more") for number in range(more + 1)))
+    job.recreate(commit(4, at_ms=1_700_000_100_000), *(commit(number, "more") for number in range(more + 1)))
     job.take_in()
     assert job.genuine() == {"g": 4, "other": 10, "third": 11, "more": more}
     assert job.known() == {"log_offset": 0, "actual_offset": 4, "actual_is_own": False} | {
@@ -48,11 +48,11 @@ def test_a_log_that_was_made_anew_is_read_from_its_beginning(more: int) -> None:
     assert job.commits("log_offset", "group_id").count((0, "g")) == 2, "one of each life"
 
 
-def test_nothing_stands_of_a_key_that_the_new_log_has_not_and_what_the_group_has_said_stays_said() -> None:
+def test_a_key_that_the_new_log_does_not_have_has_no_offset_and_its_genuine_commit_still_counts() -> None:
     job = CommitLogJob(log=[commit(9), commit(7, "ours"), tombstone("gone")])
     job.write_as_we_do("ours", 7)
     job.take_in()
-    job.make_anew(commit(1, "new"))
+    job.recreate(commit(1, "new"))
     job.take_in()
     assert job.known() == NOTHING | {"genuine_offset": 9, "is_deleted": False}
     assert job.known("ours") == NOTHING | {"genuine_offset": -1, "is_deleted": False}, "to be written again"
@@ -72,7 +72,7 @@ def test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_from_the_cut(
     assert job.reasons()[1:] == [(1, 2, "LOG_TRUNCATED"), (1, None, "READ_AGAIN")]
 
 
-def test_an_own_write_that_stands_again_is_ours() -> None:
+def test_an_own_write_that_is_present_again_is_ours() -> None:
     job = CommitLogJob(log=[commit(7), commit(9)])
     acknowledge(job.offsets, 7)
     job.take_in()
@@ -83,7 +83,7 @@ def test_an_own_write_that_stands_again_is_ours() -> None:
     assert sorted(job.commits("committed_offset", "is_own")) == [(1, False), (2, False), (7, True), (9, False)]
 
 
-def test_a_deletion_that_stands_again_was_followed_by_what_is_gone_and_does_not_count() -> None:
+def test_a_tombstone_that_is_last_again_was_followed_by_lost_commits_and_does_not_count() -> None:
     job = read_job(commit(5), tombstone(), commit(9))
     job.cut(2, commit(1, "new"), commit(2, "new"))
     job.take_in()
@@ -93,7 +93,7 @@ def test_a_deletion_that_stands_again_was_followed_by_what_is_gone_and_does_not_
     }
 
 
-def test_the_next_driver_knows_what_this_one_has_noticed_and_notices_nothing_anew() -> None:
+def test_the_next_driver_knows_what_this_one_has_noticed_and_notices_nothing_again() -> None:
     job = read_job(commit(5), commit(6, "other"), commit(9))
     job.cut(1, commit(3), commit(2, "new"), commit(8, "other"))
     job.take_in()
@@ -108,7 +108,7 @@ def test_the_next_driver_knows_what_this_one_has_noticed_and_notices_nothing_ane
 @pytest.mark.parametrize("table", [LOG_INCARNATIONS, OFFSET_COMMITS], ids=lambda table: table.name)
 def test_a_driver_that_dies_on_the_way_leaves_it_to_the_next(table: object) -> None:
     job = read_job(commit(9), commit(10, "other"))
-    job.make_anew(commit(4), commit(5), commit(6))
+    job.recreate(commit(4), commit(5), commit(6))
     job.tables.dies_at = table  # type: ignore[assignment]
     with pytest.raises(PowerFailure):
         job.take_in()
@@ -135,14 +135,14 @@ def test_a_micro_batch_that_was_written_before_the_cut_does_not_keep_out_what_is
 def test_a_driver_that_has_read_the_tables_before_a_life_was_written_looks_with_its_first_micro_batch() -> None:
     job = read_job(commit(10, "other"), commit(9))
     early = job.restarted()
-    job.make_anew(commit(5), commit(1, "new"), commit(2, "new"))
+    job.recreate(commit(5), commit(1, "new"), commit(2, "new"))
     job.take_in()
     early.log, early.topic_id, early.done, early.ends_by_batch = job.log, job.topic_id, 1, job.ends_by_batch
     early.take_in()
     assert early.genuine() == {"g": 5, "other": 10, "new": 2}
 
 
-def test_what_comes_to_stand_where_spark_goes_on_beyond_is_read_all_the_same() -> None:
+def test_records_below_the_offset_where_spark_continues_are_read_all_the_same() -> None:
     job = read_job(commit(5), commit(6))
     job.ends_by_batch.append(6)  # planned while the log was longer
     job.cut(1, commit(3))
@@ -182,7 +182,7 @@ class CutWhileItIsRead(CommitLogJob):
     """Another leader is elected while the first micro-batch is read, and has lost the last record."""
 
     def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[pa.RecordBatch]:
-        """Yield what was read, or what stands there now."""
+        """Yield the records that were read, or those that are there now."""
         is_first = self.is_first
         yield from super().read(ranges)
         if is_first:
@@ -205,7 +205,7 @@ def test_what_was_acknowledged_and_never_read_may_be_gone_with_a_leader() -> Non
     assert [job.known(group)["actual_offset"] for group in ("g", "first")] == [5, -1]
 
 
-def test_what_was_acknowledged_before_anybody_knew_the_leader_may_be_gone_with_an_earlier_one() -> None:
+def test_writes_acknowledged_before_the_leader_was_known_may_be_lost_with_an_earlier_one() -> None:
     job = CommitLogJob(log=[commit(5)])
     acknowledge(job.offsets, 13, group="first")
     job.take_in()
@@ -215,7 +215,7 @@ def test_what_was_acknowledged_before_anybody_knew_the_leader_may_be_gone_with_a
 def test_a_log_that_is_shorter_than_an_earlier_version_has_read_it_is_read_from_its_beginning() -> None:
     job = read_job(commit(9), commit(10, "other"), commit(11, "other"))
     job.tables.versions.pop(LOG_INCARNATIONS.name)
-    job.make_anew(commit(4), commit(1, "new"))
+    job.recreate(commit(4), commit(1, "new"))
     fresh = job.restarted()
     fresh.take_in()
     assert fresh.genuine() == {"g": 4, "other": 11, "new": 1}
@@ -247,7 +247,7 @@ def test_partitions_that_a_new_log_has_no_longer_are_gone_with_the_rest() -> Non
     job = read_job(commit(9))
     last = TopicPartition(LOG.topic, 11)
     job.start_offsets = lambda batch_id: {LOG: 1, last: 4}  # type: ignore[method-assign, assignment]
-    job.make_anew(commit(4))
+    job.recreate(commit(4))
     job.ends_by_batch.append(1)
     job.ingest(1)
     assert [row for row in job.tables.rows(LOG_INCARNATIONS, "partition", "begins_at") if row[0] == 11] == [(11, 0)]
@@ -257,7 +257,7 @@ def test_a_life_begins_after_all_that_a_driver_with_a_fast_clock_has_written() -
     job = read_job(commit(9))
     ahead_ms = 4_000_000_000_000
     job.incarnations.begin_after(ahead_ms)
-    job.make_anew(commit(3), commit(4))
+    job.recreate(commit(3), commit(4))
     job.take_in()
     noticed = max(at for (at,) in job.tables.rows(LOG_INCARNATIONS, "noticed_at"))
     assert noticed.replace(tzinfo=timezone.utc).timestamp() * 1000 >= ahead_ms

@@ -1,4 +1,4 @@
-"""Up to when a log is indexed completely: never later than what nobody has read yet came to it."""
+"""Up to when a log is indexed completely: never later than an unread record came to it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_new_driver_knows_nothing() -> None:
     assert [*told(Look(10, 12, 1)), *told(Look(12, 15, 2))] == [None, None]
 
 
-def test_a_log_that_nobody_could_be_asked_about_is_left_out() -> None:
+def test_a_log_that_could_not_be_queried_is_left_out() -> None:
     read = ReadBatch(NOTHING, {ORDERS: 0}, {ORDERS: 5, OTHER: 5}, EPOCH)
     assert Completeness().of(read, {ORDERS: MemoryEnds(0, 5)}, EPOCH) == {ORDERS: EPOCH}
 

@@ -62,7 +62,7 @@ def fail(step: Step, again: Again, times: int = TIMES, problem: Exception | None
 
     failing = FailingBatches("dc1", again)
     for _ in range(times):
-        # Whoever starts a query again guards anew.
+        # A query that is restarted is guarded again.
         with pytest.raises(type(problem or ValueError())):
             failing.guard(refuse, step)(MagicMock(), 17)
 
@@ -110,7 +110,7 @@ def test_a_plan_that_cannot_be_read_hides_nothing(caplog: pytest.LogCaptureFixtu
     assert said(caplog)[0].endswith("failed 3 times: a bug; what it reads is not known: no disk")
 
 
-def test_another_micro_batch_and_one_that_went_well_begin_anew(caplog: pytest.LogCaptureFixture) -> None:
+def test_another_micro_batch_and_one_that_went_well_restart(caplog: pytest.LogCaptureFixture) -> None:
     problems: list[Exception | None] = []
 
     def take(_batch: object, _batch_id: int) -> None:

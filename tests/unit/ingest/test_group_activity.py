@@ -128,7 +128,7 @@ def test_of_named_groups_only_their_partition_is_read(site: Site) -> None:
     assert site.log.reads == []
 
 
-def test_a_member_whose_tombstone_nobody_has_read_does_not_keep_a_named_group_active(site: Site) -> None:
+def test_a_member_whose_tombstone_was_not_read_does_not_keep_a_named_group_active(site: Site) -> None:
     site.sync(*JOINED)
     site.log.records = [to_record(("streams", None), "g")] * 4  # compacted since
     site.checkpoint.read_to = 4

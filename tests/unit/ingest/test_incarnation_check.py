@@ -38,9 +38,11 @@ def test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_again_from_th
     job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
     assert lives(job) == [("Y", 1, None, None), ("Y", 2, 6, "LOG_TRUNCATED"), ("Y", 2, None, "READ_AGAIN")]
     again = [run[2:] for run in job.runs() if run[4] == "X"]
-    assert again == [(6, 6, "X", 106)], "the records that stand there now"
+    assert again == [(6, 6, "X", 106)], "the present records"
     assert ("orders", 0, 6, 0, "Y", -1) in job.runs()
-    assert not any(run[2] == 10 and run[3] == 2 for run in job.runs()), "read before anybody knew, so nobody's"
+    assert not any(run[2] == 10 and run[3] == 2 for run in job.runs()), (
+        "read before the change was known, so of no origin"
+    )
     assert [at for at, *_ in job.tables.rows(LOG_INCARNATIONS, "begins_at") if at is not None] == [6]
 
 
@@ -110,7 +112,7 @@ def test_an_election_that_loses_nothing_changes_nothing() -> None:
     assert (10, 2, "Y", 10) in [run[2:] for run in job.runs()]
 
 
-def test_a_leader_that_comes_back_with_what_the_one_between_lacked_is_held_to_where_that_began() -> None:
+def test_a_leader_that_returns_with_records_of_a_lost_epoch_counts_only_to_the_start_of_the_one_between() -> None:
     """A, who comes back, has 0 to 14 of epoch 1; B had 0 to 5 of it, and 6 to 11 of epoch 2, which are indexed."""
     job = cut_job()
     job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
@@ -126,7 +128,7 @@ def test_a_leader_that_comes_back_with_what_the_one_between_lacked_is_held_to_wh
     assert (6, "X", 206) in [(run[2], *run[4:]) for run in job.runs()]
 
 
-def test_where_an_epoch_began_that_nobody_saw_begin_a_log_that_lacks_it_is_read_again_from_its_beginning() -> None:
+def test_if_the_start_of_an_epoch_is_unknown_a_log_without_it_is_read_again_from_its_beginning() -> None:
     job = cut_job()
     job.told_epoch, job.read_again = 0, [(ORDERS, offset, mirrored(offset + 100)) for offset in range(12)]
     job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
@@ -188,7 +190,7 @@ def test_a_leader_that_does_not_say_where_the_epoch_ended_stops_the_batch() -> N
     assert lives(job) == [("Y", 1, None, None)]
 
 
-def test_a_copy_whose_origin_was_cut_tells_of_it_though_nobody_has_indexed_the_origin() -> None:
+def test_a_copy_shows_that_its_origin_was_cut_though_the_origin_is_not_indexed() -> None:
     job = Job(Plan({ORDERS: 0}, [{ORDERS: 4}, {ORDERS: 6}]))
     job.logs = {"X": {ORDERS: MemoryEnds(0, 10, leader_epoch=1)}}
     job.index(0, *((ORDERS, at, mirrored(at + 6)) for at in range(4)))
@@ -197,10 +199,10 @@ def test_a_copy_whose_origin_was_cut_tells_of_it_though_nobody_has_indexed_the_o
     job.restart()
     job.index(1, (ORDERS, 4, mirrored(7)), (ORDERS, 5, mirrored(8)))
     assert ("X", 2, 7, "LOG_TRUNCATED") in lives(job)
-    assert (4, 2, "X", 7) in [run[2:] for run in job.runs()], "what it is worth is for whoever reads the index"
+    assert (4, 2, "X", 7) in [run[2:] for run in job.runs()], "readers of the index judge it"
 
 
-def test_an_origin_that_was_made_anew_is_noticed_with_its_first_copy() -> None:
+def test_an_origin_that_was_recreated_is_noticed_with_its_first_copy() -> None:
     job = Job(Plan({ORDERS: 0}, [{ORDERS: 2}, {ORDERS: 4}]))
     job.index(0, *((ORDERS, at, mirrored(at)) for at in range(2)))
     job.topics_of_x["orders"] = MemoryTopic("another", 2)
@@ -209,7 +211,7 @@ def test_an_origin_that_was_made_anew_is_noticed_with_its_first_copy() -> None:
 
 
 def test_a_log_of_which_an_earlier_version_knew_two_lives_stays_withheld(caplog: pytest.LogCaptureFixture) -> None:
-    """Nobody knows which of its copies are of which life."""
+    """It is unknown which of its copies are of which incarnation."""
     job = Job(Plan({ORDERS: 0}, [{ORDERS: 3}, {ORDERS: 5}]))
     job.index(0, *((ORDERS, offset, None) for offset in range(3)))
     job.tables.versions.pop(LOG_INCARNATIONS.name, None)  # an earlier version had no such table

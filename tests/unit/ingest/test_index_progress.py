@@ -46,7 +46,7 @@ def test_records_beyond_the_goal_count_as_records_and_not_as_more_than_everythin
     assert (now.share, now.records, now.seconds_left) == (1.0, 150, 0.0)
 
 
-def test_before_anything_is_read_nobody_can_tell_the_time_left(clock: HandClock) -> None:
+def test_before_anything_is_read_the_time_left_is_unknown(clock: HandClock) -> None:
     progress = IndexProgress(clock)
     progress.expect("dc1", {ORDERS: 100})
     clock.seconds += 5

@@ -64,7 +64,7 @@ def test_batches_that_follow_each_other_or_come_again_miss_nothing(asked: Asked)
     assert asked == []
 
 
-def test_what_lies_between_two_batches_is_loaded_and_reconciled_with_the_next(asked: Asked) -> None:
+def test_records_between_two_batches_are_loaded_and_reconciled_with_the_next(asked: Asked) -> None:
     job = Job()
     job.batch._ingester.note_taken_in(3)
     job.ingest(4, commit(4))
@@ -112,7 +112,7 @@ def test_a_cluster_counts_as_read_with_what_an_overtaken_driver_has_ended_since(
     assert len(asked) == 1
 
 
-def test_while_a_micro_batch_is_taken_in_nobody_knows_whether_all_is_there(
+def test_while_a_micro_batch_is_taken_in_it_is_unknown_whether_all_is_there(
     asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job, said = Job(), list[bool]()

@@ -1,4 +1,4 @@
-"""Identities beyond their origin's log: which are refuted, and whom nobody can ask."""
+"""Identities beyond their origin's log: which are refuted, and for which no cluster answers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_run_is_cut_where_its_origin_ends() -> None:
     ]
 
 
-def test_the_line_for_the_quarantine_says_how_many_records_it_stands_for() -> None:
+def test_the_line_for_the_quarantine_says_for_how_many_records_it_is() -> None:
     cut = pa.Table.from_pylist([run(0, 4, "X", 5)], CUT_SCHEMA)
     said = Origins({"X": 7}).fetch_each({"X": {ORDERS}})
     (line,) = [row for row in OriginCheck("Y", ["X"]).refute(cut, said).to_pylist() if row["error"]]

@@ -22,7 +22,7 @@ from offset_sync.tables.definition import Table
 BEGINS = datetime(2026, 1, 2, tzinfo=timezone.utc)
 UNREADABLE = commit_value(4, version=99)
 VALUES = [*map(commit_value, range(3)), None, UNREADABLE]
-"""Of what is null, a tombstone, nobody knows that we wrote it."""
+"""Null, a tombstone: it is unknown whether we wrote it."""
 OFFSET_OF = {commit_value(offset): offset for offset in range(3)} | {None: None}
 GROUP_OF = {commit_key(group, "t", 0): group for group in ("g", "h")}
 Row = dict[str, Any]

@@ -249,7 +249,7 @@ def test_a_query_that_comes_to_nothing_late_is_waited_for_by_none(group: QuerySu
     assert seen == [True]
 
 
-def test_a_query_that_ends_to_be_started_anew_has_not_read_its_log(
+def test_a_query_that_ends_to_be_restarted_has_not_read_its_log(
     group: QuerySupervisor, clock: Clock, stop: Stop
 ) -> None:
     busy = {**WAITING, "isDataAvailable": True}
@@ -274,7 +274,7 @@ def test_a_micro_batch_that_waits_when_the_job_is_to_end_ends_with_it(
     assert silent.called, "Spark's log does not tell of it as of a failure"
 
 
-def test_a_query_that_is_restarted_ends_between_two_batches_and_starts_anew_without_a_pause(
+def test_a_query_that_is_restarted_ends_between_two_batches_and_restarts_without_a_pause(
     group: QuerySupervisor, clock: Clock, stop: Stop, caplog: pytest.LogCaptureFixture
 ) -> None:
     busy = Query(status={**WAITING, "isTriggerActive": True})

@@ -53,7 +53,7 @@ def test_a_micro_batch_of_a_driver_that_was_taken_over_ends_everything_and_is_no
     stop = threading.Event()
 
     def batch(_records: object, _batch_id: int) -> None:
-        raise TakenOverError("by somebody")
+        raise TakenOverError("by another driver")
 
     with pytest.raises(StopRequestedError):
         QuerySupervisor(stop).stop_between_batches(batch)(MagicMock(), 1)
@@ -83,7 +83,7 @@ def test_a_query_that_falls_with_the_rest_is_not_said_to_be_tried_again(caplog: 
     class Overtaken:
         def start(self) -> Query:
             stop.set()
-            raise TakenOverError("by somebody")
+            raise TakenOverError("by another driver")
 
     group = QuerySupervisor(stop)
     group.add("dc1", Overtaken())  # type: ignore[arg-type]

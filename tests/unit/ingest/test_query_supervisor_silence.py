@@ -75,7 +75,7 @@ def test_others_are_started_and_started_again_while_one_is_silent(silent: Cluste
         fine.starts[0].end("down")
         until(lambda: len(fine.starts) == 2)
         assert len(polls) > 1
-        assert not any(polls), "what a silent cluster has is not known: nobody may take its log for read"
+        assert not any(polls), "the log end of a silent cluster is unknown: its log does not count as read"
         silent.answers.set()
         until(lambda: polls[-1])
         assert len(silent.starts) == 1
@@ -104,7 +104,7 @@ def test_once_that_is_stopped_while_a_cluster_is_silent_has_not_done_all_of_it(s
     assert group.run_once() == {"dc1": "stopped before its end was reached"}
 
 
-def test_others_go_on_while_a_query_that_is_to_be_started_anew_does_not_end(fine: Cluster) -> None:
+def test_others_go_on_while_a_query_that_is_to_be_restarted_does_not_end(fine: Cluster) -> None:
     may_end = threading.Event()
     stuck = Query()
     stuck.stop = lambda: (may_end.wait(30), stuck.end())  # type: ignore[method-assign,assignment,return-value]

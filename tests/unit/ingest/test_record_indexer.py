@@ -93,7 +93,7 @@ def test_malformed_headers_are_kept_with_the_reason_and_their_places_are_unread_
 # Once, whatever happens
 
 
-def test_a_repeated_batch_is_written_once_whoever_repeats_it() -> None:
+def test_a_repeated_batch_is_written_once_by_any_driver() -> None:
     job = Job(Plan({ORDERS: 0}, [{ORDERS: 3}]))
     records = [(ORDERS, 0, None), (ORDERS, 1, (b"", b"1"))]
     job.index(0, *records)
@@ -133,7 +133,7 @@ def test_killed_at_any_point_and_repeated_everything_is_there_once(table: Table)
 # Topics that come and go
 
 
-def test_a_topic_created_anew_is_recorded_beside_its_first_life(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_topic_created_again_is_recorded_beside_its_first_life(caplog: pytest.LogCaptureFixture) -> None:
     job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}, {ORDERS: 2}, {ORDERS: 3}]))
     job.logs = {"Y": {ORDERS: MemoryEnds(0, 1 << 40, leader_epoch=0)}}
     job.index(0, (ORDERS, 0, None))
@@ -156,7 +156,7 @@ def test_the_topics_of_another_cluster_are_no_concern() -> None:
     assert job.tables.rows(INDEXED_TOPICS, "cluster", "topic_id") == [("X", "orders-1"), ("Y", "orders-1")]
 
 
-def test_a_topic_that_is_gone_before_anybody_could_ask_has_a_life_that_cannot_come_back() -> None:
+def test_a_topic_deleted_before_its_first_query_has_an_incarnation_that_cannot_return() -> None:
     job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}, {ORDERS: 2}]))
     orders = job.topics.pop("orders")
     job.index(0, (ORDERS, 0, None))

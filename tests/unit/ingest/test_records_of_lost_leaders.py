@@ -25,7 +25,7 @@ def elected_job() -> Job:
 
 
 def test_records_that_a_leader_lost_after_they_were_read_are_not_those_of_the_next_one() -> None:
-    """Nothing that was indexed is lost, so no life begins; what stands in this micro-batch is another matter."""
+    """Nothing that was indexed is lost, so no incarnation begins; records of this micro-batch are another matter."""
     job = elected_job()
     job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
     assert [run[2:] for run in job.runs() if run[2] >= 10 and run[3]] == [(10, 2, "X", 110)]
@@ -47,7 +47,7 @@ def test_what_was_read_under_the_new_leader_is_read_once() -> None:
     assert (12, 1, "X", 112) in [run[2:] for run in job.runs()]
 
 
-def test_what_stands_below_the_end_of_the_old_leader_is_read_once() -> None:
+def test_records_below_the_end_of_the_old_leader_are_read_once() -> None:
     job = elected_job()
     job.epoch_ends, job.read_again = {ORDERS: 12}, []
     job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
@@ -106,7 +106,7 @@ def test_copies_that_a_leader_lost_between_a_crash_and_the_repetition_are_read_a
     assert [run[2:] for run in job.runs() if run[4] == "X" and run[5] + run[3] > 150] == [(11, 1, "X", 150)]
 
 
-def test_what_the_next_leader_writes_where_the_lost_records_stood_is_missed_and_nobody_has_read_it() -> None:
+def test_records_of_the_next_leader_at_the_offsets_of_lost_ones_are_missed_and_unread() -> None:
     """The query goes on behind the lost records; where the new log has grown beyond that, it never reads them."""
     job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 15}, {ORDERS: 18}]))
     job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=1)}}

@@ -54,7 +54,7 @@ def test_a_copy_has_records_of_its_home_and_what_names_another_origin_is_unread_
     assert [each for each in found if each[5] is None] == [
         ("dc1.orders", 0, 2, "dc1", 5, None),
         ("dc1.orders", 2, 2, "", 2, None),
-        ("dc1.orders", 4, 1, "dc3", 4, None),  # somebody has written it here
+        ("dc1.orders", 4, 1, "dc3", 4, None),  # it was produced here
     ]
     assert [each[:2] for each in found if each[5] == OTHER_ORIGIN] == [("dc1.orders", 2), ("dc1.orders", 3)]
 

@@ -25,7 +25,7 @@ def config_of(**mirror: Any) -> Config:
 
 
 def runs_at(config: Config, alias: str, *records: Headers) -> tuple[list[Run], list[str]]:
-    """Return the runs of records of orders-0 that stand at offsets from 0 on, and why some are malformed."""
+    """Return the runs of records of orders-0 from offset 0 on, and why some are malformed."""
     builder = builder_of(config, alias)
     rows = MirroredRecords(config.mirror)(
         [(ORDERS, RecordContent(offset, 1, None, b"v", each)) for offset, each in enumerate(records)]
@@ -49,7 +49,7 @@ def test_copies_of_redpanda_migrator_have_the_alias_of_the_cluster_with_that_id(
 
 
 @pytest.mark.parametrize("origin", ["id-Z", "id-Y", "X", "Y"])
-def test_a_copy_of_another_hop_is_read_by_nobody(origin: str) -> None:
+def test_a_copy_of_another_hop_is_unread(origin: str) -> None:
     config = config_of(preset="redpanda-migrator").with_origins({"X": "id-X", "Y": "id-Y"})
     runs, errors = runs_at(config, "Y", of_redpanda("id-X", 70), of_redpanda(origin, 0), of_redpanda("id-X", 71))
     assert runs == [(0, 1, "X", 70), (1, 1, "", 1), (2, 1, "X", 71)]

@@ -66,7 +66,7 @@ def test_copies_of_redpanda_migrator_are_of_the_stream_that_their_name_says(
 
 
 @pytest.mark.parametrize("origin", ["id-Z", "id-Y", "X"])
-def test_a_copy_of_another_hop_is_read_by_nobody_under_other_names_too(origin: str) -> None:
+def test_a_copy_of_another_hop_is_unread_under_other_names_too(origin: str) -> None:
     config = config_of(preset="redpanda-migrator", names="mm2")
     runs, errors = runs_at(config, "Y", "X.orders", of_redpanda("id-X", 70), of_redpanda(origin, 0))
     assert runs == [("X.orders", 0, 1, "X", 70), ("X.orders", 1, 1, "", 1)]

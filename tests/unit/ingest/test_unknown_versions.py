@@ -1,4 +1,4 @@
-"""Commits of a version that nobody here knows: a few are broken records, many stop the query before they are passed."""
+"""Commits of an unknown version: a few are broken records, many stop the query before they are passed."""
 
 from __future__ import annotations
 

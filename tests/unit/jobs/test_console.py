@@ -25,7 +25,7 @@ argparse.ArgumentParser.exit = ends
 try:
     main([{name!r}, "--help"])
 except SystemExit:
-    import pandas  # for whoever has called a command from a process of their own
+    import pandas  # for users who have called a command from a process of their own
 """
 
 

@@ -108,7 +108,7 @@ def test_of_a_cluster_that_does_not_answer_no_group_is_seen_to_have_members(watc
     assert watched.home() == "Y"
 
 
-def test_where_the_newest_commit_wins_nobody_is_asked_for_members() -> None:
+def test_where_the_newest_commit_wins_no_cluster_is_asked_for_members() -> None:
     watched = Watched("0s")
     watched.members["X"] = frozenset({"g"})
     watched.watch.ask_members()
@@ -126,7 +126,7 @@ def test_a_group_of_which_the_log_tells_only_after_the_look_has_its_members(watc
     assert watched.home("late") == "X"
 
 
-def test_partitions_that_are_added_are_noted_for_order_and_start_the_query_anew_once(watched: Watched) -> None:
+def test_partitions_that_are_added_are_noted_for_order_and_start_the_query_again_once(watched: Watched) -> None:
     for alias in ALIASES:
         watched.growth.note_partitions(alias)
     watched.growth.note_growth()
@@ -141,7 +141,7 @@ def test_partitions_that_are_added_are_noted_for_order_and_start_the_query_anew_
     assert [fresh.partitions(alias) for alias in ALIASES] == [1, 2], "as the next driver has it"
 
 
-def test_the_query_is_started_anew_though_the_state_has_learned_it_from_the_tables(watched: Watched) -> None:
+def test_the_query_is_restarted_though_the_state_has_learned_it_from_the_tables(watched: Watched) -> None:
     watched.growth.note_partitions("Y")
     watched.partitions["Y"] = watched.state.offsets.clusters["Y"].partitions = 2
     watched.growth.note_growth()

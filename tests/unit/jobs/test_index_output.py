@@ -21,7 +21,7 @@ def test_a_line_has_records_their_rate_the_share_and_the_time_left() -> None:
     )
 
 
-def test_while_nobody_can_tell_the_time_left_the_line_says_so() -> None:
+def test_while_the_time_left_is_unknown_the_line_says_so() -> None:
     assert progress_line(Backfill(0, 0.0, 0, 100, None)).endswith(
         "0% of the records present at the start, time left unknown"
     )
@@ -33,7 +33,7 @@ def test_the_end_of_a_backfill_and_of_a_run_have_their_counts() -> None:
     assert end_line(now, 10.0) == "indexed 500 records in 10 s, 100% of the records present at the start"
 
 
-@pytest.mark.timeout(40)  # nobody waits for the next summary, a minute later
+@pytest.mark.timeout(40)  # it does not wait for the next summary, a minute later
 def test_lines_come_by_themselves_until_the_job_has_caught_up_and_once_more_at_the_end(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

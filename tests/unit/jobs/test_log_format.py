@@ -62,7 +62,7 @@ def test_times_are_utc_with_milliseconds() -> None:
     assert json.loads(logs.JsonLines().format(record))["ts"] == "2001-09-09T01:46:40.062Z"
 
 
-def test_an_exception_stands_in_the_line_of_its_record() -> None:
+def test_an_exception_is_in_the_line_of_its_record() -> None:
     def fail() -> None:
         try:
             raise ValueError("no\nsuch thing")
@@ -120,7 +120,7 @@ def job(tmp_path: Path, last: str, *argv: str, **environ: str) -> subprocess.Com
 
 
 @pytest.mark.parametrize("last", ["raise KeyError('x')", "threading.Thread(target=lambda: 1 // 0).start()"])
-def test_an_exception_that_nobody_catches_is_a_line_of_json(tmp_path: Path, last: str) -> None:
+def test_an_uncaught_exception_is_a_line_of_json(tmp_path: Path, last: str) -> None:
     ended = job(tmp_path, last, "--log-format", "json")
     first, *events = [json.loads(line) for line in ended.stderr.splitlines()]
     assert ended.returncode == 1

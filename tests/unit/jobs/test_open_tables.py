@@ -1,4 +1,4 @@
-"""A command has its tables without Spark, wherever they lie; only spark-submit's driver opens a session beside them."""
+"""A command has its tables without Spark, in any store; only spark-submit's driver opens a session beside them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("root", ["/nowhere/a", "file:/nowhere/a", "s3a://bucket/a", "hdfs://name/a"])
 @pytest.mark.parametrize("default", [None, "/nowhere/hadoop"])
-def test_tables_are_opened_without_spark_wherever_they_lie(
+def test_tables_are_opened_without_spark_in_any_store(
     root: str, default: str | None, no_spark: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if default is not None:

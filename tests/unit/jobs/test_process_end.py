@@ -92,7 +92,7 @@ def start(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
 def ended(job: subprocess.Popen[str], within: float) -> tuple[int, list[str]]:
     """Return the code and what it said after its start, when it ends in time.
 
-    Time is counted in naps of ours, so that a machine which lets nobody run for seconds is not held against the job.
+    Time is counted in naps of ours, so that a machine that stalls for seconds does not fail the test.
     """
     naps = 0
     try:

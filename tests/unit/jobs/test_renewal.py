@@ -1,4 +1,4 @@
-"""When a job begins anew in its process: where most of the keys that it knows are gone, and nowhere else."""
+"""When a job restarts in its process: where most of the keys that it knows are gone, and nowhere else."""
 
 from __future__ import annotations
 

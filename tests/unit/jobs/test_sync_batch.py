@@ -50,7 +50,7 @@ ALL, SOME = 11, 10
 
 
 @pytest.mark.parametrize("most", [ALL, SOME])
-def test_whoever_tells_what_a_driver_before_has_left_knows_whether_all_was_read(most: int) -> None:
+def test_the_reader_of_left_writes_knows_whether_all_was_read(most: int) -> None:
     dated, left = Dated(most), Mock(of=Mock(return_value=np.array([False])))
     dated.job.batch._left_writes, dated.job.batch._is_ready = left, threading.Event()
     dated.made(dated.now_ms)
@@ -77,7 +77,7 @@ def test_of_a_backlog_the_cluster_is_believed_but_for_what_is_to_come() -> None:
     assert dated.made(dated.now_ms + HOUR_MS) == dated.now_ms
 
 
-def test_after_the_query_was_started_anew_the_first_micro_batch_may_be_as_old_as_the_log() -> None:
+def test_after_the_query_was_restarted_the_first_micro_batch_may_be_as_old_as_the_log() -> None:
     dated = Dated(ALL)
     for _ in range(3):
         dated.made(dated.now_ms)

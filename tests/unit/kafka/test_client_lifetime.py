@@ -1,4 +1,4 @@
-"""A client of librdkafka is closed when nobody has it any more, by whoever let it go: never by the garbage collector.
+"""A client of librdkafka is closed when its last reference is dropped, in that thread: never by the garbage collector.
 
 That takes a client in a circle of references apart before it is closed, which has ended the process.
 """
@@ -56,7 +56,7 @@ def test_who_has_a_client_is_in_no_circle(kind: Callable[..., Any]) -> None:
 OPTIONS = {"bootstrap.servers": "127.0.0.1:1", "group.id": "unused"}
 
 
-def test_whoever_drops_a_client_does_not_wait_for_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dropping_a_client_does_not_wait_for_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     may_end, has_ended, destroy = threading.Event(), threading.Event(), library().destroy_flags
 
     def destroy_when_it_may(pointer: int, flags: int) -> None:

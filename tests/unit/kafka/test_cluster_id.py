@@ -1,4 +1,4 @@
-"""A cluster is asked for its own id until somebody answers, and for no longer than one waits."""
+"""A cluster is asked for its own id until a broker answers, up to the deadline."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_who_is_left_out_is_asked_for_by_itself() -> None:
     assert isinstance(found["b"], TransientError)
 
 
-def test_a_group_for_which_no_request_can_be_made_is_asked_for_by_nobody() -> None:
+def test_a_group_for_which_no_request_can_be_made_is_not_asked_for() -> None:
     answers = Answers("a")
     found = ClusterAdmin("dc2", NOBODY_LISTENS, at_once=answers).committed_offsets(["a", ""], 1.0)
     assert answers.asked == ["a"]
@@ -46,7 +46,7 @@ ORDERS = TopicPartition("orders", 0)
 
 
 def test_of_requests_those_are_not_sent_that_come_after_the_right_to_send_was_lost() -> None:
-    """Nobody listens there, so a request that is sent comes to another end."""
+    """No broker listens there, so a request that is sent fails in another way."""
     asked, writes = (
         list[bool](),
         {

@@ -19,7 +19,7 @@ REMEDY = "run 'make install', which installs the wheel of confluent-kafka that t
 
 
 @pytest.fixture(autouse=True)
-def bound_anew() -> Iterator[None]:
+def bound_again() -> Iterator[None]:
     library.cache_clear()
     yield
     library.cache_clear()

@@ -1,4 +1,4 @@
-"""Whoever waits for records is given what there is, also where the client itself cannot read all of it."""
+"""A reader gets the records that are there, also if the client itself cannot read all of them."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Client:
         return asked
 
 
-def test_groups_that_nobody_tells_of_are_waited_for_together() -> None:
+def test_groups_without_an_answer_are_waited_for_together() -> None:
     rights = OwnRights("dc1", {})
     rights.__dict__["_client"] = Client()
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""A right that is missing is named with cluster, resource, operation and what to grant, whoever was refused."""
+"""A right that is missing is named with cluster, resource, operation and the right to grant, for every client."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_commit_for_a_share_group_is_refused_with_the_reason() -> None:
     assert with_remedy("dc2", "GROUP_ID_NOT_FOUND") == said
 
 
-def test_a_client_that_cannot_be_made_is_told_with_what_lies_below() -> None:
+def test_a_client_that_cannot_be_created_is_reported_with_the_cause() -> None:
     cause = "org.KafkaException: Failed to x\n  at a.b\nCaused by: c.D: e\nCaused by: java.NoSuchFileException: /me.pem"
     line = "Failed to construct kafka consumer"
     assert with_root(line, cause) == f"{line}: java.NoSuchFileException: /me.pem"

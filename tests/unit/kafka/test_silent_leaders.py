@@ -171,7 +171,7 @@ def test_an_answer_about_topics_that_comes_late_counts_though_it_was_asked_again
     late.join()
 
 
-def test_a_client_that_nobody_answers_is_replaced_after_one_two_and_four_seconds_until_somebody_does(
+def test_a_client_without_answers_is_replaced_after_one_two_and_four_seconds_until_one_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(topic_requests, "TRY_S", 0.1)
@@ -194,7 +194,7 @@ def test_a_client_that_was_answered_is_asked_again_first(monkeypatch: pytest.Mon
     assert client.opened == 1
 
 
-def test_who_leads_what_is_asked_through_another_client_where_nobody_says_it() -> None:
+def test_leaders_are_asked_through_another_client_if_no_broker_answers() -> None:
     admin, client = admin_of(itertools.chain([None], always(7)), always(None))
     assert admin.ends(EVEN, deadline=30) == {each: LogEnds(7, 7, 3) for each in EVEN}
     assert client.opened == 2
@@ -207,7 +207,7 @@ def test_an_answer_about_logs_that_comes_late_counts_though_it_was_asked_again()
     assert client.asked == [(0, 3)] * 3
 
 
-def test_a_client_that_keeps_requests_nobody_waits_for_is_replaced_when_it_is_old(
+def test_a_client_with_abandoned_requests_is_replaced_when_it_is_old(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     admin, client = admin_of(always(7), always(None))

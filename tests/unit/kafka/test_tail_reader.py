@@ -1,4 +1,4 @@
-"""The newest records of many logs: what came in time counts, the rest is named, and nobody waits for more."""
+"""The newest records of many logs: those in time count, the rest is named, and it waits for no more."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_records_and_leaders_are_asked_for_by_the_clusters_names(heard: list[Any
     assert LeaderEpochs("dc1", {}, NAMES).ends(epochs) == {INSIDE[0]: ReportedEnd(5)}
     record = RecordContent(4, 5, None, b"v", ())
     assert RecordReader("dc1", {}, NAMES).first_at({INSIDE[0]: 4}) == {INSIDE[0]: record}
-    # Whoever cuts records into runs knows streams by itself, whoever has read them.
+    # The run builder finds the streams by itself, for records of any reader.
     read: list[Any] = list(RangeReader("dc1", {}, names=NAMES).read({INSIDE[0]: OffsetRange(1, 2)}))
     assert read == [[HERE]]
     assert [list(each) for each in heard] == [[HERE]] * 4

@@ -76,7 +76,7 @@ def test_a_sync_that_is_late_is_a_cause_of_its_own_and_a_withheld_one_is_not(day
     assert len(since_figure(lagging).data) == len(set(lagging["cause"]))
 
 
-def test_a_group_stands_at_each_cluster_where_its_last_commits_are(tables: duckdb.DuckDBPyConnection, day: Day) -> None:
+def test_a_group_is_at_each_cluster_where_its_last_commits_are(tables: duckdb.DuckDBPyConnection, day: Day) -> None:
     until = day.at(30)
     points = progress(tables, ["reports", "fraud"], day.at(20), until)
     assert set(points["group_id"]) == {"reports", "fraud"}
@@ -113,7 +113,7 @@ def test_a_pair_without_answers_is_refused_with_those_that_there_are(
         answered_between(tables, "dc2", "dc3")
 
 
-def test_moments_lie_at_equal_distances_with_both_ends(day: Day) -> None:
+def test_moments_have_equal_distances_and_include_both_ends(day: Day) -> None:
     assert moments_between(day.at(0), day.at(4), 5) == [day.at(step) for step in range(5)]
     assert moments_between(day.at(0), day.at(4), 1) == [day.at(0), day.at(4)]
 

@@ -1,4 +1,4 @@
-"""Notebooks as files: parameters in one place, nothing but calls of the package, and no output of anybody's tables."""
+"""Notebooks as files: parameters in one place, nothing but calls of the package, and no output from anyone's tables."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_what_only_the_tests_of_a_cluster_need_is_no_part_of_an_installation() -
     assert {path.partition("/")[0] for path in for_cluster} == {"hadoop", "s3proxy", "s3a"}
     assert set(for_cluster).isdisjoint(jars.wanted_jars(pinned))
     command = jars._ivy_command(jars.CLUSTER, jars.JARS / "cluster")
-    # What is deleted there because it is pinned no more lies below this, so no jar of the jobs is.
+    # Jars deleted there because they are no longer pinned are below this folder; jars of the jobs are not.
     assert command[-1].startswith("jars/cluster/[conf]/")
 
 

@@ -99,7 +99,7 @@ def test_an_executor_is_what_the_driver_told_it_to_be(repo: Path) -> None:
     ]
 
 
-def test_an_executor_that_nobody_told_anything_says_what_is_missing(repo: Path) -> None:
+def test_an_executor_without_settings_says_what_is_missing(repo: Path) -> None:
     told = {name: value for name, value in EXECUTOR.items() if name != "SPARK_DRIVER_URL"}
     with pytest.raises(OptionError, match="SPARK_DRIVER_URL not set"):
         command_for(repo, ["executor"], told)

@@ -142,7 +142,7 @@ def test_check_ends_with_what_is_wrong_and_the_remedy(tmp_path: Path) -> None:
 def test_a_file_that_is_not_the_one_that_was_locked_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Ask the real pip; nothing is installed, as the wheel that lies there has another hash."""
+    """Ask the real pip; nothing is installed, as the wheel there has another hash."""
     (tmp_path / "zipp-9.9.9-py3-none-any.whl").write_bytes(b"not what was locked")
     (tmp_path / "build.lock").write_text("")
     (tmp_path / "runtime.lock").write_text(f"zipp==9.9.9 --hash=sha256:{'0' * 64}\n")
@@ -165,7 +165,7 @@ def test_what_has_no_hash_in_the_lock_is_refused(tmp_path: Path, monkeypatch: py
         environment.install(steps, Path(sys.executable), tmp_path)
 
 
-def test_only_another_lock_or_another_python_makes_the_environment_anew(tmp_path: Path) -> None:
+def test_only_another_lock_or_another_python_makes_the_environment_again(tmp_path: Path) -> None:
     shutil.copytree(REPO / "requirements", tmp_path / "requirements")
     stands = environment.made_from((3, 11), tmp_path)
     assert stands == environment.made_from((3, 11), REPO)

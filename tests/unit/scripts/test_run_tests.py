@@ -120,7 +120,7 @@ def test_what_failed_is_run_again_alone_and_named_if_it_passes(
     test.write_text("def test_a(): assert False\n\ndef test_b(): pass\n")
     assert main(["--failed"]) == 0, "only what failed"
     *_, named, last = capfd.readouterr().out.splitlines()
-    assert named == "== passed alone, and not beside the others: test_all.py::test_b"
+    assert named == "== passed alone, but not beside the others: test_all.py::test_b"
     assert last == "tests: 1 passed, 0 failed, 0 skipped"
     test.write_text("def test_a(): pass\n")
     assert main(["--failed"]) == 1, "it is gone"
@@ -128,7 +128,7 @@ def test_what_failed_is_run_again_alone_and_named_if_it_passes(
     assert main(["--failed"]) == 1, "nothing is noted"
 
 
-def test_where_nobody_knows_which_test_it_was_the_whole_group_is_run_again(folder: Path) -> None:
+def test_if_the_test_is_unknown_the_whole_group_is_run_again(folder: Path) -> None:
     (folder / "test_dies.py").write_text("import os\ndef test_dies(): os._exit(0)\n")
     assert run_group("here", ["test_dies.py", "-q"]).again == ("test_dies.py",)
     (folder / "test_none.py").write_text("import nothing_of_that_name\n")

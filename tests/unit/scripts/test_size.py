@@ -33,7 +33,7 @@ class Reader:
         if self:
             from os import path
             return "no docstring"  # why
-        "a string nobody reads"
+        "a string that is not read"
 '''
 JOB = "lib/offset_sync/jobs/sync_batch.py"
 LIB = {

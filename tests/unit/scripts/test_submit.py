@@ -137,7 +137,7 @@ def test_jars_and_python_files_of_the_user_are_added_to_ours(repo: Path) -> None
 def test_missing_jars_are_refused_unless_spark_brings_them(repo: Path) -> None:
     for jar in (repo / "jars" / "spark").iterdir():
         jar.unlink()
-    with pytest.raises(OptionError, match="there are no jars; run: make install"):
+    with pytest.raises(OptionError, match="no jars; run: make install"):
         command(repo)
     assert "--jars" not in spark_words(command(repo, SPARK_HOME="/opt/spark"))
 

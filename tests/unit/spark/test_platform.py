@@ -60,7 +60,7 @@ def test_another_patch_is_taken_and_told() -> None:
     assert said(**{"kafka-clients": "3.9.7"}) == [told]
 
 
-def test_all_that_is_wrong_stands_in_one_line() -> None:
+def test_all_problems_are_in_one_line() -> None:
     text = refusal("delta-storage", **{"kafka-clients": "4.3.0"})
     assert [each.split(",")[0] for each in text.split("; ")] == [
         "expected kafka-clients 3.9.2",

@@ -77,7 +77,7 @@ def test_a_log_is_cut_if_its_last_epoch_ended_below_what_is_indexed_and_that_is_
 
 
 @pytest.mark.parametrize(("ended", "found"), [(10, "whole"), (9, "cut"), (12, "whole")])
-def test_where_a_log_was_cut_is_unknown_if_its_leader_has_nothing_of_the_epoch_and_nobody_saw_it_begin(
+def test_the_cut_of_a_log_is_unknown_if_its_leader_has_nothing_of_the_epoch_and_its_start_was_not_seen(
     ended: int, found: str
 ) -> None:
     """A partition that was idle in an epoch looks so too, and is whole."""
@@ -121,7 +121,7 @@ def test_an_answer_holds_for_what_is_indexed_later_under_the_same_epoch_too() ->
     ("now", "known", "topic_id"),
     [(4, ("id", 4), "id"), (None, ("id", 4), "id"), (5, None, "id"), (0, ("former id", 4), "id"), (5, ("id", 5), "id")],
 )
-def test_nobody_is_asked_where_nothing_has_changed_or_can_be_told(
+def test_no_leader_is_asked_if_nothing_has_changed_or_can_be_known(
     now: int | None, known: tuple[str, int] | None, topic_id: str
 ) -> None:
     leaders = Leaders(now=now, topic_id=topic_id)
@@ -136,7 +136,7 @@ def test_one_that_was_leader_before_the_index_looked_has_nothing_to_say() -> Non
 
 
 @pytest.mark.parametrize("is_refused", [False, True])
-def test_where_nobody_says_it_the_log_is_unknown_and_asked_about_again(
+def test_without_an_answer_the_log_is_unknown_and_queried_again(
     monkeypatch: pytest.MonkeyPatch, is_refused: bool
 ) -> None:
     monkeypatch.setattr(checked_metadata, "RETRY_S", 0.2)
@@ -179,7 +179,7 @@ def test_a_question_about_other_logs_is_waited_for_and_then_ones_own_is_asked() 
 
 
 @pytest.mark.parametrize("unsettled", [AT_X, AT_Y])
-def test_while_nobody_says_where_the_epoch_ended_the_partition_waits(unsettled: ClusterPartition) -> None:
+def test_while_the_end_of_the_epoch_is_unknown_the_partition_waits(unsettled: ClusterPartition) -> None:
     """As a source it does not count as silent either: what was read there may be gone."""
     site = Site(config_of(["X", "Y"]))
     for alias in ("X", "Y"):
@@ -241,7 +241,7 @@ def test_a_target_whose_log_ends_below_its_cut_is_answered_up_to_its_end() -> No
     assert site.target_offset("Y", "readers") == 1
 
 
-def test_nothing_is_answered_in_a_target_that_was_cut_nobody_can_tell_where() -> None:
+def test_nothing_is_answered_in_a_target_that_was_cut_at_an_unknown_offset() -> None:
     site = elected_site(AT_Y, told_epoch=0)
     site.commit("X", "readers", 1)
     site.reconcile()

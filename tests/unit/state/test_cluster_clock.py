@@ -80,7 +80,7 @@ def test_what_a_clock_is_ahead_by_is_known_as_well_as_the_log_is_looked_at(
 
 @law(150)
 @given(seeds, st.lists(offsets, min_size=2, max_size=4))
-def test_a_clock_that_was_set_is_measured_anew_at_the_next_look(seed: int, jumps: list[int]) -> None:
+def test_a_clock_that_was_set_is_measured_again_at_the_next_look(seed: int, jumps: list[int]) -> None:
     """It shows where the bounds contradict each other; what they still allow is no further off than a look takes."""
     live = Live(random.Random(seed))
     for ahead_ms in jumps:

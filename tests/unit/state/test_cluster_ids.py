@@ -92,7 +92,7 @@ def test_an_origin_that_is_given_is_the_remedy(place: Path) -> None:
     assert start(config_at(place, dc1="id-1", dc2="id-2")) == {"id-1": "dc1", "id-2": "dc2"}
 
 
-def test_a_cluster_that_was_made_anew_has_its_new_id(place: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_cluster_that_was_recreated_has_its_new_id(place: Path, caplog: pytest.LogCaptureFixture) -> None:
     start(config_at(place), dc1="id-1", dc2="id-2")
     with caplog.at_level(logging.WARNING):
         assert start(config_at(place), dc1="id-9", dc2="id-2") == {"id-9": "dc1", "id-2": "dc2"}
@@ -124,7 +124,7 @@ def test_what_is_kept_of_a_cluster_that_was_taken_out_does_not_matter(place: Pat
     assert start(config, dc1=None, dc2="id-2") == {"id-1": "dc1", "id-2": "dc2"}
 
 
-def test_with_other_presets_nobody_is_asked_and_nothing_is_kept(place: Path) -> None:
+def test_with_other_presets_no_cluster_is_asked_and_nothing_is_kept(place: Path) -> None:
     config = config_at(place, "offset-sync")
     assert with_asked_ids(config, FILES, {}) is config
     assert with_known_ids(config, FILES) is config

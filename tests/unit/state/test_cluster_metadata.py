@@ -1,4 +1,4 @@
-"""Asking all clusters at once: one that is silent costs one wait, and nobody else's answer."""
+"""Asking all clusters at once: one that is silent costs one wait, and no answer of another."""
 
 from __future__ import annotations
 
@@ -80,11 +80,11 @@ def test_an_error_that_is_not_the_clusters_is_not_swallowed() -> None:
         MetadataFetcher({"x": Broken()}).fetch(["x"], ORDERS)
 
 
-def test_nobody_is_asked_when_nobody_is_named() -> None:
+def test_no_cluster_is_asked_if_none_is_named() -> None:
     assert MetadataFetcher({}).fetch([], ORDERS) == {}
 
 
-def test_where_a_log_ends_is_zero_for_what_does_not_exist_and_unknown_for_what_nobody_can_tell() -> None:
+def test_a_log_end_is_zero_for_a_log_that_does_not_exist_and_unknown_without_an_answer() -> None:
     refused = {"secret": ClusterError("x", "may not be described")}
     look = ClusterMetadata({"orders": MemoryTopic("id", 2)}, {ORDERS[0]: MemoryEnds(0, 9)}, refused)
     assert look.log_end(ORDERS[0]) == 9

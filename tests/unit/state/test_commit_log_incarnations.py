@@ -67,7 +67,7 @@ def test_a_life_is_new_until_it_is_taken_also_when_it_comes_later() -> None:
     lives.take("X")
     assert not lives.is_new("X")
     made.append(LOG_INCARNATIONS, tables((3, 200)).all_rows(LOG_INCARNATIONS))
-    assert not lives.is_new("X"), "nobody has looked"
+    assert not lives.is_new("X"), "no query was made"
     lives.refresh()
     assert lives.is_new("X")
 
@@ -77,7 +77,7 @@ def test_a_life_that_came_while_one_was_restoring_by_those_before_is_new() -> No
     lives = lives_of(made)
     places = lives.places()
     made.append(LOG_INCARNATIONS, tables((3, 200)).all_rows(LOG_INCARNATIONS))
-    lives.refresh()  # by somebody else
+    lives.refresh()  # by another client
     lives.take("X", places)
     assert lives.is_new("X")
 

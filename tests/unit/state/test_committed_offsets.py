@@ -1,4 +1,4 @@
-"""The committed of commits: what stands, what went back, and that neither repetition nor batch borders change it."""
+"""Committed offsets: present ones, rewinds, and that neither repetition nor batch borders change them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from offset_sync.model.values import GroupPartition
 from offset_sync.state.committed_offsets import CommittedOffsets
 
 
-def test_the_last_commit_stands_and_counts() -> None:
+def test_the_last_commit_is_present_and_counts() -> None:
     committed = CommittedOffsets(["X", "Y"])
     records = [commit(5, 1, metadata="m", topic_id="id"), commit(7, 2, metadata="n", topic_id="id")]
     assert take_in(committed, *records) == [False, False]
@@ -81,7 +81,7 @@ def test_each_key_has_its_own_rewind() -> None:
     assert [row["rewound_ms"] for row in state(committed).values()] == [-1, -1]
 
 
-def test_a_tombstone_deletes_what_stands_but_not_what_was_genuine() -> None:
+def test_a_tombstone_deletes_the_present_offset_but_not_the_genuine_one() -> None:
     committed = CommittedOffsets(["X"])
     take_in(committed, commit(5, 1), commit(None, 2))
     found = known(committed)
@@ -176,8 +176,8 @@ def test_a_write_that_was_read_back_is_not_believed_to_be_gone() -> None:
 
 
 @pytest.mark.parametrize("is_in_one_batch", [True, False])
-def test_a_commit_that_repeats_what_has_stood_for_a_while_is_in_no_doubt_at_a_start(is_in_one_batch: bool) -> None:
-    """Nobody but the group writes what is there already; where it was deleted in between, a driver may have."""
+def test_a_commit_that_repeats_an_older_one_is_not_in_doubt_at_a_start(is_in_one_batch: bool) -> None:
+    """Only the group writes an offset that is there already; if it was deleted in between, a driver may have."""
     records = [commit(5, 1), commit(5, 30_001), commit(5, 60_002), commit(None, 60_003), commit(5, 90_004)]
     committed = CommittedOffsets(["X"])
     key = int(committed.ids([GroupPartition("g", "orders", 0)])[0])

@@ -21,7 +21,7 @@ def index(world: CopiedClusters) -> None:
 
 
 def world_of() -> CopiedClusters:
-    """Return three clusters; dc2 was made anew by somebody who writes there, and its index has that as copies."""
+    """Return three clusters; dc2 was recreated by a producer, and its index has its records as copies."""
     world = CopiedClusters(random.Random(1))
     world.is_quiet = True
     world.produce("dc1", 6)
@@ -59,11 +59,11 @@ def test_with_identity_again_it_is_what_it_was() -> None:
     assert states(world, "dc1", "dc3", [0, 4]) == {"EXACT"}
 
 
-def test_a_topic_that_was_made_anew_since_has_no_such_rows() -> None:
+def test_a_topic_that_was_recreated_since_has_no_such_rows() -> None:
     world = world_of()
     world.configure("exact", "dc1")
     for alias in world.logs:
-        world.make_anew(alias)
+        world.recreate(alias)
         world.produce(alias, 3)
     index(world)
     assert states(world, "dc1", "dc2", [0]) == {"EXACT"}

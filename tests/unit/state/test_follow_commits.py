@@ -1,4 +1,4 @@
-"""Whoever follows the table of commits knows what the driver knows that writes it."""
+"""A reader that follows the table of commits knows what the driver knows that writes it."""
 
 from __future__ import annotations
 

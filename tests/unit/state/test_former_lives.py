@@ -2,7 +2,7 @@
 
 Three clusters with one partition each. Z produces, and its records are copied to X and Y in order; X and Y produce too
 and are copied to each other. Now and then a log loses its end and goes on with other records at the same offsets, while
-copies of the lost ones are still on their way. Every record has a number of its own, which nobody but this test sees.
+copies of the lost ones are still on their way. Every record has a number of its own, which only this test sees.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROUTES = (("Z", "X"), ("Z", "Y"), ("X", "Y"), ("Y", "X"))
 
 
 class Written(NamedTuple):
-    """A record as it stands in a log: *number* is its own everywhere, *life* that of its origin's log."""
+    """A record of a log: *number* is its own everywhere, *life* that of its origin's log."""
 
     number: int
     origin: str

@@ -53,7 +53,7 @@ class Year:
                 self.state.offsets.clusters["Y"].own_writes.begin(self.state.offsets.ids(keys), records.offset)
             self.state.record(alias, keys, records)
 
-    def start_anew(self) -> int:
+    def start_again(self) -> int:
         """Fold what is known and begin with that; return how many rows the fold has."""
         offsets = self.state.offsets
         over = np.flatnonzero(is_over(offsets)).tolist()
@@ -72,7 +72,7 @@ def test_a_year_of_groups_that_come_and_go_leaves_no_more_than_two_weeks_of_them
     for day in range(365):
         year.live(day)
         keys.append(len(year.state.offsets.keys))
-        rows.append(year.start_anew())
+        rows.append(year.start_again())
     settled = slice(EXPIRED_AFTER_DAYS + KEPT_DAYS + 2, None)
     assert len({*keys[settled]}) == len({*rows[settled]}) == 1
     assert keys[-1] <= 1 + NEW_A_DAY * (EXPIRED_AFTER_DAYS + KEPT_DAYS + 2)

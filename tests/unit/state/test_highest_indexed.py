@@ -53,7 +53,7 @@ def test_copies_byte_for_byte_say_nothing_of_their_original() -> None:
     assert found == {ClusterPartition("X", "orders", 0): 9, ClusterPartition("X", "pay", 0): 4, **of_copies}
 
 
-def test_fingerprints_count_that_nobody_has_aligned_yet() -> None:
+def test_fingerprints_count_that_are_not_aligned_yet() -> None:
     tables, log = MemoryTables(), ("Y", "orders", 0)
     kept = {"cluster": "Y", "topic": "orders", "partition": 0, "start_offset": 7, "length": 5, "read_at": EPOCH}
     earlier = kept | {"start_offset": 70, "read_at": EPOCH - timedelta(hours=1)}

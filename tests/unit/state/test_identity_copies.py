@@ -1,4 +1,4 @@
-"""Copies, byte for byte: what the real jobs answer while nobody writes to them, and once somebody does."""
+"""Copies, byte for byte: the answers of the real jobs before and after another producer writes to them."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_a_copy_that_lost_some_of_its_own_records_has_the_others_still() -> None
     assert states(world, ORIGINAL, COPY) == {"COPY_WRITTEN"}
 
 
-def test_a_copy_that_was_made_anew_is_one_again() -> None:
+def test_a_copy_that_was_recreated_is_one_again() -> None:
     world = linked(4)
     world.is_promoted = True
     world.produce(COPY, 2)
@@ -168,7 +168,7 @@ def test_a_copy_that_was_made_anew_is_one_again() -> None:
     assert [offset for offset, _ in said(world, ORIGINAL, COPY)] == list(range(9))
 
 
-def test_an_original_that_was_made_anew_is_another_one() -> None:
+def test_an_original_that_was_recreated_is_another_one() -> None:
     world = linked(4)
     world.logs[ORIGINAL], world.ids[ORIGINAL] = [], "id-3"
     world.produce(ORIGINAL, 9)
@@ -188,8 +188,8 @@ def test_an_original_that_was_cut_does_not_make_other_records_pass_for_read() ->
 
 
 @pytest.mark.parametrize("silent", [set[str](), {ORIGINAL}])
-def test_nobody_is_asked_before_the_copy_has_said_its_end(silent: set[str]) -> None:
-    """Else a record that is written and copied in between would pass for one that the original lacks."""
+def test_the_original_is_not_asked_before_the_copy_has_returned_its_end(silent: set[str]) -> None:
+    """Else a record that is written and copied in between would pass for one that the original does not have."""
     world = world_of(7)
     world.down = silent
     for _ in range(60):

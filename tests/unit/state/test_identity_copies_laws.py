@@ -1,4 +1,4 @@
-"""Copies, byte for byte, whoever writes to which log when: the answers of the real jobs against their contents."""
+"""Copies, byte for byte, with writes to any log at any time: the answers of the real jobs against their contents."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def act(world: LinkedClusters, step: str, chance: random.Random) -> None:
 
 @law(40)
 @given(st.integers(0, 10**6), STEPS, st.integers(0, 30))
-def test_a_copy_that_nobody_writes_to_is_answered_exactly_once_all_is_indexed(
+def test_a_copy_without_other_producers_is_answered_exactly_once_all_is_indexed(
     seed: int, steps: list[str], silent: int
 ) -> None:
     world, chance = LinkedClusters(random.Random(seed)), random.Random(seed)
@@ -53,7 +53,7 @@ def test_a_copy_that_nobody_writes_to_is_answered_exactly_once_all_is_indexed(
 
 @law(80)
 @given(st.integers(0, 10**6), STEPS, STEPS, st.sets(st.integers(0, 60), max_size=20))
-def test_nothing_is_skipped_whoever_writes_where(
+def test_nothing_is_skipped_wherever_records_are_written(
     seed: int, before: list[str], after: list[str], silent: set[int]
 ) -> None:
     world, chance = LinkedClusters(random.Random(seed)), random.Random(seed)

@@ -69,7 +69,7 @@ def test_a_copy_that_was_written_to_is_withheld_both_ways_and_noted_under_its_na
 
 @named
 @pytest.mark.parametrize("seed", range(20))
-def test_nothing_is_skipped_whoever_writes_where(mirror: dict[str, Any], seed: int) -> None:
+def test_nothing_is_skipped_wherever_records_are_written(mirror: dict[str, Any], seed: int) -> None:
     world, chance = world_of(mirror, seed, is_quiet=False), random.Random(seed)
     for number in range(40):
         world.is_promoted = number > 20 and seed % 4 > 0

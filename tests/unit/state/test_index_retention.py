@@ -143,7 +143,7 @@ def commit(
     committed.clusters[alias].record(to_records([record], key.tolist(), number))
 
 
-def test_the_lowest_commit_is_of_what_stands_and_of_what_is_translated() -> None:
+def test_the_lowest_commit_is_among_present_and_translated_ones() -> None:
     committed = CommittedOffsets(["X", "Y"])
     commit(committed, "X", "a", 40, 1, 1)
     commit(committed, "Y", "a", 44, 2, 1, is_own=True)
@@ -155,7 +155,7 @@ def test_the_lowest_commit_is_of_what_stands_and_of_what_is_translated() -> None
     assert found == {X: 30, Y: 44}
 
 
-def test_of_a_partition_what_the_coordinator_holds_counts_whoever_wrote_it() -> None:
+def test_the_offset_at_the_coordinator_counts_by_any_writer() -> None:
     committed = CommittedOffsets(["X", "Y"])
     commit(committed, "X", "a", 40, 1, 1)
     commit(committed, "X", "a", 60, 2, 2, is_own=True)

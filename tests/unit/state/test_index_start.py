@@ -146,7 +146,7 @@ def test_what_is_sealed_while_it_is_in_memory_becomes_pages_and_who_has_a_view_n
     assert content(index) == before
     assert len(view.paged.tail) == 60
     assert index.rebuilt(next(iter(index.all_logs())).topic_partition) == 0
-    assert index.take_grown() == set(), "nobody has to be asked anew"
+    assert index.take_grown() == set(), "no leader has to be asked again"
     alternating(tables, 60, 10)
     tables.seal(4)
     index.refresh()
@@ -235,7 +235,7 @@ def test_where_a_page_cannot_be_read_to_be_compared_nothing_is_taken_in(monkeypa
     assert (log.frontier, log.is_contradicted) == (21, True)
 
 
-def test_an_index_may_not_begin_where_a_page_begins_with_what_lacks() -> None:
+def test_an_index_may_not_begin_where_a_page_begins_with_a_gap() -> None:
     tables = SealedInMemory()
     rows = [run(n, 10, "Y", n) for n in range(0, 80, 10)]
     add(tables, RECORD_RUNS, begin(0), *rows, edge(80))
@@ -250,7 +250,7 @@ def test_an_index_may_not_begin_where_a_page_begins_with_what_lacks() -> None:
     assert indexed.row_at(159) in (120, 130, 140, 150)
 
 
-def test_where_a_sealed_file_is_gone_all_is_read_anew_and_bounds_of_before_are_void() -> None:
+def test_where_a_sealed_file_is_gone_all_is_read_again_and_bounds_of_before_are_void() -> None:
     tables = SealedTables()
     alternating(tables, 0, 60)
     tables.seal(3)
@@ -294,7 +294,7 @@ class _CleanedSegments(MemorySegments):
                 raise FileNotFoundError("part-0")
 
 
-def test_files_that_are_cleaned_up_meanwhile_are_looked_for_anew() -> None:
+def test_files_that_are_cleaned_up_meanwhile_are_looked_for_again() -> None:
     tables = Cleaned()
     add(tables, RECORD_RUNS, run(0, 3), run(3, 2, origin_start=3), run(5, 1, "Y", 5))
     wanted = known(index_of(tables))
@@ -305,7 +305,7 @@ def test_files_that_are_cleaned_up_meanwhile_are_looked_for_anew() -> None:
         index_of(tables)
 
 
-def test_a_reader_that_retention_has_overtaken_reads_all_anew_and_bounds_of_before_are_void() -> None:
+def test_a_reader_that_retention_has_overtaken_reads_all_again_and_bounds_of_before_are_void() -> None:
     tables = Cleaned()
     add(tables, RECORD_RUNS, run(0, 3), begin(0, place=PLACES[1]))
     index = index_of(tables)
@@ -321,7 +321,7 @@ def test_a_reader_that_retention_has_overtaken_reads_all_anew_and_bounds_of_befo
 
 
 @pytest.mark.parametrize("restarted_at", range(6, 20))
-def test_where_a_log_was_cut_behind_a_marker_nothing_lacks_whatever_piece_says_so(restarted_at: int) -> None:
+def test_where_a_log_was_cut_after_a_marker_nothing_is_missing_whichever_piece_has_it(restarted_at: int) -> None:
     tables = SealedTables()
     gone = [run(n, 1, "Y", n, seen_ms=1) for n in range(5, 16)]
     query = begin(restarted_at) | {"indexed_at": moment(1)}

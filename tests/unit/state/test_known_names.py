@@ -57,7 +57,7 @@ def test_a_cluster_that_does_not_answer_is_no_hindrance(monkeypatch: pytest.Monk
     assert chosen.names.topic("dc2", "dc1.orders") == "dc1.orders"
 
 
-def test_with_the_same_names_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_the_same_names_no_cluster_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = config_of(ALIASES)
     asked = admins(chosen, {}, monkeypatch)
     learn_names(chosen, asked)

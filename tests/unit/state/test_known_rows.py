@@ -47,7 +47,7 @@ def test_a_key_that_was_deleted_everywhere_long_ago_is_over() -> None:
         {"actual_offset": 0, "actual_at_ms": LONG_AGO_MS, "actual_is_own": True},
         DELETED | {"is_deleted": False},
     ],
-    ids=["deleted since", "committed since", "stands elsewhere", "gone with its log, and never deleted"],
+    ids=["deleted since", "committed since", "present elsewhere", "gone with its log, and never deleted"],
 )
 def test_a_key_is_kept_while_it_may_be_asked_for(at_y: dict[str, int | bool]) -> None:
     assert not is_over(offsets_with(BOTH, X=DELETED, Y=at_y)).any()

@@ -50,7 +50,7 @@ def every_version_is_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def append(tables: TableStore, history: dict[Any, pa.Table], *shares: float) -> None:
-    """Append what lies between two *shares* of each table's rows."""
+    """Append the rows between two *shares* of each table."""
     for table, rows in history.items():
         first, end = (int(share * rows.num_rows) for share in shares)
         tables.append(table, rows.slice(first, end - first))
@@ -58,7 +58,7 @@ def append(tables: TableStore, history: dict[Any, pa.Table], *shares: float) -> 
 
 @pytest.fixture
 def no_whole_history(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let whoever reads all of it fail."""
+    """Make reads of the whole table fail."""
 
     def refuse(*_: Any) -> None:
         raise AssertionError("all of the history was read")
@@ -133,7 +133,7 @@ def spoil(kind: str, tables: TableStore) -> None:
         told_by(tables, rows, json.dumps(told | {"format": 99}))
     elif kind == "a row is gone":
         tables.replace(LAST_KNOWN, rows.slice(1))
-    elif kind == "it stands on other words":
+    elif kind == "it rests on other commits":
         told_by(tables, rows, "{}")
     elif kind == "it knows more than there is":
         told_by(tables, rows, json.dumps(told | {"versions": [each + 50 for each in told["versions"]]}))
@@ -154,7 +154,7 @@ def told_by(tables: TableStore, rows: pa.Table, text: str) -> None:
         "a file is empty",
         "a file is gone",
         "of a later version",
-        "it stands on other words",
+        "it rests on other commits",
         "a row is gone",
         "it knows more than there is",
         "a table that was set back has another entry",

@@ -1,4 +1,4 @@
-"""Commits and answers of last_known are believed together, and replaced by whoever holds the lease alone."""
+"""Commits and answers of last_known are believed together, and replaced only by the holder of the lease."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_what_was_dropped_and_what_is_known_are_of_one_moment(
     life.start(is_folded=True)
     life.site.pass_time(8 * DAY_MS + 5000)
     life.says("X", 50, 100)
-    assert life.stands("Y") == 100, "nothing stood there"
+    assert life.stands("Y") == 100, "there was no offset"
 
 
 def test_who_was_taken_over_replaces_nothing(tables: TableStore, tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_who_was_taken_over_replaces_nothing(tables: TableStore, tmp_path: Path)
     assert not tables.all_rows(LAST_KNOWN).num_rows
 
 
-def test_a_table_that_cannot_be_replaced_keeps_nobody_from_starting(
+def test_a_table_that_cannot_be_replaced_prevents_no_start(
     tables: TableStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     life = Life(tables, tmp_path, "XY")

@@ -1,6 +1,6 @@
 """What is decided after a start from last_known is what is decided after a start from all of the history.
 
-Each case is a short life of one group, told in rows; what has to stand in the end is worked out by hand.
+Each case is a short life of one group, told in rows; the final offset is worked out by hand.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def every_version_is_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @BOTH_STARTS
-def test_what_we_wrote_where_nobody_reads_is_remembered(tables: TableStore, tmp_path: Path, is_folded: bool) -> None:
+def test_writes_at_a_cluster_that_is_not_read_are_remembered(
+    tables: TableStore, tmp_path: Path, is_folded: bool
+) -> None:
     life = Life(tables, tmp_path, "XY")
     life.commit("X", 0, 100, 0)
     life.answer(100, 10)
@@ -69,7 +71,7 @@ def test_a_commit_that_is_replayed_from_quarantine_counts(
 def test_a_commit_of_a_key_that_is_over_is_not_the_newest_when_it_is_replayed(
     tables: TableStore, tmp_path: Path, is_folded: bool
 ) -> None:
-    """The group was at 180 at X, in a record that nobody understood, then at 20, and was deleted."""
+    """The group was at 180 at X, in a record that could not be decoded, then at 20, and was deleted."""
     life = Life(tables, tmp_path, "XY")
     life.quarantine(0, 180, 1000)
     life.commit("X", 1, 20, 2000)

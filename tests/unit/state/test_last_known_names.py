@@ -39,7 +39,7 @@ AT_DC2 = {"cluster": "dc2", "topic": "orders"}
 
 
 def committed(folder: Path, copy_at_dc3: str) -> set[str]:
-    """Return the streams that a group stands in at dc3, as a start knows, which writes last_known."""
+    """Return the streams in which a group has offsets at dc3, as known at a start, which writes last_known."""
     config = config_of(
         ["dc1", "dc2", "dc3"], mirror={"names": "mm2"}, tables={"root": f"{folder}/t", "checkpoints": f"{folder}/c"}
     )

@@ -119,7 +119,7 @@ def test_anything_that_differs_is_news_and_begins_to_count_again(changed: dict[s
     assert pair.columns["repeats"].tolist() == [1]
 
 
-def test_that_a_written_value_stands_is_no_news_but_that_it_was_written_is() -> None:
+def test_that_a_written_value_is_present_changes_nothing_but_that_it_was_written_does() -> None:
     pair = LastTranslations()
     assert noted(pair, 7, Outcome.COMMITTED)
     assert not noted(pair, 7, Outcome.UNCHANGED)
@@ -199,7 +199,7 @@ def test_a_window_never_changes_an_answer_as_holes_grow_old(case: Case, rng: ran
 # Answers that are given again
 
 
-def test_nothing_stands_that_was_unsettled_or_committed_again() -> None:
+def test_no_answer_is_kept_that_was_unsettled_or_committed_again() -> None:
     pair = settled()
     key, commit, at_ms = np.array([0]), np.array([5]), np.array([1])
     assert pair.are_valid(key, commit, at_ms).tolist() == [True]
@@ -209,7 +209,7 @@ def test_nothing_stands_that_was_unsettled_or_committed_again() -> None:
 
 
 @pytest.mark.parametrize("state", [state for state in State if state is not State.EXACT])
-def test_only_an_exact_answer_stands(state: State) -> None:
+def test_only_an_exact_answer_is_kept(state: State) -> None:
     pair = LastTranslations()
     noted(pair, 7, Outcome.UNCHANGED, state=state)
     assert not pair.are_valid(np.array([0]), np.array([5]), np.array([1])).any()

@@ -1,4 +1,4 @@
-"""Commits that come into the table late, from quarantine: whoever follows the table knows what a new driver knows."""
+"""Commits that come into the table late, from quarantine: a reader of the table knows what a new driver knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A driver's hold on its job: taken at once, looked at before each write, and lost to whoever comes after."""
+"""A driver's hold on its job: taken at once, checked before each write, and lost to the next driver."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_two_cutovers_of_the_same_group_cannot_go_on_side_by_side_and_of_others_
 
 
 class Raced(Watched):
-    """Tables in which somebody claims between another one's look and its append."""
+    """Tables in which a driver claims between another one's look and its append."""
 
     race: list[Lease] = []  # noqa: RUF012
 

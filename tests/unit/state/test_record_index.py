@@ -63,7 +63,7 @@ def gappy() -> list[list[dict[str, Any]]]:
     return [[begin(0), run(0, 30)], [begin(50), run(50, 10, origin_start=50)], [run(60, 5, origin_start=60), edge(70)]]
 
 
-def test_what_lies_between_two_queries_was_never_read_and_counts_as_unread_by_everyone() -> None:
+def test_records_between_two_queries_were_never_read_and_count_as_unread_by_all_groups() -> None:
     tables = MemoryTables()
     kept_up = cache_of(tables)
     for rows in gappy():
@@ -130,7 +130,7 @@ def test_each_of_three_tables_is_taken_in_where_nothing_was_added_to_the_others(
         assert (*known, len(index.incarnations(log))) == expected
 
 
-def test_of_a_table_that_was_set_back_all_is_read_anew() -> None:
+def test_of_a_table_that_was_set_back_all_is_read_again() -> None:
     tables = MemoryTables()
     add(tables, RECORD_RUNS, run(0, 3))
     add(tables, RECORD_RUNS, run(3, 3))
@@ -249,7 +249,7 @@ def test_kept_up_in_any_steps_the_index_is_the_same_as_read_in_one(
         add(tables, RECORD_RUNS, *rows)
         if is_read:
             kept_up.refresh()
-    if is_repeated:  # indexed anew with another checkpoint
+    if is_repeated:  # indexed again with another checkpoint
         kept_up.refresh()
         for rows in versions[:2]:
             add(tables, RECORD_RUNS, *rows)

@@ -1,4 +1,4 @@
-"""Rows that make no sense, and appends that do not join on: what lacks is of unknown origin."""
+"""Rows that make no sense, and appends that do not join on: missing records are of unknown origin."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_rows_of_an_earlier_version_with_a_number_that_no_log_has_are_of_unknown
     assert log is not None
     assert [code == UNKNOWN_ORIGIN for code in log.runs.origin.tolist()] == [False, True, False]
     assert log.positions(cache.code("X")).end.tolist() == [3, 4]
-    # Indexed anew with today's decoder they come as what they are taken for: no contradiction.
+    # Indexed again with today's decoder they come as what they are taken for: no contradiction.
     add(tables, RECORD_RUNS, run(3, 3, "", 3))
     cache.refresh()
     assert not log.is_contradicted
@@ -42,7 +42,7 @@ def test_a_micro_batch_that_begins_where_one_without_a_record_has_ended_joins_on
 
 
 def test_a_copy_that_a_cut_has_taken_is_unread_until_it_is_there_again() -> None:
-    """Y's records 3 and 4 were at X; then X was cut, and goes on with 5: nobody who reads X now gets them."""
+    """Y's records 3 and 4 were at X; then X was cut, and goes on with 5: consumers of X do not get them any more."""
     at_x, origin = ("X", "orders", 0), "Y"
     tables = MemoryTables()
     kept_up = cache_of(tables)
@@ -73,7 +73,7 @@ def test_what_a_cut_has_taken_is_remembered_where_nothing_else_is_left_of_the_lo
     assert found == [{3: None, 4: None, 5: 3}] * 2
 
 
-def test_what_nobody_could_identify_and_a_cut_has_taken_may_be_any_record_that_lacks() -> None:
+def test_an_unidentified_record_lost_by_a_cut_may_be_any_missing_record() -> None:
     at_x = ("X", "orders", 0)
     tables = MemoryTables()
     add(tables, RECORD_RUNS, begin(0, place=at_x), run(0, 2, "Y", 0, place=at_x, seen_ms=1))

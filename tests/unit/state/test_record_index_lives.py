@@ -70,7 +70,7 @@ def seen(index: RecordIndex) -> object:
 
 
 def before_the_cut(tables: MemoryTables) -> RecordIndex:
-    """X's ten records stand at Y too."""
+    """X's ten records are at Y too."""
     for place in (AT_X, AT_Y):
         add(tables, RECORD_RUNS, begin(0, place=place), run(0, 10, place=place, seen_ms=1))
     return read_in_one(tables)
@@ -139,7 +139,7 @@ def test_what_could_not_be_read_again_is_read_next_time() -> None:
 
 @pytest.mark.parametrize("begins_at", [0, 4])
 def test_a_log_that_was_cut_after_the_last_late_copy_has_none_in_what_came_since(begins_at: int) -> None:
-    """X was made anew at 10 ms, and at 20 ms, when Y ended at 8, no copy of before was on its way any more."""
+    """X was recreated at 10 ms, and at 20 ms, when Y ended at 8, no copy of before was on its way any more."""
     tables = MemoryTables()
     add(tables, LOG_INCARNATIONS, life("X", 0, noticed_ms=10))
     add(tables, LOG_INCARNATIONS, life("Y", 8, noticed_ms=20, reason=ARRIVED) | {"leader_epoch": None})
@@ -202,7 +202,7 @@ def test_what_a_group_has_read_before_a_cut_is_among_the_records_that_it_may_rea
     assert answer == (6, 3, 7), "four that were lost, and the three after them, are read again"
 
 
-def test_what_a_log_has_lost_of_its_own_and_nobody_had_copied_holds_no_answer_back() -> None:
+def test_lost_records_of_a_log_that_were_never_copied_hold_no_answer_back() -> None:
     """X was cut at 6 before the mirror had brought 6 to 9 to Y; both have what came in their place."""
     tables = MemoryTables()
     add(tables, RECORD_RUNS, begin(0, place=AT_X), run(0, 10, "X", place=AT_X, seen_ms=1))
@@ -219,7 +219,7 @@ def test_what_a_log_has_lost_of_its_own_and_nobody_had_copied_holds_no_answer_ba
 
 
 @pytest.mark.parametrize(("is_read", "begins"), [(True, []), (False, [6]), (False, [7])])
-def test_a_cut_behind_a_transaction_marker_leaves_no_record_that_nobody_knows(is_read: bool, begins: list[int]) -> None:
+def test_a_cut_after_a_transaction_marker_leaves_no_unknown_record(is_read: bool, begins: list[int]) -> None:
     """Offset 5 has none; it was read, or a checkpoint was lost and another micro-batch began behind it."""
     tables = MemoryTables()
     rows = [

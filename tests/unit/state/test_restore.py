@@ -33,7 +33,7 @@ KEY = ("group_id", "topic", "partition")
 
 
 def answered(made: Site) -> dict[tuple[Any, ...], tuple[Any, ...]]:
-    """What was last answered, where anything was; that a value stands is the same as that it was written.
+    """What was last answered, where anything was; that a value is present is the same as that it was written.
 
     Of the states only a reason to withhold is compared: the history calls an answer REWIND, whatever it was besides.
     """
@@ -164,7 +164,7 @@ def test_what_another_driver_took_in_is_loaded_by_where_it_has_read(lived: Drive
     assert len(restore_missed(tables, missing, "X", {0: end}, {0: end}, lives)) == 0
 
 
-def test_what_was_written_where_no_log_may_be_read_is_believed_to_stand_and_the_next_driver_goes_on(
+def test_writes_at_a_cluster_whose_log_may_not_be_read_count_as_present_and_the_next_driver_continues(
     tables: TableStore,
 ) -> None:
     made = driver()

@@ -1,4 +1,4 @@
-"""What is restored where a log of commits was cut or made anew: as if each record had been taken in by itself."""
+"""What is restored where a log of commits was cut or recreated: as if each record had been taken in by itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Rows = list[dict[str, Any]]
 
 
 class History:
-    """Two clusters whose logs of two partitions grow, are cut and made anew; *ends* is how far they are read."""
+    """Two clusters whose logs of two partitions grow, are cut and recreated; *ends* is how far they are read."""
 
     def __init__(self, seed: int) -> None:
         self.random, self.now = random.Random(seed), BEGINS
@@ -101,7 +101,7 @@ def wrong(found: SyncState, tables: TableStore) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_what_is_restored_and_followed_is_what_stands(tables: TableStore, seed: int) -> None:
+def test_restored_and_followed_offsets_are_the_present_ones(tables: TableStore, seed: int) -> None:
     history = History(seed)
     history.go_on(150)
     history.write(tables)

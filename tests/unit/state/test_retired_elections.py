@@ -1,4 +1,4 @@
-"""Rows of elections go only where nobody can need them: neither who asks for the leader, nor any commit."""
+"""Rows of elections are removed only if no query for a leader and no commit can need them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_an_election_stays_for_a_week() -> None:
 
 def test_the_newest_look_at_a_log_stays_however_old_it_is() -> None:
     assert gone([row(30, 5), row(20, 6)]) == [5]
-    assert gone([row(20, 5), row(20, 6)]) == [], "nobody can tell which came last"
+    assert gone([row(20, 5), row(20, 6)]) == [], "it is unknown which came last"
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_an_election_stays_while_a_commit_names_an_earlier_leader_and_what_it_ha
     assert gone(rows, (("X", "orders", 1), 4, 999)) == [5, 7], "another partition's"
 
 
-def test_an_election_stays_where_nobody_knows_what_was_committed() -> None:
+def test_an_election_stays_while_commits_are_unknown() -> None:
     rows = [row(20, 5), row(1, 9), row(20, 5, log=("Z", "orders", 0)), row(1, 9, log=("Z", "orders", 0))]
     assert gone(rows, read=["Z"]) == [5]
     assert gone(rows, read=[]) == []
@@ -91,7 +91,7 @@ def test_other_rows_never_go() -> None:
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_without_them_everybody_knows_the_same_of_every_log_and_every_commit(seed: int) -> None:
+def test_without_them_all_readers_know_the_same_of_every_log_and_every_commit(seed: int) -> None:
     rng = random.Random(seed)
     logs = [("X", "orders", 0), ("X", "orders", 1), ("Y", "orders", 0)]
     reasons = [ELECTED, ELECTED, ELECTED, ELECTED, None, TRUNCATED, READ_AGAIN, ARRIVED, RECREATED]

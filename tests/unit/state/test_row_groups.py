@@ -56,6 +56,6 @@ def test_rows_with_the_same_values_are_one_group(
 
 
 @pytest.mark.parametrize("rows", [0, 1, 64, 65])
-def test_one_text_stands_in_every_row(rows: int) -> None:
+def test_one_text_is_in_every_row(rows: int) -> None:
     column = same_text("orders", rows)
     assert (column.type, column.to_pylist()) == (pa.string(), ["orders"] * rows)

@@ -1,4 +1,4 @@
-"""Files of a real table are sealed and cut: nobody reads other rows than before, by any reader."""
+"""Files of a real table are sealed and cut: every reader reads the same rows as before."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_many_rows_become_several_files_each_of_its_time(tables: TableStore) -> 
 
 
 @pytest.mark.usefixtures("small")
-def test_a_file_that_somebody_has_made_of_sealed_ones_is_cut_into_them(tables: TableStore) -> None:
+def test_a_file_that_was_compacted_from_sealed_ones_is_cut_into_them(tables: TableStore) -> None:
     for first in (0, 8, 16, 24):
         append(tables, *(("dc1", first + n) for n in range(4)), *(("dc2", first + n) for n in range(4)))
         seal_all(tables)
@@ -167,7 +167,7 @@ def test_sealed_files_are_cut_without_reading_those_of_which_nothing_goes(
     assert by_delta_rs(tables) == []
 
 
-def test_of_a_log_rows_go_from_all_files_or_none_so_that_nothing_lacks_between(tables: TableStore) -> None:
+def test_rows_of_a_log_are_removed_from_all_files_or_none_so_that_there_is_no_gap(tables: TableStore) -> None:
     """Of the log's rows few are in the first file and many in the second, and in one that is not sealed."""
     tables.append(RECORD_RUNS, pa.concat_tables([run(0, "dc1", 5), *(run(n, "dc2", 1) for n in range(60))]))
     seal_all(tables)
@@ -228,7 +228,7 @@ def test_an_index_over_a_table_that_is_appended_to_sealed_cut_and_joined_is_that
 
 
 @pytest.mark.usefixtures("small")
-def test_whoever_starts_seals_first_where_too_much_is_not(
+def test_a_start_seals_first_if_too_much_is_not_sealed(
     tables: TableStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(record_index, "MOST_UNSEALED", 20)

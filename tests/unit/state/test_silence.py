@@ -43,7 +43,7 @@ class Cluster:
 
     @property
     def waited_for(self) -> int:
-        """How often somebody else than the background has asked."""
+        """How often another client than the background has asked."""
         return sum(not name.startswith("silent") for name in self.askers)
 
 
@@ -110,14 +110,14 @@ def test_a_partition_that_is_gone_is_not_waited_for() -> None:
     assert len(site.x.askers) == asked
 
 
-def test_what_nobody_wants_to_know_any_more_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partitions_that_are_no_longer_wanted_are_not_queried_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_metadata, "FORGOTTEN_S", 0.1)
     site = Site(Cluster(is_down=True))
     site.fetch()
     until(lambda: not any(each.name == "silent x" for each in threading.enumerate()))
     assert site.returned == []
     site.fetch()
-    assert site.x.waited_for == 2, "it was forgotten, so the next one asks anew"
+    assert site.x.waited_for == 2, "it was forgotten, so the next one asks again"
 
 
 def test_each_silence_is_said_once_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

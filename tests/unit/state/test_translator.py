@@ -143,7 +143,7 @@ def test_a_record_that_comes_late_meanwhile_makes_answers_void(monkeypatch: pyte
     meanwhile = Meanwhile(site, monkeypatch, times, lambda: site.put(log("X", next(texts))))
     site.commit("X", "readers", 4)
     site.reconcile()
-    # Whoever has to compute again and again does so with the lock held in the end.
+    # After several retries it computes with the lock held.
     assert meanwhile.had_the_lock == [True] * min(times, 3) + [False] * (times > 3)
     assert site.target_offset("Y", "readers") == 0
 
@@ -158,7 +158,7 @@ def test_a_log_that_contradicts_itself_meanwhile_is_not_translated(monkeypatch: 
     assert [(row.state, row.outcome) for row in site.rows()] == [("LOG_TRUNCATED", "WITHHELD")]
 
 
-def test_a_hole_does_not_age_while_nobody_looks_after_the_clusters_were_asked() -> None:
+def test_a_hole_does_not_age_while_the_index_is_not_read_after_the_clusters_were_asked() -> None:
     """A driver that is paused there for two minutes knows nothing of what came meanwhile."""
     site = Site(config_of(["X", "Y"]))
     site.put(indexed_at(log("X", "X0:2 Y0 Y2"), 3, STARTED_MS - 30_000))
@@ -187,7 +187,7 @@ def test_a_hole_does_not_age_while_nobody_looks_after_the_clusters_were_asked() 
     [("X0:2 Y0 Y2 Y1", None, 1), ("X0:2 Y0 Y2", None, 3), ("X0:2 Y0 Y2 X2", 59, 1), ("X0:2 Y0 Y2 X2", 60, 3)],
 )
 def test_a_hole_does_not_age_while_the_index_is_behind(at_source: str, complete_for_s: int | None, answer: int) -> None:
-    """It became visible an hour ago, and the index has reached 4; what stood there so many s later is indexed too."""
+    """It became visible an hour ago, and the index has reached 4; records that came so many s later are indexed too."""
     site = Site(config_of(["X", "Y"]))
     site.put(log("X", at_source, frontier=4))
     if complete_for_s is not None:
@@ -206,7 +206,7 @@ def test_a_hole_does_not_age_while_the_index_is_behind(at_source: str, complete_
 def test_a_commit_to_records_that_an_election_has_lost_is_withheld_though_they_were_never_indexed(
     is_noticed: bool, epoch: int, expected: str
 ) -> None:
-    """Indexed up to 4, committed 7, then the log was cut to 5 and went on: nobody has read what stands there now."""
+    """Indexed up to 4, committed 7, then the log was cut to 5 and went on: no group has read the present records."""
     site = Site(config_of(["X", "Y"]))
     site.put(log("X", "X0:9"))
     site.put(log("Y", "X0:9"))
@@ -253,7 +253,7 @@ def test_copies_below_an_index_that_began_late_may_be_of_a_former_life_of_their_
 
 
 @pytest.mark.parametrize(("topic_id", "state"), [("orders at X", "AT_FRONTIER"), ("a former one", "TOPIC_RECREATED")])
-def test_a_source_made_anew_before_any_of_it_was_indexed_is_told_by_the_id_that_its_copies_were_indexed_with(
+def test_a_recreated_source_before_any_of_it_was_indexed_is_told_by_the_id_that_its_copies_were_indexed_with(
     topic_id: str, state: str
 ) -> None:
     site = Site(config_of(["X", "Y"]))

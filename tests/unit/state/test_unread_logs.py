@@ -28,7 +28,7 @@ def brought(made: UnreadLogs, alias: str, *rows: int) -> None:
     made.note_brought(alias, np.array(rows, np.intp))
 
 
-def test_whoever_reads_no_logs_knows_of_none_that_is_unread() -> None:
+def test_a_process_that_reads_no_logs_has_no_unread_ones() -> None:
     made = UnreadLogs()
     brought(made, "X", 1)
     assert counts(made, "X") == [0, 1, 2]

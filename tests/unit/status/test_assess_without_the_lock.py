@@ -25,7 +25,7 @@ class Meanwhile:
         self.had_the_lock: list[bool] = []
 
     def during(self, monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
-        """Wait for nobody: the work is done by what was known before."""
+        """Wait for no cluster: the work uses the earlier state."""
         whole = getattr(module, name)
 
         def work(*asked: Any) -> Any:
@@ -87,7 +87,7 @@ def test_a_record_that_comes_late_meanwhile_is_in_the_report(
     meanwhile = Meanwhile(site, times, lambda: site.put(log("X", next(texts))))
     meanwhile.during(monkeypatch, module, name)
     assert site.row()["wanted_offset"] == 0
-    # Whoever has to begin again and again does so with the lock held in the end.
+    # After several retries it begins with the lock held.
     assert meanwhile.had_the_lock[:4] == [True] * min(times, 3) + [False] * (times > 3)
 
 

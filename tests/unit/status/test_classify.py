@@ -93,7 +93,7 @@ def test_a_third_origin_that_the_target_never_had_does_not_come_again() -> None:
     [
         pytest.param("X0:4", "X0 X2 X3", 0, id="dropped by the mirror"),
         pytest.param("X0 Z0 Z1 X3", "X0 Z1 X3", 0, id="dropped on its way from a third cluster"),
-        pytest.param("X0 ? X2", "X0 X2", 0, id="nobody can read who it is"),
+        pytest.param("X0 ? X2", "X0 X2", 0, id="its identity is unreadable"),
         pytest.param("X0 Y0 X2", ". X0 Y1 X2", 0, id="the target's own, and not there any more"),
     ],
 )
@@ -133,7 +133,7 @@ def test_what_only_the_source_has_deleted_is_neither_lost_nor_on_its_way() -> No
 
 
 @pytest.mark.parametrize("is_down", [False, True])
-def test_a_target_that_was_cut_is_answered_below_the_cut_and_what_it_lacks_is_told(is_down: bool) -> None:
+def test_a_target_that_was_cut_is_answered_below_the_cut_and_missing_records_are_reported(is_down: bool) -> None:
     site = moved("X0:10", "X0:10", 8)
     look = site.fetch
 
@@ -159,7 +159,7 @@ def test_a_record_that_was_overtaken_a_moment_ago_may_still_come() -> None:
     assert moved("X0:4", "X0 X2 X3", 4).said() == IN_SYNC
 
 
-def test_records_that_stand_before_unread_ones_at_the_target() -> None:
+def test_records_before_unread_ones_at_the_target() -> None:
     site = moved("X0 Y0 X2 Y1 X4", "Y0 Y1 X0 X2 X4", 3)
     assert site.said() == ("Mirroring", "2 records already read, above the first unread one")
     assert site.row()["duplicates"] == 2
@@ -173,7 +173,7 @@ def test_records_not_indexed_yet() -> None:
     assert site.said() == ("Mirroring", "2 records not indexed yet")
 
 
-def test_what_is_read_beyond_the_index_may_stand_above_at_the_target() -> None:
+def test_records_read_beyond_the_index_may_be_above_at_the_target() -> None:
     site = status_site("X0:10", "X0:10")
     site.clusters["X"].logs[ORDERS] = type(site.clusters["X"].logs[ORDERS])(0, 12)
     site.commit("X", "g", 12)
@@ -201,7 +201,7 @@ def test_records_on_their_way_to_the_source() -> None:
 
 
 def test_a_record_that_nothing_at_the_target_can_be_compared_with() -> None:
-    # Sent twice by the mirror: it is read, and stands there once more.
+    # Sent twice by the mirror: it is read, and is there once more.
     assert moved("Y0 Y0 X2", "Y0 X2", 1).said()[0] == "Mirroring"
     assert moved("Y0 Y0", "Y0", 1).said() == ("Mirroring", "no record at the target to compare with")
 

@@ -38,7 +38,7 @@ def test_the_target_is_behind() -> None:
     assert at_target(moved("X0:10", ". X0:10", 6), 6).said() == ("Behind", "the target is 1 record behind")
 
 
-def test_the_target_is_ahead_by_somebody_elses_commit() -> None:
+def test_the_target_is_ahead_by_another_clients_commit() -> None:
     site = status_site("X0:10", ". X0:10")
     site.commit("Y", "g", 9)
     site.commit("X", "g", 6)
@@ -49,7 +49,7 @@ def test_the_target_is_ahead_by_somebody_elses_commit() -> None:
     assert (row["wanted_offset"], row["target_offset"], row["duplicates"], row["lost"]) == (7, 9, 0, 2)
 
 
-def test_the_target_is_ahead_of_what_anybody_has_indexed() -> None:
+def test_the_target_is_ahead_of_all_that_is_indexed() -> None:
     site = status_site("X0:10", "X0:10")
     site.clusters["Y"].logs[ORDERS] = type(site.clusters["Y"].logs[ORDERS])(0, 20)
     site.commit("Y", "g", 15)
@@ -85,7 +85,7 @@ def test_a_target_that_stays_behind_stalls() -> None:
     assert site.row()["staleness_ms"] == MINUTE_MS + 1
 
 
-def test_a_group_that_goes_on_committing_does_not_hide_that_its_target_stands_still() -> None:
+def test_a_group_that_goes_on_committing_does_not_hide_that_its_target_does_not_advance() -> None:
     site = moved("X0:10", "X0:10", 1, status=MINUTE)
     said = []
     for committed in range(2, 9):
@@ -98,7 +98,7 @@ def test_a_group_that_goes_on_committing_does_not_hide_that_its_target_stands_st
     assert site.said() == IN_SYNC
 
 
-def test_a_mirror_that_stands_still_stalls_once_its_oldest_record_is_old() -> None:
+def test_a_stopped_mirror_stalls_once_its_oldest_record_is_old() -> None:
     site = moved("X0:10", "X0:7", 4, status=MINUTE)
     site.pass_time(-site.row()["mirror_lag_ms"] + MINUTE_MS)
     assert site.said() == ("Mirroring", "3 records not mirrored yet")
@@ -124,7 +124,7 @@ def test_a_source_partition_without_a_leader_is_silent_too() -> None:
     assert site.said() == ("Stalled", "the source does not answer")
 
 
-def test_a_sync_that_stands_still_with_commits_to_read_stalls() -> None:
+def test_a_stopped_sync_with_commits_to_read_stalls() -> None:
     site = moved("X0:10", "X0:10", 4, status=MINUTE)
     for silent_ms, word in ((MINUTE_MS, "InSync"), (MINUTE_MS + 1, "Stalled")):
         site.lags["Y"] = StreamLag({0: 0, 1: 0}, silent_ms, 2)
@@ -147,7 +147,7 @@ def test_an_open_transaction_names_itself_to_the_groups_that_it_holds_back() -> 
     assert "transaction that is open" in str(reason)
 
 
-def test_an_index_that_stands_still_stalls_where_records_wait_for_it() -> None:
+def test_a_stopped_index_stalls_if_records_wait_for_it() -> None:
     site = moved("X0:10", "X0:10", 4, status=MINUTE)
     site.index_still_ms["Y"] = 10 * MINUTE_MS
     assert site.said() == IN_SYNC

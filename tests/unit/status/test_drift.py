@@ -25,7 +25,7 @@ class Drifting:
         self.window = DriftWindow(timedelta(milliseconds=window_ms), threshold)
 
     def add(self, at_ms: int, **offsets: tuple[int, int | None]) -> list[Row]:
-        """Return the rows of sync_drift where the groups stand at these offsets, at the source and at the target."""
+        """Return the rows of sync_drift for groups at these offsets, at the source and at the target."""
         pair = {"source_cluster": "X", "target_cluster": "Y", "topic": "orders"}
         rows = [
             {**pair, "group_id": group_id, "partition": "ab".index(group_id), "source_offset": f, "target_offset": g}
@@ -71,7 +71,7 @@ def test_a_pair_is_the_sum_of_its_groups_and_comes_first() -> None:
     assert [row["is_converged"] for row in found] == [True, False, True]
 
 
-def test_a_partition_that_appears_changes_nothing_and_one_that_comes_back_starts_anew() -> None:
+def test_a_partition_that_appears_changes_nothing_and_one_that_comes_back_restarts() -> None:
     drifting = Drifting(10_000)
     drifting.add(0, a=(5, 5))
     assert of(drifting.add(1, a=(5, 5), b=(1000, 3)), None)["windowed_change"] == 0

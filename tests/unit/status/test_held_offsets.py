@@ -45,7 +45,7 @@ def synced(committed: int) -> StatusSite:
     return site
 
 
-def test_what_was_just_written_is_in_sync_though_nobody_has_read_it_back() -> None:
+def test_a_fresh_write_is_in_sync_before_it_is_read_back() -> None:
     site = synced(4)
     assert said(site) == IN_SYNC
     assert rows(site)[0]["target_offset"] == 4
@@ -123,7 +123,7 @@ def test_what_is_behind_by_the_tables_alone_says_that_too() -> None:
 
 
 @pytest.mark.parametrize("alias", ["X", "Y"])
-def test_commits_that_may_be_unread_count_where_nobody_can_be_asked(alias: str) -> None:
+def test_commits_that_may_be_unread_count_if_no_coordinator_answers(alias: str) -> None:
     site = moved("X0:10", "X0:10", 4)
     site.refusing = {"g": UNSTABLE}
     site.lags = {alias: StreamLag({0: 3, 1: 3}, 0, 2)}

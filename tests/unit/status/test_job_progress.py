@@ -222,7 +222,7 @@ def test_what_an_open_transaction_holds_back_is_not_unread_and_no_silence_of_the
     assert site.lags()["X"] == StreamLag({0: 2, 1: 1}, 9000, 2, {0: site.held[0]})  # of now nothing is held in 1
 
 
-def test_a_query_that_stands_still_is_waited_for_once(site: Site) -> None:
+def test_a_stopped_query_is_waited_for_once(site: Site) -> None:
     batch(site.root, "sync_offsets/X", 0, 5, at_ms=NOW_MS)
     site.ends["X"] = [7]
     waited = []
@@ -317,7 +317,7 @@ class Waiting:
         return round(self.seconds - before, 1)
 
 
-def test_nothing_is_waited_for_where_all_is_indexed_or_nobody_answers() -> None:
+def test_nothing_is_waited_for_if_all_is_indexed_or_no_cluster_answers() -> None:
     waiting = Waiting(end=4)
     assert waiting.waited() == 0
     assert waiting.waited(X=ClusterError("X", "no answer")) == 0
@@ -328,7 +328,7 @@ def test_the_index_is_looked_at_until_it_has_reached_the_ends() -> None:
     assert (waiting.waited(), waiting.steps) == (0.6, [12])
 
 
-def test_patience_ends_and_is_not_lost_again_on_an_index_that_stands_still() -> None:
+def test_the_wait_ends_and_is_not_repeated_for_a_stopped_index() -> None:
     waiting = Waiting()
     assert [waiting.waited(), waiting.waited()] == [5.0, 0]
     waiting.steps = [6, 7]
@@ -337,7 +337,7 @@ def test_patience_ends_and_is_not_lost_again_on_an_index_that_stands_still() -> 
     assert waiting.index.logs["X", "orders", 0].frontier == 7
 
 
-def test_a_partition_that_stands_still_does_not_keep_the_others_from_being_waited_for() -> None:
+def test_a_stopped_partition_does_not_keep_the_others_from_being_waited_for() -> None:
     waiting = Waiting()
     both = ClusterMetadata({}, {ORDERS: MemoryEnds(0, 10), OTHER: MemoryEnds(0, 1)})
     waiting.waited(X=both)
@@ -346,6 +346,6 @@ def test_a_partition_that_stands_still_does_not_keep_the_others_from_being_waite
     assert waiting.waited(X=both) == 0.2
 
 
-def test_where_nobody_indexes_nothing_is_waited_for() -> None:
+def test_without_an_indexer_nothing_is_waited_for() -> None:
     waiting = Waiting(is_indexing=False)
     assert waiting.waited() == 0

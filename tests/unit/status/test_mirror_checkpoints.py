@@ -93,7 +93,7 @@ def test_a_log_of_which_the_end_is_not_reached_in_time_is_read_on() -> None:
     assert newest(known) == 160
 
 
-def test_once_the_topic_is_gone_nobody_waits_for_it() -> None:
+def test_a_deleted_topic_is_not_waited_for() -> None:
     log = MemoryCheckpoints([checkpoint(100, NOW_MS)])
     known = checkpoints_at("Y", {"X": [log]})
     assert known.is_there

@@ -53,7 +53,7 @@ def test_ahead_counts_the_records_that_the_group_would_never_see() -> None:
 
 
 def test_ahead_by_what_the_group_has_read_loses_nothing() -> None:
-    # Sent again: at Y 4 and 5 stand behind the first unread record, 6.
+    # Sent again: at Y 4 and 5 come after the first unread record, 6.
     assert said(told(moved("X0:10", "X0:7 X4:6 X7:10", 6), 9)) == (9, 0, 1)
     assert said(told(moved("X0:10", "X0:6 X2:4 X6:10", 6), 8)) == (8, 0, 0)
 
@@ -61,8 +61,8 @@ def test_ahead_by_what_the_group_has_read_loses_nothing() -> None:
 def test_what_is_withheld_or_outside_of_the_log_has_a_checkpoint_and_no_cost() -> None:
     assert said(told(moved("X0:10", ". . X0:10", 6), 13)) == (13, None, None)
     withheld = moved("X0:10", ". . X0:10", 6)
-    withheld.put(log("X", "X0:10"), topic_id="made anew")
-    withheld.index.ids["X", "orders"] = {"first", "made anew"}
+    withheld.put(log("X", "X0:10"), topic_id="recreated")
+    withheld.index.ids["X", "orders"] = {"first", "recreated"}
     assert said(told(withheld, 3)) == (3, None, None)
 
 
@@ -89,7 +89,7 @@ def without_mirror_maker(row: Row) -> Row:
 
 @law(60)
 @given(st.integers(0, 2**32))
-def test_they_cost_what_a_report_says_of_a_group_that_stands_there(seed: int) -> None:
+def test_they_cost_what_a_report_says_of_a_group_at_that_offset(seed: int) -> None:
     rng = random.Random(seed)
     cases = [each for each in random_cases(random_world(rng), rng) if each.source is not None]
     for case in rng.sample(cases, min(len(cases), 4)):
@@ -104,7 +104,7 @@ def test_they_cost_what_a_report_says_of_a_group_that_stands_there(seed: int) ->
 
 
 def standing_at(case: Case, commit: int, position: int, said_offset: int) -> Row:
-    """What is said of a group that has committed at the source and stands at a position, beside MirrorMaker's."""
+    """The row of a group that has committed at the source and is at a position, beside MirrorMaker's."""
     site, target = site_of_case(case, [(commit, position)]), case.target.cluster
     checkpoints = MemoryCheckpoints([checkpoint(said_offset, case.now_ms, group="0")])
     site.checkpoints[target] = checkpoints_at(target, {case.source_cluster: [checkpoints]})

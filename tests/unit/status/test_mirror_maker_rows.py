@@ -48,7 +48,7 @@ def test_partitions_of_a_group_are_added_up() -> None:
     assert [found[name] for name in ("partitions", "checkpoints", "behind", "lost", "unknown")] == [4, 3, 15, 30, 0]
 
 
-def test_whose_offsets_stand_at_the_target_is_counted_and_the_same_one_is_ours() -> None:
+def test_offsets_at_the_target_are_counted_by_their_writer_and_an_equal_one_is_ours() -> None:
     status = status_table(
         row(0, **said(90, 10, 0), target_offset=90),
         row(1, **said(90, 10, 0), target_offset=100),
@@ -60,7 +60,7 @@ def test_whose_offsets_stand_at_the_target_is_counted_and_the_same_one_is_ours()
     assert found["stands"] == "1 its, 2 ours, 1 other"
 
 
-def test_what_nobody_can_tell_is_not_added_and_shown() -> None:
+def test_unknown_counts_are_not_added_but_shown() -> None:
     status = status_table(row(0, **said(90, None, None), wanted_offset=None), row(1, **said(90, 10, 3)))
     (found,) = mirror_maker_rows(status)
     assert (found["behind"], found["lost"], found["unknown"]) == (10, 3, 1)

@@ -43,7 +43,7 @@ def test_every_answer_is_that_of_brute_force(seed: int) -> None:
         translation = OffsetTranslation(site.config, site.state, site, NoWait())
         pair = (each.source_cluster, each.target.cluster)
         found = translation.translate(pair, kept(*((ORDERS, offset) for offset in offsets)))
-        # Where the index is behind, what fills a hole may stand there unread, however old the hole is.
+        # Where the index is behind, the record that fills a hole may be there unread, however old the hole is.
         is_behind = each.source.frontier < each.source.log_end
         now_ms, grace_ms = (0, 1) if is_behind else (STARTED_MS, case.hole_grace_ms)
         wanted = brute_force(replace(each, now_ms=now_ms, hole_grace_ms=grace_ms), offsets)

@@ -9,7 +9,7 @@ import pytest
 from builders.logs import log
 from fakes.clusters import MemoryEnds
 from fakes.kept_offsets import kept, said, silent, site_of, translated, why
-from fakes.next_driver import begin_anew_by_the_history
+from fakes.next_driver import begin_again_by_the_history
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State
 from offset_sync.translate.index.incarnations import Incarnation
@@ -37,7 +37,7 @@ def test_above_all_that_is_known_of_a_lost_source_only_a_later_time_is_believed(
 
 
 def test_an_offset_taken_before_a_lost_log_was_read_to_its_end_below_it_is_of_records_that_are_gone() -> None:
-    """60 records stood at X, 20 of them not indexed, when an election cut it at 40; ten others came, and were read.
+    """60 records were at X, 20 of them not indexed, when an election cut it at 40; ten others came, and were read.
 
     The offset was taken half a minute before all 50 were read: its clock need not be wrong. The ten are unread.
     """
@@ -47,7 +47,7 @@ def test_an_offset_taken_before_a_lost_log_was_read_to_its_end_below_it_is_of_re
     assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]
 
 
-def test_a_time_proves_nothing_where_nobody_knows_when_the_lost_log_was_read_to_its_end() -> None:
+def test_a_time_proves_nothing_if_it_is_unknown_when_the_lost_log_was_read_to_its_end() -> None:
     site = silent(site_of())
     found = translated(site, kept((ORDERS, 11), taken_at_ms=STARTED_MS), is_source_lost=True)
     assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]
@@ -55,7 +55,7 @@ def test_a_time_proves_nothing_where_nobody_knows_when_the_lost_log_was_read_to_
 
 
 def test_what_a_group_was_withheld_for_goes_on_withholding_when_the_source_is_lost() -> None:
-    """A group had committed 8 where the log ended at 6; whether it has grown since nobody knows."""
+    """A group had committed 8 where the log ended at 6; it is unknown whether it has grown since."""
     site = site_of("X0:6", "X0:10")
     site.commit("X", "readers", 8)
     site.reconcile()
@@ -84,12 +84,12 @@ def left_by_a_driver(here: str, change: Callable[[Site], None] | None = None) ->
     if change is not None:
         change(site)
         site.reconcile()
-    begin_anew_by_the_history(site)
+    begin_again_by_the_history(site)
     return silent(site)
 
 
 def read_to(site: Site, end: int, at_ms: int) -> None:
-    """Let all that stood in X's log at a time be indexed, up to *end*."""
+    """Have all records of X's log at a time indexed, up to *end*."""
     site.index.extend(log("X", f"X0:{end}"), ORDERS)
     site.index.logs[ClusterPartition("X", *ORDERS)].complete_until_ms = at_ms
 
@@ -143,12 +143,12 @@ def test_a_commit_that_is_beyond_the_end_again_is_withheld_whatever_was_indexed_
     site.clusters["X"].logs[ORDERS] = MemoryEnds(0, 10)
     site.reconcile()
     assert site.rows()[0].state == "COMMIT_BEYOND_END"
-    begin_anew_by_the_history(site)
+    begin_again_by_the_history(site)
     read_to(silent(site), 14, site.clock_ms[0] - CLOCKS_APART_MS)
     assert said(translated(site, kept((ORDERS, 12)), is_source_lost=True)) == [("COMMIT_BEYOND_END", ABSENT)]
 
 
-def test_a_lost_source_of_which_nobody_knows_when_it_was_read_believes_no_offset_without_a_time() -> None:
+def test_a_lost_source_with_an_unknown_time_of_its_last_read_accepts_no_offset_without_a_time() -> None:
     site = silent(site_of())
     found = translated(site, kept((ORDERS, 11)), is_source_lost=True)
     assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]

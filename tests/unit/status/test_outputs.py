@@ -103,7 +103,7 @@ def test_the_document_has_the_same_keys_in_every_report() -> None:
     assert list(full["groups"][0]["statuses"]) == list(STATUS_WORDS)
 
 
-def test_names_are_exactly_kafkas_and_groups_stand_worst_first() -> None:
+def test_names_are_exactly_kafkas_and_the_worst_groups_come_first() -> None:
     found = document()
     assert {row["group_id"] for row in found["partitions"]} == {"a", "b", *HOSTILE_NAMES}
     assert [row["group_id"] for row in found["groups"]] == roll_up(STATUS, GROUP)["group_id"].to_pylist()

@@ -1,4 +1,4 @@
-"""Offsets that name the leader epoch of their last record, when nobody has written down any more what was lost."""
+"""Offsets that name the leader epoch of their last record, when the records of the losses are gone."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_an_epoch_that_the_log_has_not_come_to_is_of_another_log() -> None:
 def test_of_an_epoch_that_retention_has_deleted_only_what_was_taken_within_the_week_is_known(
     taken_at_ms: int, answer: tuple[str, int]
 ) -> None:
-    """Epoch 4 had records from 2 to 4, lost with the election of 5: the log begins at 6, and nobody can tell."""
+    """Epoch 4 had records from 2 to 4, lost with the election of 5: the log begins at 6, so the loss is unknown."""
     found = translated(elected(log_start=6), kept((ORDERS, 3), leader_epoch=4, taken_at_ms=taken_at_ms))
     assert said(found) == [answer]
     if answer == WITHHELD:
@@ -118,7 +118,7 @@ def test_of_a_lost_source_an_earlier_epoch_counts_only_for_what_was_taken_within
     assert said(found) == [answer]
 
 
-def test_where_no_broker_names_epochs_nobody_can_judge_one() -> None:
+def test_if_no_broker_names_epochs_none_can_be_judged() -> None:
     site = site_of()
     assert said(translated(site, kept((ORDERS, 3), leader_epoch=1))) == [WITHHELD]
     assert said(translated(site, kept((ORDERS, 3)))) == [("EXACT", 3)]

@@ -162,7 +162,7 @@ def test_a_cluster_is_known_by_its_id_where_the_mirror_has_that() -> None:
 
 
 def test_ids_that_become_known_later_count_from_then_on() -> None:
-    """``index_records`` keeps them, and may be started after whoever compares."""
+    """``index_records`` keeps them, and may be started after the process that compares."""
     unknown = config_of(["X", "Y"], mirror={"preset": "redpanda-migrator"})
     known = [unknown, unknown.with_origins({"X": "id-X", "Y": "id-Y"})]
     reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): replace(THERE, headers=of_redpanda(b"id-X", 4))})

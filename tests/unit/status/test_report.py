@@ -116,7 +116,7 @@ def test_a_roll_up_is_what_its_partitions_add_up_to(by: tuple[str, ...], seed: i
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_partitions_stand_worst_first_in_an_order_of_their_own(seed: int) -> None:
+def test_the_worst_partitions_come_first_in_an_order_of_their_own(seed: int) -> None:
     status = report(seed)
     ranked = rank_statuses(status).select(status.column_names).to_pylist()
     assert ranked == sorted(status.to_pylist(), key=badness)
@@ -124,7 +124,7 @@ def test_partitions_stand_worst_first_in_an_order_of_their_own(seed: int) -> Non
     assert roll_up(shuffled, GROUP).equals(roll_up(status, GROUP))
 
 
-def test_groups_stand_worst_first_and_one_that_skips_records_before_all() -> None:
+def test_the_worst_groups_come_first_and_one_that_skips_records_before_all() -> None:
     rows = [status_row(group_id=word, status=word) for word in reversed(STATUS_WORDS)]
     rows.append(status_row(group_id="skips", lost=1))
     rows.append(status_row(group_id="waits for the mirror", status="Mirroring", lost=9, not_mirrored=9))
@@ -189,7 +189,7 @@ def test_the_newest_drift_is_that_of_each_pairs_last_report() -> None:
         (["pay.*", "audit"], ["orders"], ()),
         ((), ["orders", "audit.*"], ["behind", "InSync"]),
         ([".*\\n.*"], (), ["WITHHELD", "mirroring", "insync"]),
-        (["nobody"], (), ()),
+        (["unknown"], (), ()),
     ],
 )
 def test_a_row_is_selected_by_its_whole_names_and_its_status(
@@ -200,7 +200,7 @@ def test_a_row_is_selected_by_its_whole_names_and_its_status(
         "pay": {"pay"},
         "pay.*": {"pay", "pay-eu", "audit"},
         ".*\\n.*": {"a\nb\r\tc"},
-        "nobody": set(),
+        "unknown": set(),
     }[groups[0] if groups else ""]
     words = {each.lower() for each in statuses}
     expected = [

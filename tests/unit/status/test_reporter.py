@@ -96,7 +96,7 @@ def grow(site: StatusSite, case: Case, rng: random.Random) -> None:
     cluster = site.clusters[rng.choice([case.source_cluster, case.target.cluster])]
     cluster.is_down = rng.random() < 0.1
     if rng.random() < 0.05:
-        cluster.topics["orders"] = cluster.topics["orders"]._replace(topic_id="anew")
+        cluster.topics["orders"] = cluster.topics["orders"]._replace(topic_id="recreated")
 
 
 def test_a_partition_in_which_nothing_changes_is_not_compared_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +150,7 @@ def test_excluded_groups_topics_and_directions_are_not_reported() -> None:
     assert [(row["group_id"], row["topic"]) for row in site.report()] == [("a", "orders")]
 
 
-def test_nobody_is_asked_where_there_is_nothing_to_report() -> None:
+def test_no_cluster_is_asked_if_there_is_nothing_to_report() -> None:
     site = status_site("X0:10", "X0:10")
     assert site.report() == []
     assert [cluster.questions for cluster in site.clusters.values()] == [0, 0]
@@ -197,7 +197,7 @@ def test_records_that_the_source_will_not_get_are_counted_as_gaps() -> None:
     assert (site.row()["mirror_gaps"], site.row()["mirror_lag"]) == (1, 0)
 
 
-def test_what_the_source_holds_and_nobody_has_indexed_is_taken_from_the_target_where_it_is_known() -> None:
+def test_an_unindexed_offset_of_the_source_is_taken_from_the_target_if_known() -> None:
     site = status_site("X0:4", "X0:9")
     site.clusters["X"].logs[ORDERS] = type(site.clusters["X"].logs[ORDERS])(0, 12)
     site.commit("X", "g", 6)

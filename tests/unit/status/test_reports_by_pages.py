@@ -1,4 +1,4 @@
-"""Reports on logs of which most lies in pages: the same rows, and few pages are held at a time."""
+"""Reports on logs that are mostly in pages: the same rows, and few pages are held at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALWAYS = {"report_time", "staleness_ms"}
 
 
 def rows_of(case: Case, page_runs: int | None, rng: random.Random) -> list[Row]:
-    """What is reported of groups at all places of both logs, which lie in pages of so many runs."""
+    """The report on groups at all places of both logs, in pages of so many runs."""
     assert case.source is not None
     places = [(rng.randint(0, case.source.log_end), rng.randint(0, case.target.log_end)) for _ in range(20)]
     site = site_of_case(case, places)
@@ -72,7 +72,7 @@ def test_logs_are_compared_with_few_pages_of_them_in_memory(is_unstamped: bool) 
     assert logs.most() <= FEW
 
 
-def test_where_a_group_stands_is_looked_for_in_its_own_page() -> None:
+def test_the_position_of_a_group_is_searched_in_its_own_page() -> None:
     logs = Mirrored()
     asked = np.array([0, 3, 7, RUNS - 1, RUNS, RUNS + 9])
     assert logs.logs[0].paged.records_from(asked, RUNS).tolist() == [RUNS, RUNS - 3, RUNS - 7, 1, 0, 0]

@@ -74,14 +74,14 @@ def test_in_sync_stays_true_whatever_comes_later(seed: int) -> None:
 
 
 def site_of(case: Case, rng: random.Random) -> tuple[StatusSite, dict[int, tuple[int, int]]]:
-    """Both logs as they were once; groups stand wherever the sync or anybody else has put them."""
+    """Both logs as they were once; groups are at offsets set by the sync or by other clients."""
     assert case.source is not None
     grace = f"{case.hole_grace_ms}ms"
     site = StatusSite(config_of(CLUSTERS, sync={"hole_grace": grace}, status={"stalled_after": "3650d"}))
     for name in site.clusters:
         site.index.code(name)
     here = cut(case.source, rng, 0)
-    # What a mirror has taken from the target stands there.
+    # Records that a mirror has taken from the target are there.
     taken = [record.origin_offset for record in here.records if record.origin == case.target.cluster]
     once = [here, cut(case.target, rng, max(taken, default=-1) + 1)]
     for where in once:

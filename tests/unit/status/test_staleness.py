@@ -80,7 +80,7 @@ def test_the_first_report_believes_how_long_the_index_has_been_still() -> None:
     assert waiting(ReportStaleness(), 1_795_000_000_000, still=90_000) == 90_000
 
 
-def test_a_lack_goes_on_from_where_it_began_until_it_ends_or_is_restarted() -> None:
+def test_staleness_counts_from_where_it_began_until_it_ends_or_is_restarted() -> None:
     tracker, keys = StalenessTracker(), np.array([3, 0, 5])
     stale, well = np.ones(3, np.bool_), np.zeros(3, np.bool_)
     assert tracker.observe(keys, stale, np.array([10, 20, 30])).tolist() == [10, 20, 30]

@@ -54,7 +54,7 @@ def calmed(case: Case) -> Case:
 
 
 def with_rest(log: Log, other: Log) -> Log:
-    """*log* with what it lacks of *other*, but for what it has produced itself, at its end."""
+    """*log* with the missing records of *other* at its end, except for its own."""
     known = {identity(record) for record in log.records} | {None}
     rest = {identity(r): r for r in other.records if identity(r) not in known and r.origin != log.cluster}
     added = tuple(replace(record, offset=log.log_end + number) for number, record in enumerate(rest.values()))
@@ -109,7 +109,7 @@ def test_a_group_in_sync_that_moves_sees_all_it_has_not_read_and_nothing_twice(s
                 below, ahead = split(case.target, row["target_offset"])
                 assert left - read <= ahead, (case, row)
                 assert not read & ahead, (case, row)
-                # What comes later comes behind where it stands.
+                # Later records come after its position.
                 newest = max((offset for origin, offset in below | ahead if origin == case.source_cluster), default=-1)
                 own = {offset for origin, offset in read if origin == case.source_cluster}
                 assert all(offset <= newest for offset in own), (case, row)

@@ -66,7 +66,7 @@ def test_a_long_name_is_folded_not_cut() -> None:
     assert text.count("x") - text.count("exact") >= 249
 
 
-def test_in_a_narrow_terminal_and_in_a_pipe_the_reasons_stand_below_the_tables() -> None:
+def test_in_a_narrow_terminal_and_in_a_pipe_the_reasons_are_below_the_tables() -> None:
     told = STATUS.filter(pc.is_valid(STATUS["reason"]))
     chosen = told.filter(pc.equal(told["group_id"], told["group_id"][0]))
     for details, rows in [(False, roll_up(chosen, GROUP)), (True, chosen)]:
@@ -119,7 +119,7 @@ def test_details_have_a_line_for_each_partition() -> None:
     assert len(re.findall(r"^ ?[⊘✖▲◆⇄✔] ", below, re.MULTILINE)) == one.num_rows
 
 
-def test_costs_that_nobody_can_tell_are_not_zero() -> None:
+def test_unknown_costs_are_not_zero() -> None:
     rows = random_status(CHANCE, ["w"], topics=["t"], partitions=1, weights={"Withheld": 1}).to_pylist()
     rows[0] |= {"status": "Withheld", "duplicates": None, "duplicates_at_most": None}
     text = printed(pa.Table.from_pylist(rows, SYNC_STATUS.arrow_schema))

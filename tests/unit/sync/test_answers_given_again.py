@@ -1,4 +1,4 @@
-"""The regular pass looks at what was answered until it stands; it computes nothing again that cannot have changed."""
+"""The regular pass checks answers until they are at the target; it recomputes none that cannot have changed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_write_that_was_refused_is_tried_with_the_same_answer(looks: Windows) 
 
 
 def late_site() -> Site:
-    """X lacks one of Y's records; a group at X was answered once."""
+    """X does not have one of Y's records; a group at X was answered once."""
     site = Site(config_of(["X", "Y"]))
     site.put(log("X", "Y0 Y1 Y3 Y4"))
     site.put(log("Y", "Y0:6"))
@@ -81,7 +81,7 @@ def late_site() -> Site:
     return site
 
 
-def test_a_record_that_comes_late_has_it_computed_anew(looks: Windows) -> None:
+def test_a_record_that_comes_late_has_it_recomputed(looks: Windows) -> None:
     site = late_site()
     assert site.target_offset("Y", "readers") == 5
     site.put(log("X", "Y0 Y1 Y3 Y4 Y2"))
@@ -89,7 +89,7 @@ def test_a_record_that_comes_late_has_it_computed_anew(looks: Windows) -> None:
     assert (looks, site.target_offset("Y", "readers")) == ([[4], [4]], 2)
 
 
-def test_a_log_start_that_moves_has_it_computed_anew(looks: Windows) -> None:
+def test_a_log_start_that_moves_has_it_recomputed(looks: Windows) -> None:
     site = started_site()
     site.put(log("Y", ". . X0:10", log_start=9))
     site.reconcile()
@@ -98,7 +98,7 @@ def test_a_log_start_that_moves_has_it_computed_anew(looks: Windows) -> None:
     assert (found.wanted.tolist(), found.lost.tolist()) == ([9], [3])
 
 
-def test_a_topic_made_anew_withholds_what_stood(looks: Windows) -> None:
+def test_a_recreated_topic_withholds_the_kept_answer(looks: Windows) -> None:
     site = started_site()
     site.put(log("Y", ". . X0:10"), topic_id="another")
     site.reconcile()

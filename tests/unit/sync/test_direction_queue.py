@@ -10,7 +10,7 @@ from offset_sync.sync.reconciler import DirectionQueue
 from offset_sync.sync.reconciliation import ReconcileRequest, Selection
 
 
-def test_what_comes_while_something_is_under_way_is_done_together_and_everybody_hears_of_it() -> None:
+def test_requests_during_a_pass_are_done_together_and_all_callers_get_the_result() -> None:
     goes_on, done = threading.Event(), list[list[int]]()
 
     def reconcile(request: ReconcileRequest) -> list[str]:

@@ -1,4 +1,4 @@
-"""What stands at a target and bears our tag, but is not what this driver believes: another driver knew more."""
+"""An offset at a target with our tag that this driver does not expect: another driver knew more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a driver wrote that died before it recorded it, told from what people reset while nobody drove."""
+"""What a driver wrote that died before it recorded it, distinguished from resets while no driver ran."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from fakes.clusters import MemoryEnds, to_records
-from fakes.next_driver import begin_anew_by_the_tables
+from fakes.next_driver import begin_again_by_the_tables
 from fakes.reconciler_site import ORDERS, mirrored_site
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, Outcome, TopicPartition
@@ -37,7 +37,7 @@ class Start:
         if answered is not None:
             site.commit("X", "g", answered)
         site.reconcile()
-        begin_anew_by_the_tables(site)
+        begin_again_by_the_tables(site)
         site.state.homes.silence_ms = silence_ms
         self.begin(site)
         self.rows = site.offsets.ids([GroupPartition("g", *ORDERS)])
@@ -116,7 +116,7 @@ def test_what_was_read_again_and_followed_by_a_commit_whose_answer_is_recorded_w
 
 
 class Elected(NamedTuple):
-    """Clusters of which all logs got another leader, of whom nobody says yet where they may have been cut."""
+    """Clusters of which all logs got another leader, and where they may have been cut is unknown yet."""
 
     site: Fetcher
 
@@ -134,14 +134,14 @@ def test_that_a_log_has_another_leader_now_withholds_nothing_of_what_the_driver_
 
 @pytest.mark.parametrize("cut_at", [9, 11])
 def test_what_a_log_has_lost_since_was_there_for_the_driver_before(cut_at: int) -> None:
-    """At the target nothing would set back what counts as the group's, above records that nobody has read."""
+    """At the target nothing would set back what counts as the group's, above unread records."""
     start = Start()
     for cluster in start.site.clusters.values():
         cluster.logs[ORDERS] = MemoryEnds(0, cut_at)
     assert start.begin(Elected(start.site)).reads(8).ours() == [10]
 
 
-def test_of_a_cluster_of_which_a_part_is_read_nobody_knows_what_was_the_newest() -> None:
+def test_the_newest_commit_of_a_partly_read_cluster_is_unknown() -> None:
     start = Start().reads(8, is_whole=False)
     assert start.ours() == []
     assert start.reads(9).ours() == [10, 11]
@@ -288,13 +288,13 @@ def test_a_commit_of_the_group_may_be_answered_though_we_have_written_over_it() 
 
 
 @pytest.mark.parametrize("is_read_again", [False, True])
-def test_what_we_wrote_elsewhere_is_answered_by_nobody(is_read_again: bool) -> None:
+def test_our_writes_elsewhere_get_no_answer(is_read_again: bool) -> None:
     """Else a reader that commits the same again and again at its home would be silent there."""
     site = mirrored_site()
     site.commit("Y", "g", 9)
     site.pass_time(1)
     site.reconcile()
-    begin_anew_by_the_tables(site)
+    begin_again_by_the_tables(site)
     left = LeftWrites(site.state, Translator(site.config, site.state), site, lambda alias: False, patience_s=0)
     rows = site.offsets.ids([GroupPartition("g", *ORDERS)])
     if is_read_again:

@@ -1,4 +1,4 @@
-"""Lists of groups of which nobody takes care any more: not named, not included, gone to the other cluster."""
+"""Lists of groups that are no longer maintained: not named, not included, gone to the other cluster."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Copies with other names: nothing is lost and nothing is repeated that need not be, there and back, both ways at once.
 
-Judged by contents alone: what a group has read is what stood below its positions, at whichever cluster.
+Judged by contents alone: a group has read the records below its positions, at any cluster.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def test_a_group_goes_on_at_the_first_unread_record_of_both_and_so_it_does_when_
 
 
 def restore(world: NamedWorld) -> None:
-    """Have the new driver know what stands in the logs of commits: it reads them from the beginning."""
+    """Have the new driver read the commit logs from the beginning."""
     world.position = dict.fromkeys(ALIASES, 0)
     for alias in ALIASES:
         world.commit_batches[alias] += 100
@@ -119,7 +119,7 @@ def test_headers_that_an_application_has_handed_on_are_nothing_to_go_by(
     world = NamedWorld(tmp_path, random.Random(2))
     let_doors_lead_to(world.clusters, monkeypatch)
     world.produce("dc1", 20)
-    # At home they name a place that the other cluster's records have; in the copy nobody can place such a record.
+    # At home they name a place that the other cluster's records have; in the copy such a record has no place.
     world.logs["dc1", "orders"][5] = type(world.logs["dc1", "orders"][5])("dc1", 5, ("dc2", 0))
     world.mirror("dc1", "dc2")
     copy = world.logs["dc2", "dc1.orders"]
@@ -132,7 +132,7 @@ def test_headers_that_an_application_has_handed_on_are_nothing_to_go_by(
     assert world.stands("dc1", "back", "orders") == 5  # it has not read that record, whatever its headers say
     first = next((n for n, each in enumerate(copy) if each.number >= 3), len(copy))
     assert world.stands("dc2", "h", "dc1.orders") == first
-    assert world.stands("dc2", "g", "dc1.orders") == len(copy) - 1  # in front of the one that nobody can place
+    assert world.stands("dc2", "g", "dc1.orders") == len(copy) - 1  # before the record without a place
 
 
 def test_a_name_that_the_target_has_not_got_is_withheld(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

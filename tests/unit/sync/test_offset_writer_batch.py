@@ -26,7 +26,7 @@ def test_every_write_has_one_outcome_in_the_order_of_the_writes() -> None:
     assert [each.previous_offset for each in results] == [None, 50, 60, None, None]
 
 
-def test_an_empty_wave_asks_nobody() -> None:
+def test_an_empty_wave_sends_no_request() -> None:
     target = Target()
     assert write_batch(target) == []
     assert target.reads == []
@@ -48,7 +48,7 @@ def test_an_unknown_topic_fails_its_own_partition_only_and_at_once() -> None:
     assert (results[1].error, target.seconds) == ("UNKNOWN_TOPIC_OR_PART", 0.0)
 
 
-def test_a_newer_value_of_somebody_else_is_left_alone_and_the_error_says_so() -> None:
+def test_a_newer_value_of_another_client_is_left_alone_and_the_error_says_so() -> None:
     target = Target()
     target.put("group", 0, 60)
     (result,) = write_batch(target, write(expected=40))
@@ -57,7 +57,7 @@ def test_a_newer_value_of_somebody_else_is_left_alone_and_the_error_says_so() ->
     assert "has offset 60, expected 40" in result.error
 
 
-def test_somebody_elses_value_ahead_of_ours_is_not_taken_back() -> None:
+def test_another_clients_value_ahead_of_ours_is_not_taken_back() -> None:
     target = Target()
     target.put("group", 0, 60)
     (result,) = write_batch(target, write(rule=Rule.FORWARD, expected=60))

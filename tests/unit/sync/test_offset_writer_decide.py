@@ -21,7 +21,7 @@ def write(offset: int, rule: Rule = Rule.FORWARD, expected: int | None = 40, ref
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("expected", [None, 40])
-def test_where_nothing_stands_the_offset_is_written_under_every_rule(rule: Rule, expected: int | None) -> None:
+def test_without_a_present_offset_the_offset_is_written_under_every_rule(rule: Rule, expected: int | None) -> None:
     assert decide(write(10, rule, expected), None) is None
 
 
@@ -36,7 +36,7 @@ def test_a_refresh_writes_the_same_offset_again(rule: Rule) -> None:
 
 
 @pytest.mark.parametrize("refresh", [False, True])
-def test_a_refresh_is_no_licence_to_overwrite_what_somebody_wrote_since(refresh: bool) -> None:
+def test_a_refresh_does_not_overwrite_a_later_write_of_another_client(refresh: bool) -> None:
     assert decide(write(40, Rule.SET, 40, refresh), Committed(41, "")) is Outcome.NOT_FORWARD
 
 
@@ -75,7 +75,7 @@ def test_set_and_follow_go_up_and_down_from_the_expected_value(rule: Rule, offse
     assert decide(write(offset, rule), Committed(40, "")) is None
 
 
-def test_somebody_elses_value_is_only_moved_forward() -> None:
+def test_another_clients_value_is_only_moved_forward() -> None:
     assert decide(write(41), Committed(40, "")) is None
     assert decide(write(39), Committed(40, "")) is Outcome.NOT_FORWARD
 
@@ -88,7 +88,7 @@ def test_somebody_elses_value_is_only_moved_forward() -> None:
     refresh=st.booleans(),
     moves_forward=st.booleans(),
 )
-def test_nobody_elses_progress_is_ever_taken_back_unseen(
+def test_progress_of_other_clients_is_never_taken_back_unseen(
     offset: int, stands: int, expected: int | None, rule: Rule, refresh: bool, moves_forward: bool
 ) -> None:
     wanted = replace(write(offset, rule, expected, refresh), moves_forward=moves_forward)

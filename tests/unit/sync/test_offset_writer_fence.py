@@ -33,7 +33,7 @@ class Fence:
 def test_who_was_taken_over_writes_nothing() -> None:
     target = Target()
     with pytest.raises(TakenOverError):
-        write_batch(target, write(), fence=Fence([TakenOverError("by somebody")]))
+        write_batch(target, write(), fence=Fence([TakenOverError("by another driver")]))
     assert target.writes == []
 
 
@@ -51,7 +51,7 @@ def test_a_pause_after_the_look_lets_no_request_out_before_the_next_look() -> No
     assert [each.group_id for each in target.writes] == ["b", "a"]
 
 
-def test_what_nobody_can_tell_fails_and_is_not_sent() -> None:
+def test_unknown_values_fail_and_are_not_sent() -> None:
     target = Target()
     problem = TableError("tables.drivers cannot be read")
     (found,) = write_batch(target, write(), deadline=0.5, fence=Fence([problem] * 99))

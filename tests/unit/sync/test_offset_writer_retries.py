@@ -46,7 +46,7 @@ def test_a_write_whose_answer_was_lost_but_that_arrived_counts_as_committed() ->
     assert (result.outcome, result.previous_offset, len(target.writes)) == (Outcome.COMMITTED, None, 1)
 
 
-def test_a_repetition_does_not_go_over_what_somebody_wrote_while_we_waited() -> None:
+def test_a_repetition_does_not_overwrite_a_write_made_while_we_waited() -> None:
     target = Target(refuse=once("REQUEST_TIMED_OUT"))
     target.put("group", 0, 40)
     target.before_read = [lambda: None, lambda: target.put("group", 0, 60)]

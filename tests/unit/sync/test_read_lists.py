@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from builders.logs import log
-from fakes.next_driver import begin_anew_by_the_tables
+from fakes.next_driver import begin_again_by_the_tables
 from fakes.read_list_site import AT_X, AT_Y, EPOCH, HOLDS, listed_site, told, writes
 from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
@@ -56,7 +56,7 @@ def grow(site: Site) -> None:
     assert site.reconciler.reconcile_waiting_for_index() == []
 
 
-def test_a_list_grows_with_the_targets_index_though_nobody_commits(site: Site) -> None:
+def test_a_list_grows_with_the_targets_index_without_commits(site: Site) -> None:
     site.commit("X", "readers", 6)
     site.reconcile()
     assert told(site) == (2, [(3, 5)])
@@ -187,14 +187,14 @@ def test_what_may_have_been_written_is_asked_for_before_it_is_believed(site: Sit
     assert told(site) == (0, [(1, 2), (3, 4)])
 
 
-def test_an_answer_that_had_to_be_found_anew_has_its_list(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_had_to_be_found_again_has_its_list(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Translator.answers
 
-    def anew(self: Translator, asked: Translation) -> Translations:
+    def again(self: Translator, asked: Translation) -> Translations:
         asked.questions[:] = [replace(each) for each in asked.questions]
         return whole(self, asked)
 
-    monkeypatch.setattr(Translator, "answers", anew)
+    monkeypatch.setattr(Translator, "answers", again)
     site.commit("X", "readers", 4)
     site.reconcile()
     assert told(site) == (2, [(3, 5)])
@@ -217,7 +217,7 @@ def test_a_group_that_is_not_named_costs_nothing(site: Site, monkeypatch: pytest
 def test_a_list_goes_with_an_answer_that_is_withheld(site: Site) -> None:
     site.commit("X", "readers", 4)
     site.reconciled()
-    site.put(log("X", AT_X), topic_id="made anew")
+    site.put(log("X", AT_X), topic_id="recreated")
     site.reconcile()
     assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, []))
 
@@ -329,23 +329,23 @@ def test_a_list_that_is_as_it_was_after_the_group_went_back_is_kept(site: Site) 
     assert told(site) == (2, [(3, 5)])
 
 
-def test_the_next_driver_knows_what_stands(site: Site) -> None:
+def test_the_next_driver_knows_the_present_lists(site: Site) -> None:
     site.commit("X", "readers", 4)
     site.reconciled()
-    begin_anew_by_the_tables(site)
+    begin_again_by_the_tables(site)
     site.reconcile(is_first=True)
     assert [each for each in writes(site) if each[1] == HOLDS] == []
     site.commit("X", "readers", 1)
-    begin_anew_by_the_tables(site)
+    begin_again_by_the_tables(site)
     site.reconcile(is_first=True)
     assert told(site) == (0, [(1, 2)])
 
 
 @pytest.mark.parametrize("said", [ClusterError("Y", "does not answer"), "no id that a list can carry"])
-def test_while_nobody_says_what_stands_no_answer_goes_down(site: Site, said: str | ClusterError) -> None:
+def test_while_present_lists_are_unknown_no_answer_goes_down(site: Site, said: str | ClusterError) -> None:
     site.commit("X", "readers", 4)
     site.reconciled()
-    begin_anew_by_the_tables(site)
+    begin_again_by_the_tables(site)
     site.commit("X", "readers", 1)
 
     def silent(_deadline: float) -> str:

@@ -1,10 +1,10 @@
-"""Read lists that others have written, or that nobody takes care of any more."""
+"""Read lists that others have written, or that are no longer maintained."""
 
 from __future__ import annotations
 
 import pytest
 
-from fakes.next_driver import begin_anew_by_the_tables
+from fakes.next_driver import begin_again_by_the_tables
 from fakes.read_list_site import HOLDS, listed_site, told, writes
 from fakes.reconciler_site import ORDERS, Site
 from offset_sync.model.errors import ClusterError
@@ -17,10 +17,10 @@ def site() -> Site:
     return listed_site()
 
 
-def begin_anew_with(site: Site, groups: list[str]) -> None:
+def begin_again_with(site: Site, groups: list[str]) -> None:
     """Let another driver take over, whose configuration names *groups*."""
     site.config = listed_site(groups).config
-    begin_anew_by_the_tables(site)
+    begin_again_by_the_tables(site)
     site.asked.clear()
 
 
@@ -28,11 +28,11 @@ def begin_anew_with(site: Site, groups: list[str]) -> None:
 def test_the_list_of_a_group_that_is_not_named_any_more_is_taken_away(site: Site, named: list[str]) -> None:
     site.commit("X", "readers", 4)
     site.reconciled()
-    begin_anew_with(site, named)
+    begin_again_with(site, named)
     site.reconcile(is_first=True)
     assert writes(site)[0] == ("Y", HOLDS, 0)
     assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, []))
-    begin_anew_with(site, named)
+    begin_again_with(site, named)
     site.reconcile(is_first=True)
     assert HOLDS not in {group for _, group, _ in writes(site)}
 
@@ -40,7 +40,7 @@ def test_the_list_of_a_group_that_is_not_named_any_more_is_taken_away(site: Site
 def test_the_list_of_a_group_that_is_named_stays(site: Site) -> None:
     site.commit("X", "readers", 4)
     site.reconciled()
-    begin_anew_with(site, ["read.*", "others"])
+    begin_again_with(site, ["read.*", "others"])
     site.reconcile(is_first=True)
     assert told(site) == (2, [(3, 5)])
 
@@ -48,14 +48,14 @@ def test_the_list_of_a_group_that_is_named_stays(site: Site) -> None:
 def test_it_is_taken_away_before_a_group_that_went_back_meanwhile_is_answered(site: Site) -> None:
     site.commit("X", "readers", 4)
     site.reconciled()
-    begin_anew_with(site, [])
+    begin_again_with(site, [])
     site.commit("X", "readers", 1)
     site.reconcile(is_first=True)
     assert writes(site) == [("Y", HOLDS, 0), ("Y", "readers", 0)]
 
 
 def be_silent(site: Site, patch: pytest.MonkeyPatch) -> None:
-    """Let nobody say what stands, nor take any list."""
+    """Have no cluster return its lists, nor take any."""
     whole = site.clusters["Y"].committed_offsets
 
     def but_for_lists(groups: list[str], deadline: float) -> object:
@@ -74,7 +74,7 @@ def refuse_groups(_deadline: float) -> list[str]:
 def test_it_is_tried_again_until_it_is_done(site: Site, silent: str) -> None:
     site.commit("X", "readers", 4)
     site.reconciled()
-    begin_anew_with(site, [])
+    begin_again_with(site, [])
     with pytest.MonkeyPatch.context() as patch:
         if silent == "groups":
             patch.setattr(site.clusters["Y"], "groups", refuse_groups)
@@ -91,7 +91,7 @@ def test_it_is_tried_again_until_it_is_done(site: Site, silent: str) -> None:
 
 
 def write_as_another_process(site: Site) -> str:
-    """Let a list stand at Y that has more than what the group has read; return the text before."""
+    """Put a list at Y with more records than the group has read; return the text before."""
     cluster = site.clusters["Y"]
     before = cluster.group_offsets[HOLDS, ORDERS].metadata
     other = listed_site()
@@ -101,7 +101,7 @@ def write_as_another_process(site: Site) -> str:
     return before
 
 
-def test_of_a_group_that_goes_back_it_is_asked_what_stands(site: Site) -> None:
+def test_for_a_group_that_goes_back_the_present_list_is_read(site: Site) -> None:
     site.commit("X", "readers", 6)
     site.reconciled()
     before = write_as_another_process(site)
@@ -112,11 +112,11 @@ def test_of_a_group_that_goes_back_it_is_asked_what_stands(site: Site) -> None:
 
 
 @pytest.mark.parametrize("went_back", [True, False])
-def test_where_nobody_says_what_stands_a_group_that_went_back_waits_also_to_go_up(site: Site, went_back: bool) -> None:
+def test_without_a_known_list_a_group_that_went_back_waits_also_to_go_up(site: Site, went_back: bool) -> None:
     site.commit("X", "readers", 2)
     site.commit("X", "readers", 1 if went_back else 2)
     site.reconciled()
-    begin_anew_by_the_tables(site)
+    begin_again_by_the_tables(site)
     site.commit("X", "readers", 4)
     with pytest.MonkeyPatch.context() as patch:
         be_silent(site, patch)
@@ -127,10 +127,10 @@ def test_where_nobody_says_what_stands_a_group_that_went_back_waits_also_to_go_u
     assert (site.target_offset("Y", "readers"), told(site)) == (2, (2, [(3, 5)]))
 
 
-def test_what_was_asked_before_a_write_of_which_nobody_knows_is_not_believed_after_it(site: Site) -> None:
+def test_an_answer_from_before_an_unknown_write_does_not_count_after_it(site: Site) -> None:
     site.commit("X", "readers", 4)
     site.reconciled()
-    begin_anew_by_the_tables(site)
+    begin_again_by_the_tables(site)
     lists, cluster = site.lists, site.clusters["Y"]
     whole = cluster.committed_offsets
 

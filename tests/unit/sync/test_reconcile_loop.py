@@ -99,7 +99,7 @@ def test_everything_is_looked_at_soon_when_something_answers_again() -> None:
 
 
 @pytest.mark.timeout(120)
-def test_the_index_is_read_while_the_logs_of_commits_are_and_whoever_stops_does_not_wait_for_it() -> None:
+def test_the_index_is_read_in_parallel_with_the_commit_logs_and_a_stop_does_not_wait_for_it() -> None:
     site = mirrored_site("Y")
     began, ends, read = threading.Event(), threading.Event(), site.state.index.refresh
 

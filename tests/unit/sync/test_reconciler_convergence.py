@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes.next_driver import begin_anew_by_the_tables
+from fakes.next_driver import begin_again_by_the_tables
 from fakes.reconciler_site import ORDERS, Site, config_of
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import World, observe, random_world, write_logs
@@ -83,7 +83,7 @@ class Play:
     def crash(self, _alias: str, _group: str) -> None:
         """Start another driver, which knows the tables, and reads everything before it reconciles."""
         if self.rng.random() < 0.2:
-            begin_anew_by_the_tables(self.site)
+            begin_again_by_the_tables(self.site)
             self.site.read_all()
 
     def hush(self, alias: str, _group: str) -> None:

@@ -59,7 +59,7 @@ def test_a_commit_that_is_read_before_its_answer_is_ours(metadata: str) -> None:
     assert site.target_offset("Y", "readers") == 3
 
 
-def test_a_pass_that_finds_our_value_standing_does_not_make_us_forget_that_it_is_ours() -> None:
+def test_a_pass_that_finds_our_value_there_keeps_that_it_is_ours() -> None:
     site = hasty_site()
     site.reads_at_once = False
     site.commit("X", "readers", 5, metadata="m")
@@ -97,7 +97,7 @@ def test_what_failed_in_pass_after_pass_is_ours_once_when_it_is_written_at_last(
     assert [row.source for row in site.rows()] == ["Y"]
 
 
-def test_what_was_refused_is_genuine_when_somebody_commits_it() -> None:
+def test_a_refused_value_is_genuine_when_another_client_commits_it() -> None:
     site = hasty_site()
     site.commit("X", "readers", 5, metadata="m")
     site.clusters["Y"].refused["readers"] = "UNKNOWN_MEMBER_ID"

@@ -6,7 +6,7 @@ import pytest
 
 from builders.logs import log
 from fakes.clusters import MemoryEnds
-from fakes.next_driver import begin_anew_by_the_tables
+from fakes.next_driver import begin_again_by_the_tables
 from fakes.reconciler_site import ORDERS, Site, mirrored_site
 from offset_sync.model.values import Rule, TopicPartition
 from offset_sync.state.group_homes import Move
@@ -125,7 +125,7 @@ def test_a_move_ends_it_at_once_and_goes_over_nothing_that_is_ahead(
     assert held(site) == wanted
 
 
-def test_a_tool_that_alters_offsets_at_a_target_moves_nobody_at_the_home(site: Site) -> None:
+def test_a_tool_that_alters_offsets_at_a_target_moves_no_group_at_the_home(site: Site) -> None:
     """Another tool writes there every few seconds, ahead of the group and behind it, with our metadata."""
     site.commit("X", "g", 6)
     site.reconciled()
@@ -200,7 +200,7 @@ def test_writes_that_the_driver_before_has_left_unread_make_no_second_home(site:
         site.read("X")
         site.reconciler.reconcile_all()
     assert held(site) == [6, 8, 8]
-    begin_anew_by_the_tables(site)
+    begin_again_by_the_tables(site)
     assert {source for source, _ in told(site)} == {"X"}
     site.commit("X", "g", 7)
     assert set(told(site).values()) == {("EXACT", "COMMITTED")}
@@ -226,7 +226,7 @@ def test_after_a_move_partitions_that_are_idle_have_the_position_that_was_brough
     site = two_partitions
     move(site, "Y")
     site.commit("Y", "g", 9)
-    site.clusters["Z"].forget("g", SECOND)  # expired, or somebody has deleted it
+    site.clusters["Z"].forget("g", SECOND)  # expired, or deleted
     told(site)
     assert (held(site), held(site, SECOND)) == ([7, 9, 9], [4, 6, 6])
 

@@ -78,7 +78,7 @@ def test_micro_batches_wait_once_for_a_target_that_hangs_and_then_go_on_without_
     assert PATIENCE_S <= site.batch(4) < 10
     assert site.target_offset("Z", "readers") == 6
     took = [site.batch(offset) for offset in (5, 6, 7)]
-    assert max(took) < PATIENCE_S, "nobody waits for it again before it has caught up"
+    assert max(took) < PATIENCE_S, "no pass waits for it again before it has caught up"
     assert (site.target_offset("Y", "readers"), site.target_offset("Z", "readers")) == (None, 9)
     site.goes_on.set()
     until(lambda: site.target_offset("Y", "readers") == 9)

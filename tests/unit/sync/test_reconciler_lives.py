@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fakes.clusters import MemoryEnds
-from fakes.next_driver import begin_anew_by_the_history
+from fakes.next_driver import begin_again_by_the_history
 from fakes.reconciler_site import ORDERS, Site, mirrored_site
 from offset_sync.model.values import CLOCKS_APART_MS, ClusterPartition
 from offset_sync.translate.index.incarnations import Incarnation
@@ -40,7 +40,7 @@ def test_a_commit_from_before_says_nothing_of_the_records_that_stand_there_now(
     site.commit("X", "readers", 4)
     assert answer(site) == (state, None)
     site.clusters["X"].is_down = True
-    assert answer(site) == (state, None), "also when nobody can ask any more"
+    assert answer(site) == (state, None), "also without a cluster to ask"
 
 
 def test_a_commit_below_the_cut_holds() -> None:
@@ -84,7 +84,7 @@ def test_one_group_of_a_former_life_does_not_withhold_the_others_when_the_source
     site.reconcile()
     site.index.logs[ClusterPartition("X", *ORDERS)].complete_until_ms = site.clock_ms[0]
     if is_of_the_next_driver:
-        begin_anew_by_the_history(site)
+        begin_again_by_the_history(site)
     site.clusters["X"].is_down = True
     site.reconciliations.clear()
     site.reconcile(is_first=True)
@@ -101,7 +101,7 @@ def test_a_cut_that_only_such_a_group_has_seen_withholds_the_log_from_the_next_d
     site.reconcile()
     site.clusters["X"].logs[ORDERS] = MemoryEnds(0, 8)
     site.reconcile()
-    begin_anew_by_the_history(site)
+    begin_again_by_the_history(site)
     site.clusters["X"].is_down = True
     site.commit("X", "late", 3)
     site.reconcile(is_first=True)

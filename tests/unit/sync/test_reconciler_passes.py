@@ -78,7 +78,7 @@ def test_the_first_pass_asks_about_everything_and_finds_what_the_book_does_not_k
     assert site.target_offset("Y", "readers") == 6
 
 
-def test_a_driver_that_starts_anew_writes_nothing_that_stands_already() -> None:
+def test_a_driver_that_restarts_writes_no_offset_that_is_there_already() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
     site.reconciled()
@@ -131,7 +131,7 @@ def test_what_waits_for_the_index_is_answered_as_soon_as_the_index_grows_and_not
     assert (site.reconciler.reconcile_waiting_for_index(), site.reconciliations) == ([], [])
 
 
-def test_a_topic_that_nobody_has_committed_may_grow() -> None:
+def test_a_topic_without_commits_may_grow() -> None:
     site = mirrored_site()
     assert (site.reconciler.reconcile_waiting_for_index(), site.reconciliations) == ([], [])
 
@@ -199,7 +199,7 @@ def test_a_batch_goes_only_where_its_source_is_synced_to() -> None:
     assert len(site.asked) == 1
 
 
-def test_a_batch_asks_even_what_is_reconciled_nothing_anew() -> None:
+def test_a_batch_asks_even_what_is_reconciled_nothing_again() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
     keys = site.read("X")

@@ -8,7 +8,7 @@ import pytest
 
 from builders.logs import log
 from fakes.clusters import MemoryEnds
-from fakes.next_driver import begin_anew_by_the_history
+from fakes.next_driver import begin_again_by_the_history
 from fakes.reconciler_site import ORDERS, Site, site_of
 from offset_sync.model.values import CLOCKS_APART_MS, ClusterPartition
 from offset_sync.state import translator
@@ -110,7 +110,7 @@ def test_the_next_driver_knows_a_commit_beyond_the_end_though_the_target_was_not
     site.reconcile()
     not_ready(site)
     site.reconcile()
-    begin_anew_by_the_history(site)
+    begin_again_by_the_history(site)
     site.clusters["Y"].is_down = False
     site.clusters["Y"].forbidden.clear()
     lose_x(site, "Y", "Z")
@@ -182,7 +182,7 @@ def test_what_this_driver_has_heard_later_than_the_one_before_is_not_out_of_date
     site = site_of("X", "Y")
     site.commit("X", "readers", 12)
     site.reconcile()
-    begin_anew_by_the_history(site)
+    begin_again_by_the_history(site)
     site.pass_time(3 * CLOCKS_APART_MS)
     site.reconcile()
     site.index.extend(log("X", "X0:14"), ORDERS)

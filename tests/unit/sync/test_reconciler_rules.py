@@ -1,4 +1,4 @@
-"""Settling over what stands at a target: whose value it is, who refuses it, when it expires, what is not synced."""
+"""Settling over an offset at a target: its writer, refusals, expiry, and groups that are not synced."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAY = TopicPartition("pay-out", 0)
 HOURS_MS = 3_600_000
 
 
-def test_a_value_of_somebody_else_is_only_ever_moved_forward() -> None:
+def test_a_value_of_another_client_is_only_ever_moved_forward() -> None:
     site = mirrored_site()
     site.commit("Y", "behind", 3)
     site.commit("Y", "ahead", 9)
@@ -24,7 +24,7 @@ def test_a_value_of_somebody_else_is_only_ever_moved_forward() -> None:
     assert {write.rule for _, write in site.asked} == {Rule.FORWARD}
 
 
-def test_an_operators_reset_at_the_source_is_followed_over_somebody_elses_value() -> None:
+def test_an_operators_reset_at_the_source_is_followed_over_another_clients_value() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 8)
     site.commit("Y", "readers", 10)
@@ -33,7 +33,7 @@ def test_an_operators_reset_at_the_source_is_followed_over_somebody_elses_value(
     assert (site.rows()[-1].state, site.target_offset("Y", "readers")) == ("REWIND", 5)
 
 
-def test_a_reset_before_somebody_elses_commit_is_not_followed() -> None:
+def test_a_reset_before_another_clients_commit_is_not_followed() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 8)
     site.commit("X", "readers", 3)
@@ -140,7 +140,7 @@ def test_our_own_value_is_written_again_before_it_expires_and_then_left_alone() 
     assert site.asked == []
 
 
-def test_somebody_elses_value_is_not_kept_alive_by_us() -> None:
+def test_another_clients_value_is_not_kept_alive_by_us() -> None:
     site = mirrored_site(sync={"refresh_interval": "12h"})
     site.commit("Y", "readers", 6)
     site.commit("X", "readers", 4)

@@ -1,4 +1,4 @@
-"""When a settled key is looked at again, and what is left alone because somebody committed while we asked."""
+"""When a settled key is checked again, and keys left alone because of a commit during our query."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_target_is_asked_as_long_as_its_log_has_the_answer_in_the_partition_of
     assert site.target_offset("Y", "readers") == 5
 
 
-def test_a_settled_key_is_asked_for_anew_when_nobody_can_say_what_its_answer_rests_on(
+def test_a_settled_key_is_queried_again_if_the_basis_of_its_answer_is_unknown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     site = settled_site()
@@ -81,7 +81,7 @@ def test_a_log_start_that_passes_an_answer_moves_it_and_what_is_lost_is_told() -
     assert (found.wanted.tolist(), found.lost.tolist()) == ([9], [3])
 
 
-def test_a_target_made_anew_is_withheld_though_the_key_was_settled() -> None:
+def test_a_recreated_target_is_withheld_though_the_key_was_settled() -> None:
     site = settled_site()
     site.put(log("Y", "Y0:6"), topic_id="another")
     site.reconcile()
@@ -114,7 +114,7 @@ def test_what_changes_is_not_settled_again_before_it_was_written() -> None:
 
 
 class CommitsWhileAsked(Site):
-    """Somebody commits at *alias* while the clusters are asked, and the stream brings it at once."""
+    """A client commits at *alias* while the clusters are asked, and the stream brings it at once."""
 
     def commit_while_asked(self, alias: str, offset: int) -> None:
         self.pending = [(alias, offset)]
@@ -144,7 +144,7 @@ def test_a_reset_at_the_target_while_we_ask_is_not_undone(site: CommitsWhileAske
     assert (site.asked, site.target_offset("Y", "readers")) == ([], 3)
 
 
-def test_a_newer_commit_while_we_ask_is_left_to_whoever_recorded_it(site: CommitsWhileAsked) -> None:
+def test_a_newer_commit_during_our_query_is_left_to_its_own_pass(site: CommitsWhileAsked) -> None:
     site.commit("X", "readers", 8)
     site.commit_while_asked("X", 2)
     site.reconcile()

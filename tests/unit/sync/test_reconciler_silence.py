@@ -7,7 +7,7 @@ from fakes.reconciler_site import ORDERS, Site, mirrored_site
 
 
 def answer(site: Site) -> tuple[str, str, int | None]:
-    """State and outcome of the only row, and what stands at Y."""
+    """State and outcome of the only row, and the offset at Y."""
     (row,) = site.rows()
     return row.state, row.outcome, site.target_offset("Y", row.group_id, row.place)
 
@@ -28,7 +28,7 @@ def test_a_commit_beyond_the_end_stays_withheld_when_the_source_is_silent_and_a_
     assert site.target_offset("Y", "readers") == 11
 
 
-def test_a_lower_commit_is_answered_though_one_beyond_the_end_was_there_before_nobody_could_look() -> None:
+def test_a_lower_commit_is_answered_though_one_beyond_the_end_was_there_before_the_cluster_fell_silent() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 15)
     site.reconcile()

@@ -1,4 +1,4 @@
-"""Settling from several threads: an older answer never overtakes a newer one, and nobody waits for a silent cluster."""
+"""Settling from several threads: an older answer never overtakes a newer one, and none waits for silence."""
 
 from __future__ import annotations
 

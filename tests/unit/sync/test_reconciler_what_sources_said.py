@@ -9,7 +9,7 @@ import pytest
 
 from builders.logs import log
 from fakes.clusters import MemoryEnds, MemoryTopic
-from fakes.next_driver import begin_anew_by_the_history
+from fakes.next_driver import begin_again_by_the_history
 from fakes.reconciler_site import ORDERS, Site, config_of, site_of
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 
@@ -20,7 +20,7 @@ def cut(site: Site) -> None:
     site.clusters["X"].logs[ORDERS] = MemoryEnds(0, 6)
 
 
-def make_anew(site: Site) -> None:
+def recreate(site: Site) -> None:
     site.clusters["X"].topics["orders"] = MemoryTopic("another life")
 
 
@@ -30,9 +30,9 @@ def nothing(site: Site) -> None:
 
 EACH = pytest.mark.parametrize(
     ("change", "offset", "state"),
-    [(nothing, 12, "COMMIT_BEYOND_END"), (cut, 5, "LOG_TRUNCATED"), (make_anew, 5, "TOPIC_RECREATED")],
+    [(nothing, 12, "COMMIT_BEYOND_END"), (cut, 5, "LOG_TRUNCATED"), (recreate, 5, "TOPIC_RECREATED")],
 )
-WHOLE = pytest.mark.parametrize(("change", "state"), [(cut, "LOG_TRUNCATED"), (make_anew, "TOPIC_RECREATED")])
+WHOLE = pytest.mark.parametrize(("change", "state"), [(cut, "LOG_TRUNCATED"), (recreate, "TOPIC_RECREATED")])
 
 
 def lose_x(site: Site) -> dict[tuple[str, str], str]:
@@ -58,7 +58,7 @@ def test_it_holds_for_what_it_was_said_of(change: Change, offset: int, state: st
     change(site)
     site.reconcile()
     if is_of_the_next_driver:
-        begin_anew_by_the_history(site)
+        begin_again_by_the_history(site)
     assert lose_x(site) == {("Y", "readers"): state}
     assert site.target_offset("Y", "readers") is None
 
@@ -74,7 +74,7 @@ def test_what_is_said_of_a_whole_log_holds_for_a_commit_that_comes_alone(
     change(site)
     site.reconcile()
     if is_of_the_next_driver:
-        begin_anew_by_the_history(site)
+        begin_again_by_the_history(site)
         site.read_all()
     site.clusters["X"].is_down = True
     site.commit("X", "late", 3)
@@ -95,7 +95,7 @@ def test_it_holds_at_a_target_that_is_configured_only_when_the_source_is_lost(
     site = Site(config_of(["X", "Y", "Z"]), before.clock_ms, before.index, before.reconciliations)
     site.clusters |= before.clusters
     site.offsets = before.offsets
-    begin_anew_by_the_history(site)
+    begin_again_by_the_history(site)
     assert lose_x(site) == {("Y", "readers"): state, ("Z", "readers"): state}
     assert site.target_offset("Z", "readers") is None
 
@@ -124,7 +124,7 @@ def test_it_holds_at_a_target_that_hung_when_it_was_said(change: Change, offset:
 @WHOLE
 @pytest.mark.parametrize("is_of_the_next_driver", [False, True])
 def test_it_is_said_though_the_target_is_silent(change: Change, state: str, is_of_the_next_driver: bool) -> None:
-    """What was answered is settled, and nobody commits; then the source is lost and the target is back."""
+    """All answers are settled, and no group commits; then the source is lost and the target is back."""
     site = site_of("X", "Y")
     site.commit("X", "readers", 5)
     for _ in range(4):
@@ -133,7 +133,7 @@ def test_it_is_said_though_the_target_is_silent(change: Change, state: str, is_o
     change(site)
     site.reconcile()
     if is_of_the_next_driver:
-        begin_anew_by_the_history(site)
+        begin_again_by_the_history(site)
     site.clusters["Y"].is_down = False
     assert lose_x(site) == {("Y", "readers"): state}
 

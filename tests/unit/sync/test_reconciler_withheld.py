@@ -17,7 +17,7 @@ SECOND = TopicPartition("orders", 1)
 
 
 def answer(site: Site) -> tuple[str, str, int | None]:
-    """State and outcome of the only row, and what stands at Y."""
+    """State and outcome of the only row, and the offset at Y."""
     (row,) = site.rows()
     return row.state, row.outcome, site.target_offset("Y", row.group_id, row.place)
 
@@ -100,7 +100,7 @@ def test_a_target_partition_without_a_leader_is_withheld_and_a_source_partition_
 # Logs that are not what they were
 
 
-def test_a_topic_recreated_since_it_was_indexed_is_withheld_on_either_side() -> None:
+def test_a_recreated_topic_since_it_was_indexed_is_withheld_on_either_side() -> None:
     for alias in ("X", "Y"):
         site = mirrored_site()
         site.clusters[alias].topics["orders"] = MemoryTopic("another life")
@@ -216,7 +216,7 @@ def test_a_commit_beyond_the_end_of_its_log_is_withheld_alone() -> None:
     assert {row.group_id: row.state for row in site.rows()} == {"beyond": "COMMIT_BEYOND_END", "readers": "EXACT"}
 
 
-def test_what_stands_at_the_target_stays_while_withheld_and_the_answer_comes_when_the_reason_has_gone() -> None:
+def test_the_offset_at_the_target_stays_while_withheld_and_the_answer_comes_when_the_reason_has_gone() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
     site.reconcile()

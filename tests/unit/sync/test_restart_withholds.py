@@ -6,7 +6,7 @@ import random
 
 from builders.logs import log
 from fakes.clusters import MemoryEnds, MemoryTopic
-from fakes.next_driver import begin_anew_by_the_history
+from fakes.next_driver import begin_again_by_the_history
 from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.values import State
 
@@ -21,8 +21,8 @@ def answers(seed: int, *, restarts: bool) -> dict[tuple[str, str], str]:
         site.put(log(alias, "X0:10"))
     for number in range(rng.randint(2, 14)):
         step(site, rng, number, restarts=restarts)
-    site.reconcile()  # each driver has heard the last word of whoever answers
-    begin_anew(site, restarts=restarts)
+    site.reconcile()  # each driver has the last commits of all clusters that answer
+    begin_again(site, restarts=restarts)
     site.clusters["X"].is_down = True
     for alias in "YZ":
         site.clusters[alias].is_down = False
@@ -49,17 +49,17 @@ def step(site: Site, rng: random.Random, number: int, *, restarts: bool) -> None
         case "target":
             target.is_down = not target.is_down
         case "restart":
-            begin_anew(site, restarts=restarts)
+            begin_again(site, restarts=restarts)
         case "pass":
             site.reconcile()
         case "batch":
             site.reconciler.reconcile_batch("X", site.read("X"), number)
 
 
-def begin_anew(site: Site, *, restarts: bool) -> None:
+def begin_again(site: Site, *, restarts: bool) -> None:
     site.read_all()
     if restarts and (site.reconciliations or site.history):
-        begin_anew_by_the_history(site)
+        begin_again_by_the_history(site)
 
 
 def test_the_next_driver_answers_nothing_that_one_driver_withholds_for_what_the_source_has_said() -> None:

@@ -110,7 +110,7 @@ def test_a_row_says_what_was_answered_and_what_became_of_it(site: Site) -> None:
     }
 
 
-def test_what_stood_there_before_is_in_the_row_and_a_time_only_where_something_was_written(site: Site) -> None:
+def test_the_previous_offset_is_in_the_row_and_a_time_only_if_something_was_written(site: Site) -> None:
     reconciled(site, 4)
     assert row_of(reconciled(site, 7), site)["previous_target_offset"] == 6
     unchanged = row_of(reconciled(site, 7), site)
@@ -160,7 +160,7 @@ def test_rows_have_the_columns_of_the_table(site: Site) -> None:
     assert found.schema == OFFSET_TRANSLATIONS.arrow_schema
 
 
-def test_whoever_records_never_waits_and_what_waits_is_appended_together(
+def test_recording_never_waits_and_waiting_rows_are_appended_together(
     site: Site, writer: TranslationHistory, appended: Appended
 ) -> None:
     appended.may_go_on.clear()

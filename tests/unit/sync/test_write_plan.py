@@ -91,7 +91,7 @@ def test_a_write_says_what_it_expects_to_find_and_what_may_be_done_to_it(
     assert (write.rule, write.expected_offset, write.refresh) == (rule, expected, False)
 
 
-def test_what_stands_already_and_what_would_go_back_is_not_asked() -> None:
+def test_offsets_already_there_or_lower_are_not_requested() -> None:
     plan = planned(
         Given([(7, 1, THEIRS)], [(50, 0, OURS)]),
         Given([(7, 1, THEIRS)], [(50, 0, THEIRS)]),
@@ -112,7 +112,7 @@ def test_the_first_pass_asks_about_everything_but_what_is_withheld() -> None:
     assert [(write.group_id, write.refresh) for write in plan.writes] == [("g1", False), ("g2", False)]
 
 
-def test_a_withheld_answer_is_never_asked_whatever_stands_there() -> None:
+def test_a_withheld_answer_is_never_requested_whatever_offset_is_there() -> None:
     none = {"wanted": -1, "state": State.NOT_INDEXED}
     plan = planned(
         Given([(7, 1, THEIRS)], **none),
@@ -125,7 +125,7 @@ def test_a_withheld_answer_is_never_asked_whatever_stands_there() -> None:
     assert states(plan) == [State.NOT_INDEXED] * 3
 
 
-def test_our_own_value_is_written_again_when_it_is_due_and_nobody_elses() -> None:
+def test_our_own_value_is_written_again_when_it_is_due_and_no_other() -> None:
     held = [Given([(7, 9, THEIRS)], [(50, at_ms, is_own)]) for at_ms, is_own in ((4, OURS), (5, OURS), (4, THEIRS))]
     plan = planned(*held, refresh_before_ms=5)
     assert [(write.group_id, write.refresh, write.expected_offset) for write in plan.writes] == [("g0", True, 50)]
@@ -136,7 +136,7 @@ def test_a_value_that_is_due_and_changes_is_an_ordinary_write() -> None:
     assert (write.refresh, write.offset) == (False, 50)
 
 
-def test_nothing_is_due_where_nothing_stands() -> None:
+def test_nothing_is_due_without_a_present_offset() -> None:
     committed = CommittedOffsets(["X"])
     key = committed.ids([("g", "orders", 0)])
     assert refresh_due(committed.clusters["X"].columns, key, 1 << 60).tolist() == [False]
@@ -207,7 +207,7 @@ def test_an_answer_that_goes_back_for_another_reason_is_none() -> None:
     assert states(planned(never, answered_since)) == [State.EXACT, State.EXACT]
 
 
-def test_a_rewind_keeps_away_from_what_somebody_committed_after_it() -> None:
+def test_a_rewind_is_not_applied_over_a_later_commit() -> None:
     plan = planned(Given(WENT_BACK, [(60, 5, THEIRS)]))
     assert (states(plan), outcomes(plan), plan.writes) == ([State.EXACT], [Outcome.NOT_FORWARD], [])
 

@@ -1,4 +1,4 @@
-"""Appends to a table: each version of a writer is there once, whoever writes beside it and whatever is in its way."""
+"""Appends to a table: each version of a writer is there once, in spite of other writers and failures."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_an_append_whose_answer_was_lost_is_there_once(
     assert (by_delta_rs(tables), tables.version(DRIVERS)) == ([1], 1)
 
 
-def test_what_fails_without_anybody_in_between_is_an_error_at_once(
+def test_a_failure_without_a_concurrent_writer_is_an_error_at_once(
     tables: TableStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = list[int]()
@@ -220,7 +220,7 @@ class _Fence:
 
     def renew(self) -> None:
         if not self.is_open:
-            raise TakenOverError("somebody else")
+            raise TakenOverError("another writer")
 
 
 def test_a_driver_that_was_taken_over_appends_nothing(tables: TableStore) -> None:

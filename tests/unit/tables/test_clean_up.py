@@ -97,7 +97,7 @@ def test_files_without_an_entry_go_when_they_are_old(tables: TableStore, path: P
     of_table, names = [*path.glob("*.parquet")], ("old.parquet", "a b%20ä.parquet", "below/old.parquet")
     old, young = [path / name for name in names], path / "young.parquet"
     for file in (young, *old):
-        file.write_bytes(b"nobody has entered this into the log")
+        file.write_bytes(b"no entry of the log has this")
     age(*of_table, *old)
     Maintainer(tables, HOUR).clean_up(RECORD_RUNS)
     assert [each for each in (*old, young, *of_table) if each.exists()] == [young, *of_table]

@@ -38,7 +38,7 @@ def entry(version: int) -> str:
 
 
 def test_a_repetition_stores_the_entry_that_it_relies_on(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever wrote it may have been killed before that."""
+    """Its writer may have been killed before that."""
     with monkeypatch.context() as killed:
         killed.setattr(whole_files, "fsync", lambda _path: None)
         tables.append(DRIVERS, claims(1), ("query", 1))
@@ -60,7 +60,7 @@ def test_an_entry_that_ends_with_a_line_before_its_last_is_not_whole(tables: Tab
         assert epochs(again.all_rows(DRIVERS)) == [1, 2]
 
 
-def test_a_first_entry_that_lacks_a_line_is_made_anew(tables: TableStore) -> None:
+def test_a_first_entry_with_a_missing_line_is_recreated(tables: TableStore) -> None:
     first = log_of(tables) / entry(0)
     first.write_text(first.read_text().splitlines()[0])
     again = TableStore(tables.root)
@@ -69,7 +69,7 @@ def test_a_first_entry_that_lacks_a_line_is_made_anew(tables: TableStore) -> Non
     assert epochs(again.all_rows(DRIVERS)) == [5]
 
 
-def test_an_entry_of_somebody_else_that_is_one_line_stays(tables: TableStore) -> None:
+def test_an_entry_of_another_writer_that_is_one_line_stays(tables: TableStore) -> None:
     """As that of a VACUUM: its number must not come again, for followers have seen it."""
     said = {"commitInfo": {"timestamp": 1, "operation": "VACUUM END", "operationParameters": {}}}
     (log_of(tables) / entry(1)).write_text(json.dumps(said))
@@ -87,7 +87,7 @@ def test_an_entry_of_ours_with_more_than_it_says_stays(tables: TableStore) -> No
     assert newest.exists()
 
 
-def test_nobody_waits_for_a_process_that_is_stopped_in_a_checkpoint_or_a_clean_up(tables: TableStore) -> None:
+def test_no_writer_waits_for_a_process_that_is_stopped_in_a_checkpoint_or_a_clean_up(tables: TableStore) -> None:
     checkpoint_every_tenth(tables, DRIVERS)
     with alone(Path(tables.path(DRIVERS))) as is_alone:
         assert is_alone
@@ -179,7 +179,7 @@ def mended(root: str) -> TableStore:
     return found
 
 
-def test_a_checkpoint_stands_on_a_stored_entry(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_rests_on_a_stored_entry(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as killed:
         killed.setattr(whole_files, "fsync", lambda _path: None)
         TableStore(tables.root).append(DRIVERS, claims(1))
@@ -213,7 +213,7 @@ def test_a_file_that_is_entered_once_more_has_no_new_row(tables: TableStore) -> 
 
 
 def test_clustering_alone_is_taken_away(tables: TableStore) -> None:
-    """Not what somebody else has added, by which files are read otherwise."""
+    """Not what another writer has added, by which files are read otherwise."""
     first = log_of(tables) / entry(0)
     for features, version in ((["clustering", "domainMetadata"], 1), (["clustering", "rowTracking"], 0)):
         lines = [json.loads(line) for line in first.read_text().splitlines()]

@@ -1,4 +1,4 @@
-"""Tables are made once, whoever else makes them at the same moment, and say of themselves what they are.
+"""Tables are created once, also by several processes at the same moment, and describe themselves.
 
 One that an earlier version has made is read as it is, and given the columns that came later.
 """
@@ -118,7 +118,7 @@ def test_so_do_processes_that_append_at_once(tmp_path: Path) -> None:
     }
 
 
-def test_a_table_that_another_has_made_and_filled_since_one_looked_is_no_folder_of_somebody_else(
+def test_a_table_that_another_has_made_and_filled_since_one_looked_is_no_folder_of_another_writer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     below = Files.below
@@ -138,9 +138,7 @@ def test_a_table_that_another_has_made_and_filled_since_one_looked_is_no_folder_
 
 
 @pytest.mark.parametrize("name", [f".{ENTRY}.tmp", f"{ENTRY}#1", f".{ENTRY}.crc", f"_commit_{ENTRY}.tmp"])
-def test_what_somebody_left_who_was_killed_in_front_of_a_first_version_is_no_hindrance(
-    tmp_path: Path, name: str
-) -> None:
+def test_files_of_a_process_killed_before_a_first_version_do_not_hinder(tmp_path: Path, name: str) -> None:
     left_over = tmp_path / "drivers" / "_delta_log" / name
     left_over.parent.mkdir(parents=True)
     left_over.write_text("half a ver")
@@ -151,7 +149,7 @@ def test_what_somebody_left_who_was_killed_in_front_of_a_first_version_is_no_hin
 
 
 @pytest.mark.parametrize("name", ["theirs.parquet", "below/theirs.parquet"])
-def test_a_folder_with_somebody_elses_files_is_left_alone(tmp_path: Path, name: str) -> None:
+def test_a_folder_with_another_writers_files_is_left_alone(tmp_path: Path, name: str) -> None:
     theirs = tmp_path / "drivers" / name
     theirs.parent.mkdir(parents=True)
     theirs.write_text("not ours")

@@ -1,6 +1,6 @@
 """Data files and their statistics: a reader that skips a file by them never misses a row.
 
-Nobody sees files that tasks write before their entry, and they are stored by then.
+No reader sees files that tasks write before their entry, and they are stored by then.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_bounds_are_the_least_and_the_greatest_value() -> None:
     assert stats(["b", "", "ä"], pa.string()) == ("", "ä", 0)
 
 
-def test_columns_that_nobody_skips_by_have_no_bounds() -> None:
+def test_columns_that_are_not_skipped_by_have_no_bounds() -> None:
     assert stats([True, False], pa.bool_()) == (None, None, 0)
     assert stats([b"\xff"], pa.binary()) == (None, None, 0)
     assert stats(["a", "x" * 257], pa.string()) == (None, None, 0)
@@ -67,7 +67,7 @@ def test_columns_that_nobody_skips_by_have_no_bounds() -> None:
 
 @law(200)
 @given(st.lists(st.integers(-62_135_596_799_000_000, 253_402_300_799_000_000), min_size=1, max_size=5))
-def test_times_lie_between_their_bounds_and_those_within_a_millisecond(micros: list[int]) -> None:
+def test_times_are_within_their_bounds_and_these_within_a_millisecond(micros: list[int]) -> None:
     least, most, _ = stats(micros, MICROSECONDS)
     first, last = (EPOCH + timedelta(microseconds=extreme(micros)) for extreme in (min, max))
     millisecond = timedelta(milliseconds=1)
@@ -77,7 +77,7 @@ def test_times_lie_between_their_bounds_and_those_within_a_millisecond(micros: l
     assert end - last < millisecond
 
 
-def test_times_that_no_calendar_has_give_no_bounds_for_anybody() -> None:
+def test_times_that_no_calendar_has_give_no_bounds_for_any_reader() -> None:
     assert stats([0, 2**62], MICROSECONDS) == (None, None, 0)
     assert stats([-(2**62), 0], MICROSECONDS) == (None, None, 0)
 

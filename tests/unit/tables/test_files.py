@@ -46,12 +46,12 @@ def test_a_path_of_this_disk_may_be_written_in_four_ways(tmp_path: Path, form: s
 
 
 @pytest.mark.parametrize("path", ["hdfs://here/a", "s3a://bucket/a", "abfss://c@a.net/a", "memory://a"])
-def test_what_lies_elsewhere_is_not_taken_for_local(path: str) -> None:
+def test_a_path_elsewhere_is_not_taken_for_local(path: str) -> None:
     assert Files().local(path) is None
     assert Files().uri(path) == path
 
 
-def test_a_path_without_a_scheme_lies_where_hadoop_has_it() -> None:
+def test_a_path_without_a_scheme_is_in_hadoops_default_file_system() -> None:
     files = Files(default="hdfs://name:8020")
     assert files.local("/a/b") is None
     assert files.uri("/a/b") == "hdfs://name:8020/a/b"
@@ -113,7 +113,7 @@ def test_many_files_come_in_order_whether_their_sizes_are_known_or_not(
         list(files.opened([*asked[:20], (f"{folder}/nowhere", 9 if is_known else None)]))
 
 
-def test_what_was_appended_is_followed_wherever_the_table_lies(files: Files, folder: str) -> None:
+def test_appended_rows_are_followed_in_any_store(files: Files, folder: str) -> None:
     tables, follower = TableStore(folder, files), TableStore(folder, files)
     tables.create([DRIVERS])
     rows, known = follower.rows_since(DRIVERS, None)

@@ -39,7 +39,7 @@ def test_the_newest_entry_is_removed_where_it_is_not_whole(
     assert line.startswith(str(entry(table, 3)))
 
 
-def test_a_log_that_is_whole_stays_as_it_is_and_nobody_waits_for_its_lock(table: Path) -> None:
+def test_a_log_that_is_whole_stays_as_it_is_without_a_wait_for_its_lock(table: Path) -> None:
     (table / "_delta_log" / "_last_checkpoint").write_text("")
     assert not repair_log(table)
     assert not repair_log(table.parent / "another")
@@ -47,7 +47,7 @@ def test_a_log_that_is_whole_stays_as_it_is_and_nobody_waits_for_its_lock(table:
 
 
 @pytest.mark.parametrize("version", [0, 2])
-def test_an_entry_that_others_stand_on_is_refused_by_name_with_what_to_do(table: Path, version: int) -> None:
+def test_an_entry_before_others_is_refused_by_name_with_the_remedy(table: Path, version: int) -> None:
     entry(table, version).write_text("")
     with pytest.raises(TableError, match=rf"{version:020d}.json: empty .* put back a copy .* tables.checkpoints new"):
         repair_log(table)

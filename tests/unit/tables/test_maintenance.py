@@ -72,7 +72,7 @@ def test_which_rows_are_below_their_begin(seed: int) -> None:
     ]
 
 
-def test_files_are_not_written_anew_for_a_few_rows(tables: TableStore, maintainer: Maintainer) -> None:
+def test_files_are_not_rewritten_for_a_few_rows(tables: TableStore, maintainer: Maintainer) -> None:
     tables.append(RECORD_RUNS, pa.concat_tables([run(start) for start in range(0, 300, 10)]))
     before = tables.version(RECORD_RUNS)
     assert cut(maintainer, begins(dc1=20)) == 0
@@ -179,7 +179,7 @@ def test_two_that_cut_at_the_same_time_do_not_both_succeed_and_no_row_comes_twic
 
 
 def lose_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have each file lack a row of those that were to be written into it."""
+    """Drop a row of those that were to be written into each file."""
 
     def write(*arguments: Any) -> DataFile:
         *others, pieces = arguments
@@ -243,7 +243,7 @@ def with_feature(name: str) -> dict[str, Any]:
 
 
 def without_its_first_row(tables: TableStore) -> list[dict[str, Any]]:
-    """Return how the newest file loses its first row without being written anew."""
+    """Return how the newest file loses its first row without being rewritten."""
     lines = Path(entry(tables.path(RECORD_RUNS), tables.version(RECORD_RUNS))).read_text().splitlines()
     (added,) = (json.loads(line)["add"] for line in lines if '"add"' in line)
     gone = {"path": added["path"], "deletionTimestamp": added["modificationTime"], "dataChange": True}

@@ -38,7 +38,7 @@ def test_a_process_ends_with_its_own_exit_code_while_daemon_threads_ask(tmp_path
         assert subprocess.run(command, env={"PYTHONPATH": str(_LIB)}, check=False, timeout=60).returncode == 7
 
 
-def test_the_end_waits_for_a_call_and_what_that_calls_and_for_nobody_who_comes_later() -> None:
+def test_the_end_waits_for_a_call_and_its_own_calls_and_for_no_later_ones() -> None:
     calls, told = NativeCalls(), list[str]()
     begun, go_on = threading.Event(), threading.Event()
 

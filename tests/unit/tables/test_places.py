@@ -84,7 +84,7 @@ def test_the_last_conf_counts_however_it_is_given(form: str) -> None:
 
 
 def test_what_spark_does_not_read_does_not_count(tmp_path: Path) -> None:
-    """Its home where its settings lie in another folder, and its defaults where a file of properties is named."""
+    """Its home if its settings are in another folder, and its defaults if a file of properties is named."""
     home, own, named = tmp_path / "home" / "conf", tmp_path / "own", tmp_path / "named"
     for folder in (home, own):
         folder.mkdir(parents=True)
@@ -104,7 +104,7 @@ def test_the_settings_that_come_with_this_leave_paths_local() -> None:
     assert default_file_system({"SPARK_CONF_DIR": str(REPO / "conf")}) == ""
 
 
-def test_files_of_a_configuration_lie_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_a_configuration_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--conf spark.hadoop.fs.defaultFS=hdfs://name pyspark-shell")
     storage = {"AWS_REGION": "eu"}
     files = files_of(config_of(["X", "Y"], tables={"root": "/t", "checkpoints": "/c", "storage": storage}))

@@ -55,7 +55,7 @@ def test_the_rows_are_stored_when_their_entry_is_written(tables: TableStore, sto
     assert noted == [(["rows", "drivers"], False)]
 
 
-def test_an_entry_of_somebody_else_is_stored_before_another_one_stands_on_it(
+def test_an_entry_of_another_writer_is_stored_before_the_next_one(
     tables: TableStore, stored: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who has written it may be about to; without it ours would be above an empty one after a power failure."""
@@ -78,7 +78,7 @@ def test_a_table_its_columns_and_its_properties_are_stored_before_that_returns(
     above = [each.name for each in Path(other.root).absolute().parents]
     assert stored[6:] == ["more", *above]
     stored.clear()
-    TableStore(other.root).create([DRIVERS])  # whoever made it may not have lived to do so
+    TableStore(other.root).create([DRIVERS])  # its creator may have been killed before
     assert stored == [entry(0), "_delta_log", "_delta_log", "drivers", "drivers", "more", "more", *above]
     stored.clear()
     other.log(DRIVERS).set_properties({"delta.checkpointInterval": "3"})

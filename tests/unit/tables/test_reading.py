@@ -1,4 +1,4 @@
-"""Tables are read and followed as they are, whoever has written them and whatever was done to them since."""
+"""Tables are read and followed as they are, by any writer and after any maintenance."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read(tables: TableStore) -> list[int]:
     found = epochs(tables.all_rows(DRIVERS))
     assert epochs(pa.concat_tables([DRIVERS.no_rows, *tables.batches(DRIVERS)])) == found
     assert [tables.rows_where(DRIVERS, {"epoch": each, "job": "j"}).num_rows for each in found] == [1] * len(found)
-    assert tables.rows_where(DRIVERS, {"epoch": 3, "job": "nobody's"}).num_rows == 0
+    assert tables.rows_where(DRIVERS, {"epoch": 3, "job": "unknown"}).num_rows == 0
     return found
 
 

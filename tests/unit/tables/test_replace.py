@@ -28,7 +28,7 @@ def tables(tmp_path: Path) -> TableStore:
 
 
 def rows(*groups: str, version: int = 0) -> pa.Table:
-    """One row per group; *version* stands in a column."""
+    """One row per group; *version* is in a column."""
     found: list[dict[str, Any]] = [
         {"reported_at": NOW, "group_id": group, "status": "InSync", "source_offset": version, "reason": None}
         for group in groups
@@ -45,7 +45,7 @@ def groups_in(found: list[dict[str, Any]]) -> list[str]:
     return [row["group_id"] for row in found]
 
 
-def test_the_new_rows_stand_in_the_place_of_the_old_ones_for_every_reader(tables: TableStore) -> None:
+def test_the_new_rows_replace_the_old_ones_for_every_reader(tables: TableStore) -> None:
     tables.replace(SYNC_STATUS, rows("a", "b"))
     assert groups_in(by_delta_rs(tables)) == ["a", "b"]
     tables.replace(SYNC_STATUS, rows("c", version=2).select(SYNC_STATUS.names[::-1]))

@@ -106,7 +106,7 @@ def answered(topic: str, stream: str | None, target_topic: str | None) -> dict[s
         (mm2(), [False, False, True, False, True]),
     ],
 )
-def test_answers_that_stand_under_another_name_at_the_target_are_left_out(
+def test_answers_under_another_name_at_the_target_are_left_out(
     tmp_path: Path, names: Names, is_taken: list[bool]
 ) -> None:
     rows = [

@@ -112,11 +112,11 @@ def test_a_directory_that_is_torn_or_of_another_file_or_version_is_none(tmp_path
         files = segments_of(path).newest()
         wanted = ([str(path)], []) if name == "itself" else ([], [str(path)])
         assert ([*files.sealed], [each for each, _ in files.unsealed]) == wanted, name
-    path.rename(tmp_path / "part-1.parquet")  # without the name of one nobody looks
+    path.rename(tmp_path / "part-1.parquet")  # without the name of one it is not looked up
     assert segments_of(tmp_path / "part-1.parquet").newest().sealed == {}
 
 
-def test_rows_of_files_that_are_not_sealed_come_as_they_are_and_columns_that_lack_are_null(tmp_path: Path) -> None:
+def test_rows_of_files_that_are_not_sealed_come_as_they_are_and_missing_columns_are_null(tmp_path: Path) -> None:
     rows = table(some_rows(random.Random(1), 40))
     plain, (path, _) = tmp_path / "part-0.parquet", write(tmp_path, rows)
     pq.write_table(rows.drop_columns(["bound"]), plain)
@@ -133,7 +133,7 @@ def test_row_groups_are_read_by_several_threads_also_after_the_file_is_gone(tmp_
     path, said = write(tmp_path, table(some_rows(random.Random(1), 200)))
     segments = segments_of(path)
     segments.read(str(path), 0, SCHEMA)
-    path.unlink()  # whoever has opened it reads on
+    path.unlink()  # a reader that has opened it reads on
     groups = range(int(said.parts["group"].max()) + 1)
     with ThreadPoolExecutor(4) as threads:
         parts = list(threads.map(lambda group: segments.read(str(path), group, SCHEMA), [*groups, *groups]))

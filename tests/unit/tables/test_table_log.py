@@ -1,4 +1,4 @@
-"""The loop by which everything is entered into a log: who loses a race decides anew, and nothing is entered twice."""
+"""The loop by which everything is entered into a log: who loses a race decides again, and nothing is entered twice."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ def test_nothing_wanted_is_nothing_entered(tables: TableStore, path: str) -> Non
 
 def test_who_decides_may_refuse_and_is_not_asked_again(path: str) -> None:
     def refuse(_now: Version) -> Change:
-        raise RuntimeError("somebody else")
+        raise RuntimeError("another writer")
 
-    with pytest.raises(RuntimeError, match="somebody else"):
+    with pytest.raises(RuntimeError, match="another writer"):
         log_at(path).commit(refuse)
 
 
@@ -102,7 +102,7 @@ def test_the_answer_to_a_removal_with_rows_was_lost(
     assert rows(tables) == [1, 2]
 
 
-def test_a_list_with_a_gap_is_made_anew(tables: TableStore, path: str) -> None:
+def test_a_list_with_a_gap_is_recreated(tables: TableStore, path: str) -> None:
     """As one may be that is made on S3 while others put: the later entry is in it, and the one before is not."""
     whole = entry(path, 2).read_text()
     entry(path, 2).unlink()
@@ -153,7 +153,7 @@ def test_a_log_that_was_cleaned_up_beyond_what_one_knows_of_it_is_no_hindrance(t
     assert rows(tables) == list(range(1, 61))
 
 
-def test_a_checkpoint_is_written_every_so_many_versions_whoever_makes_them(tables: TableStore) -> None:
+def test_a_checkpoint_is_written_every_so_many_versions_of_all_writers(tables: TableStore) -> None:
     tables.log(RECORD_RUNS).set_properties({"delta.checkpointInterval": "4"})
     for _ in range(12):
         TableStore(tables.root).append(RECORD_RUNS, RECORD_RUNS.no_rows, None, [DataFile("a", 1, 10**14)])

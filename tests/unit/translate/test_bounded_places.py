@@ -21,7 +21,7 @@ YOUNG_SINCE_MS = 50
 
 @dataclass
 class Copies:
-    """Records of one log: what is said of each, when it was indexed, and where originals may stand at the latest."""
+    """Records of one log: what is said of each, when it was indexed, and the latest offsets of originals."""
 
     told: dict[int, tuple[str, int]] = field(default_factory=dict)
     seen_ms: int = 0

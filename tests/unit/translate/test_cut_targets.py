@@ -41,7 +41,7 @@ def translated(
 
 @law(800)
 @given(cases, generators, st.booleans(), st.sampled_from([None, 1, 3]))
-def test_answers_are_those_of_brute_force_by_what_stands_below_the_cut(
+def test_answers_are_those_of_brute_force_by_records_below_the_cut(
     case: Case, rng: random.Random, known: bool, page_runs: int | None
 ) -> None:
     case = replace(case, target=replace(case.target, log_end=case.target.log_end + 3))

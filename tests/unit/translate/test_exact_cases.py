@@ -22,7 +22,7 @@ from oracles.translation_check import extend_index, origin_codes
 # What the mirror does to order
 
 
-def test_records_sent_again_to_the_source_count_where_they_stand_first() -> None:
+def test_records_sent_again_to_the_source_count_at_their_first_offset() -> None:
     source = log("X", "Y5:8 Y5:8")
     assert offsets(source, log("Y", "Y0:8"), 0, 1, 2, 3, 4, 6) == [0, 6, 7, 8, 8, 8]
 
@@ -94,7 +94,7 @@ def test_a_record_that_was_never_mirrored_to_the_source_stops_the_answer() -> No
     assert ask(source, log("Y", "Y0:4 X0:2 X4:9"), 4, 9) == [exact(2, 2), exact(2, 7)]
 
 
-def test_what_nobody_mirrors_to_the_source_stops_the_answer_in_a_fan_out() -> None:
+def test_records_never_mirrored_to_the_source_stop_the_answer_in_a_fan_out() -> None:
     source, target = log("X", "Z0:5 X5 Z5:9"), log("Y", "Z0:3 Y3 Z3:9")
     assert ask(source, target, 2, 3, 10) == [exact(2), exact(3), exact(3, 6)]
 
@@ -114,7 +114,7 @@ def test_without_an_index_of_the_source_records_of_other_origins_are_unread() ->
     assert ask(None, log("Y", "X0 Z0 X1"), 2) == [Answer(1, 1, State.INDEX_BEHIND, 1, 2, 0)]
 
 
-def test_a_header_that_names_the_cluster_it_stands_in_is_an_identity_like_any_other() -> None:
+def test_a_header_that_names_its_own_cluster_is_an_identity_like_any_other() -> None:
     assert offsets(log("X", "X0 Y0 X0 Y1"), log("Y", "Y0 Y1 Y0 X0"), 1, 2, 3, 4) == [0, 1, 1, 4]
 
 
@@ -139,7 +139,7 @@ def test_no_commit_however_great_is_answered_above_the_targets_log_end() -> None
     assert offsets(log("X", "X0:3"), log("Y", "X0:3 ."), 4, 2**62) == [4, 4]
 
 
-def test_a_commit_below_where_the_index_of_the_source_begins_is_translated_as_it_stands() -> None:
+def test_a_commit_below_where_the_index_of_the_source_begins_is_translated_unchanged() -> None:
     source = log("X", "Y50:60", first=100, log_start=100)
     assert offsets(source, log("Y", "Y50:60", first=50), 0, 99, 100, 101) == [50, 50, 50, 51]
 
@@ -222,5 +222,5 @@ def test_the_upper_bound_holds_when(source: Log, target: Log, committed: int) ->
 def test_the_upper_bound_counts_what_is_really_read_again_and_not_what_never_reached_the_source() -> None:
     source, target = log("X", "Z1", frontier=0), log("Y", "Z0 Z1")
     (answer,) = ask(source, target, 1)
-    # Z0 never stood at X: by definition it counts as read once Z1 is, but a consumer of X cannot have read it.
+    # Z0 was never at X: by definition it counts as read once Z1 is, but a consumer of X cannot have read it.
     assert (answer.duplicates_at_most, truth(source, target, 1)) == (1, 2)

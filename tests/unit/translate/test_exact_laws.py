@@ -146,7 +146,7 @@ def test_there_and_back_again_skips_nothing_that_was_unread_at_the_start(case: C
 
 @law(150)
 @given(cases)
-def test_what_is_lost_is_what_stood_unread_below_the_log_start_and_may_be_there_at_the_source(case: Case) -> None:
+def test_lost_records_are_unread_ones_below_the_log_start_that_may_be_at_the_source(case: Case) -> None:
     commits, source = every_commit(case), case.source
     required = f_by_offset(case)
     begin = source.log_start if source is not None else 0

@@ -21,7 +21,7 @@ def log(cluster: str, entries: list[Entry], *, frontier: int | None = None, log_
 
 
 def is_read(case: Case, record: LogRecord, committed: int) -> bool:
-    """Whether a group that stands at *committed* has read *record*, told from the set of what it consumed."""
+    """Whether a group at *committed* has read *record*, by the set of records that it consumed."""
     if record.origin == MALFORMED:
         return False
     if record.origin == case.source_cluster:
@@ -104,7 +104,7 @@ def test_pos_is_the_first_of_several_occurrences_and_only_what_is_indexed() -> N
 def test_a_hole_is_young_while_its_evidence_was_indexed_less_than_the_grace_ago(grace_ms: int, expected: int) -> None:
     source = Log("X", (LogRecord(0, "Y", 1, indexed_at_ms=6), LogRecord(1, "Y", 2, indexed_at_ms=0)), 0, 2, 2)
     case = Case("X", source, log("Y", [("Y", 0), ("Y", 1)]), now_ms=10, hole_grace_ms=grace_ms)
-    # Evidence is the record that stands lowest, indexed 4 ms ago; at exactly the age of the grace it is old.
+    # The evidence is the record with the lowest offset, indexed 4 ms ago; at exactly the age of the grace it is old.
     assert (answers(case, [1])[0].offset > 0) == bool(expected)
 
 

@@ -102,7 +102,7 @@ ONE_EACH = [Stretch(offset, 1, (offset, offset)) for offset in range(8)]
 
 
 def test_offsets_without_a_record_are_answered_as_they_are() -> None:
-    """Markers stand at the same offsets, and compaction takes from either log what it likes."""
+    """Markers have the same offsets, and compaction removes any records from either log."""
     gaps = [ONE_EACH[number] for number in (0, 1, 4, 5)]
     here, there = index_of(ONE_EACH[:7], 9), index_of(gaps, 9)
     assert told(answered([1, 2, 3, 5, 7, 9], here, there)) == [
@@ -115,7 +115,7 @@ def test_offsets_without_a_record_are_answered_as_they_are() -> None:
     ]
 
 
-def test_a_record_of_the_copy_at_its_end_that_the_original_lacks_is_unread() -> None:
+def test_a_record_at_the_end_of_the_copy_that_the_original_does_not_have_is_unread() -> None:
     here, there = index_of(ONE_EACH[:4], 9), index_of(ONE_EACH[:6], 9)
     assert told(answered([3, 4, 5, 9], here, there)) == [
         (3, "EXACT"),
@@ -145,7 +145,7 @@ def test_what_retention_took_from_the_copy_is_told_as_lost() -> None:
     assert (found.wanted.tolist(), found.lost.tolist()) == ([4, 6], [2, 0])
 
 
-def test_duplicates_are_what_stands_above_the_answer_and_is_read() -> None:
+def test_duplicates_are_read_records_above_the_answer() -> None:
     there = index_of(ONE_EACH[:4])
     assert answered([8], index_of(ONE_EACH), there).duplicates.tolist() == [0]
     found = answered([7], index_of(ONE_EACH[:4]), index_of(ONE_EACH), end=(8, 8))

@@ -35,7 +35,7 @@ def test_one_log_alone_begins_at_its_log_start_or_its_lowest_commit() -> None:
     assert kept(log("X", "X0:9", log_start=9)) == {"X": 9}
 
 
-def test_the_target_keeps_what_somebody_at_the_source_has_not_read() -> None:
+def test_the_target_keeps_records_that_a_group_at_the_source_has_not_read() -> None:
     source, target = log("X", "X0:9", log_start=6), log("Y", ". . X0:9", log_start=10)
     assert kept(source, target) == {"X": 6, "Y": 8}
     assert kept(source, target, X=[3]) == {"X": 3, "Y": 5}

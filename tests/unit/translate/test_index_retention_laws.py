@@ -31,7 +31,7 @@ def test_every_live_commit_has_the_answer_of_brute_force_over_the_whole_index(wh
         found = answers_of(left.translate(source, target, commits))
         wanted = answers(whole.case(source, target), commits)
         assert [replace(each, lost=0) for each in found] == [replace(each, lost=0) for each in wanted]
-        # Where nothing is left of what came late at the source no more is counted than nobody can read any more.
+        # If no late record is left at the source, only records that are gone are counted.
         assert all(ours.lost <= theirs.lost for ours, theirs in zip(found, wanted, strict=True))
 
 

@@ -76,7 +76,7 @@ def test_pages_change_nothing_of_what_a_position_costs(seed: int, page_runs: int
 
 
 def disordered(rng: random.Random, own: int) -> LogIndex:
-    """A log in which records of other origins come late, again and with gaps, as a mirror that starts anew sends."""
+    """A log in which records of other origins come late, again and with gaps, as a mirror that restarts sends."""
     index, at = LogIndex(), 0
     for _ in range(rng.randint(3, 14)):
         origin, length = rng.choice((0, 1, 2)), rng.randint(1, 3)

@@ -36,12 +36,12 @@ def ask(source: Log, target: Log, *commits: int) -> tuple[list[int], KeptPages, 
     return [answer.offset for answer in found], *pages
 
 
-def test_of_a_record_that_nobody_could_identify_a_hole_in_another_page_may_be_filled() -> None:
+def test_an_unidentified_record_may_fill_a_hole_in_another_page() -> None:
     source, target = log("X", "Y0:2 Y3 ? Y4:9"), log("Y", "Y0:4 X9 Y4:9")
     assert ask(source, target, 3, 4)[0] == [2, 4]
 
 
-def test_what_stands_late_at_the_source_is_unread_whatever_came_before_it() -> None:
+def test_late_records_at_the_source_are_unread_whatever_came_before_them() -> None:
     source, target = log("X", "Y0 Y2 Y1 X3 Y3:9"), log("Y", "Y0:2 X3 Y2:9")
     assert ask(source, target, 2, 3)[0] == [1, 2]
 

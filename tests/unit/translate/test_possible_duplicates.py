@@ -1,4 +1,4 @@
-"""The upper bound of the duplicates, against what really stands in the logs."""
+"""The upper bound of the duplicates, against the true contents of the logs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_histories_need_the_bound() -> None:
     assert needed > 500
 
 
-def test_a_record_whose_headers_the_source_could_not_read_may_be_any_that_it_lacks() -> None:
+def test_a_record_whose_headers_the_source_could_not_read_may_be_any_missing_one() -> None:
     source, target = log("X", "X0 ? X2"), log("Y", "X0 Y1 X2")
     found = answered(Case("X", source, target), [0, 1, 2, 3])
     assert [(answer.offset, answer.duplicates, answer.duplicates_at_most) for answer in found] == [
@@ -75,7 +75,7 @@ def test_of_a_record_that_the_source_could_not_read_the_target_may_hold_several_
     assert (found.offset, found.duplicates, found.duplicates_at_most) == (1, 1, 3)
 
 
-def test_copies_of_an_original_that_nobody_recognised_and_nothing_shows_are_counted() -> None:
+def test_copies_of_an_unrecognised_original_that_nothing_shows_are_counted() -> None:
     source, target = LogIndex(), LogIndex()
     source.note_unrecognised(Runs.of([1], [1], [0], [3], [0]))
     source.extend(Runs.of([0, 1], [1, 1], [0, at_most(0)], [0, 3], [0, 0]), 2)

@@ -23,7 +23,7 @@ Records = list[tuple[int, int, int]]
 
 
 def some_log(rng: random.Random, *, in_order: bool) -> Records:
-    """A log of runs with gaps; out of order some begin anew a little lower."""
+    """A log of runs with gaps; out of order some restart a little lower."""
     records, offset, number = Records(), 0, dict.fromkeys((OWN, *OTHERS), 0)
     for _ in range(40):
         origin = rng.choice((OWN, *OTHERS))
@@ -49,7 +49,7 @@ def indexed(records: Records, page_runs: int, seen_ms: Sequence[int] = ()) -> Lo
 @pytest.mark.parametrize("in_order", [True, False])
 @pytest.mark.parametrize("page_runs", [1, 3, 7])
 @pytest.mark.parametrize("seed", range(8))
-def test_heights_are_what_stands_below_a_commit_and_what_does_not(seed: int, page_runs: int, *, in_order: bool) -> None:
+def test_heights_are_the_records_below_a_commit_and_the_others(seed: int, page_runs: int, *, in_order: bool) -> None:
     records = some_log(random.Random(seed), in_order=in_order)
     commits = np.arange(records[-1][0] + 4)
     heights = ReadHeights(commits, PartitionLog(indexed(records, page_runs), OWN), 1, (OWN, *OTHERS))
@@ -114,12 +114,12 @@ def heights_of(commit: int, runs: Runs, page_runs: int, **about: Any) -> tuple[i
 
 
 def test_a_run_that_the_commit_cuts_is_not_read_to_its_end_though_an_earlier_one_reached_further() -> None:
-    # o7 | o3 o4 . o5 o6 with the commit at the point: o5 and o6 stand above it, below o7.
+    # o7 | o3 o4 . o5 o6 with the commit at the point: o5 and o6 are above it, below o7.
     runs = Runs.of([0, 1, 5], [1, 4, 1], [1, 1, 0], [7, 3, 5], [0, 0, 0])
     assert heights_of(3, runs, 2) == (4, 7, False)
 
 
-def test_what_nobody_recognised_and_may_stand_above_the_commit_is_not_read() -> None:
+def test_an_unrecognised_record_that_may_be_above_the_commit_is_not_read() -> None:
     runs = Runs.of([0, 4, 5], [4, 1, 1], [1, 0, 1], [0, 4, 9], [0, 0, 0])
     unrecognised = Runs.of([5], [1], [1], [2], [0])
     assert heights_of(3, runs, 2) == (2, 2, True)

@@ -100,7 +100,7 @@ def test_what_an_answer_counts_as_read_twice_is_the_list_and_old_holes(case: Cas
 
 @law(120)
 @given(generators)
-def test_a_topic_made_anew_and_a_log_that_was_cut_put_nothing_unread_on_a_list(rng: random.Random) -> None:
+def test_a_recreated_topic_and_a_log_that_was_cut_put_nothing_unread_on_a_list(rng: random.Random) -> None:
     lives = Lives(rng)
     lives.run(rng.choice((10, 30, 80)))
     case = Case("X", lives.log("X"), lives.log("Y"))
@@ -323,7 +323,7 @@ def test_what_is_still_to_come_is_what_brute_force_finds(case: Case, rng: random
 
 @law(120)
 @given(histories(clean=True))
-def test_when_nothing_is_still_to_come_all_that_is_read_stands_below_the_start_or_on_the_list(case: Case) -> None:
+def test_when_nothing_is_still_to_come_all_read_records_are_below_the_start_or_on_the_list(case: Case) -> None:
     *_, (_, source, target) = growing(case)
     logs = logs_of(case, source, target)
     there = {identity_of(each): each.offset for each in case.target.indexed}

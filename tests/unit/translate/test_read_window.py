@@ -13,7 +13,7 @@ from offset_sync.translate.read_window import TargetView
 
 
 def paged(page_runs: int) -> LogIndex:
-    """A log that begins at 4: its runs of two records stand three apart."""
+    """A log that begins at 4: its runs of two records are three apart."""
     index, start = LogIndex(4), np.arange(5, 32, 3)
     index.extend(Runs.of(start, np.full(len(start), 2), start % 2, start * 10, start), 33)
     let_go_of_all_but(index, 1, page_runs, KeptPages())
@@ -22,7 +22,7 @@ def paged(page_runs: int) -> LogIndex:
 
 @pytest.mark.parametrize("page_runs", [1, 2, 4])
 @pytest.mark.parametrize("offset", range(2, 36))
-def test_what_lies_at_or_above_an_offset_is_in_the_stretches_and_nothing_else(page_runs: int, offset: int) -> None:
+def test_records_at_or_above_an_offset_are_in_the_stretches_and_nothing_else(page_runs: int, offset: int) -> None:
     index = paged(page_runs)
     view, expected = TargetView.of(index, offset), index.runs.from_offset(offset)
     if view.is_whole:

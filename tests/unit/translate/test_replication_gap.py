@@ -1,4 +1,4 @@
-"""What the target lacks, and what standing elsewhere than at t(c) costs, against plain loops over records."""
+"""The records missing at the target, and the cost of a position other than t(c), against plain loops over records."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def offsets(stretches: OffsetRanges) -> list[int]:
 
 
 def lacking(case: Case, origin: str) -> tuple[list[int], list[int]]:
-    """The definition: identities at the source that the target has not, each where it stands first."""
+    """The definition: identities at the source that the target does not have, each at its first offset."""
     there = {record.origin_offset for record in case.target.indexed if record.origin == origin}
     first: dict[int, int] = {}
     for record in case.source_records:
@@ -58,7 +58,7 @@ def lacking(case: Case, origin: str) -> tuple[list[int], list[int]]:
 
 @law(150)
 @given(st.integers(0, 10**6), st.sampled_from([None, 1, 2, 4]))
-def test_what_the_target_lacks_is_its_definition(seed: int, page_runs: int | None) -> None:
+def test_the_records_missing_at_the_target_are_those_of_the_definition(seed: int, page_runs: int | None) -> None:
     for case in cases(seed):
         source, target = indexed(case, page_runs)
         for origin, code in origin_codes(case).items():
@@ -77,7 +77,7 @@ def test_what_the_target_lacks_is_its_definition(seed: int, page_runs: int | Non
         )
 
 
-def test_a_target_without_an_index_lacks_everything() -> None:
+def test_everything_is_missing_at_a_target_without_an_index() -> None:
     source = indexed(cases(1)[0])[0]
     for origin in source.origins:
         found = replication_gap(origin, source, LogIndex())
@@ -132,10 +132,10 @@ def test_an_empty_log_costs_nothing_at_any_position(position: int) -> None:
     assert (found.repeats.tolist(), found.skipped.tolist()) == ([0], [0])
 
 
-def test_what_has_the_contents_of_some_copy_does_not_lack() -> None:
+def test_a_record_with_the_contents_of_some_copy_is_not_missing() -> None:
     source, target = LogIndex(), LogIndex()
     source.extend(Runs.of([0], [20], [0], [0], [1]), 20)
-    # Originals 4 to 6 and 15 may be any of some copies; nobody knows which.
+    # Originals 4 to 6 and 15 may be any of some copies; it is unknown which.
     target.note_unrecognised(Runs.of([4, 12], [3, 1], [0, 0], [4, 15], [1, 1]))
     target.extend(Runs.of([0, 4, 8], [2, 4, 4], [0, at_most(0), 0], [0, 6, 8], [1, 1, 1]), 13)
     found = replication_gap(0, source, target)

@@ -108,7 +108,7 @@ def test_timestamp_is_its_definition_and_loses_nothing_of_one_origin(seed: int, 
 
 @law(150)
 @given(st.integers(0, 10**6), st.sampled_from([1, 3, 8]), st.sampled_from([0, 2, 9]))
-def test_the_repeats_of_timestamp_lie_within_what_was_said(seed: int, spread: int, disorder: int) -> None:
+def test_the_repeats_of_timestamp_are_within_the_predicted_bounds(seed: int, spread: int, disorder: int) -> None:
     logs = logs_of(ONE_WAY, seed, spread, disorder)
     source, target = logs["A"], logs["B"]
     committed = np.arange(source.log_end + 1)
@@ -206,7 +206,7 @@ def test_timestamp_is_refused_where_both_sides_produce_and_header_is_not() -> No
 
 
 def test_an_answer_that_headers_show_to_be_too_late_is_refused() -> None:
-    # The mirror turned 0 and 1 round, so the time of 1 stands before the unread 0.
+    # The mirror turned 0 and 1 round, so the time of 1 is before the unread 0.
     there = Log("B", (LogRecord(0, "A", 1, 2), LogRecord(1, "A", 0, 1), LogRecord(2, "A", 2, 3)), 0, 3, 3)
     found = chosen(Case("A", native("A", 1, 2, 3), there), "timestamp", 0, 1, 2)
     assert all(offset <= 0 for offset in found.wanted.tolist()[:2])

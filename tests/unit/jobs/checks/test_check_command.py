@@ -40,7 +40,7 @@ def test_findings_are_shown_place_by_place_and_cannot_move_the_cursor() -> None:
     assert max(map(len, lines)) <= 80
 
 
-def test_the_lines_of_a_place_stand_together_and_there_those_of_a_check() -> None:
+def test_lines_are_grouped_by_place_and_then_by_check() -> None:
     names = ["dc1 topics", "dc1 commits", "dc2 topics", "dc1 topics", "dc2 copies", "dc1 copies"]
     findings = [Finding(Level.OK, *name.split(), "") for name in names]
     told = [f"{each.place} {each.check}" for each in in_order(findings)]

@@ -125,7 +125,7 @@ def test_an_original_that_grows_while_it_is_asked_is_no_copy_that_was_written_to
     assert [each[:2] for each in told(config, clusters)["clusters.dc2"] if CHECK in each] == ["OK"]
 
 
-def test_where_nothing_stands_at_the_same_offset_or_the_original_is_silent_the_topic_is_named() -> None:
+def test_without_a_common_offset_or_an_answer_for_the_original_the_topic_is_named() -> None:
     (found,) = linked(copied(ORIGINALS[:5]), natives(10, 90))
     assert found.startswith("SKIP orders: copy and original have no offsets in common yet, or one of their clusters")
     config = known_config(**LINKED)

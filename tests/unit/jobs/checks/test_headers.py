@@ -207,7 +207,7 @@ def test_a_line_about_many_topics_names_the_first_ones_and_json_has_them_all() -
     assert line.to_json()["topics"] == sorted(topics)
 
 
-def test_copies_that_say_they_were_produced_where_they_stand_are_not_right() -> None:
+def test_copies_that_name_their_own_cluster_as_origin_are_wrong() -> None:
     # The same offsets on both sides: each copy would be its own original.
     logs = {"dc1": {"orders": ORDERS}, "dc2": {"orders": stamped(ORDERS, b"dc2")}}
     found = said_at("dc2", known_config(), logs)
@@ -218,7 +218,7 @@ def test_copies_that_say_they_were_produced_where_they_stand_are_not_right() -> 
     assert told.startswith("WARN mirror headers: orders: 20 of 20 name this cluster as their origin (dc2), as only")
 
 
-def test_what_is_right_or_of_nobody_is_not_wrapped() -> None:
+def test_a_correct_or_unknown_origin_is_not_taken_for_wrapped() -> None:
     for value in (b"dc1", b"abcd", b"", b"dc9", b"\xff\xfe", b'{"payload": null}', b'{"payload": true}', b"[" * 900):
         assert wrapped_origin(value, KNOWN) == ""
 

@@ -1,4 +1,4 @@
-"""How much is read of which logs: bounded, the same partitions everywhere, and nobody waits for a silent cluster."""
+"""How much is read of which logs: bounded, the same partitions everywhere, and no query waits for a silent cluster."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_what_does_not_come_in_time_is_named_and_the_rest_is_judged() -> None:
     assert "OK mirror headers: orders: stamped, from dc1; 50 of 50 records checked" in found
 
 
-def test_a_topic_of_which_nobody_says_the_end_is_named() -> None:
+def test_a_topic_without_a_known_end_is_named() -> None:
     config = known_config()
     clusters = asked(config, {"dc1": {}, "dc2": {"orders": stamped(LONG), "pay": LONG}})
     logs = clusters["dc2"].reader

@@ -35,7 +35,7 @@ def rights(told: dict[str, Any] | None = None, **sections: Any) -> dict[str, str
 
 
 @pytest.mark.parametrize("error", ["NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"])
-def test_a_cluster_where_nobody_has_committed_yet_refuses_nothing(error: str) -> None:
+def test_a_cluster_without_commits_refuses_nothing(error: str) -> None:
     found = rights({"topics": {"orders": READ}, "group_rights": {"billing": error, OWN_GROUP: error}})
     assert {name.split()[0] for name in found} == {"WARN", "SKIP"}
     assert "no coordinator yet" in found["SKIP own groups"]

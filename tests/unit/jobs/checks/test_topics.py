@@ -1,4 +1,4 @@
-"""Topics whose partitions differ between clusters, those that a cluster lacks, and those of MirrorMaker's own."""
+"""Topics whose partitions differ between clusters, those missing at a cluster, and MirrorMaker's own."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_copies_of_other_names_are_compared_with_their_originals() -> None:
     assert found.startswith("FAIL partitions: orders: 1 at dc1, 2 at dc2")
 
 
-def test_a_topic_that_a_cluster_lacks_is_told_there() -> None:
+def test_a_topic_missing_at_a_cluster_is_reported_there() -> None:
     logs: dict[str, Any] = {"dc1": {"orders": (), "pay": ()}, "dc2": {"orders": ()}}
     absent = "WARN topics: pay: does not exist; it is not synced before it is created and mirrored"
     for include in ([".*"], ["orders", "pay"]):
@@ -67,7 +67,7 @@ def test_with_prefixes_a_topic_that_is_produced_elsewhere_need_not_be_here() -> 
     assert [each for each in found if "topics: " in each] == []
 
 
-def test_a_copy_that_lacks_is_told_by_the_name_that_it_would_have() -> None:
+def test_a_missing_copy_is_reported_by_the_name_that_it_would_have() -> None:
     logs: dict[str, Any] = {"dc1": {"orders": ()}, "dc2": {"pay": ()}}
     for include in (["orders", "pay"], [".*"]):
         config = known_config(topics={"include": include}, mirror={"names": "mm2"})
@@ -128,7 +128,7 @@ def test_without_checkpoints_it_writes_no_offsets() -> None:
     ]
 
 
-def test_checkpoints_that_stand_as_offsets_of_groups_are_told() -> None:
+def test_checkpoints_that_equal_offsets_of_groups_are_reported() -> None:
     topics = {"dc1.checkpoints.internal": CHECKPOINTS}
     (found,) = at_dc2(topics, {"billing": {PLACE: Committed(9, "")}})
     assert found.startswith(

@@ -25,7 +25,7 @@ def test_a_commit_that_has_arrived_leaves_nothing_stale(watched: Watched) -> Non
     assert watched.scrape().positive("answers", "state", **XY) == {"EXACT": 1}
 
 
-def test_a_commit_that_nobody_has_answered_waits_since_it_was_made(watched: Watched) -> None:
+def test_a_commit_without_an_answer_waits_since_it_was_made(watched: Watched) -> None:
     watched.site.commit("X", "readers", 4)
     watched.reconcile()
     watched.site.commit("X", "readers", 5)
@@ -94,7 +94,7 @@ def test_without_having_seen_it_arrive_a_new_driver_takes_it_for_stale_since_the
     assert watched.stale()["FAILED"] == pytest.approx(9, abs=0.1)
 
 
-def test_what_moves_away_and_comes_back_waits_anew(watched: Watched) -> None:
+def test_what_moves_away_and_comes_back_waits_again(watched: Watched) -> None:
     watched.site.clusters["Y"].refused["readers"] = "GROUP_AUTHORIZATION_FAILED"
     watched.site.commit("X", "readers", 4)
     watched.reconcile()
@@ -108,7 +108,7 @@ def test_what_moves_away_and_comes_back_waits_anew(watched: Watched) -> None:
     assert watched.stale()["FAILED"] == pytest.approx(1, abs=0.1)
 
 
-def test_a_genuine_commit_further_on_lacks_nothing(watched: Watched) -> None:
+def test_a_genuine_commit_further_on_is_up_to_date(watched: Watched) -> None:
     watched.site.commit("Y", "readers", 9)
     watched.site.commit("X", "readers", 2)
     watched.reconcile()
@@ -118,7 +118,7 @@ def test_a_genuine_commit_further_on_lacks_nothing(watched: Watched) -> None:
 
 
 def test_what_is_withheld_is_counted_by_reason_and_ages_apart_from_the_rest(watched: Watched) -> None:
-    watched.site.clusters["Y"].topics["orders"] = MemoryTopic("created anew")
+    watched.site.clusters["Y"].topics["orders"] = MemoryTopic("recreated")
     watched.site.commit("X", "readers", 4)
     watched.reconcile()
     watched.site.pass_time(4_000)
@@ -132,7 +132,7 @@ def test_what_is_withheld_is_counted_by_reason_and_ages_apart_from_the_rest(watc
 def test_duplicates_are_summed_by_pair_and_by_group_and_only_the_worst_groups_are_named() -> None:
     site = mirrored_site()
     for place in (places := [TopicPartition("pay-1", number) for number in range(2)]):
-        # What a group has read of X stands at Y behind what it has not read of Y.
+        # Records of X that a group has read are at Y after records of Y that it has not.
         site.put(log("X", "X0:5 Y0:5"), place, partitions=2)
         site.put(log("Y", "Y0:5 X0:5"), place, partitions=2)
     watched = Watched(site)

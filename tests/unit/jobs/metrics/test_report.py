@@ -95,7 +95,7 @@ def test_the_mirror_is_judged_by_partitions_however_many_groups_read_them(metric
     assert scraped.value("report_mirror_gaps", **AB) == 6
 
 
-def test_of_a_mirror_that_nobody_can_see_no_lag_is_told(metrics: ReportMetrics) -> None:
+def test_without_a_visible_mirror_no_lag_is_reported(metrics: ReportMetrics) -> None:
     assert shown(metrics, status({})).values("report_mirror_lag_records", "origin") == {}
 
 

@@ -136,7 +136,7 @@ def test_reconciliations_are_counted_by_outcome_and_timed_once_per_commit(watche
     assert scraped.value("outcomes_total", outcome="UNCHANGED", **XY) >= 1
 
 
-def test_a_refresh_of_what_stands_there_is_no_latency(watched: Watched) -> None:
+def test_a_refresh_of_the_same_offset_is_no_latency(watched: Watched) -> None:
     watched.site.commit("X", "readers", 4)
     watched.reconcile()
     watched.site.pass_time(13 * 3_600_000)
@@ -158,7 +158,7 @@ def test_a_reconciliation_is_recorded_first_and_a_mistake_in_counting_stops_noth
     assert "a reconciliation was not counted" in caplog.text
 
 
-def test_what_a_new_driver_finds_at_the_target_took_nobody_knows_how_long(watched: Watched) -> None:
+def test_the_latency_of_answers_that_a_new_driver_finds_is_not_counted(watched: Watched) -> None:
     watched.site.commit("X", "readers", 4)
     watched.reconcile()
     watched.metrics = SyncMetrics(watched.site.config)

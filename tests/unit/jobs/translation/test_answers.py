@@ -109,7 +109,7 @@ def test_the_table_fits_and_says_why(width: int) -> None:
     assert "orders-1: orders-1 ends at 3 at dc1" in " ".join(text.split())
 
 
-def test_of_very_many_the_withheld_ones_stand_first() -> None:
+def test_of_very_many_the_withheld_ones_come_first() -> None:
     table = answers()
     many = pa.concat_tables([table.slice(0, 1)] * 200 + [table.slice(1, 1)])
     out = io.StringIO()

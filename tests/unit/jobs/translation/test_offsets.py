@@ -28,7 +28,7 @@ def problems(text: bytes) -> list[str]:
     return caught.value.problems
 
 
-def test_columns_stand_in_any_order_and_others_are_kept_as_they_are() -> None:
+def test_columns_may_have_any_order_and_others_are_kept_as_they_are() -> None:
     text = b'\xef\xbb\xbfsink,offset,partition,topic\r\n"a ""b"", 1",7,0,orders\r\n 007 , 8 ,1,pay\r\n'
     table = parse_csv(text, NOW_MS)
     assert rows(table) == [("orders", 0, 7), ("pay", 1, 8)]

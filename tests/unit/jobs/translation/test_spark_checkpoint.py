@@ -54,7 +54,7 @@ def test_offsets_have_the_time_before_which_they_cannot_have_been_read(tmp_path:
     assert (taken_at_ms(None), taken_at_ms(5000)) == ([-1], [5000])
 
 
-def test_a_query_of_which_nothing_is_done_stands_where_it_began(tmp_path: Path) -> None:
+def test_a_query_without_a_finished_batch_is_where_it_began(tmp_path: Path) -> None:
     folder = checkpoint(tmp_path, {0: '{"orders":{"0":5}}\n{"pay":{"3":6}}'}, [])
     for number, text in enumerate(('{"orders":{"0":2}}', '{"pay":{"3":4}}')):
         (folder / "sources" / str(number)).mkdir(parents=True)

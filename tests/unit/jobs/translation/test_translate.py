@@ -80,7 +80,7 @@ def test_a_stop_ends_the_work_between_two_partitions() -> None:
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])
-def test_whoever_reads_the_output_may_have_had_enough(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+def test_the_reader_of_the_output_may_close_it(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     read, write = os.pipe()
     os.close(read)
     answers = pa.table({"topic": ["orders"] * 100_000, "target_offset": [1] * 100_000})

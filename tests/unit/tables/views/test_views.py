@@ -144,7 +144,7 @@ def test_every_state_and_outcome_is_explained_in_words_of_its_own(tmp_path: Path
 # Moments, and tables that are not there
 
 
-def test_a_moment_shows_the_tables_as_they_stood_then(tmp_path: Path) -> None:
+def test_a_moment_shows_the_tables_as_they_were_then(tmp_path: Path) -> None:
     first, second = random_history(1)[SYNC_STATUS], random_history(2)[SYNC_STATUS]
     before = datetime.now(timezone.utc)
     write_tables(tmp_path, {SYNC_STATUS: first})

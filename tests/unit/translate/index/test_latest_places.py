@@ -1,4 +1,4 @@
-"""Where originals may stand that nobody recognised, against a dictionary."""
+"""The latest places of unrecognised originals, against a dictionary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A log that was cut and has grown anew says two things of one offset: the index notices, and nothing is translated."""
+"""A log that was cut and has grown again has two records of one offset: the index notices, and translates nothing."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_another_record_at_a_known_offset_is_a_contradiction_for_ever(other: lis
     assert index.is_contradicted
 
 
-def test_what_lies_below_the_beginning_of_the_index_contradicts_nothing() -> None:
+def test_records_below_the_beginning_of_the_index_contradict_nothing() -> None:
     assert not index_of(KNOWN[2:], [(0, 12, 1, 0), (12, 8, 2, 7)], begin=12).is_contradicted
 
 

@@ -80,7 +80,7 @@ def test_needless_borders_and_any_batches_give_the_same_runs(
 
 @law(200)
 @given(logs(), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=4), st.booleans())
-def test_what_the_table_repeats_after_it_was_indexed_anew_is_left_out(
+def test_what_the_table_repeats_after_it_was_indexed_again_is_left_out(
     records: list[Record], parts: list[tuple[int, int]], at_once: bool
 ) -> None:
     end = records[-1][0] + 1 if records else 0
@@ -93,12 +93,12 @@ def test_what_the_table_repeats_after_it_was_indexed_anew_is_left_out(
         assert records_of(index.runs.from_offset(offset)) == [r for r in records if r[0] >= offset]
 
 
-def test_a_repetition_that_has_not_come_as_far_does_not_hide_what_lies_beyond_it() -> None:
+def test_a_repetition_that_has_not_come_as_far_does_not_hide_the_records_beyond_it() -> None:
     index = index_of((runs_of((0, 300, 0, 0), (0, 1000, 0, 0), (300, 300, 0, 300)), 1000))
     assert rows_of(index.runs.from_offset(700)) == [(700, 300, 0, 700)]
 
 
-def test_what_lies_in_the_shadow_of_a_longer_run_is_left_out() -> None:
+def test_records_covered_by_a_longer_run_are_left_out() -> None:
     index = index_of((runs_of((0, 100, 0, 0), (10, 10, 0, 10), (30, 20, 0, 30), (90, 20, 0, 90)), 110))
     assert rows_of(index.runs) == [(0, 110, 0, 0)]
 
@@ -108,7 +108,7 @@ def test_the_frontier_passes_what_was_read_without_a_record_and_never_falls() ->
     assert (index.begin, index.frontier, rows_of(index.runs)) == (2, 9, [(2, 3, 0, 0)])
 
 
-def test_the_frontier_covers_the_runs_even_if_nobody_says_so() -> None:
+def test_the_frontier_covers_the_runs_without_coverage_rows() -> None:
     assert index_of((runs_of((0, 4, 0, 0)), 0)).frontier == 4
 
 
@@ -156,7 +156,7 @@ def test_a_late_record_is_noticed_without_being_asked_for() -> None:
     assert index.reorder_count() == 1
     index.extend(runs_of((5, 1, 1, 3), (6, 1, 1, 7)), 7)
     assert index.reorder_count() == 1
-    index.extend(runs_of((7, 1, 1, 9), (8, 1, 1, 8)), 9)  # in one batch, and of an origin that nobody has asked for
+    index.extend(runs_of((7, 1, 1, 9), (8, 1, 1, 8)), 9)  # in one batch, and of an origin that was not asked for
     assert index.reorder_count() == 2
     index.extend(runs_of((9, 1, 1, 9)), 10)  # sent again
     assert index.reorder_count() == 3

@@ -1,4 +1,4 @@
-"""Where records stand for the first time: against a dictionary, whatever was sent again or out of order."""
+"""First offsets of records: against a dictionary, whatever was sent again or out of order."""
 
 from __future__ import annotations
 

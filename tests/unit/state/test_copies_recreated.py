@@ -1,4 +1,4 @@
-"""A copy that has followed its original into another life is one at once, and not only above what stood there."""
+"""A copy that has followed its original into another life is one at once, and not only above the former records."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def said(world: CopiedClusters, source: str, target: str, commits: list[int]) ->
     return found
 
 
-@pytest.mark.parametrize("is_cut", [True, False], ids=["cut", "made anew"])
+@pytest.mark.parametrize("is_cut", [True, False], ids=["cut", "recreated"])
 @pytest.mark.parametrize("order", [("dc1", "dc2"), ("dc2", "dc1")])
 @pytest.mark.parametrize("pair", [("dc1", "dc2"), ("dc2", "dc1")])
 def test_where_both_have_begun_another_life_the_offset_is_the_same_again(
@@ -42,7 +42,7 @@ def test_where_both_have_begun_another_life_the_offset_is_the_same_again(
         if is_cut:
             world.logs[alias].cut(2)
         else:
-            world.make_anew(alias)
+            world.recreate(alias)
     world.produce("dc1", 6)
     world.link("dc2", 6)
     index(world, order)
@@ -54,7 +54,7 @@ def test_where_both_have_begun_another_life_the_offset_is_the_same_again(
 @pytest.mark.parametrize("order", [("dc1", "dc2"), ("dc2", "dc1")])
 def test_a_copy_that_has_not_followed_is_none(order: tuple[str, str]) -> None:
     world = linked(order)
-    world.make_anew("dc1")
+    world.recreate("dc1")
     world.produce("dc1", 6)
     index(world, order)
     assert said(world, "dc1", "dc2", [0, 3, 6]) == [-1, -1, -1]

@@ -25,7 +25,7 @@ KEYS = np.arange(3)
 def same_again(
     pair: LastTranslations, case: Case, commits: list[int], source: LogIndex | None, target: LogIndex
 ) -> int:
-    """Ask with what stands and without, which is the same; note the answers; return how many stood."""
+    """Ask with kept answers and without, which is the same; note the answers; return how many were kept."""
     here, there = logs_of(case, source, target)
     logs = replace(here, metadata=NOT_ASKED), there
     committed, at_ms = np.array(commits, np.int64), np.ones(len(commits), np.int64)
@@ -43,7 +43,7 @@ def same_again(
 
 @law(200)
 @given(st.one_of(any_cases(), cases), generators)
-def test_what_stands_is_what_would_be_computed_while_both_logs_grow(case: Case, rng: random.Random) -> None:
+def test_kept_answers_are_those_that_would_be_computed_while_both_logs_grow(case: Case, rng: random.Random) -> None:
     pair = LastTranslations()
     pair.columns.fit(len(KEYS))
     commits = [rng.choice(every_commit(case)) for _ in KEYS]
@@ -53,7 +53,7 @@ def test_what_stands_is_what_would_be_computed_while_both_logs_grow(case: Case, 
 
 @law(100)
 @given(cases, generators)
-def test_what_stands_is_what_would_be_computed_as_holes_grow_old(case: Case, rng: random.Random) -> None:
+def test_kept_answers_are_those_that_would_be_computed_as_holes_grow_old(case: Case, rng: random.Random) -> None:
     pair = LastTranslations()
     pair.columns.fit(len(KEYS))
     commits = [rng.choice(every_commit(case)) for _ in KEYS]

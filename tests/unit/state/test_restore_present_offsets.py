@@ -60,7 +60,7 @@ class History:
         restore_commits(self.tables, self.state, self.lives)
 
     def stands(self, group: str = "g") -> int:
-        """Return what is believed to stand at X; -1 for nothing."""
+        """Return the offset believed to be at X; -1 for none."""
         (row,) = self.state.offsets.ids([GroupPartition(group, "orders", 0)]).tolist()
         return int(self.state.offsets.clusters["X"].columns["actual_offset"][row])
 
@@ -100,7 +100,7 @@ def test_what_another_driver_has_read_of_a_log_that_was_cut_since_is_restored_as
     assert (history.stands(), history.stands("other")) == (5, 6), "what was read before the cut is gone as well"
 
 
-def test_whoever_only_follows_the_table_does_not_take_in_what_is_gone() -> None:
+def test_a_reader_that_only_follows_the_table_does_not_take_in_lost_commits() -> None:
     history = History()
     history.capture(0, 5)
     history.restore()
