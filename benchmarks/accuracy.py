@@ -58,7 +58,7 @@ WORKLOADS = (
     Workload(
         "50:50, late beyond the grace", 10, HALF, BOTH, (0.01, 0.1), late=(0.02, 1.5, 4.0), grace=1, is_beyond=True
     ),
-    Workload("a third origin recreated", 10, THIRD, MESH_FROM_C, (0.01, 0.1), anew=("C", 0.5), grace=1),
+    Workload("a third origin recreated", 10, THIRD, MESH_FROM_C, (0.01, 0.1), recreated=("C", 0.5), grace=1),
     Workload(
         "100:0, equal timestamps, late within the grace",
         10,

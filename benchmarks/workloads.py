@@ -137,8 +137,8 @@ def write_logs(workload: Workload, random: np.random.Generator) -> dict[str, Clu
 
 def _born(origin: int, times: Floats, stamped: Ints, cluster: str, workload: Workload) -> _Part:
     """Return what a cluster has produced."""
-    is_recreated = workload.anew is not None and workload.anew[0] == cluster
-    made_at = workload.anew[1] * workload.seconds if is_recreated and workload.anew else np.inf
+    is_recreated = workload.recreated is not None and workload.recreated[0] == cluster
+    made_at = workload.recreated[1] * workload.seconds if is_recreated and workload.recreated else np.inf
     life = (times >= made_at).astype(np.int64)
     number = np.arange(len(times)) - np.where(life > 0, np.searchsorted(times, made_at), 0)
     return _Part(np.full(len(times), origin), times, number, stamped, life)

@@ -58,7 +58,7 @@ def test_copies_above_a_cut_are_lost(row: tuple[int, int, int], lost: list[tuple
 
 def test_what_a_topic_that_was_recreated_had_is_not_lost_but_unreadable_records_are() -> None:
     rows = Runs.of([4, 8], [4, 1], [1, UNKNOWN_ORIGIN], [14, 8], [1000, 1000])
-    cut, anew = cut_at(6, 1000), Incarnation(0, 2000, "id", is_recreated=True)
+    cut, again = cut_at(6, 1000), Incarnation(0, 2000, "id", is_recreated=True)
     assert lost_copies(rows, [cut]).start.tolist() == [6, 8]
     assert len(lost_copies(rows, [cut, again])) == len(lost_copies(rows, [])) == 0
 
