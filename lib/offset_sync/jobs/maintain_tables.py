@@ -119,6 +119,8 @@ class MaintainJob:
             self._maintainer.compact(table)
         self._maintainer.clean_up(table)
         after = self._maintainer.size(table)
+        if not before.files and not after.files:
+            return failures
         logger.info(
             "%s: %d rows removed; %d files of %.1f MiB are now %d of %.1f MiB, in its folder %d are now %d; %.1f s",
             table.name,

@@ -97,7 +97,7 @@ class Rewinds:
             self._put_away()
 
     def last_ms(self, keys: int) -> Int64s:
-        """Return when each of so many *keys* went back last; ABSENT: never."""
+        """Return when each key was last set back, shape (keys,); ABSENT: never."""
         found = np.full(keys, ABSENT, np.int64)
         for rows in self._parts():
             code, _, offset, at_ms = rows[np.lexsort((rows[:, 1], rows[:, 0]))].T

@@ -49,7 +49,7 @@ function topicNumber(topic, group) {
   return -1;
 }
 
-// What is asked first stands first: a phone shows the first few.
+// What is asked first comes first: a phone shows the first few.
 const COLUMNS = [
   ["partition", (row) => count(partitions.partition[row])],
   ["status", (row) => badge(partitions.status[row])],

@@ -15,7 +15,7 @@ function showAges() {
 const ago = (ms) => (ms < 0 ? `in ${duration(-ms)}` : `${duration(ms)} ago`);
 
 function showProblems() {
-  // The texts stand in the page already, notes after the problems; a problem of one status also leads to its groups.
+  // The page has the texts already, notes after the problems; a problem of one status also leads to its groups.
   [...byId("problems").children].forEach((item, n) => {
     const word = content.problems[n];
     if (word) item.append(" ", make("button", { class: "link", onclick: () => go({ view: "groups", status: word, move: "", q: "" }) }, "show"));
@@ -92,7 +92,7 @@ const MIRROR_MAKER = {
   "said of": "Partitions that it has checkpoints of.",
   behind: "Records the group would read again at MirrorMaker's offset, and not at ours.",
   lost: "Unread records that it would never see there. +: at least that.",
-  stands: "Whose offset stands at the target: MirrorMaker's, ours, another one.",
+  stands: "Whose offset the target has: MirrorMaker's, ours, another one.",
 };
 
 function showMirrorMaker() {

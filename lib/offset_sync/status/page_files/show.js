@@ -23,7 +23,7 @@ function make(tag, attributes, ...children) {
   return element;
 }
 
-// A name stands by itself: whatever direction it is written in, its neighbours keep theirs.
+// A name is isolated: in whatever direction it is written, its neighbours keep theirs.
 const nameOf = (text, kind = "name") => make("bdi", { class: kind }, text);
 
 const whole = new Intl.NumberFormat("en");
@@ -72,16 +72,16 @@ const MEANINGS = {
   InSync: "The group has read all below its position at the target and nothing above it, and the records at both positions are the same. It may be moved.",
   Mirroring: "The sync is done, but the mirror has yet to bring records: they would be missing if the source never came back.",
   Behind: "The target does not have the translation of the newest commit yet. Moved now, the group would repeat records.",
-  Stalled: "The same for too long: the sync does not do its work for this partition.",
-  Withheld: "No position can be given that is safe, so none is written; the reason stands beside it.",
+  Stalled: "Without progress for too long: the mirror, the index or the sync does not work for this partition.",
+  Withheld: "No safe offset is known, so none is committed. The reason is shown beside it.",
   TargetActive: "The group has members at the target, so it runs there and is left alone.",
   "Move: yes": "Every partition is InSync: nothing is repeated, nothing is lost.",
   "Move: at a cost": "It can be moved, with the repeats and the loss that are shown. Planned work waits for “yes”.",
-  "Move: no": "A partition is withheld, the group is active at the target, or what it would cost is not known.",
+  "Move: no": "A partition is withheld, the group is active at the target, or the cost is not known.",
   Repeats: "Records the group would read again if moved now. Two numbers are bounds; “or more” where a part is not known.",
   Loses: "Unread records it would never see if moved now and the source never came back: the mirror has yet to bring them.",
   Lag: "Records from the group's commit to the end of the source's log.",
   Stale: "For how long the target has not had the translation of the newest commit.",
-  "Mirror gaps": "Records at the target that the source lacks, though it has later ones of their origin.",
+  "Mirror gaps": "Records of the target that are missing at the source, which has later ones of their origin.",
   Drift: "Change of f − g over the window. It converges to 0 while the sync works and grows when it is broken.",
 };
