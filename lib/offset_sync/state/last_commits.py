@@ -256,7 +256,7 @@ class _Fold:
 def made_at_ms(rows: pa.Table) -> NDArray[np.int64]:
     """Return when the commits of rows of ``offset_commits`` were made, by the clock of the capturing driver.
 
-    In rows of earlier versions by the cluster's clock, and never later than they were captured.
+    Rows of earlier versions have the cluster's time only: that counts, but at most the time of their capture.
     """
     by_cluster = np.minimum(_milliseconds(rows, "committed_at"), _milliseconds(rows, "captured_at"))
     made_at = rows.column("made_at")

@@ -54,8 +54,8 @@ def check_storage(root: str, files: Files) -> None:
 def _is_one_lost(pool: ThreadPoolExecutor, tables: Sequence[DeltaTable]) -> bool:
     """Return whether two entries of the same number were accepted.
 
-    delta-rs looks first, so only simultaneous writes are a test; where an answer takes a few ms, one test in five is
-    none.
+    delta-rs lists the log before it writes, so only simultaneous writes test the storage. If answers take a few ms, one
+    attempt in five does not.
     """
     list(pool.map(DeltaTable.update_incremental, tables))  # all of them, before any writes
     return sum(pool.map(_enters, tables)) > 1

@@ -235,7 +235,7 @@ class TableLog:
     def clean_up(self) -> None:
         """Delete log entries and files that no version needs, after the times in the properties.
 
-        Files without an entry are among them: a vacuum that is not full loses track of some for ever.
+        The vacuum is a full one, which also deletes files that no entry names: others would never find some of them.
         """
         with self._lock, self._alone() as is_alone:
             if not is_alone:

@@ -28,7 +28,7 @@ class PartitionMetadata(NamedTuple):
     the topic ids in the index. *frontier* is how far the index had read *before* the cluster was queried: by now it may
     be past the reported log end. *cut_at*: the log was truncated there, below its index; from there on it has other
     records, or none, and below it the same. None: not truncated, as far as leader epochs show. *is_written*: it was a
-    byte-for-byte copy and has records of its own; or it is indexed as a copy, and no longer counts as one. *doubt* is
+    byte-for-byte copy, but has records of its own; or it is indexed as one, but not configured as one now. *doubt* is
     why its copies cannot be matched by contents, if so; or that it was truncated at an unknown offset.
     """
 
