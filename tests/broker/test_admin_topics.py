@@ -21,7 +21,7 @@ from offset_sync_demo.kafka.clients import admin_of, client_options
 
 pytestmark = pytest.mark.broker
 
-NOBODY_LISTENS = "127.0.0.1:1"
+UNREACHABLE = "127.0.0.1:1"
 WRITE = OffsetWrite("group", "orders", 0, 7, None, Rule.SET, None)
 
 
@@ -109,12 +109,12 @@ CALLS: dict[str, Callable[[ClusterAdmin], object]] = {
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_a_dead_cluster_is_an_error_that_names_it_and_why(call: Callable[[ClusterAdmin], object]) -> None:
     with pytest.raises(ClusterError, match=r"clusters\.dc9: .*(refused|Connection)"):
-        call(ClusterAdmin("dc9", {"bootstrap.servers": NOBODY_LISTENS}))
+        call(ClusterAdmin("dc9", {"bootstrap.servers": UNREACHABLE}))
 
 
 @pytest.mark.timeout(50)  # less than the client takes without a deadline
 def test_writing_to_a_dead_cluster_is_a_timeout_of_each_partition() -> None:
-    dead = ClusterAdmin("dc9", {"bootstrap.servers": NOBODY_LISTENS})
+    dead = ClusterAdmin("dc9", {"bootstrap.servers": UNREACHABLE})
     place = TopicPartition("orders", 0)
     assert dead.write_offsets({"group": [WRITE]}, deadline=0.5) == {"group": {place: "_TIMED_OUT"}}
     (outcome,) = write_offsets([WRITE], dead, fence=OpenFence(), dry_run=False, deadline=0.5)
@@ -126,7 +126,7 @@ def test_options_the_client_does_not_know_are_an_error_that_names_them(
     call: Callable[[ClusterAdmin], object],
 ) -> None:
     with pytest.raises(ClusterError, match=r"clusters\.dc9: .*no\.such\.option"):
-        call(ClusterAdmin("dc9", {"bootstrap.servers": NOBODY_LISTENS, "no.such.option": "1"}))
+        call(ClusterAdmin("dc9", {"bootstrap.servers": UNREACHABLE, "no.such.option": "1"}))
 
 
 def test_a_frozen_broker_is_an_error_by_the_deadline_and_the_same_client_goes_on_afterwards(

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest
 TOPIC, PLACE = "moved", ("moved", 0)
 GROUPS = {"moved-tail": 20, "moved-middle": 9, "moved-none": 0}
 BEGAN_MS = int(time.time() * 1000) - 60_000
-NOBODY_LISTENS = "127.0.0.1:1"
+UNREACHABLE = "127.0.0.1:1"
 
 
 def produce(cluster: EmbeddedCluster, numbers: Iterable[int], origin: str) -> None:
@@ -206,7 +206,7 @@ def test_without_the_source_the_tables_are_enough_and_what_is_lost_is_told(
 ) -> None:
     produce(clusters["dc2"], range(30, 33), "dc2")
     assert (installation.index(), installation.sync()) == ([], [])
-    installed(clusters, installation.folder, dc2=NOBODY_LISTENS)
+    installed(clusters, installation.folder, dc2=UNREACHABLE)
     refused = cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "5s")
     assert len(refused) == 3
     assert all("if dc2 is lost, use --disaster" in failure for failure in refused)

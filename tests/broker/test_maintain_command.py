@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.in_order, pytest.mark.timeout(1200
 
 TOPIC, PLACE = "maintained", ("maintained", 0)
 GROUP = "maintained-group"
-NOBODY_LISTENS = "127.0.0.1:1"
+UNREACHABLE = "127.0.0.1:1"
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_nothing_is_cut_where_a_cluster_does_not_answer_and_the_rest_is_done(
 ) -> None:
     before, text = indexed(maintained), maintained.config_file.read_text()
     assert {start for _, start, _ in before} == {0, 60}
-    maintained.config_file.write_text(text.replace(clusters["dc2"].bootstrap_servers, NOBODY_LISTENS))
+    maintained.config_file.write_text(text.replace(clusters["dc2"].bootstrap_servers, UNREACHABLE))
     (failure,) = maintained.maintain()
     maintained.config_file.write_text(text)
     assert failure.startswith("clusters.dc2: ")

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest
 
 ALIASES = ("dc1", "dc2")
 SHOP, LEDGER = "shop", "ledger"
-NOBODY: dict[str, float] = {}
+IDLE: dict[str, float] = {}
 SHARES = {SHOP: dict.fromkeys(ALIASES, 0.5), LEDGER: {"dc1": 1.0}}
 LOADS = [TopicLoad(SHOP, 2, 100.0), TopicLoad(LEDGER, 1, 30.0, is_transactional=True)]
 EVERYTHING_ON = {
@@ -157,7 +157,7 @@ def test_groups_fail_over_and_come_back(site: MirroredSite) -> None:
     groups = [group for group, home in site.homes.items() if home == "dc1"]
     site.producers.set_share({"dc2": 1.0}, [SHOP])
     time.sleep(2)
-    site.producers.set_share(NOBODY)
+    site.producers.set_share(IDLE)
     site.producers.wait_until_quiet("dc2", 60.0)
     site.start("dc1")
     site.mirror.start(EXACTLY_ONCE)

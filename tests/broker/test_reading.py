@@ -19,7 +19,7 @@ from oracles.translation import LogRecord
 
 pytestmark = pytest.mark.broker
 
-NOBODY_LISTENS = "127.0.0.1:1"
+UNREACHABLE = "127.0.0.1:1"
 LONG_S = 100.0
 """What is to end sooner is given so long, and has to end within half of it: how busy the machine is does not show."""
 
@@ -144,9 +144,7 @@ def test_two_hundred_partitions_are_read_quickly(
 
 def test_a_cluster_that_does_not_answer_is_left_within_the_deadline() -> None:
     began = time.monotonic()
-    found = RecordReader("dc9", {"bootstrap.servers": NOBODY_LISTENS}).first_at(
-        {TopicPartition("t", 0): 0}, deadline=1.5
-    )
+    found = RecordReader("dc9", {"bootstrap.servers": UNREACHABLE}).first_at({TopicPartition("t", 0): 0}, deadline=1.5)
     assert 1 < time.monotonic() - began < LONG_S / 2
     assert found == {}
 

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest
 
 TOPIC, PLACE = "command", ("command", 0)
 GROUPS = [f"command-{number}" for number in range(20)]
-NOBODY_LISTENS = "127.0.0.1:1"
+UNREACHABLE = "127.0.0.1:1"
 OFFSETS = {group: {PLACE: number} for number, group in enumerate(GROUPS)}
 
 
@@ -32,7 +32,7 @@ def crippled(
 ) -> Installation:
     """An installation of which one cluster cannot be reached; *rehearsed* has to see the clusters before it."""
     folder = tmp_path_factory.mktemp("crippled")
-    return install(folder, {**servers, "dc9": NOBODY_LISTENS}, [TOPIC])
+    return install(folder, {**servers, "dc9": UNREACHABLE}, [TOPIC])
 
 
 @pytest.fixture(scope="module")

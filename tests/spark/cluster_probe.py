@@ -41,7 +41,7 @@ from offset_sync.tables.task_files import write_by_tasks
 LOGS = 4
 PLACES = [TopicPartition("orders", number) for number in range(LOGS)]
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "captured-4.3.0.json"
-NOBODY_LISTENS = {"bootstrap.servers": "127.0.0.1:1"}
+UNREACHABLE = {"bootstrap.servers": "127.0.0.1:1"}
 
 
 def where(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -82,7 +82,7 @@ def decoding(spark: SparkSession, folder: Path) -> object:
 def committing(spark: SparkSession, folder: Path) -> object:
     """What becomes of writes that executors send to a cluster which is not there."""
     by_tasks = TaskWrites(spark, OpenFence(), groups_per_task=2)
-    commit = TargetWriter("dc9", NOBODY_LISTENS, 10, 1.0, False, by_tasks=by_tasks)
+    commit = TargetWriter("dc9", UNREACHABLE, 10, 1.0, False, by_tasks=by_tasks)
     writes = [OffsetWrite(f"g{n}", "t", 0, n, None, Rule.SET, None) for n in range(8)]
     return sorted({f"{each.outcome.name}: {each.error}" for each in commit.write(writes)})
 

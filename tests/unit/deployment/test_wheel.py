@@ -15,8 +15,8 @@ from offset_sync.tables.store import TableStore
 from tools.wheel_environment import make_environment
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("wheel")]
-NOBODY_LISTENS = "127.0.0.1:1"
-STORAGE = {"aws_endpoint": f"http://{NOBODY_LISTENS}", "aws_access_key_id": "a", "aws_secret_access_key": "b"}
+UNREACHABLE = "127.0.0.1:1"
+STORAGE = {"aws_endpoint": f"http://{UNREACHABLE}", "aws_access_key_id": "a", "aws_secret_access_key": "b"}
 STORAGE |= {"aws_region": "us-east-1", "aws_allow_http": "true", "max_retries": "0"}
 
 
@@ -29,7 +29,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def conf(tmp_path: Path) -> Path:
     """A configuration of two clusters that do not exist."""
-    impatient = {"bootstrap.servers": NOBODY_LISTENS, "socket.connection.setup.timeout.ms": "1000"}
+    impatient = {"bootstrap.servers": UNREACHABLE, "socket.connection.setup.timeout.ms": "1000"}
     tree = {
         "clusters": {alias: {"kafka": impatient} for alias in ("dc1", "dc2")},
         "topics": {"include": ["orders"]},
@@ -100,7 +100,7 @@ def test_what_is_not_right_is_found(programs: Path, conf: Path) -> None:
 @pytest.mark.parametrize("scheme", ["hdfs", "s3a"])
 def test_tables_of_another_store_are_opened_without_spark(programs: Path, conf: Path, scheme: str) -> None:
     tree = yaml.safe_load(conf.read_text())
-    tree["tables"]["root"] = f"{scheme}://{NOBODY_LISTENS}/tables"
+    tree["tables"]["root"] = f"{scheme}://{UNREACHABLE}/tables"
     tree["tables"]["storage"] = STORAGE
     conf.write_text(yaml.safe_dump(tree))
     for words in (("report_status", "--once"), ("check",)):

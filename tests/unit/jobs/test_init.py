@@ -20,11 +20,11 @@ from offset_sync.jobs.init import Findings, init, note_stamps, prefixed, to_yaml
 from offset_sync.model.errors import ClusterError, ConfigError
 
 GIVEN = ["--cluster", "dc1=one:9092", "--cluster", "dc2=two:9092,three:9092"]
-NOBODY = cast(Any, None)
+UNUSED = cast(Any, None)
 
 
 def cluster(alias: str, *topics: str) -> Cluster:
-    return Cluster(alias, NOBODY, NOBODY, partitions=dict.fromkeys(topics, 1))
+    return Cluster(alias, UNUSED, UNUSED, partitions=dict.fromkeys(topics, 1))
 
 
 CLUSTERS = {"dc1": cluster("dc1", "orders"), "dc2": cluster("dc2", "orders")}
@@ -155,7 +155,7 @@ def test_what_is_excluded_is_in_the_file(tmp_path: Path) -> None:
 
 
 def stamped(*stamps: Stamp) -> list[Stamped]:
-    return [Stamped("orders", NOBODY, NOBODY, stamp) for stamp in stamps]
+    return [Stamped("orders", UNUSED, UNUSED, stamp) for stamp in stamps]
 
 
 def test_copies_are_counted_and_an_origin_that_is_no_alias_is_that_of_the_other_cluster() -> None:

@@ -20,7 +20,7 @@ from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.kafka.librdkafka import library
 from offset_sync.kafka.topic_requests import TopicRequests
 
-NOBODY = {"bootstrap.servers": "127.0.0.1:1"}
+UNREACHABLE = {"bootstrap.servers": "127.0.0.1:1"}
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def without_collector() -> Iterator[None]:
 
 
 def test_a_client_for_topics_goes_with_the_last_who_has_it() -> None:
-    requests = TopicRequests("dc1", NOBODY)
+    requests = TopicRequests("dc1", UNREACHABLE)
     client = weakref.ref(requests._client)
     assert client() is not None
     del requests
@@ -40,14 +40,14 @@ def test_a_client_for_topics_goes_with_the_last_who_has_it() -> None:
 
 
 def test_what_it_complains_of_is_told() -> None:
-    requests = TopicRequests("dc1", NOBODY)
+    requests = TopicRequests("dc1", UNREACHABLE)
     requests._client.poll(2)
     assert "Connection refused" in str(requests.error("no answer"))
 
 
 @pytest.mark.parametrize("kind", [ClusterAdmin, LeaderEpochs, GroupStates], ids=lambda kind: kind.__name__)
 def test_who_has_a_client_is_in_no_circle(kind: Callable[..., Any]) -> None:
-    made = kind("dc1", NOBODY)
+    made = kind("dc1", UNREACHABLE)
     gone = weakref.ref(made)
     del made
     assert gone() is None

@@ -8,7 +8,7 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import Committed, PartitionAnswer, TransientError
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 
-NOBODY_LISTENS = {"bootstrap.servers": "127.0.0.1:9"}
+UNREACHABLE = {"bootstrap.servers": "127.0.0.1:9"}
 
 
 class Answers:
@@ -24,20 +24,20 @@ class Answers:
 
 def test_who_is_answered_at_once_is_not_asked_for_again() -> None:
     answers = Answers("a", "b")
-    found = ClusterAdmin("dc2", NOBODY_LISTENS, at_once=answers).committed_offsets(["a", "b"], 5.0)
+    found = ClusterAdmin("dc2", UNREACHABLE, at_once=answers).committed_offsets(["a", "b"], 5.0)
     assert found == {group: {TopicPartition("orders", 3): Committed(7, "mine")} for group in ("a", "b")}
     assert answers.asked == ["a", "b"]
 
 
 def test_who_is_left_out_is_asked_for_by_itself() -> None:
-    found = ClusterAdmin("dc2", NOBODY_LISTENS, at_once=Answers("a")).committed_offsets(["a", "b"], 1.0)
+    found = ClusterAdmin("dc2", UNREACHABLE, at_once=Answers("a")).committed_offsets(["a", "b"], 1.0)
     assert found["a"] == {TopicPartition("orders", 3): Committed(7, "mine")}
     assert isinstance(found["b"], TransientError)
 
 
 def test_a_group_for_which_no_request_can_be_made_is_not_asked_for() -> None:
     answers = Answers("a")
-    found = ClusterAdmin("dc2", NOBODY_LISTENS, at_once=answers).committed_offsets(["a", ""], 1.0)
+    found = ClusterAdmin("dc2", UNREACHABLE, at_once=answers).committed_offsets(["a", ""], 1.0)
     assert answers.asked == ["a"]
     assert not isinstance(found[""], dict)
 
