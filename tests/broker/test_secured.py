@@ -141,7 +141,7 @@ def test_without_the_right_to_write_read_lists_offsets_are_written_and_one_line_
     stands = committed(brokers["dc2"], [group, list_group])
     assert (stands[group][place].offset, stands[list_group]) == (0, {})
     (line,) = [each.getMessage() for each in caplog.records if "lists not written" in each.getMessage()]
-    says = ["clusters.dc2: 1 lists", f"'{list_group}': GROUP_AUTHORIZATION_FAILED", "Minimal ACLs"]
+    says = ["clusters.dc2: 1 read lists", f"'{list_group}': GROUP_AUTHORIZATION_FAILED", "Minimal ACLs"]
     assert [part for part in says if part not in line] == [], line
     assert installation.sync() == []
     found = decode_read_list(committed(brokers["dc2"], [list_group])[list_group][place].metadata)
