@@ -1,5 +1,5 @@
--- What every group has committed at every cluster: the newest valid record of each key. Keys whose newest record is a
--- tombstone, or has no position, have no row.
+-- What every group has committed at every cluster: the newest valid record of each key. A key whose newest record is a
+-- tombstone, or has no position, has no row.
 --
 -- cluster | string | cluster of the commit
 -- group_id | string | consumer group
@@ -7,13 +7,13 @@
 -- partition | int | partition
 -- committed_offset | bigint | next offset to read
 -- is_own | boolean | Offset Sync wrote it
--- committed_at | timestamp | when, by the coordinator's clock
--- captured_at | timestamp | when Offset Sync read it
--- metadata | string | free text of the client
--- leader_epoch | int | leader epoch that the consumer sent; null: none
--- topic_id | string | topic id that the broker stored; null: none
--- log_partition | int | partition of __consumer_offsets
--- log_offset | bigint | offset in that partition
+-- committed_at | timestamp | by the coordinator's clock
+-- captured_at | timestamp | when we read it
+-- metadata | string | the client's text
+-- leader_epoch | int | as the consumer sent it; null: none
+-- topic_id | string | as the broker stored it; null: none
+-- log_partition | int | of __consumer_offsets
+-- log_offset | bigint | offset there
 SELECT
   cluster, group_id, topic, partition, committed_offset, is_own, committed_at, captured_at,
   metadata, leader_epoch, topic_id, log_partition, log_offset

@@ -10,7 +10,7 @@
 -- partition | int | partition
 -- source_offset | bigint | the group's last commit
 -- source_committed_at | timestamp | when it was made
--- target_offset | bigint | the offset at the target; null: none
+-- target_offset | bigint | offset at the target; null: none
 -- answered_offset | bigint | the commit that it translates; null: not written by Offset Sync
 -- state | string | of the newest answer; null: none yet
 -- outcome | string | of that answer
@@ -18,7 +18,7 @@
 -- read_since | bigint | offsets read beyond answered_offset
 -- repeats_at_most | bigint | duplicates_at_most of the answer + read_since
 -- not_mirrored | bigint | unread records of the source not at the target yet, by the index
--- deleted | bigint | unread records deleted at the target and not at the source, as counted with the answer
+-- deleted | bigint | lost, as counted with the answer
 -- lost | bigint | not_mirrored + deleted; null: unknown
 called AS (
   SELECT cluster, topic, max_by(stream, translated_at) AS stream

@@ -1,27 +1,26 @@
--- How far every group is behind at the source and at the target, by the newest report; older reports by time travel on
--- sync_status.
+-- How far every group is behind at both clusters, by the newest report.
 --
 -- reported_at | timestamp | when the report was made
--- source_cluster | string | where the group last committed
+-- source_cluster | string | where the group committed last
 -- target_cluster | string | where it could be moved
 -- group_id | string | consumer group
 -- topic | string | topic at the source
 -- partition | int | partition
--- status | string | InSync, Mirroring, Behind, Stalled, Withheld or TargetActive
+-- status | string | as in sync_status
 -- reason | string | as in sync_status
--- source_offset | bigint | the group's commit at the source
--- source_end | bigint | log end at the source; null: no answer
+-- source_offset | bigint | the commit at the source
+-- source_end | bigint | log end; null: no answer
 -- source_lag | bigint | source_end - source_offset, at least 0
 -- source_committed_at | timestamp | when it was made
 -- commit_age_ms | bigint | how long before reported_at
--- target_offset | bigint | the offset at the target; null: none
--- target_end | bigint | log end at the target; null: no answer
+-- target_offset | bigint | offset at the target; null: none
+-- target_end | bigint | log end; null: no answer
 -- target_lag | bigint | target_end - target_offset, at least 0
 -- behind | bigint | wanted_offset - target_offset; below 0: it has to go back
 -- staleness_ms | bigint | as in sync_status
 -- mirror_lag | bigint | as in sync_status
 -- mirror_lag_ms | bigint | as in sync_status
--- duplicates | bigint | records that the group would read again if moved now; null: unknown
+-- duplicates | bigint | records repeated if moved now; null: unknown
 -- lost | bigint | as in sync_status
 -- target_topic | string | topic at the target; null: none
 SELECT

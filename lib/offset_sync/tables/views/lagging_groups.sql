@@ -1,7 +1,7 @@
 -- Which groups lag, since when and why: a row per cause. Settings: silent_after_ms (no commit for so long is silence),
 -- late_after_ms (less delay is none).
 --
--- source_cluster | string | where the group last committed
+-- source_cluster | string | where the group committed last
 -- target_cluster | string | where it could be moved
 -- group_id | string | consumer group
 -- cause | string | withheld, target active, no commits, mirror behind or sync behind

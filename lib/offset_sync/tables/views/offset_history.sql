@@ -11,13 +11,13 @@
 -- is_rewind | boolean | it moved back
 -- is_tombstone | boolean | the offset was deleted or has expired
 -- is_own | boolean | Offset Sync wrote it
--- committed_at | timestamp | when, by the coordinator's clock
+-- committed_at | timestamp | by the coordinator's clock
 -- replaced_at | timestamp | committed_at of the key's next record; null: it is current
 -- replaced_by | string | commit or tombstone; null: it is current
 -- stood_ms | bigint | replaced_at - committed_at; below 0: the coordinator's clock went back
--- captured_at | timestamp | when Offset Sync read it
--- log_partition | int | partition of __consumer_offsets
--- log_offset | bigint | offset in that partition
+-- captured_at | timestamp | when we read it
+-- log_partition | int | of __consumer_offsets
+-- log_offset | bigint | offset there
 WITH incarnations AS (
   SELECT cluster, partition AS log_partition, begins_at, noticed_at
   FROM log_incarnations

@@ -8,20 +8,20 @@
 -- translated_at | timestamp | when the answer was computed
 -- is_written | boolean | the target acknowledged it
 -- why | string | why or why not
--- outcome | string | COMMITTED, UNCHANGED, NOT_FORWARD, TARGET_ACTIVE, FAILED, DRY_RUN or WITHHELD
+-- outcome | string | as in offset_translations
 -- state | string | as in offset_translations
--- error | string | the target's error, or why it was not asked
+-- error | string | as in offset_translations
 -- source_offset | bigint | the commit at the source
 -- source_committed_at | timestamp | when it was made
--- previous_target_offset | bigint | the offset at the target before; null: none
+-- previous_target_offset | bigint | offset at the target before; null: none
 -- target_offset | bigint | the translation; null when withheld
 -- moved | bigint | target_offset - previous_target_offset; null: unknown
--- duplicates | bigint | records that a failover then would have read again
--- duplicates_at_most | bigint | the same, with those that may have been read
+-- duplicates | bigint | records repeated if moved then
+-- duplicates_at_most | bigint | with those that may have been read
 -- lost | bigint | as in offset_translations
 -- strategy | string | as in offset_translations
 -- decided_by | string | stream: a micro-batch; reconcile: the reconcile pass
--- committed_at | timestamp | when the target acknowledged it; null: not written
+-- committed_at | timestamp | when acknowledged; null: not written
 -- latency_ms | bigint | from the commit to that; two clocks
 -- target_topic | string | topic at the target; null: none
 SELECT

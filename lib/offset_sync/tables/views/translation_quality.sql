@@ -17,7 +17,7 @@
 -- duplicates_p50 | bigint | known duplicates: half of the answers have no more
 -- duplicates_p95 | bigint | 95 of 100 have no more
 -- duplicates_max | bigint | the worst
--- lost_max | bigint | most unread records deleted at the target and not at the source
+-- lost_max | bigint | the most, as in offset_translations
 -- writes | bigint | commits whose translation was written
 -- latency_p50_ms | bigint | from the commit to the target's acknowledgement; two clocks
 -- latency_p95_ms | bigint | 95 of 100 took no longer
