@@ -24,19 +24,24 @@ Found = Mapping[str, Any]
 
 
 class Part(NamedTuple):
-    """A table of the page: the *results* that it shows, and what makes it from their rows."""
+    """A table of the page: the *results* that it shows, what makes it from their rows, and columns *left out*."""
 
     results: Sequence[str]
     to_table: Callable[[Rows], str] = rows_table
+    left_out: Sequence[str] = ()
 
 
+_SCALE_LEFT_OUT = (
+    *("files", "table_mib", "written_s", "load", "deep_unanswered", "deep_max_s", "tail_unanswered", "tail_max_s"),
+    *("peak_java_mib", "peak_python_mib", "positions"),
+)
 PARTS = {
     "lost": Part(["accuracy"], lost_table),
     "repeated": Part(["accuracy"], repeated_table),
     "live": Part(["mirrormaker", "mirrormaker_names"], live_table),
-    "latency": Part(["latency"], turned_table),
+    "latency": Part(["latency"], turned_table, ["every_s", "commits", "unanswered", "max_s"]),
     "startup": Part(["startup"]),
-    "scale": Part(["scale"], turned_table),
+    "scale": Part(["scale"], turned_table, _SCALE_LEFT_OUT),
     "indexing": Part(["indexing"]),
     "indexing_contents": Part(["indexing_contents"]),
     "decode": Part(["decode"]),
@@ -71,13 +76,14 @@ def part_text(part: Part, found: Sequence[Found]) -> str:
     """Return the table of *found*, and how it was measured."""
     if not found:
         return f"No result of the present code: `python benchmarks/{part.results[0]}.py` measures it.\n"
-    rows = [row for each in found for row in each["rows"]]
+    rows = [{k: v for k, v in row.items() if k not in part.left_out} for each in found for row in each["rows"]]
     return "\n".join([part.to_table(rows), *(provenance(each) for each in found)])
 
 
 def provenance(found: Found) -> str:
-    """Return what is needed to repeat a benchmark; versions are in its file."""
-    settings = ", ".join(f"{name} {value}" for name, value in found["settings"].items())
+    """Return what is needed to repeat a benchmark; versions, and use of memory and cores, are in its file."""
+    shown = {name: value for name, value in found["settings"].items() if not name.endswith(": use")}
+    settings = ", ".join(f"{name} {value}" for name, value in shown.items())
     text = f"`{found['command']}`, {found['measured_at'][:10]}, {found['machine']}: {settings}. {found.get('note', '')}"
     return textwrap.fill(text, COLUMNS, break_long_words=False, break_on_hyphens=False) + "\n"
 

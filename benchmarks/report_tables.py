@@ -45,13 +45,17 @@ def lost_table(rows: Rows) -> str:
         answered = f"{100 * row['answered']:.3g}"
         return f"{100 * row['with_loss']:.3g}" + (f" of {answered}" if answered != "100" else "")
 
-    return _by_workload([row for row in rows if row["strategy"] not in _LIKE_ANOTHER], cell)
+    return _by_workload(_shown(rows), cell)
 
 
 def repeated_table(rows: Rows) -> str:
-    """Return by workload the records repeated per answer, mean and worst; not of rules that we do not use."""
-    shown = [row for row in rows if row["strategy"] not in _LIKE_ANOTHER and "unchecked" not in row["strategy"]]
-    return _by_workload(shown, lambda row: f"{row['repeats_mean']:,.1f} / {row['repeats_worst']:,}")
+    """Return by workload the records repeated per answer, mean and worst."""
+    return _by_workload(_shown(rows), lambda row: f"{row['repeats_mean']:,.1f} / {row['repeats_worst']:,}")
+
+
+def _shown(rows: Rows) -> Rows:
+    """Return the rows of strategies that differ, without the rules that we do not use."""
+    return [row for row in rows if row["strategy"] not in _LIKE_ANOTHER and "unchecked" not in row["strategy"]]
 
 
 def _by_workload(rows: Rows, cell: Callable[[Row], str]) -> str:
@@ -64,7 +68,7 @@ def _by_workload(rows: Rows, cell: Callable[[Row], str]) -> str:
 
 def live_table(rows: Rows) -> str:
     """Return by setup and group what each way costs under load and after it, and below it what was lost."""
-    ways = ("MirrorMaker 2", "ours", "timestamp")
+    ways = ("MirrorMaker 2", "ours")
     head = ["setup", "group", *(f"{way}: {what}" for way in ways for what in ("repeats", "stale s", "after"))]
     lines = []
     for run, group in dict.fromkeys((row["run"], row["group"]) for row in rows):

@@ -121,7 +121,7 @@ def test_losses_of_mirror_maker_are_no_error_and_all_losses_are_counted_below_th
 def test_the_table_has_the_range_under_load_and_the_repeats_after_it() -> None:
     under, after = judged_rows(mm2=1, ours=2), judged_rows(mm2=None, ours=2)
     rows = [*under, *({**row, "instant": 60} for row in after)]
-    assert "| default intervals (60 s) | tail | 1 | 4.0 | 2 | 0 | 0.0 | 0 |  |  |  |" in live_table(rows)
+    assert "| default intervals (60 s) | tail | 1 | 4.0 | 2 | 0 | 0.0 | 0 |" in live_table(rows)
     assert "| tail | 1 to 2, no position | 4.0 |" in live_table([*under, *after])
 
 
