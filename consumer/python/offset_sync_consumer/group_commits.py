@@ -80,7 +80,7 @@ class GroupCommits:
             **handed_on,
             "client.id": f"{settings.get('client.id', 'rdkafka')}-skip-read",
             "enable.auto.commit": False,
-            # By default a client that has lost all brokers begins anew, and the threads of the old ones go on for ever.
+            # By default a client that has lost all brokers bootstraps again, and its old threads never end.
             "metadata.recovery.strategy": "none",
         }
         self._clients: dict[str, _Client] = {}

@@ -124,7 +124,7 @@ def test_what_is_odd_is_told_once_per_power_of_ten_and_cause_without_what_the_he
     places = ["orders-3 offset 0 of dc1", "orders-3 offset 9 of dc1"]
     assert [line.partition(" has ")[0] for line in lines] == places * 2
     assert [line.rpartition("(")[2] for line in lines] == ["1 so far)", "10 so far)"] * 2
-    assert all("stamped anew" in line and "FAKE" not in line for line in lines)
+    assert all("stamped again" in line and "FAKE" not in line for line in lines)
 
 
 def test_the_first_record_that_is_left_out_says_what_is_needed(mirror: MirrorCases) -> None:

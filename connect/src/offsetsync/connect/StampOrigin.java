@@ -38,7 +38,7 @@ import org.slf4j.LoggerFactory;
  * what DefaultReplicationPolicy has renamed ({@code dc1.orders}) it may also be the name at the origin, one hop away,
  * where that is called as its alias is. What names this very cluster and an offset above its own cannot be a copy.
  *
- * <p><b>Which way this errs.</b> A dropped record that is no copy is lost and nobody sees it; a copy that is copied on
+ * <p><b>Which way this errs.</b> A dropped record that is no copy is lost without notice; a copy that is copied on
  * is there twice. So in doubt (a header that cannot be read, one that lacks, another place, another time) a record is
  * native. That makes no loop: the next flow knows what is stamped here as mirrored, so it goes one step too far and no
  * more. For that all flows need this transform with the same headers, behind any that changes topic or partition.
@@ -154,14 +154,14 @@ public class StampOrigin implements Transformation, Versioned {
         String from = text(originValue, NAME_BYTES);
         long number = number(text(offsetValue, OFFSET_BYTES));
         if (from.isEmpty() || number < 0) {
-            return tell(copy, "has a stamp that cannot be read, so it is stamped anew", NATIVE);
+            return tell(copy, "has a stamp that cannot be read, so it is stamped again", NATIVE);
         }
         if (!placeHeader.isEmpty() && !isHere(copy, from, text(last(copy, placeHeader), PLACE_BYTES))) {
-            return tell(copy, "has a stamp of another place or time, or of none, so it is stamped anew", NATIVE);
+            return tell(copy, "has a stamp of another place or time, or of none, so it is stamped again", NATIVE);
         }
         if (from.equals(here) && number >= offset(copy)) {
             return number == offset(copy) ? STAMPED
-                : tell(copy, "has a stamp of a record that comes later, so it is stamped anew", NATIVE);
+                : tell(copy, "has a stamp of a record that comes later, so it is stamped again", NATIVE);
         }
         return tell(copy, drops ? "is a copy already, so it is dropped: every pair of clusters needs a flow of its own"
             : "is a copy already, so it keeps its stamp", MIRRORED);
