@@ -1,8 +1,7 @@
 """Tests the prediction of ``plan``, what a move would repeat and lose, by the contents of records.
 
-Some records are read at the target around the offset t where the group would start (what the target holds for it, or
-the translation where it holds nothing), and at the source around its commit c. No group is joined, nothing is
-committed::
+Some records are read at the target around the offset t where the group would start (:func:`start_of`), and at the
+source around its commit c. No group is joined, nothing is committed::
 
     source X   … read below c │ unread from c on …
     target Y   … below t      │ from t on …
@@ -16,7 +15,9 @@ used. Errs to undecided: so is a record whose contents are on both sides of c, o
 
 from __future__ import annotations
 
+import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -30,25 +31,44 @@ from offset_sync.config.stream_names import Names
 from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.plan import CutoverStep, Direction, PartitionStatus, Result, Step
 from offset_sync.kafka.tail_reader import TailReader, TailRecord, Tails
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.text import visible
 from offset_sync.model.values import OffsetRange, Status, TopicPartition
 from offset_sync.state.sync_state import frontier
 from offset_sync.status.live_state import LiveState
 
+logger = logging.getLogger(__name__)
 _AT_SOURCE = 3
 """How many times as many records are read at the source as at the target: the logs may cross."""
 _AT_ONCE_S = 20.0
+_FEW = 10
+"""Fewer records of a log, left by retention or compaction, may have no counterpart at the other cluster."""
 _COLUMNS = ("group", "partitions", "records", "predicted", "repeats", "lost", "undecided")
 
 
 class Found(NamedTuple):
-    """Counts of a partition's records by contents; *is_whole*: they include all predicted repeats."""
+    """Counts of a partition's records by contents; *is_whole*: they include all predicted repeats.
+
+    *holes* are offsets from the start on without a record: transaction markers, or records compacted since they were
+    indexed. *strangers* are the undecided records that are not among the source's; *below* counts those of the target
+    below the start, *read* and *unread* those of the source.
+    """
 
     looked_at: int
     repeated: int
     lost: int
     undecided: int
     is_whole: bool = False
+    holes: int = 0
+    strangers: int = 0
+    below: int = 0
+    read: int = 0
+    unread: int = 0
+
+    @property
+    def is_apart(self) -> bool:
+        """True if no record read at the target is among those read at the source, and there are more than a few."""
+        return _FEW <= self.looked_at == self.strangers
 
 
 def compare(
@@ -61,7 +81,8 @@ def compare(
 ) -> Found:
     """Return what a group that has *committed* at the source would repeat and lose at the target from *start* on.
 
-    Timestamps set by a broker (LogAppendTime) are ignored.
+    Timestamps set by a broker (LogAppendTime) are ignored. Without timestamps a later record may have the contents of
+    an earlier one, so contents that occur twice on a side are undecided.
     """
     keeps_timestamps &= not any(each.is_appended for each in (*source, *target))
 
@@ -69,17 +90,30 @@ def compare(
         content = record.content
         return content.key, content.value, content.timestamp_ms if keeps_timestamps else 0
 
-    read, unread = set[object](), set[object]()
-    for record in source:
-        (read if record.content.offset < committed else unread).add(contents(record))
-    repeated = lost = undecided = 0
+    read = Counter(contents(each) for each in source if each.content.offset < committed)
+    unread = Counter(contents(each) for each in source if each.content.offset >= committed)
+    there = Counter(map(contents, target))
+    repeated = lost = undecided = strangers = below = 0
     for record in target:
         same, is_below = contents(record), record.content.offset < start
         is_read, is_unread = same in read, same in unread
-        undecided += is_read == is_unread
-        repeated += is_read and not is_unread and not is_below
-        lost += is_unread and not is_read and is_below
-    return Found(len(target), repeated, lost, undecided)
+        is_ambiguous = not keeps_timestamps and max(there[same], read[same], unread[same]) > 1
+        is_undecided = is_ambiguous or is_read == is_unread
+        undecided += is_undecided
+        strangers += not is_read and not is_unread
+        below += is_below
+        repeated += not is_undecided and is_read and not is_below
+        lost += not is_undecided and is_unread and is_below
+    return Found(
+        len(target),
+        repeated,
+        lost,
+        undecided,
+        strangers=strangers,
+        below=below,
+        read=read.total(),
+        unread=unread.total(),
+    )
 
 
 @dataclass(frozen=True)
@@ -96,12 +130,18 @@ class Rehearsed:
         if self.found is None:
             return f"its records at {self.unread_at} were not read in time; raise --seconds"
         found, status = self.found, self.status
-        if found.lost > (status.lost or 0):
-            return f"{found.lost:,} unread records are below its start; the plan predicted {status.lost or 0:,}"
+        # Records that are not mirrored yet are not below any start.
+        skipped = max((status.lost or 0) - status.not_mirrored, 0)
+        if found.lost > skipped:
+            return f"{found.lost:,} unread records are below its start; the plan predicted {skipped:,}"
         if status.duplicates_at_most is not None and found.repeated > status.duplicates_at_most:
             return f"repeats {found.repeated:,} records; the plan predicted at most {status.duplicates_at_most:,}"
-        if found.is_whole and found.repeated + found.undecided < (status.duplicates or 0):
+        if found.is_whole and found.repeated + found.undecided + found.holes < (status.duplicates or 0):
             return f"repeats {found.repeated:,} records; the plan predicted {status.duplicates:,}"
+        is_unread_missing = found.unread > max(status.lost or 0, status.not_mirrored)
+        is_near = (status.duplicates or 0) + skipped < found.looked_at  # by the plan
+        if found.is_apart and is_near and (is_unread_missing or found.read >= found.below >= _FEW):
+            return f"none of {found.looked_at:,} records around its start is among those of the source; raise --records"
         return None
 
     def to_step(self) -> CutoverStep:
@@ -122,8 +162,13 @@ class Rehearsed:
 
 
 def start_of(status: PartitionStatus) -> int | None:
-    """Return where the group would start at the target now: the costs of *status* are those of this offset."""
-    return status.target_offset if status.target_offset is not None else status.wanted_offset
+    """Return where the group would start at the target: at what that holds, for which *status* has the costs.
+
+    Without costs at the translation: the target holds nothing, an offset outside its log, or the translation of a
+    commit that is not captured yet.
+    """
+    is_cost_known = status.duplicates is not None and status.target_offset is not None
+    return status.target_offset if is_cost_known else status.wanted_offset
 
 
 class LogReader(Protocol):
@@ -159,13 +204,13 @@ class Rehearsal:
         here, there = dict[TopicPartition, OffsetRange](), dict[TopicPartition, OffsetRange]()
         for each in known:
             place, start, many = each.topic_partition, start_of(each) or 0, _AT_SOURCE * self._records
-            end = min(start + self._records, self._frontiers.get(place, 0))
+            end = max(start, min(start + self._records, self._frontiers.get(place, 0)))
             here[place] = OffsetRange(max(0, each.source_offset - many), each.source_offset + many)
             there[place] = OffsetRange(max(0, start - self._records), end)
         left = min(self._ends_at - time.monotonic(), _AT_ONCE_S)
         if left <= 0 or not known:
             return [Rehearsed(each, None) for each in known]
-        at_source, at_target = self._source.read(here, left), self._target.read(there, left)
+        at_source, at_target = _read(self._source, here, left), _read(self._target, there, left)
         sides = {"the source": at_source, "the target": at_target}
         rehearsed = []
         for each in known:
@@ -176,14 +221,25 @@ class Rehearsal:
 
     def _found(self, status: PartitionStatus, at_source: Tails, at_target: Tails) -> Found:
         place, start = status.topic_partition, start_of(status) or 0
+        records, end = at_target.records.get(place, ()), self._frontiers.get(place, 0)
         found = compare(
             at_source.records.get(place, ()),
-            at_target.records.get(place, ()),
+            records,
             status.source_offset,
             start,
             keeps_timestamps=self._keeps_timestamps,
         )
-        return found._replace(is_whole=self._frontiers.get(place, 0) <= start + self._records)
+        holes = max(0, end - start - (len(records) - found.below))
+        return found._replace(is_whole=end <= start + self._records, holes=holes)
+
+
+def _read(reader: LogReader, ranges: Mapping[TopicPartition, OffsetRange], seconds: float) -> Tails:
+    """Return the records of *ranges*; all logs are unread where no record came, as of a topic that is deleted."""
+    try:
+        return reader.read(ranges, seconds)
+    except ClusterError as error:
+        logger.warning("%s", error)
+        return Tails(unread=frozenset(ranges))
 
 
 def open_rehearsal(config: Config, live: LiveState, direction: Direction, records: int, seconds: float) -> Rehearsal:
