@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,10 @@ from offset_sync.jobs.log_format import tell
 from offset_sync.jobs.runner import BAD_ARGUMENTS, DONE, FAILED
 from offset_sync.kafka.own_rights import OwnRights
 from offset_sync.model.errors import ClusterError, ConfigError
+from offset_sync.model.text import visible
 
 _PORT = 9465
-MIRROR_MAKERS = [r"(.*[._-])?heartbeats", r"mm2-.*", r".*[._-]checkpoints[._-]internal"]
-"""MirrorMaker's own topics; ``mirror.names: mm2`` knows them by itself."""
+_MOST_NAMED = 8
 _ALIASES = ("dc1", "dc2")
 Tree = dict[str, Any]
 Ask = Callable[[str], str]
@@ -155,9 +156,11 @@ def look(tree: Tree) -> Findings:
         )
         config = parse_config({**tree, "mirror": found.mirror})
         found.clusters = clusters = _asked_clusters(config)
-    if "names" not in found.mirror and any(own_topics(config, each) for each in clusters.values()):
-        found.excluded += MIRROR_MAKERS
-        found.lines.append("MirrorMaker 2 has topics of its own at these clusters, which topics.exclude leaves out")
+    own = sorted({name for each in clusters.values() for name in own_topics(config, each).values()})
+    if "names" not in found.mirror and own:
+        found.excluded += mirror_makers(clusters)
+        named = ", ".join([*map(visible, own[:_MOST_NAMED]), *(["…"] if len(own) > _MOST_NAMED else [])])
+        found.lines.append(f"topics.exclude leaves out MirrorMaker's own topics: {named}")
         config = parse_config(_with_excluded(tree, found))
     stamped = _stamped(config, clusters)
     others = (each.stamp for records in stamped.values() for each in records if each.stamp.kind is Kind.OTHER_PRESET)
@@ -166,6 +169,16 @@ def look(tree: Tree) -> Findings:
         stamped = _stamped(parse_config({**_with_excluded(tree, found), "mirror": found.mirror}), clusters)
     note_stamps(found, stamped)
     return found
+
+
+def mirror_makers(aliases: Iterable[str]) -> list[str]:
+    """Return patterns of MirrorMaker's own topics; ``mirror.names: mm2`` knows these by itself.
+
+    Errs to too few: groups are not synced on an excluded topic.
+    """
+    prefix = "|".join(map(re.escape, aliases))
+    mm2 = r"mm2-(offset-syncs|configs|offsets|status)[._-].+[._-]internal"
+    return [rf"(({prefix})[._-])?heartbeats", mm2, r".+[._-]checkpoints[._-]internal"]
 
 
 def _with_excluded(tree: Tree, found: Findings) -> Tree:

@@ -15,8 +15,7 @@ from offset_sync.config import load_config
 from offset_sync.jobs import init as command
 from offset_sync.jobs.checks.asking import Cluster
 from offset_sync.jobs.checks.stamps import Kind, Stamp, Stamped
-from offset_sync.jobs.init import MIRROR_MAKERS as EXCLUDED
-from offset_sync.jobs.init import Findings, init, note_stamps, prefixed, to_yaml, write
+from offset_sync.jobs.init import Findings, init, mirror_makers, note_stamps, prefixed, to_yaml, write
 from offset_sync.model.errors import ClusterError, ConfigError
 
 GIVEN = ["--cluster", "dc1=one:9092", "--cluster", "dc2=two:9092,three:9092"]
@@ -144,14 +143,22 @@ def test_heartbeats_that_every_policy_renames_say_nothing_about_names() -> None:
 
 def test_what_is_excluded_is_in_the_file(tmp_path: Path) -> None:
     tree = {"clusters": {alias: {"kafka": {"bootstrap.servers": "one:1"}} for alias in CLUSTERS}}
-    write(tmp_path / "my.yaml", to_yaml(tree | {"topics": {"include": [".*"]}}, Findings(CLUSTERS, excluded=EXCLUDED)))
+    found = Findings(CLUSTERS, excluded=mirror_makers(CLUSTERS))
+    write(tmp_path / "my.yaml", to_yaml(tree | {"topics": {"include": [".*"]}}, found))
     config = load_config(tmp_path / "my.yaml")
     own = ["heartbeats", "dc2.heartbeats", "mm2-offset-syncs.dc2.internal", "mm2-configs.dc2.internal"]
     own += ["dc1.checkpoints.internal"]
-    assert [name for name in [*own, "orders", "my-heartbeats-2"] if config.is_topic_included(name)] == [
-        "orders",
-        "my-heartbeats-2",
-    ]
+    applications = ["orders", "my-heartbeats-2", "sensor.heartbeats", "mm2-orders", "mm2-status"]
+    assert [name for name in [*own, *applications] if config.is_topic_included(name)] == applications
+
+
+def test_topics_left_out_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = {"dc1": cluster("dc1", "mm2-orders", "heartbeats"), "dc2": cluster("dc2", "mm2-orders", "dc1.heartbeats")}
+    monkeypatch.setattr(command, "_asked_clusters", lambda _: seen)
+    monkeypatch.setattr(command, "_stamped", lambda *_: {})
+    kafka = {"kafka": {"bootstrap.servers": "one:1"}}
+    found = command.look({"clusters": dict.fromkeys(seen, kafka), "topics": {"include": [".*"]}})
+    assert "topics.exclude leaves out MirrorMaker's own topics: dc1.heartbeats, heartbeats" in found.lines
 
 
 def stamped(*stamps: Stamp) -> list[Stamped]:
