@@ -88,9 +88,11 @@ def _tell(wait: Wait, ended: threading.Event) -> None:
 
 
 def _draw(wait: Wait, ended: threading.Event) -> None:
-    columns = (TextColumn("waiting for {task.description}"), BarColumn(20), TextColumn("{task.fields[progress]}"))
+    what = TextColumn("waiting for {task.description}", markup=False)
+    columns = (what, BarColumn(20), TextColumn("{task.fields[progress]}", markup=False))
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, auto_refresh=False, redirect_stdout=False) as bar:
+        console.show_cursor()  # a signal may end the process inside, and nothing would show the cursor again
         task = bar.add_task("", total=1.0, progress="")
         while True:
             share = wait.share
