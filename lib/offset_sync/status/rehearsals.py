@@ -1,11 +1,11 @@
-"""The newest rehearsal of moves between every two clusters, by the steps ``rehearse`` of the table ``cutovers``."""
+"""The newest rehearsals of moves between every two clusters, by the steps ``rehearse`` of the table ``cutovers``."""
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import NamedTuple
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.model.text import to_duration, visible
@@ -14,6 +14,17 @@ from offset_sync.tables.store import TableStore
 
 REHEARSE = "rehearse"
 _DONE = "done"
+_KEPT = timedelta(days=2)
+"""How much older than the newest rehearsal that of a group may be: groups may be deleted."""
+_Pair = tuple[str, str]
+
+
+class _Run(NamedTuple):
+    """The rows about one group in a rehearsal, by topic and partition; *at* is that of the first."""
+
+    cutover_id: str
+    at: datetime
+    rows: dict[tuple[str, int], dict[str, Any]]
 
 
 class LastRehearsal(NamedTuple):
@@ -38,36 +49,39 @@ class LastRehearsal(NamedTuple):
 
 
 class Rehearsals:
-    """Follows the rehearsals in *tables*."""
+    """Follows the rehearsals in *tables*.
+
+    The newest one of each group counts: one of a single group, by hand, hides nothing about the others.
+    """
 
     def __init__(self, tables: TableStore) -> None:
         self._tables = tables
         self._version: int | None = None
-        self._last: dict[tuple[str, str], LastRehearsal] = {}
+        self._groups: dict[_Pair, dict[str, _Run]] = {}
 
     def follow(self) -> list[LastRehearsal]:
-        """Return the newest rehearsal of each direction, by the names of its clusters."""
+        """Return the newest rehearsals of each direction, by the names of its clusters."""
         rows, self._version = self._tables.rows_since(CUTOVERS, self._version)
-        for each in last_rehearsals(rows):
-            known = self._last.get((each.source, each.target))
-            if known is None or known.at <= each.at:
-                self._last[each.source, each.target] = each
-        return [self._last[pair] for pair in sorted(self._last)]
+        rows = rows.filter(pc.equal(rows["step"], REHEARSE))
+        for row in rows.sort_by("at").to_pylist():
+            groups = self._groups.setdefault((row["source_cluster"], row["target_cluster"]), {})
+            run = groups.get(row["group_id"])
+            # The rows of a run come one group at a time.
+            if run is None or (run.cutover_id != row["cutover_id"] and run.at <= row["at"]):
+                run = groups[row["group_id"]] = _Run(row["cutover_id"], row["at"], {})
+            if run.cutover_id == row["cutover_id"]:
+                run.rows[row["topic"], row["partition"]] = row
+        return [_last(pair, groups) for pair, groups in sorted(self._groups.items())]
 
 
-def last_rehearsals(rows: pa.Table) -> list[LastRehearsal]:
-    """Return the newest rehearsal of each direction among *rows* of cutovers."""
-    rows = rows.filter(pc.equal(rows["step"], REHEARSE))
-    by_run = rows.group_by(["source_cluster", "target_cluster", "cutover_id"]).aggregate([("at", "max")])
-    newest = {(row["source_cluster"], row["target_cluster"]): row for row in by_run.sort_by("at_max").to_pylist()}
-    return [_of_run(rows.filter(pc.equal(rows["cutover_id"], row["cutover_id"]))) for row in newest.values()]
-
-
-def _of_run(rows: pa.Table) -> LastRehearsal:
-    found = rows.to_pylist()
-    wrong = [row for row in found if row["result"] != _DONE]
+def _last(pair: _Pair, groups: Mapping[str, _Run]) -> LastRehearsal:
+    at = max(run.at for run in groups.values())
+    runs = [run for run in groups.values() if run.at > at - _KEPT]
+    rows = [row for run in runs for row in run.rows.values()]
+    wrong = [row for row in rows if row["result"] != _DONE]
     first = min(wrong, key=lambda row: (row["group_id"], row["topic"], row["partition"]), default=None)
-    example = first and visible(f"{first['group_id']} {first['topic']}-{first['partition']}: {first['detail']}")
-    groups = len({row["group_id"] for row in found})
-    pair = found[0]["source_cluster"], found[0]["target_cluster"]
-    return LastRehearsal(*pair, max(row["at"] for row in found), groups, len(found), len(wrong), example)
+    example = (
+        visible(f"{first['group_id']} {first['topic']}-{first['partition']}: {first['detail']}") if first else None
+    )
+    at = max(row["at"] for row in rows)
+    return LastRehearsal(*pair, at, len(runs), len(rows), len(wrong), example)

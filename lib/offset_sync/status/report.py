@@ -60,7 +60,7 @@ _SUMS = ("source_offset", "target_offset", "drift", "change", "windowed_change")
 class Report:
     """Rows of sync_status, the rows of sync_drift in the windows shown, and the time of the report (aware).
 
-    *notes* are lines about facts without a row, also about the *rehearsals*, the newest of each direction.
+    *notes* are lines about facts without a row, also about the *rehearsals* of each direction.
     """
 
     status: pa.Table

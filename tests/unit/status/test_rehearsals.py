@@ -25,7 +25,7 @@ def row(run: str, at: datetime, group_id: str, detail: str = "", **more: object)
     return {"cutover_id": run, "at": at, "group_id": group_id, "result": result, "detail": detail, **more}
 
 
-def test_only_the_newest_rehearsal_of_a_direction_counts(tmp_path: Path) -> None:
+def test_only_the_newest_rehearsal_of_a_group_counts(tmp_path: Path) -> None:
     tables = TableStore(str(tmp_path))
     tables.create([CUTOVERS])
     rehearsals = Rehearsals(tables)
@@ -51,6 +51,21 @@ def test_only_the_newest_rehearsal_of_a_direction_counts(tmp_path: Path) -> None
     tables.append(CUTOVERS, table(row("mended", NOON, "billing", **back)))
     assert [(each.source, each.partitions, each.failed) for each in rehearsals.follow()] == [
         ("dc1", 2, 0),
-        ("dc2", 1, 0),
+        ("dc2", 2, 1),
     ]
     assert Rehearsals(tables).follow() == rehearsals.follow()
+
+
+def test_failures_stay_while_the_rest_of_a_rehearsal_and_those_of_other_groups_arrive(tmp_path: Path) -> None:
+    tables = TableStore(str(tmp_path))
+    tables.create([CUTOVERS])
+    rehearsals = Rehearsals(tables)
+    tables.append(CUTOVERS, table(row("daily", NOON, "billing", "2 unread records are below its start")))
+    assert [each.failed for each in rehearsals.follow()] == [1]
+    tables.append(CUTOVERS, table(row("daily", NOON + timedelta(seconds=1), "reports")))
+    tables.append(CUTOVERS, table(row("by hand", NOON + timedelta(hours=1), "audit")))
+    found = rehearsals.follow()
+    assert [(each.groups, each.partitions, each.failed) for each in found] == [(3, 3, 1)]
+    assert Rehearsals(tables).follow() == found
+    tables.append(CUTOVERS, table(row("later", NOON + timedelta(days=3), "reports")))
+    assert [(each.groups, each.failed) for each in rehearsals.follow()] == [(1, 0)]

@@ -148,7 +148,7 @@ def _rehearsed(report: Report) -> Iterator[Metric]:
         pair = each.source, each.target
         counts |= {(*pair, "failed"): each.failed, (*pair, "done"): each.partitions - each.failed}
         ages[pair] = (report.reported_at - each.at).total_seconds()
-    yield _gauge("rehearsed", "partitions of the last rehearsal; failed: not as predicted", counts, "outcome")
+    yield _gauge("rehearsed", "partitions of each group's last rehearsal; failed: not as predicted", counts, "outcome")
     yield _gauge("rehearsal_age_seconds", "since the last rehearsal", ages)
 
 
