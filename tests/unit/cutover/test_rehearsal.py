@@ -207,6 +207,21 @@ def test_records_compacted_since_they_were_indexed_are_no_surprise() -> None:
     assert (rehearsed.problem, rehearsed.found and rehearsed.found.holes) == (None, 2)
 
 
+def test_fewer_repeats_than_predicted_are_no_surprise_where_some_were_not_read() -> None:
+    logs = Logs({ORDERS: log(" ".join(f"v{n}" for n in range(50)))})
+    behind = status(50, 50, target_offset=10, duplicates=40, duplicates_at_most=40)
+    (rehearsed,) = Rehearsal(logs, logs, {ORDERS: 50}, records=10, seconds=5).rehearse([behind])
+    assert (rehearsed.problem, rehearsed.found and rehearsed.found.is_whole) == (None, False)
+
+
+def test_a_mirror_that_keeps_no_timestamps_is_compared_without() -> None:
+    here, there = Logs({ORDERS: log("a b c d")}), Logs({ORDERS: log("a b c d", at_ms=9)})
+    too_far = status(2, 2, target_offset=3)
+    rehearsal = Rehearsal(here, there, {ORDERS: 4}, records=10, seconds=5, keeps_timestamps=False)
+    (rehearsed,) = rehearsal.rehearse([too_far])
+    assert rehearsed.problem == "1 unread records are below its start; the plan predicted 0"
+
+
 class Silent:
     def read(self, *_: object, **__: object) -> Tails:
         raise ClusterError("X", "no record could be read within 5 s")

@@ -47,6 +47,8 @@ def test_patterns_are_for_whole_names_and_each_has_to_match_something() -> None:
         ),
         (["plan", "--from", "Y", "--to", "X"], "not a direction"),
         (["rehearse", "--from", "X", "--to", "Y", "--disaster"], "rehearse reads both clusters"),
+        (["rehearse", "--from", "X"], "rehearse takes --from and --to, or neither"),
+        (["rehearse", "--to", "Y"], "rehearse takes --from and --to, or neither"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_anything_is_started(words: list[str], problem: str) -> None:

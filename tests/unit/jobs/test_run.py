@@ -223,6 +223,18 @@ def test_a_rehearsal_is_repeated_however_it_ends_and_decides_nothing_else(code: 
     assert running.out.getvalue().count("ready") == 1
 
 
+def test_a_rehearsal_starts_when_it_is_due_and_its_interval_after_its_end() -> None:
+    daily = Child("rehearse", [sys.executable, "-c", "print('rehearsing')"], due_at=time.monotonic() + 1.5, every=60)
+    running = Running({"other": UNTIL_TERM}, recurring=[daily])
+    running.until("ready", 1)
+    assert "rehearsing" not in running.out.getvalue()
+    running.until("rehearsing", 1)
+    time.sleep(0.6)
+    running.stop.set()
+    running.ended()
+    assert running.out.getvalue().count("rehearsing") == 1
+
+
 def test_a_rehearsal_that_runs_is_stopped_with_all_others() -> None:
     daily = Child("rehearse", [sys.executable, "-c", UNTIL_TERM], due_at=time.monotonic(), every=60)
     running = Running({"other": UNTIL_TERM}, recurring=[daily])
