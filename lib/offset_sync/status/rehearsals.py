@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.model.text import to_duration, visible
@@ -16,15 +16,9 @@ REHEARSE = "rehearse"
 _DONE = "done"
 _KEPT = timedelta(days=2)
 """How much older than the newest rehearsal that of a group may be: groups may be deleted."""
-_Pair = tuple[str, str]
-
-
-class _Run(NamedTuple):
-    """The rows about one group in a rehearsal, by topic and partition; *at* is that of the first."""
-
-    cutover_id: str
-    at: datetime
-    rows: dict[tuple[str, int], dict[str, Any]]
+_PAIR = ["source_cluster", "target_cluster"]
+_GROUP = [*_PAIR, "group_id"]
+_COLUMNS = [*_GROUP, "topic", "partition", "cutover_id", "result", "detail", "at"]
 
 
 class LastRehearsal(NamedTuple):
@@ -57,31 +51,43 @@ class Rehearsals:
     def __init__(self, tables: TableStore) -> None:
         self._tables = tables
         self._version: int | None = None
-        self._groups: dict[_Pair, dict[str, _Run]] = {}
+        self._rows = CUTOVERS.arrow_schema.empty_table().select(_COLUMNS)
+        self._last: list[LastRehearsal] = []
 
     def follow(self) -> list[LastRehearsal]:
         """Return the newest rehearsals of each direction, by the names of its clusters."""
         rows, self._version = self._tables.rows_since(CUTOVERS, self._version)
-        rows = rows.filter(pc.equal(rows["step"], REHEARSE))
-        for row in rows.sort_by("at").to_pylist():
-            groups = self._groups.setdefault((row["source_cluster"], row["target_cluster"]), {})
-            run = groups.get(row["group_id"])
-            # The rows of a run come one group at a time.
-            if run is None or (run.cutover_id != row["cutover_id"] and run.at <= row["at"]):
-                run = groups[row["group_id"]] = _Run(row["cutover_id"], row["at"], {})
-            if run.cutover_id == row["cutover_id"]:
-                run.rows[row["topic"], row["partition"]] = row
-        return [_last(pair, groups) for pair, groups in sorted(self._groups.items())]
+        rows = rows.filter(pc.equal(rows["step"], REHEARSE)).select(_COLUMNS)
+        if rows.num_rows:
+            self._rows = newest_of_groups(pa.concat_tables([self._rows, rows]))
+            pairs = self._rows.group_by(_PAIR).aggregate([]).sort_by([(name, "ascending") for name in _PAIR])
+            self._last = [_last_of(self._rows, **pair) for pair in pairs.to_pylist()]
+        return self._last
 
 
-def _last(pair: _Pair, groups: Mapping[str, _Run]) -> LastRehearsal:
-    at = max(run.at for run in groups.values())
-    runs = [run for run in groups.values() if run.at > at - _KEPT]
-    rows = [row for run in runs for row in run.rows.values()]
-    wrong = [row for row in rows if row["result"] != _DONE]
-    first = min(wrong, key=lambda row: (row["group_id"], row["topic"], row["partition"]), default=None)
-    example = (
-        visible(f"{first['group_id']} {first['topic']}-{first['partition']}: {first['detail']}") if first else None
-    )
-    at = max(row["at"] for row in rows)
-    return LastRehearsal(*pair, at, len(runs), len(rows), len(wrong), example)
+def newest_of_groups(rows: pa.Table) -> pa.Table:
+    """Return the rows of each group's newest rehearsal in each direction, without repeated ones.
+
+    Rows of one rehearsal come one group at a time. Rehearsals long before the newest of their direction are left out.
+    """
+    of_pair = rows.group_by(_PAIR).aggregate([("at", "max")])
+    rows = rows.join(of_pair, _PAIR)
+    rows = rows.filter(pc.greater(rows["at"], pc.subtract(rows["at_max"], pa.scalar(_KEPT))))
+    rows = rows.group_by(_COLUMNS).aggregate([])
+    runs = rows.group_by([*_GROUP, "cutover_id"]).aggregate([("at", "min")])
+    newest = runs.group_by(_GROUP).aggregate([("at_min", "max")])
+    chosen = runs.join(newest, [*_GROUP, "at_min"], [*_GROUP, "at_min_max"], join_type="left semi")
+    return rows.join(chosen, [*_GROUP, "cutover_id"], join_type="left semi").select(_COLUMNS)
+
+
+def _last_of(rows: pa.Table, source_cluster: str, target_cluster: str) -> LastRehearsal:
+    is_of_pair = (pc.equal(rows["source_cluster"], source_cluster), pc.equal(rows["target_cluster"], target_cluster))
+    rows = rows.filter(pc.and_(*is_of_pair))
+    wrong = rows.filter(pc.not_equal(rows["result"], _DONE))
+    by_place = [(name, "ascending") for name in ("group_id", "topic", "partition")]
+    example = None
+    for row in wrong.sort_by(by_place).slice(0, 1).to_pylist():
+        example = visible(f"{row['group_id']} {row['topic']}-{row['partition']}: {row['detail']}")
+    groups = pc.count_distinct(rows["group_id"]).as_py()
+    at = pc.max(rows["at"]).as_py()
+    return LastRehearsal(source_cluster, target_cluster, at, groups, rows.num_rows, wrong.num_rows, example)
