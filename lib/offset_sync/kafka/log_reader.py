@@ -31,6 +31,8 @@ _OPTIONS = {
     "enable.partition.eof": "true",
     "auto.offset.reset": "earliest",
     "fetch.wait.max.ms": "50",
+    # How long the client pauses fetching while its queue is full; by default a second.
+    "fetch.queue.backoff.ms": "10",
 }
 # A single record of each partition is wanted, so nothing is prefetched. If retention has deleted the record at the
 # offset, the first one left is wanted; beyond the end there is none.

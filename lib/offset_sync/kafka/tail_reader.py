@@ -28,13 +28,7 @@ _LOGS_AT_ONCE = 200
 _MOST_RECORDS = 500
 _LONGEST = 1024
 """Keys and values above this many bytes are kept as their hash: they are compared, never shown."""
-_WANTED = {
-    "queued.max.messages.kbytes": "16384",
-    "queued.min.messages": "100",
-    "fetch.message.max.bytes": "262144",
-    # The client pauses so long where its queue is full, by default a second.
-    "fetch.queue.backoff.ms": "10",
-}
+_WANTED = {"queued.max.messages.kbytes": "16384", "queued.min.messages": "100", "fetch.message.max.bytes": "262144"}
 
 
 class TailRecord(NamedTuple):
