@@ -17,6 +17,7 @@ import pytest
 
 from offset_sync.config.sections import Rehearse, Reporting
 from offset_sync.jobs.console import COMMANDS
+from offset_sync.jobs.process_end import PARENT
 from offset_sync.jobs.run import (
     JOBS,
     SUBMIT,
@@ -143,6 +144,13 @@ def test_lines_of_json_get_the_job_and_others_become_json() -> None:
     lines = [json.loads(line) for line in running.out.getvalue().splitlines()[:3]]
     assert lines[0] == {"job": "job", "ts": "1", "msg": "a"}
     assert [(line["job"], line["msg"]) for line in lines[1:]] == [("job", 'bare "line"'), ("job", "{}")]
+
+
+def test_a_job_knows_whose_end_is_its_own() -> None:
+    running = Running({"job": f"import os; print('parent', os.environ[{PARENT!r}], flush=True)"})
+    running.until(f"parent {os.getpid()}")
+    running.stop.set()
+    running.ended()
 
 
 def test_bytes_that_a_terminal_would_act_on_are_shown() -> None:
