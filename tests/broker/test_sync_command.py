@@ -10,7 +10,7 @@ from broker.installation import Installation, Job, install
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1200)]
 
-TOPIC, PLACE = "command", ("command", 0)
+TOPIC, PLACE = "of.sync.command", ("of.sync.command", 0)  # in no name of a test, from which others name topics
 GROUPS = [f"command-{number}" for number in range(20)]
 UNREACHABLE = "127.0.0.1:1"
 OFFSETS = {group: {PLACE: number} for number, group in enumerate(GROUPS)}

@@ -118,7 +118,7 @@ def test_the_exit_code_tells_what_came_of_it(kept: Kept) -> None:
         (("--file", "-", "--offset", "1"), b"name the offsets"),
         (("--topic", CROSSED, "--partition", "0", "--offset", "x"), b"--offset 'x' is no number"),
         (("--file", "-", "--taken-at", "noon"), b"--taken-at 'noon' is no time"),
-        (("--file", "-", "--format", "spark"), b"--format spark goes with --spark-checkpoint"),
+        (("--file", "-", "--format", "spark"), b"--format spark needs --spark-checkpoint"),
         (("--file", "-"), b"line 2: offset 'x'"),
         (("--file", "-", "--to", "dc3"), b"--from dc1 --to dc3: not a direction"),
     ):

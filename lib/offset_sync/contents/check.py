@@ -60,7 +60,7 @@ def _broken_promises(mirror: Mirror, topics: _Topics, lines: Lines) -> Iterator[
     if "timestamps" in mirror.keeps and moved:
         text = f"{_share(moved, topics)} have other times than their originals, so none can be matched"
         if any(copy.is_appended for some in moved.values() for copy in some):
-            text = f"{_share(moved, topics)} have times of their own (message.timestamp.type=LogAppendTime)"
+            text = f"{_share(moved, topics)} have timestamps of their own (message.timestamp.type=LogAppendTime)"
             remedy = "of mirror.keeps, or set it to CreateTime, and begin with new tables"
         yield lines.of(Level.FAIL, f"{text}; leave timestamps out {remedy}", moved)
     other = _where(topics, lambda one: [m.copy for m in one.matches if not m.keeps_headers])
