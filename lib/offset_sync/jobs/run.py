@@ -256,8 +256,13 @@ def _signal(child: Child, number: signal.Signals) -> None:
 
 
 def _code(child: Child) -> int:
-    """Return the exit code of a job; FAILED if it waited for its restart, was killed, or had any other code."""
-    if child.every is not None:
+    """Return the exit code of a job; FAILED if it waited for its restart, was killed, or had any other code.
+
+    Ended by SIGTERM it has stopped as told: Ctrl-C and ``timeout`` signal all processes, so ours may come second, when
+    the job no longer handles signals.
+    """
+    is_stopped = child.process is not None and child.process.returncode == -signal.SIGTERM
+    if child.every is not None or (is_stopped and child.due_at is None):
         return DONE
     code = None if child.process is None or child.due_at is not None else child.process.returncode
     return code if code in (DONE, FAILED, BAD_ARGUMENTS, TAKEN_OVER) else FAILED

@@ -119,6 +119,13 @@ def test_bad_configuration_and_another_driver_end_all(code: int) -> None:
     assert "stopping" in running.out.getvalue()
 
 
+def test_a_job_that_ends_by_the_signal_has_stopped_as_told() -> None:
+    running = Running({"plain": "import time; print('ready', flush=True); time.sleep(60)"})
+    running.until("ready")
+    running.stop.set()
+    assert running.ended() == {"plain": 0}
+
+
 def test_what_does_not_end_is_killed() -> None:
     running = Running({"deaf": DEAF}, Patience(0.05, 0.2, 600, stopping=0.5))
     running.until("ready")
