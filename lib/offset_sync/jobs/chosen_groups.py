@@ -1,15 +1,19 @@
-"""The groups that a command moves or rehearses, by patterns."""
+"""What moves and rehearsals share: the groups, by patterns, and what is said meanwhile."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection, Sequence
 
 from offset_sync.model.errors import ConfigError
+from offset_sync.model.text import escaped
 
 
-def chosen_groups(known: Collection[str], patterns: Sequence[str], shared: Collection[str] = ()) -> list[str]:
-    """Return the known groups that match; raises ConfigError for a pattern that matches none or is invalid.
+def chosen_groups(
+    known: Collection[str], patterns: Sequence[str], shared: Collection[str] = (), *, option: str = "--groups"
+) -> list[str]:
+    """Return the known groups that match; raises ConfigError for a pattern of *option* that matches none or is invalid.
 
     Share groups cannot be moved: they are chosen, to be refused, only if a pattern matches nothing else.
     """
@@ -21,11 +25,16 @@ def chosen_groups(known: Collection[str], patterns: Sequence[str], shared: Colle
                 {group_id for group_id in groups if re.fullmatch(pattern, group_id)} for groups in (known, shared)
             )
         except re.error as error:
-            problems.append(f"--groups {pattern!a} is not a regular expression: {error}")
+            problems.append(f"{option} {pattern!a} is not a regular expression: {error}")
             continue
         if not found and not refused:
-            problems.append(f"--groups {pattern!a} matches none of the {len(known)} groups in the tables")
+            problems.append(f"{option} {pattern!a} matches none of the {len(known)} groups in the tables")
         chosen |= found or refused
     if problems:
         raise ConfigError(problems)
     return sorted(chosen)
+
+
+def say(line: str) -> None:
+    """Print a line on standard error; names in it cannot move the cursor."""
+    print(escaped(line), file=sys.stderr, flush=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import threading
 from collections.abc import Sequence
 from datetime import timedelta
@@ -15,11 +14,10 @@ from offset_sync.config.duration import parse_duration
 from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.plan import Direction, Mode, Options, print_plan
 from offset_sync.cutover.session import open_cutover
-from offset_sync.jobs.chosen_groups import chosen_groups
+from offset_sync.jobs.chosen_groups import chosen_groups, say
 from offset_sync.jobs.open_tables import check_direction, open_tables
 from offset_sync.jobs.rehearse import check_rehearsal, rehearse
 from offset_sync.model.errors import ConfigError
-from offset_sync.model.text import escaped
 from offset_sync.state.lease import Lease, held
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.waiting import waiting
@@ -87,9 +85,6 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
         # In a disaster the source is not queried, whether it answers or not: only the tables count for it.
         with waiting(f"the tables and clusters {', '.join(config.clusters)}"):
             state = LiveState(config, tables, given_up=[direction.source] if mode is Mode.DISASTER else [])
-
-        def say(line: str) -> None:
-            print(escaped(line), file=sys.stderr, flush=True)
 
         lease = Lease(state.tables, "cutover", stop)
         options = Options(

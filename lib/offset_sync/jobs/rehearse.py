@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import threading
 from collections.abc import Sequence
 
@@ -14,10 +13,9 @@ from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.plan import Direction, Mode
 from offset_sync.cutover.rehearsal import open_rehearsal, rehearse_groups, show_rehearsed
 from offset_sync.cutover.session import open_cutover
-from offset_sync.jobs.chosen_groups import chosen_groups
+from offset_sync.jobs.chosen_groups import chosen_groups, say
 from offset_sync.jobs.open_tables import open_tables
 from offset_sync.model.errors import ConfigError
-from offset_sync.model.text import escaped
 from offset_sync.state.lease import Lease
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.waiting import waiting
@@ -34,6 +32,7 @@ def rehearse(config: Config, arguments: argparse.Namespace, stop: threading.Even
     one = Direction(arguments.source, arguments.target)
     directions = [one] if arguments.source else [Direction(*pair) for pair in config.pairs()]
     patterns = arguments.groups or settings.groups or _ALL
+    option = "--groups" if arguments.groups else "report.rehearse.groups"
     records = arguments.records or settings.records
     seconds = arguments.seconds or settings.timeout.total_seconds()
     failures = list[str]()
@@ -42,9 +41,9 @@ def rehearse(config: Config, arguments: argparse.Namespace, stop: threading.Even
             live = LiveState(config, tables)
         lease = Lease(live.tables, "cutover", stop)
         for direction in directions:
-            journal = TableJournal(live.tables, direction, Mode.PLANNED, _say, config.names)
+            journal = TableJournal(live.tables, direction, Mode.PLANNED, say, config.names)
             with open_cutover(config, live, direction, journal, lease) as (_, clusters):
-                groups = chosen_groups(clusters.groups(), patterns)
+                groups = chosen_groups(clusters.groups(), patterns, option=option)
                 statuses = clusters.partition_statuses(groups)
                 if arguments.source:
                     statuses = {group_id: statuses.get(group_id, []) for group_id in groups}
@@ -61,7 +60,3 @@ def check_rehearsal(arguments: argparse.Namespace) -> None:
         raise ConfigError(["rehearse reads both clusters: omit --disaster"])
     if (arguments.source is None) != (arguments.target is None):
         raise ConfigError(["rehearse takes --from and --to, or neither: all directions"])
-
-
-def _say(line: str) -> None:
-    print(escaped(line), file=sys.stderr, flush=True)
