@@ -25,10 +25,11 @@ PRINCIPAL = "User:offset-sync"
 
 
 def documented() -> list[list[str]]:
-    """Return the words of each command that the documentation tells to run."""
+    """Return the words of each command that the documentation tells to run: those of its function, and its own."""
     text = (REPO / "docs" / "operations.md").read_text().replace("\\\n", " ")
-    commands = re.findall(r"^kafka-acls\.sh (.*)$", text, re.MULTILINE)
-    return [shlex.split(command) for command in commands]
+    [of_all] = re.findall(r"^ +kafka-acls\.sh (.*) \"\$@\"$", text, re.MULTILINE)
+    commands = re.findall(r"^allow (.*)$", text, re.MULTILINE)
+    return [shlex.split(f"{of_all} {command}") for command in commands]
 
 
 def right(
