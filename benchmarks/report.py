@@ -67,24 +67,28 @@ def write(path: Path, text: str) -> None:
 
 def with_tables(page: str, saved: Callable[[str], Found | None]) -> str:
     """Return *page* with the text of each of :data:`PARTS` between its marks; *saved* has the results by name."""
+    first = next((found for part in PARTS.values() for each in part.results if (found := saved(each))), None)
+    usual = first["machine"] if first else ""
     for name, part in PARTS.items():
-        page = with_part(page, name, part_text(part, [found for each in part.results if (found := saved(each))]))
-    return page
+        found = [result for each in part.results if (result := saved(each))]
+        page = with_part(page, name, part_text(part, found, usual))
+    return with_part(page, "machine", f"{usual}, where no other machine is named.\n")
 
 
-def part_text(part: Part, found: Sequence[Found]) -> str:
-    """Return the table of *found*, and how it was measured."""
+def part_text(part: Part, found: Sequence[Found], usual: str) -> str:
+    """Return the table of *found*, and how it was measured; the *usual* machine is named elsewhere."""
     if not found:
         return f"No result of the present code: `python benchmarks/{part.results[0]}.py` measures it.\n"
     rows = [{k: v for k, v in row.items() if k not in part.left_out} for each in found for row in each["rows"]]
-    return "\n".join([part.to_table(rows), *(provenance(each) for each in found)])
+    return "\n".join([part.to_table(rows), *(provenance(each, usual) for each in found)])
 
 
-def provenance(found: Found) -> str:
+def provenance(found: Found, usual: str) -> str:
     """Return what is needed to repeat a benchmark; versions, and use of memory and cores, are in its file."""
     shown = {name: value for name, value in found["settings"].items() if not name.endswith(": use")}
     settings = ", ".join(f"{name} {value}" for name, value in shown.items())
-    text = f"`{found['command']}`, {found['measured_at'][:10]}, {found['machine']}: {settings}. {found.get('note', '')}"
+    machine = "" if found["machine"] == usual else f", {found['machine']}"
+    text = f"`{found['command']}`, {found['measured_at'][:10]}{machine}: {settings}. {found.get('note', '')}"
     return textwrap.fill(text, COLUMNS, break_long_words=False, break_on_hyphens=False) + "\n"
 
 

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from offset_sync.tables.catalog import ALL_TABLES
+from offset_sync.tables.catalog import ALL_TABLES, LAST_KNOWN
 from offset_sync.tables.definition import Column, Table
 from offset_sync.tables.views import QUESTIONS, VIEWS, View
 
@@ -33,13 +33,19 @@ def with_written_parts(page: str) -> str:
 
 
 def _sections(described: Iterable[Table | View]) -> str:
-    return "\n".join(f"### {each.name}\n\n{_about(each)}\n\n{column_table(each.columns)}" for each in described)
+    return "\n".join(f"### {each.name}\n\n{_about(each)}\n{_columns(each)}" for each in described)
+
+
+def _columns(described: Table | View) -> str:
+    return "" if described is LAST_KNOWN else f"\n{column_table(described.columns)}"
 
 
 def _about(described: Table | View) -> str:
     text = described.comment
     if isinstance(described, Table):
         text = f"{text} {_changes(described)}"
+    if described is LAST_KNOWN:
+        text = f"{text} For our own use: its columns, which have comments, may change."
     return textwrap.fill(text, COLUMNS, break_long_words=False, break_on_hyphens=False)
 
 

@@ -50,11 +50,11 @@ def test_a_target_of_make_runs_every_program_that_the_page_names() -> None:
 
 
 def test_a_missing_result_is_named_and_a_note_is_shown() -> None:
-    assert "`python benchmarks/append.py` measures it" in part_text(PARTS["append"], [])
+    assert "`python benchmarks/append.py` measures it" in part_text(PARTS["append"], [], "")
     found = {"command": "python x.py", "measured_at": "2026-11-22T04:23:16", "machine": "m", "settings": {"n": 1}}
-    assert "x.py`, 2026-11-22, m: n 1. Of old.\n" in part_text(
-        PARTS["append"], [{**found, "note": "Of old.", "rows": []}]
-    )
+    rows = [{**found, "note": "Of old.", "rows": []}]
+    assert "x.py`, 2026-11-22, m: n 1. Of old.\n" in part_text(PARTS["append"], rows, "another")
+    assert "x.py`, 2026-11-22: n 1. Of old.\n" in part_text(PARTS["append"], rows, "m")
 
 
 def test_missing_marks_are_an_error() -> None:

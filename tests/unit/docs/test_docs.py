@@ -182,11 +182,6 @@ def test_every_name_in_the_pages_for_people_is_a_table_a_column_or_a_job(page: s
     assert set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", (REPO / page).read_text())) - known == set()
 
 
-def test_the_list_of_tables_has_every_table() -> None:
-    text = (REPO / "docs" / "tables.md").read_text().partition("\n## ")[0]
-    assert [table.name for table in ALL_TABLES if f"\n| `{table.name}` |" not in text] == []
-
-
 def test_help_of_make_lists_every_target_in_one_column() -> None:
     listed = subprocess.run(["make", "-s", "help"], cwd=REPO, capture_output=True, text=True, check=True).stdout
     rows = re.findall(r"^  make ([a-z0-9-]+)( +)(.+)$", listed, re.MULTILINE)
