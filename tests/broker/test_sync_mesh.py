@@ -7,7 +7,7 @@ of a cluster that is not configured. What is expected comes from the logs as cra
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
 
@@ -61,17 +61,18 @@ def worlds() -> dict[Partition, Logs]:
 
 @dataclass(frozen=True)
 class Mesh:
-    """The clusters, what was crafted on them, and the two jobs that have run."""
+    """The clusters, what was crafted on them, and the two jobs that have run; the names of its groups begin alike."""
 
     clusters: Clusters
     worlds: dict[Partition, Logs]
     installation: Installation
     failures: list[str]
+    prefix: str = ""
 
     def groups(self, source: str, place: Partition) -> list[str]:
         """Return one group for every offset that can be committed at *source*."""
         topic, partition = place
-        return [f"{topic}-{partition}-{source}-{c}" for c in range(len(self.worlds[place][source]) + 1)]
+        return [f"{self.prefix}{topic}-{partition}-{source}-{c}" for c in range(len(self.worlds[place][source]) + 1)]
 
     def expected(self, source: str, target: str) -> dict[str, dict[Partition, int]]:
         """Return what the oracle wants on *target* for the groups of *source*."""
@@ -80,7 +81,7 @@ class Mesh:
             groups = self.groups(source, place)
             found = answers(question(source, target, logs), range(len(groups)))
             wanted |= {group: {place: answer.clamped_offset} for group, answer in zip(groups, found)}
-            wanted.setdefault(f"all-of-{source}", {})[place] = found[len(groups) // 2].clamped_offset
+            wanted.setdefault(f"{self.prefix}all-of-{source}", {})[place] = found[len(groups) // 2].clamped_offset
         return wanted
 
     def found(self, target: str, groups: list[str]) -> dict[str, dict[Partition, int]]:
@@ -111,7 +112,7 @@ def commit_everywhere(mesh: Mesh) -> None:
         for place in mesh.worlds:
             groups = mesh.groups(source, place)
             offsets |= {group: {place: number} for number, group in enumerate(groups)}
-            offsets.setdefault(f"all-of-{source}", {})[place] = len(groups) // 2
+            offsets.setdefault(f"{mesh.prefix}all-of-{source}", {})[place] = len(groups) // 2
         commit(mesh.clusters[source], offsets)
 
 
@@ -200,3 +201,23 @@ def test_with_the_checkpoints_lost_everything_is_read_again_and_nothing_moves(me
     shutil.rmtree(Path(mesh.installation.folder, "checkpoints"))
     assert (mesh.installation.index(), mesh.installation.sync()) == ([], [])
     assert {alias: commits_recorded(mesh.clusters[alias], "mesh-") for alias in ALIASES} == before
+
+
+@pytest.mark.parametrize("polled", [("dc1",), ("dc1", "dc3"), ALIASES])
+def test_with_polled_commits_every_group_is_where_the_oracle_says(mesh: Mesh, polled: tuple[str, ...]) -> None:
+    """The same tables and index, other groups; clusters whose log was read before are polled."""
+    prefix = f"polled-{len(polled)}-"
+    servers = {alias: mesh.clusters[alias].bootstrap_servers for alias in ALIASES}
+    groups = {"include": [f"{prefix}.*"]}
+    folder, origins = mesh.installation.folder, {"dc1": "IDC1"}
+    of_polls = replace(
+        mesh, installation=install(folder, servers, ["mesh-.*"], origins, polled, groups=groups), prefix=prefix
+    )
+    commit_everywhere(of_polls)
+    assert of_polls.installation.sync() == []
+    for source, target in PAIRS:
+        wanted = of_polls.expected(source, target)
+        assert of_polls.found(target, list(wanted)) == wanted, (source, target)
+    before = len(mesh.installation.translations())
+    assert of_polls.installation.sync() == []
+    assert len(mesh.installation.translations()) == before

@@ -143,6 +143,10 @@ class Config(Section):
         """Return the mirror's alias of each cluster, by default its alias here."""
         return {alias: cluster.mirror_alias or alias for alias, cluster in self.clusters.items()}
 
+    def polled(self) -> frozenset[str]:
+        """Return the clusters whose groups' commits are polled from the coordinators, not read from their log."""
+        return frozenset(alias for alias, cluster in self.clusters.items() if cluster.commits == "admin")
+
     def _to_names(self) -> Names:
         names, aliases = self.mirror.names, self.mirror_aliases()
         if names == "same":

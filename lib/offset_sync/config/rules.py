@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import timedelta
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,10 @@ def rule_problems(config: Config) -> Iterator[Problem]:
     yield from _identity_problems(config)
     yield from _name_problems(config)
     yield from _original_problems(config.topics, config.clusters, are_named=config.mirror.names == "mm2")
+    sync = config.sync
+    if config.polled() and timedelta(0) < sync.home_silence < 2 * sync.poll_interval:
+        text = "is less than two of sync.poll_interval: a group that commits would look silent; make it longer"
+        yield Problem(("sync", "home_silence"), text)
     if normpath(config.tables.root) == normpath(config.tables.checkpoints):
         yield Problem(("tables", "checkpoints"), "is the same as tables.root; choose a folder of its own")
 

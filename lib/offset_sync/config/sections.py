@@ -132,11 +132,13 @@ class Cluster(Section):
     """One Kafka cluster; *origin* is its value of the mirror's origin header, by default the alias.
 
     It is empty until it is fetched from the cluster, where it is an id, see :meth:`Config.with_origins`.
-    *mirror_alias* is its alias in the names of copies; empty: the alias.
+    *mirror_alias* is its alias in the names of copies; empty: the alias. *commits* says where those of its groups come
+    from: ``__consumer_offsets``, or requests to the coordinators.
     """
 
     origin: Text = ""
     mirror_alias: str = ""
+    commits: Literal["log", "admin"] = "log"
     security: Security = Security()
     kafka: Options = {}
     spark: Options = {}
@@ -214,6 +216,7 @@ class Sync(Section):
     """How offsets are translated and written."""
 
     trigger_interval: Duration = timedelta(seconds=1)
+    poll_interval: PositiveDuration = timedelta(seconds=5)
     reconcile_interval: PositiveDuration = timedelta(seconds=30)
     refresh_interval: PositiveDuration = timedelta(hours=12)
     hole_grace: Duration = timedelta(seconds=60)

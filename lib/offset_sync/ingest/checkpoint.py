@@ -17,6 +17,7 @@ import logging
 import uuid
 from collections.abc import Collection, Mapping
 
+from offset_sync.config import Config
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.model.errors import TableError
 from offset_sync.model.values import OffsetRange, TopicPartition
@@ -197,6 +198,15 @@ class Checkpoint:
 
     def _read(self, name: str) -> str:
         return self._files.read_text(f"{self.path}/{name}")
+
+
+def commit_checkpoint(files: Files, config: Config, alias: str, root: str = "") -> Checkpoint:
+    """Return the checkpoint of the query of ``sync_offsets`` at a cluster, below *root* or the configured folder.
+
+    Polls have one of their own: the offsets of one source mean nothing to the other.
+    """
+    kind = ".polls" if alias in config.polled() else ""
+    return Checkpoint(files, f"{root or config.tables.checkpoints}/sync_offsets/{alias}{kind}")
 
 
 def ranges_of(start: Offsets, end: Offsets) -> dict[TopicPartition, OffsetRange]:

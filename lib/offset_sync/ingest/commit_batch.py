@@ -204,7 +204,7 @@ class CommitReader(LogRows):
         return pa.Table.from_batches(list(self.read(ranges)), DECODED_SCHEMA)
 
 
-MADE = "made_at"
+MADE, NOT_BEFORE = "made_at", "not_before"
 LATEST_MS = 253_402_300_799_999
 """The end of the year 9999, the latest that every reader of the tables supports."""
 
@@ -241,6 +241,11 @@ class CommitBatch:
         """The time stamped on every row."""
         return self.looked.at
 
+    @property
+    def is_polled(self) -> bool:
+        """Whether the commits were polled from the coordinators."""
+        return NOT_BEFORE in self.commits.column_names
+
     @cached_property
     def keys(self) -> Sequence[GroupPartition]:
         """The key of each commit."""
@@ -269,7 +274,7 @@ class CommitBatch:
             key=np.empty(0, np.intp),
             offset=_numbers(commits, "committed_offset"),
             is_tombstone=commits.column("is_tombstone").to_numpy(),
-            committed_at_ms=committed_at_ms(commits),
+            committed_at_ms=_numbers(commits, NOT_BEFORE) // 1000 if self.is_polled else committed_at_ms(commits),
             made_ms=_numbers(commits, MADE) // 1000 if is_dated else self.timestamp_ms,
             log_partition=_numbers(commits, "log_partition"),
             log_offset=_numbers(commits, "log_offset"),

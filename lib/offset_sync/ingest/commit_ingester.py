@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import NamedTuple
 
@@ -52,29 +54,44 @@ class Reading(NamedTuple):
     most: int = 1
 
 
-class CommitIngester:
-    """Reads and stores what the query of the cluster *alias* plans; *commits* reads its log."""
+class Ingester(ABC):
+    """Reads and stores the micro-batches of the query of the cluster *alias*, and knows which are in the state."""
 
     def __init__(
-        self,
-        alias: str,
-        tables: TableStore,
-        checkpoint: Checkpoint,
-        commits: CommitReader,
-        clusters: int,
-        reading: Reading,
+        self, alias: str, tables: TableStore, checkpoint: Checkpoint, incarnations: CommitLogIncarnations
     ) -> None:
         self.alias = alias
-        self._tables = tables
-        self._checkpoint = checkpoint
-        self._commits, self._clusters = commits, clusters
-        self._reading = reading
-        self._incarnations = reading.incarnations or CommitLogIncarnations(tables)
-        self._versions = UnknownVersions(alias, CONSUMER_OFFSETS)
+        self._tables, self._checkpoint, self._incarnations = tables, checkpoint, incarnations
         self._taken_in: int | None = None  # unknown, so not checked
-        self._is_restored = False
         self.taking_in = threading.Lock()
         """Held from :meth:`restore_missed` to :meth:`note_taken_in`."""
+
+    @abstractmethod
+    def is_whole(self, batch_id: int) -> bool:
+        """Return whether a micro-batch reads all that there was when it was planned. Errs to False."""
+
+    @abstractmethod
+    def decode(self, records: DataFrame, batch_id: int) -> CommitBatch:
+        """Read one micro-batch."""
+
+    @abstractmethod
+    def restore_lost(self, state: SyncState, batch: CommitBatch) -> None:
+        """Bring *state* up to what the cluster has lost, before *batch* is taken in."""
+
+    def restore_missed(self, state: SyncState, batch_id: int) -> KeyRows:
+        """Bring *state* up to *batch_id*, which is next; return the rows that another driver took in before it.
+
+        Its micro-batches are in the tables, because none is done before that, and Spark does not repeat them.
+        """
+        before = self._taken_in
+        if before is None or batch_id <= before + 1:
+            return np.empty(0, np.intp)
+        logger.warning("clusters.%s: another driver took in %d micro-batches", self.alias, batch_id - before - 1)
+        return restore_missed(self._tables, state, self.alias, *self._missed(before, batch_id), self._incarnations)
+
+    @abstractmethod
+    def _missed(self, before: int, batch_id: int) -> tuple[Mapping[int, int], Mapping[int, int]]:
+        """Return from and up to which offsets, by partition, the micro-batches between the two have read."""
 
     def has_all(self, state: SyncState) -> bool:
         """Return whether *state* has all that is done; takes in what an overtaken driver has completed since.
@@ -96,6 +113,41 @@ class CommitIngester:
         """Note the last micro-batch that is in the state; None: there is none."""
         self._taken_in = -1 if batch_id is None else batch_id
 
+    def write(self, batch: CommitBatch, is_own: NDArray[np.bool_]) -> dict[str, int]:
+        """Append *batch* to the tables, once however often it is repeated; return the number of records by kind.
+
+        Kinds: genuine, own (as *is_own* says of each commit), malformed (put in quarantine).
+        """
+        self._append(batch.with_own(is_own), self._writer(batch))
+        return counts(is_own)
+
+    def _writer(self, batch: CommitBatch) -> tuple[str, int]:
+        """Return the id by which *batch* is appended once."""
+        return f"sync_offsets-{self._checkpoint.query_id()}", batch.batch_id
+
+    def _append(self, batch: CommitBatch, writer: tuple[str, int] | None) -> None:
+        for table, rows in rows_of(self.alias, batch).items():
+            self._tables.append(table, rows, writer)
+
+
+class CommitIngester(Ingester):
+    """Reads what the query of the cluster *alias* plans of its commit log, by *commits*."""
+
+    def __init__(
+        self,
+        alias: str,
+        tables: TableStore,
+        checkpoint: Checkpoint,
+        commits: CommitReader,
+        clusters: int,
+        reading: Reading,
+    ) -> None:
+        super().__init__(alias, tables, checkpoint, reading.incarnations or CommitLogIncarnations(tables))
+        self._commits, self._clusters = commits, clusters
+        self._reading = reading
+        self._versions = UnknownVersions(alias, CONSUMER_OFFSETS)
+        self._is_restored = False
+
     def is_whole(self, batch_id: int) -> bool:
         """Return whether a micro-batch reads all that the logs held when it was planned. Errs to False.
 
@@ -104,22 +156,12 @@ class CommitIngester:
         partitions = len(self._checkpoint.end_offsets(batch_id))
         return self._checkpoint.record_limit(batch_id) < self._reading.most - partitions
 
-    def restore_missed(self, state: SyncState, batch_id: int) -> KeyRows:
-        """Bring *state* up to *batch_id*, which is next; return the rows that another driver took in before it.
-
-        Its micro-batches are in the tables, because none is done before that, and Spark does not repeat them.
-        """
-        before = self._taken_in
-        if before is None or batch_id <= before + 1:
-            return np.empty(0, np.intp)
-        logger.warning("clusters.%s: another driver took in %d micro-batches", self.alias, batch_id - before - 1)
+    def _missed(self, before: int, batch_id: int) -> tuple[Mapping[int, int], Mapping[int, int]]:
         try:
             since = self._checkpoint.end_offsets(before) if before >= 0 else {}
         except FileNotFoundError:  # cleaned up, because there were so many
             since = {}
-        until = self._checkpoint.start_offsets(batch_id)
-        places = _by_partition(since), _by_partition(until)
-        return restore_missed(self._tables, state, self.alias, *places, self._incarnations)
+        return _by_partition(since), _by_partition(self._checkpoint.start_offsets(batch_id))
 
     def decode(self, records: DataFrame, batch_id: int) -> CommitBatch:
         """Read one micro-batch; a log whose records have changed meanwhile is re-read.
@@ -179,10 +221,6 @@ class CommitIngester:
             restore_commits(self._tables, state, self._incarnations, [self.alias])
         self._is_restored = True
 
-    def _append(self, batch: CommitBatch, writer: tuple[str, int] | None) -> None:
-        for table, rows in rows_of(self.alias, batch).items():
-            self._tables.append(table, rows, writer)
-
     def ranges(self, batch_id: int) -> OffsetRanges:
         """Return what a micro-batch reads."""
         return ranges_of(self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id))
@@ -194,11 +232,7 @@ class CommitIngester:
         commit_rows(self.alias, batch.with_own(np.zeros(batch.commits.num_rows, np.bool_)))
 
     def write(self, batch: CommitBatch, is_own: NDArray[np.bool_]) -> dict[str, int]:
-        """Append *batch* to the tables, once however often it is repeated; return the number of records by kind.
-
-        Kinds: genuine, own (as *is_own* says of each commit), malformed (put in quarantine).
-        """
-        writer = (f"sync_offsets-{self._checkpoint.query_id()}", batch.batch_id)
+        """Append *batch*, and what cannot be decoded to quarantine; see :meth:`Ingester.write`."""
         batch, malformed = batch.with_own(is_own), batch.of_kind("malformed")
         if malformed.num_rows:
             logger.warning("clusters.%s: %d records put in quarantine", self.alias, malformed.num_rows)
@@ -209,10 +243,15 @@ class CommitIngester:
             # Without an id: if this batch was written before the change was noticed, it would be skipped as a
             # repetition.
             self._append(batch.of_logs(batch.looked.begun), None)
-        self._append(batch.of_logs(batch.looked.begun, others=True), writer)
+        self._append(batch.of_logs(batch.looked.begun, others=True), self._writer(batch))
         self._reading.logs.was_read_again(batch.looked)
-        own = int(is_own.sum())
-        return {"genuine": len(is_own) - own, "own": own, "malformed": malformed.num_rows}
+        return counts(is_own) | {"malformed": malformed.num_rows}
+
+
+def counts(is_own: NDArray[np.bool_]) -> dict[str, int]:
+    """Return the number of commits by author, of which none is malformed."""
+    own = int(is_own.sum())
+    return {"genuine": len(is_own) - own, "own": own, "malformed": 0}
 
 
 def _by_partition(offsets: Offsets) -> dict[int, int]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.decode.offset_records import KINDS_BY_LOG
-from offset_sync.ingest.commit_batch import LATEST_MS, MADE, CommitBatch, committed_at_ms, to_time
+from offset_sync.ingest.commit_batch import LATEST_MS, MADE, NOT_BEFORE, CommitBatch, committed_at_ms, to_time
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 from offset_sync.tables.definition import Table
@@ -51,8 +51,10 @@ def to_rows(table: Table, rows: pa.Table, same: Mapping[str, object], renamed: M
 
 def _history(commits: pa.Table) -> pa.Table:
     history = commits.append_column("committed_at", to_time(pa.array(committed_at_ms(commits))))
-    if MADE not in history.column_names:
-        history = history.append_column(MADE, pa.nulls(history.num_rows, pa.timestamp("us", tz="UTC")))
+    times, text = pa.timestamp("us", tz="UTC"), pa.string()
+    for name, kind in ((MADE, times), ("captured_by", text), (NOT_BEFORE, times)):
+        if name not in history.column_names:
+            history = history.append_column(name, pa.nulls(history.num_rows, kind))
     expires_at_ms = pc.min_element_wise(history.column("expires_at_ms"), LATEST_MS, skip_nulls=False)
     return history.append_column("expires_at", to_time(expires_at_ms))
 

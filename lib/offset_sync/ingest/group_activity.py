@@ -33,10 +33,14 @@ _TYPES = frozenset(number.to_bytes(2, "big") for number, kind in KIND_OF_TYPE.it
 
 
 class GroupActivity:
-    """One cluster; *checkpoint* is that of its query of ``sync_offsets``, *by_log* may be shared with others."""
+    """One cluster; *checkpoint* is that of its query of ``sync_offsets``, *by_log* may be shared with others.
+
+    Without a *log*, where commits are polled, every streams or share group among those asked for counts as having
+    members.
+    """
 
     def __init__(
-        self, alias: str, asked: GroupStates, log: CommitLogReader, checkpoint: Checkpoint, by_log: GroupsByLog
+        self, alias: str, asked: GroupStates, log: CommitLogReader | None, checkpoint: Checkpoint, by_log: GroupsByLog
     ) -> None:
         self._alias, self._asked, self._log, self._checkpoint, self._by_log = alias, asked, log, checkpoint, by_log
         self._partitions = 0
@@ -67,6 +71,8 @@ class GroupActivity:
 
     def _untold(self, groups: Collection[str] | None, asked: frozenset[str]) -> frozenset[str]:
         """Read the log to its end; return those of *groups* that are of neither type, and not in it."""
+        if self._log is None:
+            return self._of_another_type(groups or (), asked)
         position = self._checkpoint.position()  # first: what is read by then is in the table
         self._by_log.refresh()
         self._by_log.take_in(self._alias, self._read(groups, position))
@@ -90,6 +96,7 @@ class GroupActivity:
 
     def _read(self, groups: Collection[str] | None, position: Mapping[int, int]) -> pa.Table:
         """Return group events from *position* on, of *groups* or all; ClusterError if a log is not read to its end."""
+        assert self._log is not None
         ends = self._log.ends()
         self._partitions = len(ends)
         self._by_log.note_partitions(self._alias, len(ends))

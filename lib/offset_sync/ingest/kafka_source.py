@@ -143,6 +143,14 @@ def read_consumer_offsets(
     return records.select("key", "value", "partition", "offset", "timestamp")
 
 
+def read_polls(spark: SparkSession) -> DataFrame:
+    """Stream a row for each micro-batch, without content: the batches are polls of a cluster's coordinators.
+
+    Spark's own source for tests is the clock: a micro-batch per trigger, one in all with ``availableNow``.
+    """
+    return spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
+
+
 def _options(config: Config, alias: str, options: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
     """Return all options of a source, each overriding those before: the user's, the caller's and its *own*."""
     return {**_ALWAYS, **config.spark_options(alias), **options, **own, "failOnDataLoss": "false"}

@@ -28,6 +28,8 @@ BatchFunction = Callable[[DataFrame, int], None]
 FIRST_BACK_OFF_SECONDS = 1.0
 LONGEST_BACK_OFF_SECONDS = 60.0
 _POLL_SECONDS = 0.2
+_NO_OFFSET = "null"
+"""The latest offset, as pyspark has it, of a source of polls: one poll finds all that there is."""
 STOPPED = "stopped before its end was reached"
 
 
@@ -37,7 +39,7 @@ def has_caught_up(query: StreamingQuery) -> bool:
     if progress is None:
         # A log without anything new makes no progress report.
         return not query.status["isDataAvailable"] and query.status["message"].startswith("Waiting for")
-    return all(source["endOffset"] == source["latestOffset"] for source in progress["sources"])
+    return all(source["latestOffset"] in (_NO_OFFSET, source["endOffset"]) for source in progress["sources"])
 
 
 class HeldFunction:

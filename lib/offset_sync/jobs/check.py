@@ -111,7 +111,7 @@ def _judged(config: Config, cluster: Cluster) -> Iterator[Finding]:
         yield Finding(Level.FAIL, place, "names", text)
     yield from judge_rights(config, cluster)
     yield from judge_settings(config, cluster)
-    yield judge_clock(cluster, system_now_ms())
+    yield judge_clock(config, cluster, system_now_ms())
     yield from judge_id(config, cluster)
 
 

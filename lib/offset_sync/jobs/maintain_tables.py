@@ -164,7 +164,9 @@ class MaintainJob:
         index = RecordIndex(tables, memory_bytes=self._config.sync.index_memory)
         index.refresh()
         state = SyncState(self._config, index)
-        LastKnown(self._tables, self._config).restore_commits(state, CommitLogIncarnations(self._tables))
+        LastKnown(self._tables, self._config).restore_commits(
+            state, CommitLogIncarnations(self._tables, self._config.polled())
+        )
         keep = max(self._config.maintenance.keep_runs, self._config.sync.hole_grace)
         old_before_ms = int((time.time() - keep.total_seconds()) * 1000)
         lowest = lowest_commits(state.offsets, self._config.is_group_included)

@@ -11,7 +11,7 @@ import numpy as np
 from pyspark.sql import DataFrame
 
 from offset_sync.ingest.commit_batch import CommitBatch
-from offset_sync.ingest.commit_ingester import CommitIngester
+from offset_sync.ingest.commit_ingester import Ingester
 from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.model.values import ABSENT
 from offset_sync.state import failpoints
@@ -40,7 +40,7 @@ class SyncBatch:
 
     def __init__(
         self,
-        ingester: CommitIngester,
+        ingester: Ingester,
         state: SyncState,
         reconciler: BatchReconciler,
         metrics: SyncMetrics,
@@ -121,6 +121,8 @@ class SyncBatch:
         They are not before the end of the micro-batch before the last one: the last one was planned after that, and
         read up to the log's end. A retried micro-batch keeps its times.
         """
+        if batch.is_polled:
+            return batch.with_made(batch.timestamp_ms)
         if batch.batch_id != self._dated[0]:
             self._dated = batch.batch_id, self._reads_on
             self._reads_on = self._ingester.is_whole(batch.batch_id)

@@ -8,13 +8,14 @@ import threading
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.config import Config
-from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.checkpoint import Checkpoint, commit_checkpoint
+from offset_sync.ingest.commit_ingester import CommitIngester
 from offset_sync.ingest.failing_batches import FailingBatches
-from offset_sync.ingest.kafka_source import read_consumer_offsets
+from offset_sync.ingest.kafka_source import read_consumer_offsets, read_polls
 from offset_sync.ingest.quarantine_replay import replay_quarantine
 from offset_sync.ingest.query_supervisor import STOPPED, BatchFunction, QuerySupervisor
 from offset_sync.jobs.job_output import SyncSummary
@@ -24,7 +25,15 @@ from offset_sync.jobs.metrics.positions import Positions
 from offset_sync.jobs.metrics.sync import CountedHistory, JobHealth, SyncMetrics
 from offset_sync.jobs.spark_session import open_session
 from offset_sync.jobs.sync_batch import SyncBatch
-from offset_sync.jobs.sync_run import CommitReading, Renewal, Run, TargetWriters, following, opened
+from offset_sync.jobs.sync_run import (
+    CommitReading,
+    Renewal,
+    Run,
+    TargetWriters,
+    commit_pollers,
+    following,
+    opened,
+)
 from offset_sync.jobs.watches import HomeWatch, PartitionWatch
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import NotAuthorizedError
@@ -98,8 +107,9 @@ class SyncJob:
         self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, self._metrics, soon)
         seen = UnwrittenTables.of(config, names) if run.is_dry else self._tables
         checkpoints = {alias: self._checkpoint(alias) for alias in config.clusters}
+        pollers = commit_pollers(config, self._state, self._writers, self._reconciler.writing_to)
         self._last_known = LastKnown(self._tables, config, None if run.is_dry else run.lease)
-        self._reading = CommitReading(config, seen, self._admins, checkpoints)
+        self._reading = CommitReading(config, seen, self._admins, checkpoints, self._state, pollers)
         translator = Translator(config, self._state)
         folders = config.tables.root, config.tables.checkpoints
         self._queries = QuerySupervisor(run.lease.stop, self._over, folders)
@@ -118,9 +128,9 @@ class SyncJob:
 
     def _restore(self) -> None:
         """Restore the state of previous drivers; their positions are read first, so that no commit falls between."""
-        folder = f"{self._config.tables.checkpoints}/sync_offsets"
-        done = {alias: Checkpoint(self._tables.files, f"{folder}/{alias}") for alias in self._config.clusters}
-        self._positions_before = {alias: checkpoint.position() for alias, checkpoint in done.items()}
+        config, files = self._config, self._tables.files
+        done = {alias: commit_checkpoint(files, config, alias) for alias in config.clusters}
+        self._positions_before = {a: each.position() for a, each in done.items() if a not in config.polled()}
         if not self._run.is_dry:
             for alias, checkpoint in done.items():
                 self._reading.ingesters[alias].note_taken_in(checkpoint.last_committed())
@@ -177,6 +187,23 @@ class SyncJob:
     def start_query(self, alias: str) -> StreamingQuery | None:
         """Start to read the commits of a cluster; None if it has no ``__consumer_offsets`` yet."""
         self._lease.renew()
+        records = self._polls(alias) if alias in self._config.polled() else self._log(alias)
+        if records is None:
+            return None
+        self._syncs[alias].note_start()
+        checkpoint = self._checkpoint(alias)
+        checkpoint.repair()
+        writer = (
+            records.writeStream.queryName(f"sync_offsets {alias}")
+            .option("checkpointLocation", checkpoint.path)
+            .foreachBatch(self._queries.stop_between_batches(self._batches[alias]))
+        )
+        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)
+        query = writer.trigger(**self._trigger(alias)).start()
+        self._metrics.count_start(alias)
+        return query
+
+    def _log(self, alias: str) -> DataFrame | None:
         try:
             partitions = self._admins[alias].partition_count(CONSUMER_OFFSETS)
         except ClusterError as problem:
@@ -185,25 +212,23 @@ class SyncJob:
         if not partitions:
             return None
         self._partitions.note_partitions(alias)
-        self._syncs[alias].note_start()
-        checkpoint = self._checkpoint(alias)
-        checkpoint.repair()
         starting = self._positions_before[alias] if self._run.is_dry else None
-        writer = (
-            read_consumer_offsets(self._spark, self._config, alias, partitions, starting)
-            .writeStream.queryName(f"sync_offsets {alias}")
-            .option("checkpointLocation", checkpoint.path)
-            .foreachBatch(self._queries.stop_between_batches(self._batches[alias]))
-        )
-        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)
-        query = writer.trigger(**self._trigger).start()
-        self._metrics.count_start(alias)
-        return query
+        return read_consumer_offsets(self._spark, self._config, alias, partitions, starting)
 
-    @property
-    def _trigger(self) -> dict[str, Any]:
-        looks_s = self._config.sync.trigger_interval.total_seconds() / LOOKS
-        return {"availableNow": True} if self._is_once else {"processingTime": f"{looks_s} seconds"}
+    def _polls(self, alias: str) -> DataFrame:
+        try:
+            self._admins[alias].topic_names()
+        except ClusterError:
+            self._gone.add(alias)
+            raise
+        return read_polls(self._spark)
+
+    def _trigger(self, alias: str) -> dict[str, Any]:
+        if self._is_once:
+            return {"availableNow": True}
+        sync = self._config.sync
+        pause = sync.poll_interval if alias in self._config.polled() else sync.trigger_interval / LOOKS
+        return {"processingTime": f"{pause.total_seconds()} seconds"}
 
     def _note_readiness(self) -> None:
         if not self._lease.is_settled or not (self._is_ready.is_set() or self._queries.have_caught_up()):
@@ -247,10 +272,12 @@ class SyncJob:
         ingester = self._reading.ingesters[alias]
         sync = SyncBatch(ingester, self._state, self._reconciler, self._metrics, self._is_ready, self._left_writes)
         self._syncs[alias] = sync
+        if not isinstance(ingester, CommitIngester):
+            return sync
         return FailingBatches(alias, self._reading.commits[alias]).guard(sync, ingester)
 
     def _checkpoint(self, alias: str) -> Checkpoint:
-        return Checkpoint(self._tables.files, f"{self._run.checkpoints}/sync_offsets/{alias}")
+        return commit_checkpoint(self._tables.files, self._config, alias, self._run.checkpoints)
 
 
 class _CommitQuery:

@@ -6,7 +6,7 @@ import argparse
 import logging
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -17,9 +17,10 @@ from pyspark.sql import SparkSession
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_batch import CommitReader
-from offset_sync.ingest.commit_ingester import CommitIngester, Reading
+from offset_sync.ingest.commit_ingester import CommitIngester, Ingester, Reading
 from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
+from offset_sync.ingest.polled_commits import CommitPoller, PollIngester
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.state.cluster_metadata import MetadataFetcher
@@ -97,10 +98,10 @@ class TargetWriters:
     """One writer for each cluster of *config*, in *by_alias*."""
 
     def __init__(self, config: Config, spark: SparkSession, run: Run) -> None:
-        self._at_once = {alias: GroupsAtOnce(alias, partial(config.java_options, alias)) for alias in config.clusters}
+        self.at_once = {alias: GroupsAtOnce(alias, partial(config.java_options, alias)) for alias in config.clusters}
         sync, seconds = config.sync, config.sync.commit_timeout.total_seconds()
         self.by_alias: dict[str, OffsetWriter] = {}
-        for alias, at_once in self._at_once.items():
+        for alias, at_once in self.at_once.items():
             self.by_alias[alias] = TargetWriter(
                 alias,
                 config.admin_options(alias),
@@ -119,14 +120,15 @@ class TargetWriters:
         try:
             yield
         finally:
-            for each in self._at_once.values():
+            for each in self.at_once.values():
                 each.close()
 
 
 class CommitReading:
     """The parts for every cluster of *config*; they write to the tables *seen*.
 
-    They are kept when a query fails and is restarted: they know what the current batch has already done.
+    They are kept when a query fails and is restarted: they know what the current batch has already done. Logs are read,
+    except those of clusters with *polls*.
     """
 
     def __init__(
@@ -135,9 +137,11 @@ class CommitReading:
         seen: TableStore,
         admins: Mapping[str, ClusterAdmin],
         checkpoints: Mapping[str, Checkpoint],
+        state: SyncState,
+        polls: Mapping[str, CommitPoller],
     ) -> None:
-        self.incarnations = incarnations = CommitLogIncarnations(seen)
-        options = {alias: config.admin_options(alias) for alias in config.clusters}
+        self.incarnations = incarnations = CommitLogIncarnations(seen, config.polled())
+        options = {alias: config.admin_options(alias) for alias in config.clusters if alias not in polls}
         self.commits = {alias: CommitReader(alias, each) for alias, each in options.items()}
         # One for each cluster, so that none waits for a slow one.
         self._checks = {
@@ -146,8 +150,11 @@ class CommitReading:
             )
             for a, each in options.items()
         }
-        self.ingesters = dict[str, CommitIngester]()
+        self.ingesters = dict[str, Ingester]()
         for alias, checkpoint in checkpoints.items():
+            if alias in polls:
+                self.ingesters[alias] = PollIngester(alias, seen, checkpoint, polls[alias], state, incarnations)
+                continue
             asked = MetadataFetcher({alias: admins[alias]}, DEADLINE_S)
             logs = CommitLogCheck(alias, checkpoint, asked, self._checks[alias])
             most = config.sync.max_offsets_per_trigger
@@ -158,6 +165,18 @@ class CommitReading:
         """Have new incarnations of logs begin after the last row of previous drivers."""
         for check in self._checks.values():
             check.begin_after(captured_ms)
+
+
+def commit_pollers(
+    config: Config, state: SyncState, writers: TargetWriters, lock_of: Callable[[str], AbstractContextManager[object]]
+) -> dict[str, CommitPoller]:
+    """Return the pollers of the clusters whose commits are polled; none writes to a cluster who holds *lock_of* it."""
+    found, in_flight = dict[str, CommitPoller](), config.sync.requests_in_flight
+    for alias in config.polled():
+        options, at_once = config.admin_options(alias), writers.at_once[alias]
+        admin = ClusterAdmin(alias, options, config.names, requests_in_flight=in_flight, at_once=at_once)
+        found[alias] = CommitPoller(admin, state, config.is_group_included, lock_of(alias))
+    return found
 
 
 class Renewal:

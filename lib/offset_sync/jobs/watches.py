@@ -90,6 +90,7 @@ class PartitionWatch:
         self._state, self._admins, self._incarnations = state, admins, incarnations
         self._on_change, self._on_growth = on_change, on_growth
         self._partitions = dict.fromkeys(admins, 0)  # that its query reads
+        self._polled = frozenset(alias for alias, each in state.offsets.clusters.items() if each.is_polled)
 
     def run(self, stop: threading.Event, _is_ready: threading.Event) -> None:
         """Ask the clusters until *stop* is set."""
@@ -97,7 +98,8 @@ class PartitionWatch:
 
     def note_partitions(self, alias: str, topics: Sequence[str] = ()) -> None:
         """Note how many partitions a cluster's ``__consumer_offsets`` and some *topics* have; raises ClusterError."""
-        found = self._admins[alias].describe([CONSUMER_OFFSETS, *topics])
+        of_commits = [] if alias in self._polled else [CONSUMER_OFFSETS]
+        found = self._admins[alias].describe([*of_commits, *topics])
         told = {name: (each.topic_id, each.partitions) for name, each in found.items() if isinstance(each, TopicInfo)}
         self._incarnations.topics.note(alias, told)
         if CONSUMER_OFFSETS in told:

@@ -72,6 +72,10 @@ class ClusterAdmin:
         """Return the groups that we may describe, without those of types unknown to librdkafka."""
         return self._topics.groups(deadline)
 
+    def groups_of_all_types(self, deadline: float = DEADLINE_S) -> list[str]:
+        """Return the groups of every type that we may describe; every broker also describes all of its groups."""
+        return self._topics.groups_of_all_types(deadline)
+
     def topics(self, deadline: float = DEADLINE_S) -> dict[str, TopicInfo]:
         """Return every topic that is not internal and that we may describe; brokers list no others."""
         return self._door.streams(self._topics.listed(deadline))
@@ -160,6 +164,10 @@ class TopicMetadata:
     def groups(self, deadline: float) -> list[str]:
         """Return the classic and consumer groups that we may describe."""
         return self._requests.groups(time.monotonic() + deadline)
+
+    def groups_of_all_types(self, deadline: float) -> list[str]:
+        """Return the groups of every type that we may describe."""
+        return self._requests.groups_of_all_types(time.monotonic() + deadline)
 
     def described(self, topics: Iterable[str], deadline: float) -> dict[str, TopicInfo | NotAuthorizedError]:
         """Return id and partition count of *topics*; those that do not exist are left out.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, OffsetWrite, TopicPartition
 
 LONGEST_S = 3600.0
 """librdkafka's longest timeout of an admin request, which all of ours have.
@@ -234,6 +234,7 @@ class NotAuthorizedError(ClusterError):
     def __init__(self, cluster: str, topic: str, operation: str = "Describe") -> None:
         remedy = "grant Read, which implies it," if operation == "Describe" else f"grant {operation}"
         or_else = "" if topic.startswith("__") else ", or exclude the topic in the configuration"
+        or_else = f", or set clusters.{cluster}.commits: admin" if topic == CONSUMER_OFFSETS else or_else
         super().__init__(
             cluster,
             f"topic {topic}: TOPIC_AUTHORIZATION_FAILED: the operation {operation} is not allowed; {remedy} "

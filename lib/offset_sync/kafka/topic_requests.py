@@ -111,6 +111,17 @@ class TopicRequests:
             raise self.error("a broker does not list its groups")
         return sorted(each.group_id for each in found[0].valid)
 
+    def groups_of_all_types(self, ends_at: float) -> list[str]:
+        """Return the groups of every type that we may describe.
+
+        Deprecated in favour of the call that lists consumer groups only.
+        """
+        try:
+            found: list[Any] = self._client.list_groups(timeout=max(0.1, ends_at - time.monotonic()))
+        except KafkaException as problem:
+            raise self.error(f"a broker does not list its groups: {problem.args[0].str()}") from problem
+        return sorted(each.id for each in found)
+
     def described(
         self, topics: Iterable[str], ends_at: float, *, with_rights: bool = False
     ) -> dict[str, TopicDescription | NotAuthorizedError]:

@@ -11,6 +11,8 @@ ABSENT = -1
 """Marks an absent offset or time in arrays and formats; real ones are 0 or more."""
 CONSUMER_OFFSETS = "__consumer_offsets"
 """The topic in which a cluster keeps what its groups have committed."""
+POLLED = -2
+"""The partition of ``__consumer_offsets`` of commits that were polled from the coordinators instead of read there."""
 CLOCKS_APART_MS = 60_000
 """The clock skew allowed for when timestamps of two machines are compared."""
 

@@ -11,7 +11,7 @@ first, so ``captured_at`` is after all that were known then. From where a later 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.decode.consumer_offsets import coordinator_hashes
-from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS
+from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, POLLED
 from offset_sync.state.incarnations import incarnations_of
 from offset_sync.state.topic_partitions import TopicPartitions
 from offset_sync.tables.catalog import LOG_INCARNATIONS
@@ -42,10 +42,13 @@ class LogIncarnation(NamedTuple):
 
 
 class CommitLogIncarnations:
-    """All incarnations of commit logs but the first, kept up with ``log_incarnations``; threads may share it."""
+    """All incarnations of commit logs but the first, kept up with ``log_incarnations``; threads may share it.
 
-    def __init__(self, tables: TableStore) -> None:
-        self._tables = tables
+    The commits of *polled* clusters are not read from a log: what was read from it before is older than all of them.
+    """
+
+    def __init__(self, tables: TableStore, polled: Collection[str] = ()) -> None:
+        self._tables, self._polled = tables, dict.fromkeys(polled, POLLED)
         self._lock = threading.Lock()
         self._version: int | None = None
         self._incarnations: list[LogIncarnation] = []
@@ -67,8 +70,8 @@ class CommitLogIncarnations:
             self._version = version
 
     def partitions(self, alias: str) -> int:
-        """Return the last known partition count of the cluster's ``__consumer_offsets``; 0: unknown."""
-        return self.topics.count(alias, CONSUMER_OFFSETS)
+        """Return the last known partition count of the cluster's ``__consumer_offsets``; 0: unknown; or POLLED."""
+        return self._polled.get(alias) or self.topics.count(alias, CONSUMER_OFFSETS)
 
     def is_new(self, alias: str) -> bool:
         """Return whether a log of the cluster *alias* has begun an incarnation since :meth:`take`."""
@@ -83,8 +86,11 @@ class CommitLogIncarnations:
     def as_json(self) -> list[list[object]]:
         """Return every incarnation and the partition counts, as JSON values."""
         with self._lock:
-            counts = sorted(self.topics.counts(CONSUMER_OFFSETS).items())
+            counts = sorted(self._counts().items())
             return [list(incarnation) for incarnation in self._incarnations] + [[*each] for each in counts]
+
+    def _counts(self) -> dict[str, int]:
+        return {**self.topics.counts(CONSUMER_OFFSETS), **self._polled}
 
     @staticmethod
     def _count(alias: str, incarnations: Iterable[LogIncarnation]) -> int:
@@ -96,13 +102,13 @@ class CommitLogIncarnations:
 
     def places(self) -> Places:
         """Return the incarnations and partition counts that are known now."""
-        return Places(tuple(self._incarnations), self.topics.counts(CONSUMER_OFFSETS))
+        return Places(tuple(self._incarnations), self._counts())
 
 
 class Places(NamedTuple):
     """Tells which rows of ``offset_commits`` exist by these *incarnations*, sorted by when they were noticed.
 
-    *partitions* is the partition count of ``__consumer_offsets``, by cluster.
+    *partitions* is the partition count of ``__consumer_offsets``, by cluster; POLLED where commits are polled.
     """
 
     incarnations: tuple[LogIncarnation, ...]
@@ -135,7 +141,7 @@ class Places(NamedTuple):
         log_partition = rows.column("log_partition").to_numpy()
         for alias, partitions in self.partitions.items():
             is_here = pc.equal(rows.column("cluster"), alias).to_numpy()
-            found[is_here & (hashes % partitions == log_partition)] = 1
+            found[is_here & (log_partition == (POLLED if partitions == POLLED else hashes % partitions))] = 1
         return found
 
 

@@ -6,7 +6,7 @@ the state alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.decode.consumer_offsets import coordinator_hashes
-from offset_sync.model.values import ABSENT, GroupPartition
+from offset_sync.model.values import ABSENT, POLLED, GroupPartition
 from offset_sync.state.cluster_clock import ClusterClock
 from offset_sync.state.own_writes import OwnWrites
 from offset_sync.translate.index.columns import ColumnStore
@@ -34,7 +34,8 @@ class CommitRecords:
     """Commit records of one cluster in log order; all of shape (records,). The offset of a tombstone is ABSENT.
 
     *leader_epoch* is that of the last record that was read before the commit, ABSENT where the client sent none.
-    *committed_at_ms* is by the cluster's clock, *made_ms* the same by ours.
+    *committed_at_ms* is by the cluster's clock, *made_ms* the same by ours. Of polled commits they are the times of the
+    poll before and of the poll that found them, by our clock.
     """
 
     key: NDArray[np.intp]
@@ -78,7 +79,7 @@ class ClusterOffsets:
 
     *actual* is the last record of a key, ours or not, *genuine* the last that the group itself committed.
     *last_offset* is that of the last position record, ours or not. *partitions* is the partition count of
-    ``__consumer_offsets``, 0 where it is unknown.
+    ``__consumer_offsets``, 0 where it is unknown, POLLED for a cluster whose commits are polled.
     """
 
     def __init__(self, keys: Sequence[GroupPartition]) -> None:
@@ -183,13 +184,25 @@ class ClusterOffsets:
         found: NDArray[np.bool_] = (partition != records.log_partition) & (partition != ABSENT)
         return found
 
+    @property
+    def is_polled(self) -> bool:
+        """Whether the cluster's commits are polled."""
+        return self.partitions == POLLED
+
+    def since_ms(self, records: CommitRecords) -> Int64s:
+        """Return the earliest time at which *records* may have been made, by our clock; shape (records,).
+
+        A polled commit was made after the poll before, which did not have it.
+        """
+        return np.minimum(records.committed_at_ms, records.made_ms) if self.is_polled else records.made_ms
+
     def has_moved(self, key: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return which groups have another coordinator than when their last record was written; shape (keys,).
 
         It leads another partition, and after a restart of the brokers holds nothing of what is in the former one.
         """
         partition = self.columns["log_partition"][key]
-        is_known = (partition != ABSENT) & (self.partitions > 0)
+        is_known = (partition != ABSENT) & (self.partitions != 0)
         found: NDArray[np.bool_] = is_known & ~self._is_present(key, partition)
         return found
 
@@ -197,6 +210,9 @@ class ClusterOffsets:
         """Return which partitions are those of the groups' coordinators now; none where that is unknown."""
         if not self.partitions:
             return np.zeros(len(key), np.bool_)
+        if self.is_polled:
+            is_polled: NDArray[np.bool_] = log_partition == POLLED
+            return is_polled
         hashes = coordinator_hashes([self._keys[row].group_id for row in key.tolist()])
         found: NDArray[np.bool_] = log_partition == hashes % self.partitions
         return found
@@ -306,9 +322,11 @@ class ClusterOffsets:
 class CommittedOffsets:
     """Keys of all clusters, and each cluster's commits by key."""
 
-    def __init__(self, clusters: Sequence[str]) -> None:
+    def __init__(self, clusters: Sequence[str], polled: Collection[str] = ()) -> None:
         self.keys: list[GroupPartition] = []
         self.clusters = {alias: ClusterOffsets(self.keys) for alias in clusters}
+        for alias in polled:
+            self.clusters[alias].partitions = POLLED
         self._ids: dict[GroupPartition, int] = {}
 
     def ids(self, keys: Sequence[GroupPartition]) -> NDArray[np.intp]:

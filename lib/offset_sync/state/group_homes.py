@@ -37,11 +37,13 @@ UNCERTAIN_MS = 2_000
 class Activity(NamedTuple):
     """Activity of groups and topics, shape (clusters, n) or (n,); times in ms, ABSENT where there is none.
 
-    *committed_ms* is the group's own newest commit at each cluster, *members_ms* when it was last seen to have members
-    there. *moved_to* is the cluster of the last ``cutover apply`` (:data:`NO_HOME`: none), *moved_ms* its time.
+    *committed_ms* is the latest, *since_ms* the earliest time at which the group may have made its own newest commit at
+    each cluster: the same unless commits are polled. *members_ms* is when it was last seen to have members there.
+    *moved_to* is the cluster of the last ``cutover apply`` (:data:`NO_HOME`: none), *moved_ms* its time.
     """
 
     committed_ms: Int64s
+    since_ms: Int64s
     members_ms: Int64s
     moved_to: NDArray[np.intp]
     moved_ms: Int64s
@@ -57,15 +59,21 @@ class Homes(NamedTuple):
     is_contested: NDArray[np.bool_]
 
 
-def active_since(activity: Activity) -> Int64s:
-    """Return when each cluster was active last, shape (clusters, n); ABSENT: never since the last cutover."""
-    committed_ms, members_ms, moved_to, moved_ms = activity
+def last_active(activity: Activity) -> tuple[Int64s, Int64s]:
+    """Return the earliest and latest time at which each cluster may have been active last, shape (clusters, n).
+
+    ABSENT: never since the last cutover. A polled commit that may have been made before it was: the group's consumers
+    were stopped then.
+    """
+    committed_ms, since_ms, members_ms, moved_to, moved_ms = activity
     number = np.arange(len(committed_ms))[:, np.newaxis]
     is_moved_here = (number == moved_to) & (moved_to != NO_HOME)
-    is_over = (moved_to != NO_HOME) & ~is_moved_here & (committed_ms <= moved_ms)
-    found: Int64s = np.where(is_over, ABSENT, committed_ms)
-    found = np.where(is_moved_here, np.maximum(found, moved_ms), found)
-    return np.where(found != ABSENT, np.maximum(found, members_ms), found)
+    is_over = (moved_to != NO_HOME) & ~is_moved_here & (since_ms <= moved_ms)
+    latest: Int64s = np.where(is_over, ABSENT, committed_ms)
+    latest = np.where(is_moved_here, np.maximum(latest, moved_ms), latest)
+    exact_ms = np.maximum(np.where(is_moved_here, moved_ms, ABSENT), members_ms)
+    earliest = np.where(is_over, ABSENT, np.maximum(since_ms, exact_ms))
+    return earliest, np.where(latest != ABSENT, np.maximum(latest, members_ms), latest)
 
 
 def homes(activity: Activity, now_ms: int, silence_ms: int, uncertain_ms: Int64s | None = None) -> Homes:
@@ -76,7 +84,7 @@ def homes(activity: Activity, now_ms: int, silence_ms: int, uncertain_ms: Int64s
     """
     if silence_ms == 0:
         activity = activity._replace(members_ms=np.full_like(activity.members_ms, ABSENT))
-    active_ms = active_since(activity)
+    earliest_ms, active_ms = last_active(activity)
     if active_ms.shape[1] == 0:
         return Homes(np.empty(0, np.intp), np.empty(0, np.bool_))
     home: NDArray[np.intp] = active_ms.argmax(axis=0)
@@ -88,7 +96,8 @@ def homes(activity: Activity, now_ms: int, silence_ms: int, uncertain_ms: Int64s
     second = np.take_along_axis(active_ms, last_but_one[np.newaxis], axis=0)[0]
     if uncertain_ms is None:
         uncertain_ms = np.zeros(len(active_ms), np.int64)
-    is_near = newest - second <= np.maximum(uncertain_ms[last] + uncertain_ms[last_but_one], UNCERTAIN_MS)
+    first = np.take_along_axis(earliest_ms, last[np.newaxis], axis=0)[0]
+    is_near = first - second <= np.maximum(uncertain_ms[last] + uncertain_ms[last_but_one], UNCERTAIN_MS)
     is_contested = (second != ABSENT) & ((second > now_ms - silence_ms) | is_near)
     return Homes(home, is_contested)
 
@@ -111,18 +120,23 @@ class GroupHomes:
 
     def __init__(self, clusters: Sequence[str], keys: KeyIndex, silence_ms: int) -> None:
         self._clusters, self._keys, self.silence_ms = list(clusters), keys, silence_ms
-        self._committed = ColumnStore(dict.fromkeys(clusters, ABSENT))
+        self._committed, self._since = (ColumnStore(dict.fromkeys(clusters, ABSENT)) for _ in range(2))
         self._members = ColumnStore(dict.fromkeys(clusters, ABSENT))
         self._with_members = dict.fromkeys(clusters, frozenset[str]())
         self._seen_ms: dict[str, dict[str, int]] = {alias: {} for alias in clusters}  # when groups last had members
         self._known = 0  # how many streams have their members in the columns
         self._moves = ColumnStore({"to": NO_HOME, "at_ms": ABSENT, "is_decided": False})
 
-    def note_commits(self, alias: str, rows: KeyRows, made_ms: Int64s) -> None:
-        """Note the groups' own commits at a cluster, by the row of their key and our clock; shapes (commits,)."""
+    def note_commits(self, alias: str, rows: KeyRows, made_ms: Int64s, since_ms: Int64s | None = None) -> None:
+        """Note the groups' own commits at a cluster, by the row of their key; shapes (commits,).
+
+        *made_ms* is the latest, *since_ms* the earliest time at which they may have been made, by our clock; None: the
+        same.
+        """
         streams = self._keys.streams_of(rows)
         self._fit()
         np.maximum.at(self._committed[alias], streams, made_ms)
+        np.maximum.at(self._since[alias], streams, made_ms if since_ms is None else since_ms)
 
     def note_members(self, alias: str, groups: Collection[str], now_ms: int) -> None:
         """Note which groups have members at a cluster now; all others have none, or it is unknown.
@@ -178,6 +192,7 @@ class GroupHomes:
         self._fit()
         return Activity(
             np.array([self._committed[alias][streams] for alias in self._clusters]),
+            np.array([self._since[alias][streams] for alias in self._clusters]),
             np.array([self._members[alias][streams] for alias in self._clusters]),
             self._moves["to"][streams],
             self._moves["at_ms"][streams],
@@ -185,7 +200,7 @@ class GroupHomes:
 
     def _fit(self) -> None:
         streams = self._keys.streams
-        for store in (self._committed, self._members, self._moves):
+        for store in (self._committed, self._since, self._members, self._moves):
             store.fit(len(streams))
         if len(streams) > self._known:
             fresh = [group_id for group_id, _ in islice(streams, self._known, None)]

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from offset_sync.model.values import ABSENT
+from offset_sync.model.values import ABSENT, POLLED
 from offset_sync.state.commit_log_incarnations import Places
 from offset_sync.tables.catalog import OFFSET_COMMITS
 
@@ -205,7 +205,7 @@ class _Fold:
 
     def add(self, rows: pa.Table) -> None:
         """Take in rows of ``offset_commits``, in any order."""
-        code, at_ms = self._codes.of(rows), _milliseconds(rows, "committed_at")
+        code, at_ms = self._codes.of(rows), committed_at_ms(rows)
         made_ms, epoch = made_at_ms(rows), rows.column("leader_epoch").cast(pa.int64()).fill_null(ABSENT).to_numpy()
         gone_ms, newest, place = self._places.of(rows)
         exists, is_tombstone = gone_ms == ABSENT, rows.column("is_tombstone").to_numpy()
@@ -251,6 +251,16 @@ class _Fold:
         found["first_ms"] = self._first.column("first_ms", count)
         found["captured_ms"] = self._captured.column("captured_ms", count)
         return pa.table([pa.array(found[f.name], f.type) for f in LAST_COMMITS_SCHEMA], schema=LAST_COMMITS_SCHEMA)
+
+
+def committed_at_ms(rows: pa.Table) -> NDArray[np.int64]:
+    """Return when the commits of rows of ``offset_commits`` were made, by the cluster's clock.
+
+    Of polled commits the earliest time by ours: that of the poll before, ABSENT where there was none.
+    """
+    since_us = rows.column("not_before").cast(pa.timestamp("us")).cast(pa.int64()).fill_null(ABSENT).to_numpy()
+    is_polled = rows.column("log_partition").to_numpy() == POLLED
+    return np.where(is_polled, since_us // 1000, _milliseconds(rows, "committed_at"))
 
 
 def made_at_ms(rows: pa.Table) -> NDArray[np.int64]:

@@ -171,7 +171,8 @@ class LastKnown:
                 grown = (now - before for now, before in zip(versions, self._last.versions, strict=True))
                 if is_ready.is_set() and any(each >= MANY_VERSIONS for each in grown):
                     self.restore(
-                        SyncState(self._config, RecordIndex(self._tables)), CommitLogIncarnations(self._tables)
+                        SyncState(self._config, RecordIndex(self._tables)),
+                        CommitLogIncarnations(self._tables, self._config.polled()),
                     )
             except TakenOverError:
                 return  # the job is stopping, and says why

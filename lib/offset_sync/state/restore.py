@@ -18,7 +18,7 @@ from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.committed_offsets import NEVER_MS, ClusterOffsets, CommitRecords, keep_text
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.last_commits import KEY, last_commits, made_at_ms
+from offset_sync.state.last_commits import KEY, committed_at_ms, last_commits, made_at_ms
 from offset_sync.state.row_groups import RowGroups
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
@@ -94,12 +94,16 @@ def fill_commits(state: SyncState, rows: pa.Table, clusters: Collection[str], *,
             for place, text in zip(key.tolist(), mine.column("topic_id").to_pylist(), strict=True):
                 keep_text(commits.topic_id, place, text)
             _keep_clock(commits, key)
-            made_ms = commits.columns["genuine_made_ms"][key]
-            state.homes.note_commits(alias, key[made_ms != ABSENT], made_ms[made_ms != ABSENT])
+            made_ms, at_ms = (commits.columns[name][key] for name in ("genuine_made_ms", "genuine_at_ms"))
+            since_ms = np.minimum(at_ms, made_ms) if commits.is_polled else made_ms
+            is_made = made_ms != ABSENT
+            state.homes.note_commits(alias, key[is_made], made_ms[is_made], since_ms[is_made])
 
 
 def _keep_clock(commits: ClusterOffsets, key: KeyRows) -> None:
     """Take over the former driver's measurement of a cluster's clock, by the newest commits of several keys."""
+    if commits.is_polled:
+        return
     made_ms, at_ms = commits.columns["actual_made_ms"][key], commits.columns["actual_at_ms"][key]
     newest = np.argsort(made_ms)[-_SAMPLES:]
     newest = newest[made_ms[newest] != ABSENT]
@@ -203,7 +207,7 @@ def to_commit_records(rows: pa.Table, key: KeyRows) -> CommitRecords:
         key=key,
         offset=int64s(rows.column("committed_offset"), ABSENT),
         is_tombstone=rows.column("is_tombstone").to_numpy(),
-        committed_at_ms=rows.column("committed_at").cast(pa.int64()).to_numpy() // 1000,
+        committed_at_ms=committed_at_ms(rows),
         made_ms=made_at_ms(rows),
         log_partition=rows.column("log_partition").cast(pa.int64()).to_numpy(),
         log_offset=rows.column("log_offset").to_numpy(),
@@ -312,7 +316,7 @@ def _restore_pair(rows: pa.Table, state: SyncState, source: str, target: str) ->
         pair[name][key] = int64s(rows.column(column), ABSENT)
     for name in ("duplicates", "duplicates_at_most", "lost"):
         pair[name][key] = int64s(rows.column(name))
-    pair["source_at_ms"][key] = rows.column("source_committed_at").cast(pa.int64()).to_numpy() // 1000
+    pair["source_at_ms"][key] = int64s(rows.column("source_committed_at"), ABSENT) // 1000
     pair["restored_ms"][key] = rows.column("translated_at").cast(pa.int64()).to_numpy() // 1000
     pair["state"][key] = [State[name] for name in rows.column("state").to_pylist()]
     pair["outcome"][key] = [Outcome[name] for name in rows.column("outcome").to_pylist()]

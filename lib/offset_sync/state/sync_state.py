@@ -153,7 +153,7 @@ class SyncState:
 
     def __init__(self, config: Config, index: Index, now_ms: Callable[[], int] = system_now_ms) -> None:
         self.index, self.lock, self.now_ms = index, index.lock, now_ms
-        self.offsets = CommittedOffsets(list(config.clusters))
+        self.offsets = CommittedOffsets(list(config.clusters), config.polled())
         self.keys = KeyIndex(self.offsets, config.is_group_included, lambda topic: config.strategy_of(topic) != "off")
         self.homes = GroupHomes(list(config.clusters), self.keys, to_ms(config.sync.home_silence))
         sources = {source: SourceMemory() for source, _ in config.pairs()}
@@ -197,15 +197,18 @@ class SyncState:
 
     def _note_genuine(self, alias: str, records: CommitRecords, chosen: NDArray[np.bool_]) -> None:
         is_genuine = chosen & records.is_position
-        self.homes.note_commits(alias, records.key[is_genuine], records.made_ms[is_genuine])
+        self._note_commits(alias, records, is_genuine)
         self.unread.note_brought(alias, records.key[is_genuine])
 
     def record_known(self, alias: str, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
         """Take in commit records, with the rows of their keys, where another process has recorded which are our own."""
         with self.lock:
             self.offsets.clusters[alias].record_known(records, is_own)
-            is_genuine = ~is_own & records.is_position
-            self.homes.note_commits(alias, records.key[is_genuine], records.made_ms[is_genuine])
+            self._note_commits(alias, records, ~is_own & records.is_position)
+
+    def _note_commits(self, alias: str, records: CommitRecords, chosen: NDArray[np.bool_]) -> None:
+        since_ms = self.offsets.clusters[alias].since_ms(records)
+        self.homes.note_commits(alias, records.key[chosen], records.made_ms[chosen], since_ms[chosen])
 
     def last(self, source: str, target: str) -> LastTranslations:
         """Return what was translated last from *source* to *target*, with a row for every key."""

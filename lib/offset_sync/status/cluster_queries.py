@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.config.prefix_names import checkpoint_topics
-from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.checkpoint import commit_checkpoint
 from offset_sync.ingest.group_activity import GroupActivity
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_members import GroupStates
@@ -76,8 +76,8 @@ class ClusterQueries:
             alias: GroupActivity(
                 alias,
                 GroupStates(alias, each),
-                CommitLogReader(self._admins[alias], each),
-                Checkpoint(tables.files, f"{config.tables.checkpoints}/sync_offsets/{alias}"),
+                None if alias in config.polled() else CommitLogReader(self._admins[alias], each),
+                commit_checkpoint(tables.files, config, alias),
                 by_log,
             )
             for alias, each in options.items()
@@ -86,7 +86,7 @@ class ClusterQueries:
         self._epochs = {alias: LeaderEpochs(alias, each, config.names) for alias, each in options.items()}
         self._checkpoints = {alias: _open_checkpoints(config, alias, each) for alias, each in self._admins.items()}
         self._held = {alias: HeldCommitsReader(self._admins[alias], each) for alias, each in options.items()}
-        self._names = config.names
+        self._names, self._polled = config.names, config.polled()
         self._silent: dict[str, tuple[ClusterError, float]] = {}
         self._fetcher = checked_metadata(config, self._admins, index)
 
@@ -156,9 +156,11 @@ class ClusterQueries:
         return found
 
     def commit_log_ends(self, alias: str) -> Sequence[int | None] | ClusterError:
-        """Return the log end of each partition of ``__consumer_offsets``, None without a leader."""
+        """Return the log end of each partition of ``__consumer_offsets``, None without a leader; none where polled."""
         if alias in self._given_up:
             return self._given_up[alias]
+        if alias in self._polled:
+            return []
         try:
             return commit_log_ends(self._admins[alias])
         except ClusterError as error:

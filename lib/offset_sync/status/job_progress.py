@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
+from offset_sync.config.duration import to_ms
 from offset_sync.decode.consumer_offsets import coordinator_hashes
-from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.checkpoint import Checkpoint, commit_checkpoint
 from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
@@ -45,13 +46,15 @@ class StreamLag:
 
     *unread* are offsets per partition, of *partitions* in all; a missing partition has no leader now, so its lag is
     unknown. *silent_ms* is 0 without a backlog. *held*, by partition, are commits held back by an open transaction: no
-    query can read them, and they are not among the *unread*.
+    query can read them, and they are not among the *unread*. Where commits are polled no backlog is known, and
+    *silent_ms* is by how much a poll is late.
     """
 
     unread: Mapping[int, int] = field(default_factory=dict)
     silent_ms: int = 0
     partitions: int = 0
     held: Mapping[int, HeldCommits] = field(default_factory=dict)
+    is_polled: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class JobProgress:
         """
         lag = self.commits.get(cluster)
         if lag is None or not lag.partitions:
-            return np.zeros(len(hashes), np.int64), np.full(len(hashes), lag is not None)
+            return np.zeros(len(hashes), np.int64), np.full(len(hashes), lag is not None and not lag.is_polled)
         unread, is_known = np.zeros(lag.partitions, np.int64), np.zeros(lag.partitions, np.bool_)
         numbers = [number for number in lag.unread if number < lag.partitions]
         unread[numbers], is_known[numbers] = [lag.unread[number] for number in numbers], True
@@ -195,8 +198,9 @@ class CheckpointProgress:
     ) -> None:
         self._clusters, self._jobs = clusters, jobs
         self._patience = Patience("sync_offsets to read all commits", patience_s, clock)
+        self._polled, self._poll_ms = config.polled(), to_ms(config.sync.poll_interval)
         root = config.tables.checkpoints
-        self._sync = {alias: Checkpoint(files, f"{root}/{_SYNC}/{alias}") for alias in config.clusters}
+        self._sync = {alias: commit_checkpoint(files, config, alias) for alias in config.clusters}
         # Where copies are recognised by contents, one query reads originals and another one copies.
         kinds = (".originals", ".copies") if config.is_by_contents else ("",)
         index = f"{root}/index_records/"
@@ -220,6 +224,9 @@ class CheckpointProgress:
 
     def _lag(self, alias: str, ends: Sequence[int | None], now_ms: int) -> StreamLag:
         checkpoint = self._sync[alias]
+        if alias in self._polled:
+            late_ms = max(0, _silent_ms([checkpoint], now_ms) - self._poll_ms)
+            return StreamLag(silent_ms=late_ms, is_polled=True)
         last = checkpoint.last_committed()
         unread = _unread(checkpoint, last, ends)
         held = self._held(alias, ends, unread)
@@ -241,6 +248,8 @@ class CheckpointProgress:
         """Return the last finished batch of each query with a backlog; None: it has finished none."""
 
         def look(alias: str) -> tuple[int | None, bool]:
+            if alias in self._polled:
+                return None, False
             last = self._sync[alias].last_committed()
             return last, any(_unread(self._sync[alias], last, ends[alias]).values())
 

@@ -64,7 +64,7 @@ class LiveState:
         self.state = SyncState(
             config, RecordIndex(self.tables, config.timed_topics(), memory_bytes=config.sync.index_memory)
         )
-        self._incarnations = CommitLogIncarnations(tables)
+        self._incarnations = CommitLogIncarnations(tables, config.polled())
         self.clusters = ClusterQueries(config, self.state.index, tables, self._incarnations, given_up)
         self.progress = JobProgress()
         """How far the jobs had read at the last report."""

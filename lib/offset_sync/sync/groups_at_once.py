@@ -119,11 +119,11 @@ def read_answers(text: str) -> dict[str, list[PartitionAnswer]]:
     """Return the answers that Java has written as JSON; null is a partition without an offset.
 
     >>> read_answers('{"g": {"pay-in-3": {"offset": 7, "metadata": "", "leaderEpoch": null}, "pay-in-4": null}}')
-    {'g': [PartitionAnswer(topic='pay-in', partition=3, offset=7, metadata='', error=None)]}
+    {'g': [PartitionAnswer(topic='pay-in', partition=3, offset=7, metadata='', error=None, leader_epoch=None)]}
     """
     return {
         group: [
-            PartitionAnswer(topic, int(partition), each["offset"], each["metadata"], None)
+            PartitionAnswer(topic, int(partition), each["offset"], each["metadata"], None, each["leaderEpoch"])
             for (topic, _, partition), each in ((place.rpartition("-"), each) for place, each in found.items())
             if each is not None
         ]

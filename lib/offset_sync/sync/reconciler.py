@@ -9,6 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, wait
+from contextlib import AbstractContextManager
 from functools import partial
 
 import numpy as np
@@ -100,6 +101,10 @@ class Reconciler:
         if not rows:
             return []
         return self._reconcile(self._sources, ReconcileRequest(Selection.WAITING, np.concatenate(rows)), PATIENCE_S)
+
+    def writing_to(self, target: str) -> AbstractContextManager[object]:
+        """Return the lock that is held while offsets are written to *target*."""
+        return self._pass.writing_to(target)
 
     def close(self) -> None:
         """Drop queued requests, and return when those in progress have ended."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Protocol
@@ -158,6 +159,10 @@ class ReconcilePass:
             self._history.append(reconciliation)  # in the order in which targets were written
         self._take_lists_away(source, commits)
         return reconciliation.failures(state.offsets.keys)
+
+    def writing_to(self, target: str) -> AbstractContextManager[object]:
+        """Return the lock that is held while offsets are written to *target*."""
+        return self._target_locks.get(target, nullcontext())
 
     def _ask(self, source: str, target: str, rows: KeyRows) -> tuple[Commits, Snapshot]:
         """Return the commits of *rows*, and cluster metadata fetched after they were taken."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from offset_sync.config import Config
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.model.errors import TakenOverError
-from offset_sync.model.values import GroupPartition, Outcome, State
+from offset_sync.model.values import ABSENT, GroupPartition, Outcome, State
 from offset_sync.state import failpoints
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
@@ -110,7 +110,7 @@ def to_rows(
         "topic": pa.array(streams, pa.string()),
         "partition": pa.array([partition for _, _, partition in key], pa.int32()),
         "source_offset": pa.array(commits.offset[chosen]),
-        "source_committed_at": pa.array(commits.at_ms[chosen], _TIME),
+        "source_committed_at": pa.array(commits.at_ms[chosen], _TIME, mask=commits.at_ms[chosen] == ABSENT),
         # A withheld key may still have been refreshed.
         "target_offset": pa.array(np.maximum(answers.wanted[chosen], written), mask=is_withheld & (written < 0)),
         "previous_target_offset": pa.array(previous, mask=previous < 0),

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,16 +143,19 @@ def install(
     servers: Mapping[str, str],
     included: list[str],
     origins: Mapping[str, str] | None = None,
+    polled: Collection[str] = (),
     **sections: Any,
 ) -> Installation:
     """Write a configuration for the clusters at *servers*; *sections* are added to what every test needs.
 
-    *origins* are header values, where they are not the alias.
+    *origins* are header values, where they are not the alias. The commits of *polled* clusters are polled.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    header = {alias: {"origin": value} for alias, value in (origins or {}).items()}
+    more: dict[str, dict[str, str]] = {alias: {"origin": value} for alias, value in (origins or {}).items()}
+    for alias in polled:
+        more[alias] = {**more.get(alias, {}), "commits": "admin"}
     tree: dict[str, Any] = {
-        "clusters": {a: {"kafka": {"bootstrap.servers": s}, **header.get(a, {})} for a, s in servers.items()},
+        "clusters": {a: {"kafka": {"bootstrap.servers": s}, **more.get(a, {})} for a, s in servers.items()},
         "topics": {"include": included},
         "sync": {"hole_grace": "0s", "home_silence": "0s"},
         "tables": {"root": str(folder / "tables"), "checkpoints": str(folder / "checkpoints")},

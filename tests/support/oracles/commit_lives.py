@@ -75,6 +75,7 @@ _SCHEMA = pa.schema(
         ("log_offset", pa.int64()),
         ("captured_at", pa.timestamp("us", "UTC")),
         ("made_at", pa.timestamp("us", "UTC")),
+        ("not_before", pa.timestamp("us", "UTC")),
         ("topic_id", pa.string()),
         ("leader_epoch", pa.int32()),
     ]

@@ -36,6 +36,11 @@ class Read:
     records: list[SimRecord]
 
     @property
+    def is_polled(self) -> bool:
+        """Whether the commits were polled: they are read from the log."""
+        return False
+
+    @property
     def timestamp_ms(self) -> Int64s:
         """When the coordinator wrote each commit, by the cluster's clock."""
         return self.commit_records.committed_at_ms

@@ -59,6 +59,8 @@ def test_a_commit_is_remembered_reconciled_and_written_down_with_all_it_says(job
         "is_own": False,
         "log_partition": 3,
         "log_offset": 40,
+        "captured_by": None,
+        "not_before": None,
     }
 
 

@@ -197,6 +197,7 @@ def test_once_that_is_stopped_before_its_end_has_not_done_all_of_it(
     [
         (Query(lastProgress={"sources": [{"endOffset": {"t": {"0": 5}}, "latestOffset": {"t": {"0": 5}}}]}), True),
         (Query(lastProgress={"sources": [{"endOffset": {"t": {"0": 4}}, "latestOffset": {"t": {"0": 5}}}]}), False),
+        (Query(lastProgress={"sources": [{"endOffset": {"offset": 1}, "latestOffset": "null"}]}), True),  # a poll
         (Query(), True),
         (Query(status={**WAITING, "isDataAvailable": True}), False),
         (Query(status={**WAITING, "message": "Initializing sources"}), False),

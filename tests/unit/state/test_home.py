@@ -42,7 +42,7 @@ def found_of(events: Sequence[Event], now_ms: int, silence_ms: int, members: fro
         else:
             moved_to, moved_ms = cluster, at_ms
     members_ms = np.array([[now_ms if cluster in members else ABSENT] for cluster in range(CLUSTERS)])
-    activity = Activity(committed, members_ms, np.array([moved_to]), np.array([moved_ms]))
+    activity = Activity(committed, committed, members_ms, np.array([moved_to]), np.array([moved_ms]))
     home, is_contested = homes(activity, now_ms, silence_ms)
     return int(home[0]), bool(is_contested[0])
 
@@ -170,7 +170,7 @@ def test_a_group_that_never_committed_has_no_home_whatever_members_it_has() -> N
 
 def test_of_no_groups_there_are_no_homes() -> None:
     none = np.empty((CLUSTERS, 0), np.int64)
-    found = homes(Activity(none, none, np.empty(0, np.intp), np.empty(0, np.int64)), 5, SILENCE_MS)
+    found = homes(Activity(none, none, none, np.empty(0, np.intp), np.empty(0, np.int64)), 5, SILENCE_MS)
     assert (found.home.tolist(), found.is_contested.tolist()) == ([], [])
 
 
@@ -260,3 +260,39 @@ def test_a_cluster_is_silent_so_long_after_its_last_members_have_left() -> None:
     known.commit("Y", left_ms + SILENCE_MS - 1)
     assert known.home(left_ms + SILENCE_MS - 1) is None
     assert known.home(left_ms + SILENCE_MS) == "Y"
+
+
+# Of polled commits, whose time is only known to be between two polls
+
+
+def polled(x_ms: tuple[int, int], y_ms: int, moved_ms: int = ABSENT) -> Found:
+    """Return what is told of a commit at X between two polls, and one at Y, an hour later; Y may be moved to."""
+    since, until = x_ms
+    committed, earliest = np.array([[until], [y_ms]]), np.array([[since], [y_ms]])
+    moved_to = np.array([NO_HOME if moved_ms == ABSENT else 1])
+    activity = Activity(committed, earliest, np.full((2, 1), ABSENT), moved_to, np.array([moved_ms]))
+    found = homes(activity, max(until, y_ms) + 3_600_000, SILENCE_MS)
+    return int(found.home[0]), bool(found.is_contested[0])
+
+
+@pytest.mark.parametrize(
+    ("y_ms", "found"),
+    [
+        (900_000, (0, False)),  # before both polls
+        (1_000_000 - SAME_MS, (0, True)),
+        (1_002_000, (0, True)),  # between them: which was first is not known
+        (1_005_000 + SAME_MS, (1, True)),
+        (1_005_000 + SAME_MS + 1, (1, False)),  # after both
+    ],
+)
+def test_commits_between_two_polls_are_as_old_as_all_that_happened_meanwhile(y_ms: int, found: Found) -> None:
+    assert polled((1_000_000, 1_005_000), y_ms) == found
+
+
+def test_what_the_first_poll_of_all_finds_may_be_older_than_anything() -> None:
+    assert polled((ABSENT, 1_005_000), 400_000) == (0, True)
+
+
+def test_a_polled_commit_that_may_be_from_before_the_move_is_over() -> None:
+    assert polled((1_000_000, 1_005_000), 400_000, moved_ms=1_000_000) == (1, False)
+    assert polled((1_000_000, 1_005_000), 400_000, moved_ms=999_999) == (0, True)

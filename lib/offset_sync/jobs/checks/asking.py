@@ -108,7 +108,8 @@ def ask_cluster(config: Config, rights: OwnRights) -> Cluster:
     clashes = _clashes(config, admin)
     called = (names.called(alias, each) for each in (*partitions, *config.named_topics()))
     checkpoints = (name for each in config.clusters if each != alias for name in checkpoint_topics(config, each))
-    topics = rights.of_topics([*filter(None, called), *checkpoints, CONSUMER_OFFSETS])
+    of_commits = [] if alias in config.polled() else [CONSUMER_OFFSETS]
+    topics = rights.of_topics([*filter(None, called), *checkpoints, *of_commits])
     commit_logs = admin.partition_count(CONSUMER_OFFSETS) if may_read(topics.get(CONSUMER_OFFSETS)) else None
     return Cluster(
         alias,

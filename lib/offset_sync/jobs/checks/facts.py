@@ -49,12 +49,16 @@ def judge_rights(config: Config, cluster: Cluster) -> Iterator[Finding]:
     )
     of_groups = "Read" if any(target == cluster.alias for _, target in config.pairs()) else "Describe"
     yield from _needed(cluster, "topics", "Read", included, ", or exclude it")
-    yield from _needed(cluster, "commits", "Read", commits)
+    yield from _needed(cluster, "commits", "Read", commits, f", or set {cluster.place}.commits: admin")
     yield from _needed(cluster, "own groups", "Describe", own)
     yield from _needed(cluster, "read lists", of_groups, lists)
     yield from _needed(cluster, "marks", "Describe", marks)
     yield from _needed(cluster, "groups", of_groups, groups, ", or exclude it")
-    if not commits:
+    if cluster.alias in config.polled():
+        every = format_duration(config.sync.poll_interval)
+        text = f"polled from the coordinators every {every}: what is committed between two polls is not in the history"
+        yield Finding(Level.OK, cluster.place, "commits", text)
+    elif not commits:
         text = f"{CONSUMER_OFFSETS} does not exist: no group has committed at this cluster yet"
         yield Finding(Level.WARN, cluster.place, "commits", text)
     asked = {"own groups": own}
@@ -140,13 +144,15 @@ def _wrong(config: Config, settings: Mapping[str, str], brokers: int) -> Iterato
         yield Level.WARN, f"{COPIES}=1: if one broker is lost, so are the offsets of all its groups; set it to 3"
 
 
-def judge_clock(cluster: Cluster, now_ms: int) -> Finding:
+def judge_clock(config: Config, cluster: Cluster, now_ms: int) -> Finding:
     """Return the finding from the time of the newest commit.
 
     A clock that is ahead shows at once, as a commit in the future. One that is behind looks like a cluster without
     recent commits: ``sync_offsets`` measures it while it reads.
     """
     lines = Lines(cluster.place, "clock")
+    if cluster.alias in config.polled():
+        return lines.of(Level.OK, "not used: polled commits have the times of the polls, by the clock of sync_offsets")
     if cluster.newest_commit_ms is None:
         return lines.of(Level.SKIP, "no commit to judge it by; sync_offsets measures it while it reads")
     ahead_ms = cluster.newest_commit_ms - now_ms

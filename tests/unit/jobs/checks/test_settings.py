@@ -30,7 +30,7 @@ NOW_MS = 1_795_000_000_000
 def test_a_commit_of_a_time_that_is_still_to_come_says_that_a_clock_is_wrong(
     newest_ms: int | None, level: Level, text: str
 ) -> None:
-    found = judge_clock(silent_cluster(newest_commit_ms=newest_ms), NOW_MS)
+    found = judge_clock(known_config(), silent_cluster(newest_commit_ms=newest_ms), NOW_MS)
     assert (found.level, found.place, found.check) == (level, "clusters.dc2", "clock")
     assert text in found.text
 

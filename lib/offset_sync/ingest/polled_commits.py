@@ -1,0 +1,248 @@
+"""Commits polled from the groups' coordinators, for clusters whose ``__consumer_offsets`` cannot be read.
+
+Every micro-batch is a poll. What the coordinators hold becomes a commit where it differs from the last one known, so
+the history has the last commit before each poll, and none of those between two polls::
+
+    the group commits    100    150  160    140         160
+    polls              |           |             |           |
+    commits                       160           140         160
+
+A commit was made after the poll before, which did not find it, and before the poll that did. Both times are recorded;
+other activity between them counts as simultaneous.
+
+The author of a commit is found as in a log, with one difference: a poll brings the last of several commits. While the
+coordinators are asked nothing is written to that cluster, so a write of ours either is what they hold, or is over.
+Errs to the group's own.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime, timezone
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.ingest.commit_batch import DECODED_SCHEMA, NOT_BEFORE, CommitBatch, Looked, to_time
+from offset_sync.ingest.commit_ingester import Ingester
+from offset_sync.kafka.requests import Committed, TransientError
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import ABSENT, POLLED, GroupPartition, TopicPartition
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
+from offset_sync.state.sync_state import SyncState
+from offset_sync.tables.store import TableStore
+
+logger = logging.getLogger(__name__)
+GROUPS_AT_ONCE = 1_000
+"""So many groups are asked for at once, and writes to the cluster wait meanwhile."""
+DEADLINE_S = 10.0
+ALL_TYPES_S = 60.0
+_NO_LIMIT = int(np.iinfo(np.int64).max)
+Answer = Mapping[TopicPartition, Committed] | ClusterError
+
+
+class Coordinators(Protocol):
+    """The coordinators of the cluster *alias*, see :class:`offset_sync.kafka.cluster_admin.ClusterAdmin`."""
+
+    alias: str
+
+    def groups(self, deadline: float) -> Collection[str]:
+        """Return the classic and consumer groups; raises ClusterError if a broker does not answer."""
+
+    def groups_of_all_types(self, deadline: float) -> Collection[str]:
+        """Return the groups of every type, at more expense."""
+
+    def committed_offsets(self, groups: Sequence[str], deadline: float) -> Mapping[str, Answer]:
+        """Return what each group has committed; raises ClusterError if none answers."""
+
+
+class NewCommit(NamedTuple):
+    """What a coordinator holds of *key* now; *committed* is None where it holds nothing any more."""
+
+    key: GroupPartition
+    committed: Committed | None
+
+
+class CommitPoller:
+    """Polls the groups that *is_included* from the *coordinators* of a cluster, and finds what is new to *state*.
+
+    *not_writing* is held while coordinators are asked: nothing is written to the cluster meanwhile. Groups that are
+    neither classic nor consumer groups are looked for every :data:`ALL_TYPES_S` seconds.
+    """
+
+    def __init__(
+        self,
+        coordinators: Coordinators,
+        state: SyncState,
+        is_included: Callable[[str], bool],
+        not_writing: AbstractContextManager[object],
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._alias, self._coordinators, self._state = coordinators.alias, coordinators, state
+        self._is_included, self._not_writing = is_included, not_writing
+        self._refused: Mapping[str, str] = {}
+        self._is_complete = False  # every group has answered once
+        self._now, self._others, self._looked_at = now, frozenset[str](), float("-inf")
+
+    def poll(self) -> list[NewCommit]:
+        """Return what is new.
+
+        Raises ClusterError if the cluster does not answer; and at first also if one group does not: what it has
+        committed is unknown until then.
+        """
+        held = self._held()
+        groups = sorted(held.keys() | self._listed())
+        found, refused = list[NewCommit](), dict[str, str]()
+        for first in range(0, len(groups), GROUPS_AT_ONCE):
+            with self._not_writing:
+                answers = self._coordinators.committed_offsets(groups[first : first + GROUPS_AT_ONCE], DEADLINE_S)
+                errors = {group_id: each for group_id, each in answers.items() if isinstance(each, ClusterError)}
+                for each in errors.values():
+                    if isinstance(each, TransientError) and not self._is_complete:
+                        raise each
+                refused |= {group_id: each.message for group_id, each in errors.items()}
+                found += self._compare(
+                    {g: each for g, each in answers.items() if not isinstance(each, ClusterError)}, held
+                )
+        self._tell(refused)
+        self._is_complete = True
+        return found
+
+    def _listed(self) -> Collection[str]:
+        try:
+            if self._now() - self._looked_at >= ALL_TYPES_S:
+                self._others = frozenset(self._coordinators.groups_of_all_types(DEADLINE_S))
+                self._looked_at = self._now()
+            return {
+                each for each in self._others.union(self._coordinators.groups(DEADLINE_S)) if self._is_included(each)
+            }
+        except ClusterError as problem:
+            if not self._is_complete:
+                raise
+            logger.warning("%s: until it does, only known groups are polled", problem)
+            return ()
+
+    def _held(self) -> dict[str, set[int]]:
+        """Return the keys that have an offset at the cluster, as far as is known, by group."""
+        found: dict[str, set[int]] = {}
+        with self._state.lock:
+            offsets = self._state.offsets
+            for row in np.flatnonzero(offsets.clusters[self._alias].columns["actual_offset"] >= 0).tolist():
+                if self._is_included(group_id := offsets.keys[row].group_id):
+                    found.setdefault(group_id, set()).add(row)
+        return found
+
+    def _compare(
+        self, answers: Mapping[str, Mapping[TopicPartition, Committed]], held: Mapping[str, set[int]]
+    ) -> list[NewCommit]:
+        """Return what of the *answers* is new, and end the writes that they do not show."""
+        found = [
+            NewCommit(GroupPartition(group_id, *place), committed)
+            for group_id, answer in answers.items()
+            for place, committed in answer.items()
+        ]
+        with self._state.lock:
+            offsets, mine = self._state.offsets, self._state.offsets.clusters[self._alias]
+            keys = offsets.ids([each.key for each in found])
+            gone = sorted({key for group_id in answers for key in held.get(group_id, ())}.difference(keys.tolist()))
+            found += [NewCommit(offsets.keys[key], None) for key in gone]
+            keys = np.concatenate([keys, np.array(gone, np.intp)])
+            value = np.array([ABSENT if each.committed is None else each.committed.offset for each in found], np.int64)
+            is_new = mine.own_writes.are_pending(keys) | (mine.columns["actual_offset"][keys] != value)
+            is_new |= mine.columns["log_partition"][keys] != POLLED
+            mine.own_writes.note_held(keys, value)
+            return [found[number] for number in np.flatnonzero(is_new).tolist()]
+
+    def _tell(self, refused: Mapping[str, str]) -> None:
+        """Log which groups cannot be polled, each once per reason."""
+        for group_id, reason in sorted(refused.items()):
+            if self._refused.get(group_id) != reason:
+                logger.warning("clusters.%s: not polled: %s", self._alias, reason)
+        self._refused = dict(refused)
+
+
+class PollIngester(Ingester):
+    """Takes in what *poller* finds at the cluster *alias*."""
+
+    def __init__(
+        self,
+        alias: str,
+        tables: TableStore,
+        checkpoint: Checkpoint,
+        poller: CommitPoller,
+        state: SyncState,
+        incarnations: CommitLogIncarnations,
+    ) -> None:
+        super().__init__(alias, tables, checkpoint, incarnations)
+        self._poller, self._state = poller, state
+        self._number, self._polled_ms = ABSENT, 0
+        self._batch: CommitBatch | None = None
+
+    def is_whole(self, _batch_id: int) -> bool:
+        """Return True: a poll leaves nothing for the next."""
+        return True
+
+    def _missed(self, before: int, batch_id: int) -> tuple[Mapping[int, int], Mapping[int, int]]:
+        return {POLLED: self._last_number() + 1}, {POLLED: _NO_LIMIT}
+
+    def decode(self, _records: DataFrame, batch_id: int) -> CommitBatch:
+        """Poll; a micro-batch that is repeated in this process keeps its commits, which are in the state already."""
+        if self._batch is None or self._batch.batch_id != batch_id:
+            self._begin()
+            now_ms = self._state.now_ms()
+            found = self._poller.poll()
+            self._number = max(self._number + 1, now_ms)
+            self._batch = self._to_batch(found, batch_id)
+            self._polled_ms = now_ms
+        return self._batch
+
+    def restore_lost(self, state: SyncState, batch: CommitBatch) -> None:
+        """Do nothing: what coordinators have lost the next poll finds."""
+
+    def _begin(self) -> None:
+        """Continue from the last poll of the previous driver that is in the state."""
+        if self._number == ABSENT:
+            with self._state.lock:
+                columns = self._state.offsets.clusters[self.alias].columns
+                is_polled = columns["log_partition"] == POLLED
+                self._polled_ms = max(int(columns["captured_ms"][is_polled].max(initial=0)), 0)
+        self._number = max(self._number, self._last_number())
+
+    def _last_number(self) -> int:
+        with self._state.lock:
+            columns = self._state.offsets.clusters[self.alias].columns
+            return int(columns["log_offset"][columns["log_partition"] == POLLED].max(initial=ABSENT))
+
+    def _to_batch(self, rows: Sequence[NewCommit], batch_id: int) -> CommitBatch:
+        at = datetime.fromtimestamp(self._state.now_ms() / 1000, timezone.utc)
+        said = [each.committed for each in rows]
+        columns = {name: [getattr(each.key, name) for each in rows] for name in GroupPartition._fields}
+        values: dict[str, Sequence[object]] = {
+            **columns,
+            "kind": ["commit"] * len(rows),
+            "is_tombstone": [each is None for each in said],
+            "committed_offset": [each and each.offset for each in said],
+            "leader_epoch": [each and each.leader_epoch for each in said],
+            "metadata": [each and each.metadata for each in said],
+            "records": [1] * len(rows),
+            "log_partition": [POLLED] * len(rows),
+            "log_offset": [self._number] * len(rows),
+            "timestamp": [at] * len(rows),
+        }
+        nothing: list[object] = [None] * len(rows)
+        arrays = [pa.array(values.get(field.name, nothing), field.type) for field in DECODED_SCHEMA]
+        records = pa.Table.from_arrays(arrays, schema=DECODED_SCHEMA)
+        before_ms = pa.scalar(self._polled_ms or None, pa.int64())
+        commits = records.append_column("captured_by", pa.repeat("admin", len(rows)))
+        commits = commits.append_column(NOT_BEFORE, to_time(pa.repeat(before_ms, len(rows))))
+        return CommitBatch(batch_id, Looked(at), records, commits)
+
+    def _writer(self, batch: CommitBatch) -> tuple[str, int]:
+        """Return the id of *batch*: a repeated one polls again after a restart, and may find more."""
+        return f"sync_offsets-{self._checkpoint.query_id()}-polls", self._number
