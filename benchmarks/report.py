@@ -70,8 +70,8 @@ def with_tables(page: str, saved: Callable[[str], Found | None]) -> str:
     first = next((found for part in PARTS.values() for each in part.results if (found := saved(each))), None)
     usual = first["machine"] if first else ""
     for name, part in PARTS.items():
-        found = [result for each in part.results if (result := saved(each))]
-        page = with_part(page, name, part_text(part, found, usual))
+        results = [result for each in part.results if (result := saved(each))]
+        page = with_part(page, name, part_text(part, results, usual))
     return with_part(page, "machine", f"{usual}, where no other machine is named.\n")
 
 

@@ -109,7 +109,7 @@ def test_a_deleted_group_is_deleted_at_its_home_and_keeps_its_offset_elsewhere(
 ) -> None:
     commit(clusters["dc1"], {"polled-gone": {PLACE: 5}})
     until(lambda: offset(clusters["dc2"], "polled-gone") == 5 + SHIFT)
-    for each in admin_of(clusters["dc1"]).delete_consumer_groups(["polled-gone"]).values():
-        each.result(60)
+    admin = admin_of(clusters["dc1"])
+    admin.delete_consumer_groups(["polled-gone"])["polled-gone"].result(120)
     until(lambda: installation.rows("offset_commits", cluster="dc1", group_id="polled-gone", is_tombstone=True))
     assert offset(clusters["dc2"], "polled-gone") == 5 + SHIFT

@@ -56,9 +56,10 @@ class _Part(NamedTuple):
         return _Part.of(fingerprint[kept], offset[kept], other.last)
 
     def spans(self, fingerprint: Int64s, low: Int64s, high: Int64s) -> tuple[NDArray[np.intp], ...]:
-        """Find which of the ascending *fingerprint* are here with an offset in ``[low, high)``, and where.
+        """Find which of the ascending *fingerprint* are here with an offset in ``[low, high)``, and in which rows.
 
-        Three arrays of one shape: the numbers of those that are, and the first and the end of each one's rows here.
+        Return three arrays of one shape: the places of those in *fingerprint*, and the first row and the end of the
+        rows that each one has here.
         """
         first = self.fingerprint.searchsorted(fingerprint, "left")
         found = np.flatnonzero(self.fingerprint[np.minimum(first, len(self.fingerprint) - 1)] == fingerprint)
