@@ -18,6 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,12 +29,17 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from results import save
 
+from offset_sync.config import parse_config
+from offset_sync.ingest.polled_commits import CommitPoller, NewCommit
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.values import OffsetWrite, Outcome, Rule
 from offset_sync.spark.jvm import start_jvm
 from offset_sync.state.lease import OpenFence
+from offset_sync.state.record_index import RecordIndex
+from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.groups_at_once import GroupsAtOnce
 from offset_sync.sync.offset_writer import write_offsets
+from offset_sync.tables.store import TableStore
 from offset_sync_demo.kafka.brokers import running_clusters
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -90,6 +96,14 @@ def ways_to_commit(bootstrap_servers: str, groups: int, in_flight: int) -> dict[
         outcomes = write_offsets(writes, by, fence=OpenFence(), dry_run=False, deadline=120)
         assert {each.outcome for each in outcomes} == {Outcome.COMMITTED}
 
+    both = {alias: {"kafka": options, "commits": "admin"} for alias in ("target", "other")}
+    config = parse_config({"clusters": both, "topics": {"include": [TOPIC]}}, {})
+    state = SyncState(config, RecordIndex(TableStore(tempfile.mkdtemp())))
+    poller = CommitPoller(drivers, state, config.is_group_included, nullcontext())
+
+    def check_all(found: list[NewCommit]) -> None:
+        assert len(found) == groups * PARTITIONS  # the state takes in none of them, so all are new
+
     while len(at_once.read(names, 120)) < groups:  # warm
         time.sleep(10)
     return {
@@ -97,6 +111,7 @@ def ways_to_commit(bootstrap_servers: str, groups: int, in_flight: int) -> dict[
         "write_offsets": write,
         "committed_offsets, one by one": partial(read, admin),
         "committed_offsets, at once": partial(read, drivers),
+        "a poll of commits (reads, compares)": lambda _: check_all(poller.poll()),
         "offset writer of a task (reads, writes)": partial(sink, admin),
         "offset writer of the driver (reads, writes)": partial(sink, drivers),
     }
