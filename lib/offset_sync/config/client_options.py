@@ -42,7 +42,7 @@ _JAVA_ONLY = re.compile(
     r"|buffer\.memory|compression\..*\.level|partitioner\..*|fetch\..*|check\.crcs|(session|heartbeat)\..*|internal\..*"
 )
 _MADE_OF_SECURITY = re.compile(
-    r"security\.protocol|sasl\.(mechanisms?|username|password|jaas\.config)"
+    r"security\.protocol|sasl\.(mechanisms?|username|password|jaas\.config|oauthbearer\..*)"
     r"|ssl\.(truststore|keystore|ca|certificate|key)\..*"
 )
 _PEM_STORES = {
@@ -59,8 +59,13 @@ _LOGIN_MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "OAUTHBEARER": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
 }
+_TOKENS = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
+"""Gets tokens of OIDC's client credentials."""
+_BEARER = "OAUTHBEARER"
 _SASL_ONLY = ("username", "password")
+_BEARER_ONLY = ("token_endpoint", "scope")
 _TLS_ONLY = ("ca", "certificate", "key", "key_password")
 
 
@@ -121,6 +126,12 @@ def _security_problems(security: Security) -> Iterator[tuple[str, str]]:
             yield name, f"is missing; {protocol} needs it"
         elif name in given and not is_sasl:
             yield name, "is for SASL_SSL and SASL_PLAINTEXT; set protocol, or remove it"
+    is_bearer = is_sasl and security.mechanism == _BEARER
+    if is_bearer and "token_endpoint" not in given:
+        yield "token_endpoint", "is missing; OAUTHBEARER needs the URL at which clients get tokens"
+    for name in _BEARER_ONLY:
+        if name in given and not is_bearer:
+            yield name, "is for SASL with mechanism OAUTHBEARER; set that, or remove it"
     for name in _TLS_ONLY:
         if name in given and not is_tls:
             yield name, "is for SSL and SASL_SSL; set protocol, or remove it"
@@ -139,8 +150,7 @@ def to_java(cluster: Cluster, alias: str) -> dict[str, str]:
     security = cluster.security
     options = _protocol(security)
     if "sasl.mechanism" in options:
-        login = f"username={_quoted(security.username)} password={_quoted(security.password)}"
-        options["sasl.jaas.config"] = f"{_LOGIN_MODULES[security.mechanism]} required {login};"
+        options |= _java_login(security)
     if security.ca:
         place = "certificates" if _is_pem(security.ca) else "location"
         options |= {"ssl.truststore.type": "PEM", f"ssl.truststore.{place}": security.ca}
@@ -154,12 +164,38 @@ def to_librdkafka(cluster: Cluster) -> dict[str, str]:
     security = cluster.security
     options = _protocol(security)
     if "sasl.mechanism" in options:
-        options |= {"sasl.username": security.username, "sasl.password": security.password}
+        options |= _librdkafka_login(security)
     parts = {"ca": security.ca, "certificate": security.certificate, "key": security.key or security.certificate}
     for name, value in parts.items():
         if value:
             options[f"ssl.{name}.{'pem' if _is_pem(value) else 'location'}"] = value
     return {**_translated(cluster.kafka), **with_secrets(options), **cluster.admin}
+
+
+def _java_login(security: Security) -> dict[str, str]:
+    names = {"username": security.username, "password": security.password}
+    if security.mechanism == _BEARER:
+        names = {"clientId": security.username, "clientSecret": security.password}
+        names |= {"scope": security.scope} if security.scope else {}
+    login = " ".join(f"{name}={_quoted(value)}" for name, value in names.items())
+    options = {"sasl.jaas.config": f"{_LOGIN_MODULES[security.mechanism]} required {login};"}
+    if security.mechanism == _BEARER:
+        options["sasl.login.callback.handler.class"] = _TOKENS
+        options["sasl.oauthbearer.token.endpoint.url"] = security.token_endpoint
+    return options
+
+
+def _librdkafka_login(security: Security) -> dict[str, str]:
+    if security.mechanism != _BEARER:
+        return {"sasl.username": security.username, "sasl.password": security.password}
+    options = {
+        "method": "oidc",
+        "client.id": security.username,
+        "client.secret": security.password,
+        "token.endpoint.url": security.token_endpoint,
+        "scope": security.scope,
+    }
+    return {f"sasl.oauthbearer.{name}": value for name, value in options.items() if value}
 
 
 def _translated(options: dict[str, str]) -> dict[str, str]:

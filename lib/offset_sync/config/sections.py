@@ -24,6 +24,7 @@ from offset_sync.config.name_patterns import is_match, java_any, pattern_problem
 from offset_sync.config.problems import refused
 from offset_sync.config.secret import Secret, keep_secret, with_secrets
 
+Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
 Strategy = Literal["exact", "header", "timestamp", "identity", "off"]
 
 GSSAPI_REFUSED = (
@@ -112,16 +113,17 @@ class Section(BaseModel):
 class Security(Section):
     """How both clients log in at a cluster and what they trust.
 
-    *ca*, *certificate* and *key* are PEM: the path of a file, or the text itself. Without *key* it is in the file of
-    the certificate. Empty text counts as absent.
+    With OAUTHBEARER *username* and *password* are the id and secret of an OIDC client, for which *token_endpoint*
+    gives tokens of this *scope*. *ca*, *certificate* and *key* are PEM: the path of a file, or the text itself.
+    Without *key* it is in the file of the certificate. Empty text counts as absent.
     """
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    mechanism: Annotated[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], BeforeValidator(_not_kerberos)] = (
-        "SCRAM-SHA-512"
-    )
+    mechanism: Annotated[Mechanism, BeforeValidator(_not_kerberos)] = "SCRAM-SHA-512"
     username: Option = ""
     password: SecretOption = Secret("")
+    token_endpoint: Option = ""
+    scope: Option = ""
     ca: Option = ""
     certificate: Option = ""
     key: SecretOption = Secret("")

@@ -191,6 +191,31 @@ def test_a_password_is_given_once_and_both_clients_get_it() -> None:
     }
 
 
+BEARER = {**LOGIN, "mechanism": "OAUTHBEARER", "token_endpoint": "https://idp/token", "scope": "kafka"}
+
+
+def test_the_credentials_of_an_oidc_client_are_given_to_both() -> None:
+    spark, admin = both(BEARER)
+    oauth = "org.apache.kafka.common.security.oauthbearer"
+    login = f'{oauth}.OAuthBearerLoginModule required clientId="u" clientSecret="{CANARY}" scope="kafka";'
+    assert spark["sasl.jaas.config"] == login
+    assert spark["sasl.login.callback.handler.class"] == f"{oauth}.OAuthBearerLoginCallbackHandler"
+    assert spark["sasl.oauthbearer.token.endpoint.url"] == "https://idp/token"
+    assert {name.removeprefix("sasl.oauthbearer."): value for name, value in admin.items() if "oauth" in name} == {
+        "method": "oidc",
+        "client.id": "u",
+        "client.secret": CANARY,
+        "token.endpoint.url": "https://idp/token",
+        "scope": "kafka",
+    }
+    assert "sasl.password" not in admin
+
+
+def test_tokens_without_a_scope_are_asked_for_without_one() -> None:
+    spark, admin = both({name: value for name, value in BEARER.items() if name != "scope"})
+    assert "scope" not in f"{spark['sasl.jaas.config']} {[*admin]}"
+
+
 def test_a_password_with_the_signs_of_jaas_stays_the_same() -> None:
     spark, admin = both({**LOGIN, "mechanism": "PLAIN", "password": 'a"b\\c\nd'})
     assert spark["sasl.jaas.config"].endswith(r'PlainLoginModule required username="u" password="a\"b\\c\nd";')
@@ -279,6 +304,9 @@ def test_an_option_that_the_section_does_not_make_may_be_given_beside_it() -> No
         ({"protocol": "SSL", "key": CANARY}, "certificate"),
         ({"protocol": "SSL", "certificate": CERTIFICATE}, "key"),
         ({"protocol": "TLS"}, "protocol"),
+        ({**LOGIN, "mechanism": "OAUTHBEARER"}, "token_endpoint"),
+        ({**LOGIN, "token_endpoint": "https://idp/token"}, "token_endpoint"),
+        ({**LOGIN, "scope": "kafka"}, "scope"),
         ({"protcol": "SSL"}, "protcol"),
     ],
 )
@@ -319,6 +347,11 @@ def test_what_is_made_of_a_password_is_a_secret_too() -> None:
     section = Security(
         protocol="SASL_SSL", username=f"user-{CANARY}", password=CANARY, certificate=CERTIFICATE, key=f"{KEY}{CANARY}"
     )
+    as_tokens = {"mechanism": "OAUTHBEARER", "token_endpoint": "https://idp/token", "username": "client"}
+    tokens = section.model_copy(update=as_tokens)
+    for each in (section, tokens):
+        made_of_both = to_java(Cluster(security=each), "dc1"), to_librdkafka(Cluster(security=each))
+        assert all(CANARY in "".join(made.values()) and CANARY not in repr(made) for made in made_of_both)
     for made in (to_java(Cluster(security=section), "dc1"), to_librdkafka(Cluster(security=section))):
         assert CANARY in "".join(made.values())
         assert CANARY not in repr(made)
