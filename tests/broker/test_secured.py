@@ -102,6 +102,27 @@ def test_while_a_log_of_commits_cannot_be_read_what_is_older_waits(
     assert committed(brokers["dc2"], ["billing"])["billing"][PLACE].offset == 14
 
 
+def test_without_a_right_on_the_log_of_commits_these_can_be_polled(
+    secured: SecuredClusters, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    polled = {alias: {**each, "commits": "admin"} for alias, each in secured.sections().items()}
+    groups, rights = {"include": ["polled"]}, granted() - {COMMITS} | {right(ResourceType.GROUP, "polled", READ)}
+    folder = tmp_path_factory.mktemp("polled-jobs")
+    installation = install(folder, secured.addresses, ["secured"], clusters=polled, groups=groups)
+    for cluster in secured.brokers.values():
+        set_rights(cluster, rights)
+    try:
+        commit(secured.brokers["dc1"], {"polled": {PLACE: 8}})
+        assert (installation.index(), installation.sync()) == ([], [])
+        said = installation.run("check")
+    finally:
+        for cluster in secured.brokers.values():
+            set_rights(cluster, granted())
+    assert committed(secured.brokers["dc2"], ["polled"])["polled"][PLACE].offset == 10
+    assert said.process.returncode == 0, said.output()
+    assert said.output().count("polled from the coordinators every 5s") == 2
+
+
 def test_offsets_that_may_be_seen_and_not_written_are_named(
     secured: SecuredClusters, installation: Installation
 ) -> None:
