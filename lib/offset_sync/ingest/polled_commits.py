@@ -7,8 +7,9 @@ the history has the last commit before each poll, and none of those between two 
     polls              |           |             |           |
     commits                       160           140         160
 
-A commit was made after the poll before, which did not find it, and before the poll that did. Both times are recorded;
-other activity between them counts as simultaneous.
+A commit was made after its group's coordinator answered last, without it, and before the poll that found it. Both times
+are recorded; other activity between them counts as simultaneous. Of a group that was not asked, or did not answer,
+nothing is known, so its first commit may be of any age.
 
 The author of a commit is found as in a log, with one difference: a poll brings the last of several commits. While the
 coordinators are asked nothing is written to that cluster, so a write of ours either is what they hold, or is over.
@@ -63,10 +64,14 @@ class Coordinators(Protocol):
 
 
 class NewCommit(NamedTuple):
-    """What a coordinator holds of *key* now; *committed* is None where it holds nothing any more."""
+    """What a coordinator holds of *key* now; *committed* is None where it holds nothing any more.
+
+    At *since_ms* it had another answer; ABSENT: unknown.
+    """
 
     key: GroupPartition
     committed: Committed | None
+    since_ms: int = ABSENT
 
 
 class CommitPoller:
@@ -88,6 +93,7 @@ class CommitPoller:
         self._is_included, self._not_writing = is_included, not_writing
         self._refused: Mapping[str, str] = {}
         self._is_complete = False  # every group has answered once
+        self._answered_ms: dict[str, int] | None = None  # when groups were asked that answered
         self._now, self._others, self._looked_at = now, frozenset[str](), float("-inf")
 
     def poll(self) -> list[NewCommit]:
@@ -96,20 +102,26 @@ class CommitPoller:
         Raises ClusterError if the cluster does not answer; and at first also if one group does not: what it has
         committed is unknown until then.
         """
+        if self._answered_ms is None:
+            self._answered_ms = self._recorded_ms()
         held = self._held()
         groups = sorted(held.keys() | self._listed())
-        found, refused = list[NewCommit](), dict[str, str]()
+        found, refused, answered_ms = list[NewCommit](), dict[str, str](), dict[str, int]()
         for first in range(0, len(groups), GROUPS_AT_ONCE):
             with self._not_writing:
+                asked_ms = self._state.now_ms()
                 answers = self._coordinators.committed_offsets(groups[first : first + GROUPS_AT_ONCE], DEADLINE_S)
                 errors = {group_id: each for group_id, each in answers.items() if isinstance(each, ClusterError)}
                 for each in errors.values():
                     if isinstance(each, TransientError) and not self._is_complete:
                         raise each
                 refused |= {group_id: each.message for group_id, each in errors.items()}
-                found += self._compare(
-                    {g: each for g, each in answers.items() if not isinstance(each, ClusterError)}, held
-                )
+                told = {group_id: each for group_id, each in answers.items() if not isinstance(each, ClusterError)}
+                found += self._compare(told, held)
+                answered_ms |= dict.fromkeys(told, asked_ms)
+        # Only now: what a poll has found that failed in its middle is found again.
+        before_ms = self._answered_ms
+        self._answered_ms = {each: before_ms[each] for each in groups if each in before_ms} | answered_ms
         self._tell(refused)
         self._is_complete = True
         return found
@@ -138,12 +150,29 @@ class CommitPoller:
                     found.setdefault(group_id, set()).add(row)
         return found
 
+    def _recorded_ms(self) -> dict[str, int]:
+        """Return when former drivers asked groups for the last commit that they recorded, by our clock.
+
+        The number of a poll is the time before it, unless a clock went back: then it is not used.
+        """
+        found, now_ms = dict[str, int](), self._state.now_ms()
+        with self._state.lock:
+            keys, columns = self._state.offsets.keys, self._state.offsets.clusters[self._alias].columns
+            number = columns["log_offset"]
+            is_time = (columns["log_partition"] == POLLED) & (number <= columns["captured_ms"]) & (number <= now_ms)
+            for row in np.flatnonzero(is_time).tolist():
+                group_id = keys[row].group_id
+                found[group_id] = max(found.get(group_id, ABSENT), int(number[row]))
+        return found
+
     def _compare(
         self, answers: Mapping[str, Mapping[TopicPartition, Committed]], held: Mapping[str, set[int]]
     ) -> list[NewCommit]:
         """Return what of the *answers* is new, and end the writes that they do not show."""
+        assert self._answered_ms is not None
+        since_ms = {group_id: self._answered_ms.get(group_id, ABSENT) for group_id in answers}
         found = [
-            NewCommit(GroupPartition(group_id, *place), committed)
+            NewCommit(GroupPartition(group_id, *place), committed, since_ms[group_id])
             for group_id, answer in answers.items()
             for place, committed in answer.items()
         ]
@@ -151,10 +180,10 @@ class CommitPoller:
             offsets, mine = self._state.offsets, self._state.offsets.clusters[self._alias]
             keys = offsets.ids([each.key for each in found])
             gone = sorted({key for group_id in answers for key in held.get(group_id, ())}.difference(keys.tolist()))
-            found += [NewCommit(offsets.keys[key], None) for key in gone]
+            found += [NewCommit(offsets.keys[key], None, since_ms[offsets.keys[key].group_id]) for key in gone]
             keys = np.concatenate([keys, np.array(gone, np.intp)])
             value = np.array([ABSENT if each.committed is None else each.committed.offset for each in found], np.int64)
-            is_new = mine.own_writes.are_pending(keys) | (mine.columns["actual_offset"][keys] != value)
+            is_new = mine.own_writes.is_pending(keys, value) | (mine.columns["actual_offset"][keys] != value)
             is_new |= mine.columns["log_partition"][keys] != POLLED
             mine.own_writes.note_held(keys, value)
             return [found[number] for number in np.flatnonzero(is_new).tolist()]
@@ -181,7 +210,7 @@ class PollIngester(Ingester):
     ) -> None:
         super().__init__(alias, tables, checkpoint, incarnations)
         self._poller, self._state = poller, state
-        self._number, self._polled_ms = ABSENT, 0
+        self._number = ABSENT
         self._batch: CommitBatch | None = None
 
     def is_whole(self, _batch_id: int) -> bool:
@@ -194,25 +223,15 @@ class PollIngester(Ingester):
     def decode(self, _records: DataFrame, batch_id: int) -> CommitBatch:
         """Poll; a micro-batch that is repeated in this process keeps its commits, which are in the state already."""
         if self._batch is None or self._batch.batch_id != batch_id:
-            self._begin()
-            now_ms = self._state.now_ms()
+            # Continues after the last poll in the state, which may be another driver's.
+            began_ms, last = self._state.now_ms(), max(self._number, self._last_number())
             found = self._poller.poll()
-            self._number = max(self._number + 1, now_ms)
+            self._number = max(last + 1, began_ms)
             self._batch = self._to_batch(found, batch_id)
-            self._polled_ms = now_ms
         return self._batch
 
     def restore_lost(self, state: SyncState, batch: CommitBatch) -> None:
         """Do nothing: what coordinators have lost the next poll finds."""
-
-    def _begin(self) -> None:
-        """Continue from the last poll of the previous driver that is in the state."""
-        if self._number == ABSENT:
-            with self._state.lock:
-                columns = self._state.offsets.clusters[self.alias].columns
-                is_polled = columns["log_partition"] == POLLED
-                self._polled_ms = max(int(columns["captured_ms"][is_polled].max(initial=0)), 0)
-        self._number = max(self._number, self._last_number())
 
     def _last_number(self) -> int:
         with self._state.lock:
@@ -238,9 +257,9 @@ class PollIngester(Ingester):
         nothing: list[object] = [None] * len(rows)
         arrays = [pa.array(values.get(field.name, nothing), field.type) for field in DECODED_SCHEMA]
         records = pa.Table.from_arrays(arrays, schema=DECODED_SCHEMA)
-        before_ms = pa.scalar(self._polled_ms or None, pa.int64())
+        since_ms = pa.array([None if each.since_ms == ABSENT else each.since_ms for each in rows], pa.int64())
         commits = records.append_column("captured_by", pa.repeat("admin", len(rows)))
-        commits = commits.append_column(NOT_BEFORE, to_time(pa.repeat(before_ms, len(rows))))
+        commits = commits.append_column(NOT_BEFORE, to_time(since_ms))
         return CommitBatch(batch_id, Looked(at), records, commits)
 
     def _writer(self, batch: CommitBatch) -> tuple[str, int]:

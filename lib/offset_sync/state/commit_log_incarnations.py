@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, POLLED
@@ -30,6 +31,8 @@ from offset_sync.translate.index.runs import Int64s
 _EXISTS, _PRESENT, _INCARNATION = 1 << 62, 1 << 61, 1 << 48
 """A place in a log as one number: does the record exist, is the partition the present one, its incarnation, its offset.
 No log has so many offsets."""
+_AT_ONCE = 1 << 10
+"""So many records of a key are told apart by offset that were captured at the same time."""
 
 
 class LogIncarnation(NamedTuple):
@@ -123,7 +126,11 @@ class Places(NamedTuple):
         numbers = {noticed_ms: n for n, noticed_ms in enumerate(sorted({e.noticed_ms for e in self.incarnations}), 1)}
         for incarnation, is_above, is_later in _compared(self.incarnations, rows):
             number[is_above & is_later] = numbers[incarnation.noticed_ms]
-        newest = self._is_present(rows) * _PRESENT + number * _INCARNATION + rows.column("log_offset").to_numpy()
+        log_offset = rows.column("log_offset").to_numpy()
+        newest = self._is_present(rows) * _PRESENT + number * _INCARNATION + log_offset
+        # The offset of a poll is its time.
+        at_ms = np.where(rows.column("log_partition").to_numpy() == POLLED, log_offset, _captured_ms(rows))
+        newest = np.where(self._is_polled(rows), at_ms * _AT_ONCE + log_offset % _AT_ONCE, newest)
         return gone_ms, newest, newest + np.where(gone_ms == ABSENT, _EXISTS, 0)
 
     def gone_ms(self, rows: pa.Table) -> Int64s:
@@ -131,6 +138,12 @@ class Places(NamedTuple):
         found = np.full(rows.num_rows, ABSENT, np.int64)
         for incarnation, is_above, is_later in _compared(self.incarnations, rows):
             found[is_above & ~is_later & (found == ABSENT)] = incarnation.noticed_ms
+        return found
+
+    def _is_polled(self, rows: pa.Table) -> NDArray[np.bool_]:
+        """Return which rows are of clusters that are polled now: those of a log, from before, are in another order."""
+        polled = [alias for alias, partitions in self.partitions.items() if partitions == POLLED]
+        found: NDArray[np.bool_] = pc.is_in(rows.column("cluster"), pa.array(polled, pa.string())).to_numpy()
         return found
 
     def _is_present(self, rows: pa.Table) -> Int64s:
@@ -145,11 +158,16 @@ class Places(NamedTuple):
         return found
 
 
+def _captured_ms(rows: pa.Table) -> Int64s:
+    found: Int64s = rows.column("captured_at").cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
+    return found
+
+
 def _compared(
     incarnations: Sequence[LogIncarnation], rows: pa.Table
 ) -> Iterator[tuple[LogIncarnation, np.ndarray, np.ndarray]]:
     """Yield each incarnation, which *rows* are at or above its beginning, and which were captured after it."""
-    captured_ms = rows.column("captured_at").cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
+    captured_ms = _captured_ms(rows)
     offset, partition = (rows.column(name).to_numpy() for name in ("log_offset", "log_partition"))
     for incarnation in incarnations:
         is_of_log = pc.equal(rows.column("cluster"), incarnation.cluster).to_numpy() & (

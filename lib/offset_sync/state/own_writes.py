@@ -60,17 +60,15 @@ class OwnWrites:
                 each.is_in_doubt = False
 
     def note_held(self, key: NDArray[np.intp], held: Int64s) -> None:
-        """Note what the target held after all writes were answered, ABSENT for nothing; shapes (keys,).
+        """Note what the target held after the last write was answered, ABSENT for nothing; shapes (keys,).
 
-        A write of another value is over: it was refused, or the group has committed since.
+        A write of another value is over: the group has committed since. One in doubt may still be applied.
         """
         for key_id, value in zip(key.tolist(), held.tolist(), strict=True):
             if key_id in self._pending:
-                self._keep(key_id, [each for each in self._pending[key_id] if each.offset == value][-1:])
-
-    def are_pending(self, key: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return which keys have writes that are not read back yet; shape (keys,)."""
-        return np.fromiter((key_id in self._pending for key_id in key.tolist()), np.bool_, len(key))
+                pending = self._pending[key_id]
+                same = [each for each in pending if each.offset == value][-1:]
+                self._keep(key_id, same or [each for each in pending if each.is_in_doubt])
 
     def doubt(self, key: NDArray[np.intp], offset: Int64s) -> None:
         """Note the last writes whose answers were lost: they may have been applied; shapes (writes,).

@@ -106,7 +106,7 @@ OFFSET_COMMITS = Table(
         "made_at | timestamp | committed_at by the clock of sync_offsets, captured_at at most; null in earlier "
         "versions",
         "captured_by | string | admin: polled, so committed_at is the time of the poll; null: read from the log",
-        "not_before | timestamp | of a polled commit, the poll before, which did not find it; null: there was none",
+        "not_before | timestamp | of a polled commit: when its group answered without it; null: unknown",
     ),
     later=("made_at", "captured_by", "not_before"),
 )
