@@ -2,138 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Any
+from collections.abc import Sequence
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes.clusters import MemoryIndex
-from fakes.ingest import NO_ROWS
-from fakes.reconciler_site import config_of
-from fakes.tables import MemoryTables
+from fakes.polled_job import ORDERS, Broker, Job
 from generators.hypothesis_strategies import law
-from offset_sync.ingest import polled_commits
-from offset_sync.ingest.polled_commits import ALL_TYPES_S, CommitPoller, PollIngester
-from offset_sync.jobs.metrics.sync import SyncMetrics
-from offset_sync.jobs.sync_batch import SyncBatch
-from offset_sync.kafka.requests import Committed, TransientError
+from offset_sync.ingest.polled_commits import ALL_TYPES_S
+from offset_sync.kafka.requests import TransientError
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, POLLED, GroupPartition, TopicPartition
-from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
-from offset_sync.state.key_index import KeyRows
-from offset_sync.state.restore import restore_commits
-from offset_sync.state.sync_state import SyncState
+from offset_sync.model.values import ABSENT, POLLED, GroupPartition
 from offset_sync.tables.catalog import OFFSET_COMMITS
-
-ORDERS = TopicPartition("orders", 0)
-KEY = GroupPartition("g", *ORDERS)
-CONFIG = config_of(["X", "Y"]).model_copy(
-    update={
-        "clusters": {
-            alias: each.model_copy(update={"commits": "admin" if alias == "X" else "log"})
-            for alias, each in config_of(["X", "Y"]).clusters.items()
-        }
-    }
-)
-
-
-@dataclass
-class Broker:
-    """Coordinators of X, in memory; *refused* groups have an error."""
-
-    alias: str = "X"
-    offsets: dict[str, dict[TopicPartition, Committed]] = field(default_factory=dict)
-    refused: dict[str, ClusterError] = field(default_factory=dict)
-    unlisted: set[str] = field(default_factory=set)
-    is_listing: bool = True
-    raises: str = ""
-    takes: Callable[[], None] = lambda: None
-    looks: int = 0
-
-    def commit(self, offset: int | None, group_id: str = "g", place: TopicPartition = ORDERS, epoch: int = 7) -> None:
-        """Commit, or delete."""
-        held = self.offsets.setdefault(group_id, {})
-        held.pop(place, None)
-        if offset is not None:
-            held[place] = Committed(offset, "meta", epoch)
-
-    def groups(self, deadline: float) -> Collection[str]:
-        if not self.is_listing:
-            raise ClusterError("X", "a broker does not list its groups")
-        return self.offsets.keys() - self.unlisted
-
-    def groups_of_all_types(self, deadline: float) -> Collection[str]:
-        self.looks += 1
-        return [*self.offsets]
-
-    def committed_offsets(self, groups: Sequence[str], deadline: float) -> Mapping[str, Any]:
-        if self.raises in groups:
-            raise ClusterError("X", "does not answer")
-        found = {group: self.refused.get(group) or dict(self.offsets.get(group, {})) for group in groups}
-        self.takes()
-        return found
-
-
-class Job:
-    """Polls X once per micro-batch; a later one has the same tables and the same broker."""
-
-    def __init__(self, broker: Broker, tables: MemoryTables | None = None, now_ms: int = 1_000_000) -> None:
-        self.broker, self.tables, self.now_ms = broker, tables or MemoryTables(), now_ms
-        self.state = SyncState(CONFIG, MemoryIndex(), lambda: self.now_ms)
-        tables_: Any = self.tables
-        self.lives = CommitLogIncarnations(tables_, CONFIG.polled())
-        restore_commits(tables_, self.state, self.lives)
-        self.seconds = 0.0
-        self.included: Collection[str] | None = None
-        poller = CommitPoller(broker, self.state, self.is_included, nullcontext(), lambda: self.seconds)
-        checkpoint: Any = self
-        self.ingester = PollIngester("X", tables_, checkpoint, poller, self.state, self.lives)
-        self.is_ready, self.errors = threading.Event(), list[Exception]()
-        self.is_ready.set()
-        self.batch = SyncBatch(self.ingester, self.state, self, SyncMetrics(CONFIG), self.is_ready)
-        self.last = ABSENT  # what a test has seen last
-
-    def is_included(self, group_id: str) -> bool:
-        return CONFIG.is_group_included(group_id) and (self.included is None or group_id in self.included)
-
-    def pass_time(self, milliseconds: int) -> None:
-        self.now_ms += milliseconds
-
-    def query_id(self) -> str:
-        """As a checkpoint says it."""
-        return "query"
-
-    def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> list[str]:
-        if self.errors:
-            raise self.errors.pop()
-        return []
-
-    def poll(self, batch_id: int, after_ms: int = 5_000) -> None:
-        self.now_ms += after_ms
-        self.batch(NO_ROWS, batch_id)
-
-    def write(self, offset: int) -> None:
-        """Write an offset of orders-0 as we do, and have the answer."""
-        mine, key = self.state.offsets.clusters["X"], self.state.offsets.ids([KEY])
-        mine.own_writes.begin(key, np.array([offset]))
-        self.broker.commit(offset, epoch=3)
-        mine.acknowledge(key, np.array([offset]), self.now_ms)
-
-    def known(self, name: str, key: GroupPartition = KEY) -> int:
-        (row,) = self.state.offsets.ids([key]).tolist()
-        return int(self.state.offsets.clusters["X"].columns[name][row])
-
-    def rows(self, *names: str) -> list[tuple[Any, ...]]:
-        """Return these columns of the commits that were recorded, in the order of the polls."""
-        found = self.tables.all_rows(OFFSET_COMMITS).sort_by([("log_offset", "ascending"), ("group_id", "ascending")])
-        return list(zip(*(found[name].to_pylist() for name in names), strict=True))
 
 
 def test_a_poll_brings_what_is_new_with_the_times_of_both_polls() -> None:
@@ -395,106 +276,9 @@ def test_the_number_of_a_poll_grows_although_the_clock_goes_back() -> None:
     assert job.known("genuine_offset") == 130
 
 
-# When a commit may have been made: never later than it was, by the last answer of its own group
-
-
-def since_ms(job: Job, group_id: str = "g") -> int:
-    return job.known("genuine_at_ms", GroupPartition(group_id, *ORDERS))
-
-
-def test_a_group_that_did_not_answer_may_have_committed_ever_since_it_did() -> None:
-    job = Job(Broker())
+def test_nothing_is_written_while_coordinators_are_asked_and_their_answers_compared() -> None:
+    job, seen = Job(Broker()), list[bool]()
     job.broker.commit(10)
-    job.poll(0)  # asked at 1,005 s
-    job.broker.refused["g"] = TransientError("X", "COORDINATOR_NOT_AVAILABLE")
-    job.broker.commit(80)
-    for number in range(1, 100):
-        job.poll(number)
-    del job.broker.refused["g"]
-    job.poll(100)
-    assert (job.known("genuine_offset"), since_ms(job)) == (80, 1_005_000)
-
-
-def test_a_group_that_was_not_asked_before_may_have_committed_at_any_time() -> None:
-    job = Job(Broker())
-    job.broker.commit(10)
+    job.broker.takes = lambda: seen.append(job.writing.locked())
     job.poll(0)
-    job.broker.is_listing = False
-    job.broker.commit(80, "unlisted")
-    job.poll(1)
-    job.broker.is_listing = True
-    job.poll(2)
-    assert since_ms(job, "unlisted") == ABSENT
-    job.broker.commit(90, "unlisted")
-    job.poll(3)
-    assert since_ms(job, "unlisted") == 1_015_000
-
-
-def test_a_group_that_is_included_later_may_have_committed_at_any_time() -> None:
-    job = Job(Broker())
-    job.broker.commit(10, "g")
-    job.broker.commit(80, "late")
-    job.included = {"g"}
-    job.poll(0)
-    job.poll(1)
-    after = Job(job.broker, job.tables, job.now_ms)
-    after.poll(2)
-    assert (since_ms(after, "late"), since_ms(after)) == (ABSENT, ABSENT)
-
-
-def test_what_was_committed_while_a_poll_took_long_is_not_dated_after_it() -> None:
-    job = Job(Broker())
-    job.broker.commit(10)
-    job.broker.takes = lambda: job.pass_time(8_000)
-    job.poll(0)  # begins at 1,005 s
-    job.broker.commit(80)
-    after = Job(job.broker, job.tables, job.now_ms + 3_600_000)
-    after.poll(1)
-    assert since_ms(after) == since_ms(Job(job.broker, job.tables, after.now_ms)) == 1_005_000
-    job.poll(1)
-    assert since_ms(job) == 1_005_000
-
-
-def test_what_a_failed_poll_has_found_is_not_dated_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(polled_commits, "GROUPS_AT_ONCE", 1)
-    job = Job(Broker())
-    job.broker.commit(10)
-    job.broker.commit(1, "h")
-    job.poll(0)
-    job.broker.commit(80)
-    job.broker.raises = "h"
-    with pytest.raises(ClusterError):
-        job.poll(1)
-    job.broker.raises = ""
-    job.poll(1)
-    assert (job.known("genuine_offset"), since_ms(job)) == (80, 1_005_000)
-
-
-def test_after_a_phase_of_the_log_its_newer_records_count_and_not_older_polls() -> None:
-    job = Job(Broker())
-    job.write(100)
-    job.poll(0)
-    polled = job.tables.all_rows(OFFSET_COMMITS)
-    (row,) = polled.to_pylist()
-    later = row["captured_at"] + timedelta(hours=1)
-    for number, offset in enumerate([150, 100]):
-        by_log = row | {"committed_offset": offset, "is_own": False, "log_partition": 3, "log_offset": 7 + number}
-        by_log |= {"captured_at": later, "captured_by": None, "not_before": None, "made_at": later}
-        job.tables.append(OFFSET_COMMITS, type(polled).from_pylist([by_log], polled.schema))
-    after = Job(job.broker, job.tables, job.now_ms + 7_200_000)
-    assert (after.known("actual_offset"), after.known("actual_is_own"), after.known("genuine_offset")) == (100, 0, 100)
-
-
-def test_a_write_in_doubt_is_no_commit_of_the_group_and_may_still_arrive() -> None:
-    job = Job(Broker())
-    job.broker.commit(50)
-    job.poll(0)
-    key = job.state.offsets.ids([KEY])
-    writes = job.state.offsets.clusters["X"].own_writes
-    writes.begin(key, np.array([60]))
-    writes.doubt(key, np.array([60]))
-    job.poll(1)
-    assert job.rows("committed_offset") == [(50,)]
-    job.broker.commit(60)
-    job.poll(2)
-    assert job.rows("committed_offset", "is_own") == [(50, False), (60, True)]
+    assert (seen, job.writing.locked()) == ([True], False)
