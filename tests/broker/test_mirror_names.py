@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -83,9 +82,7 @@ def installation(clusters: Clusters, spark_environment: None, tmp_path_factory: 
 @pytest.fixture(scope="module")
 def jobs(installation: Installation) -> Iterator[None]:
     """index_records and sync_offsets, running as in production."""
-    with ExitStack() as stack:
-        for job in ("index_records", "sync_offsets"):
-            stack.enter_context(installation.started(job))
+    with installation.running():
         yield
 
 

@@ -13,9 +13,9 @@ import pytest
 from broker.committed_offsets import commit, committed
 from broker.crafted_logs import copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, install
+from broker.secured_clusters import with_listener
 from broker.token_server import AUDIENCE, CLIENT, SCOPE, SECRET, TokenServer, token_server
 from offset_sync_demo.kafka import brokers
-from offset_sync_demo.kafka.broker_files import free_ports, write_broker_files
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters
 
 pytestmark = [pytest.mark.broker, pytest.mark.in_order, pytest.mark.timeout(600)]
@@ -48,13 +48,7 @@ def scene(
 ) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("oidc")
     with token_server(folder / "provider") as tokens:
-        port, secured, controller = free_ports(3)
-        addresses = f"PLAINTEXT://127.0.0.1:{port},TOKENS://127.0.0.1:{secured}"
         settings = {
-            "offsets.topic.num.partitions": "2",
-            "listeners": f"{addresses},CONTROLLER://127.0.0.1:{controller}",
-            "advertised.listeners": addresses,
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,TOKENS:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
             "listener.name.tokens.sasl.enabled.mechanisms": "OAUTHBEARER",
             "listener.name.tokens.oauthbearer.sasl.jaas.config": f"{_OAUTH}.OAuthBearerLoginModule required;",
             "listener.name.tokens.oauthbearer.sasl.server.callback.handler.class": (
@@ -64,8 +58,7 @@ def scene(
             "sasl.oauthbearer.expected.audience": AUDIENCE,
             "sasl.oauthbearer.expected.issuer": tokens.url,
         }
-        write_broker_files(folder / "dc1", port, controller, settings)
-        guarded = EmbeddedCluster("dc1", folder / "dc1", port)
+        guarded, address = with_listener("dc1", folder / "dc1", "TOKENS", "SASL_PLAINTEXT", settings)
         brokers._format([guarded])
         os.environ["JDK_JAVA_OPTIONS"] = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={tokens.url}/jwks"
         try:
@@ -80,7 +73,7 @@ def scene(
             write_log(guarded, {PLACE: native_log("dc1", 20)})
             write_log(clusters["dc2"], {PLACE: [None, None, *copied_log("dc1", range(20), first=2)]})
             commit(guarded, {"tokens-group": {PLACE: 7}})
-            yield Scene(both, f"127.0.0.1:{secured}", tokens)
+            yield Scene(both, address, tokens)
         finally:
             kill_clusters({"dc1": guarded})
 

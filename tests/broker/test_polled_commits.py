@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 
 import pytest
 
@@ -51,9 +50,7 @@ def installation(clusters: Clusters, spark_environment: None, tmp_path_factory: 
 
 @pytest.fixture(scope="module")
 def jobs(installation: Installation) -> Iterator[None]:
-    with ExitStack() as stack:
-        for job in ("index_records", "sync_offsets"):
-            stack.enter_context(installation.started(job))
+    with installation.running():
         yield
 
 

@@ -42,7 +42,8 @@ _JAVA_ONLY = re.compile(
     r"|buffer\.memory|compression\..*\.level|partitioner\..*|fetch\..*|check\.crcs|(session|heartbeat)\..*|internal\..*"
 )
 _MADE_OF_SECURITY = re.compile(
-    r"security\.protocol|sasl\.(mechanisms?|username|password|jaas\.config|oauthbearer\..*)"
+    r"security\.protocol|sasl\.(mechanisms?|username|password|jaas\.config)"
+    r"|sasl\.oauthbearer\.(method|client\.(id|secret)|token\.endpoint\.url|scope)"
     r"|ssl\.(truststore|keystore|ca|certificate|key)\..*"
 )
 _PEM_STORES = {

@@ -39,9 +39,8 @@ def rule_problems(config: Config) -> Iterator[Problem]:
     yield from _identity_problems(config)
     yield from _name_problems(config)
     yield from _original_problems(config.topics, config.clusters, are_named=config.mirror.names == "mm2")
-    sync = config.sync
-    if config.polled() and timedelta(0) < sync.home_silence < 2 * sync.poll_interval:
-        text = "is less than two of sync.poll_interval: a group that commits would look silent; make it longer"
+    if config.polled() and timedelta(0) < config.sync.home_silence < 2 * config.sync.poll_interval:
+        text = "is less than twice sync.poll_interval: a group that commits would count as silent; make it longer"
         yield Problem(("sync", "home_silence"), text)
     if normpath(config.tables.root) == normpath(config.tables.checkpoints):
         yield Problem(("tables", "checkpoints"), "is the same as tables.root; choose a folder of its own")

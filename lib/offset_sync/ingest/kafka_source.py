@@ -144,9 +144,9 @@ def read_consumer_offsets(
 
 
 def read_polls(spark: SparkSession) -> DataFrame:
-    """Stream a row for each micro-batch, without content: the batches are polls of a cluster's coordinators.
+    """Stream one row per micro-batch, whose content does not matter: each micro-batch is a poll.
 
-    Spark's own source for tests is the clock: a micro-batch per trigger, one in all with ``availableNow``.
+    Spark's source ``rate-micro-batch`` plans one for each trigger, and one in all with ``availableNow``.
     """
     return spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
 

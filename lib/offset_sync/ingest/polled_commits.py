@@ -43,13 +43,14 @@ logger = logging.getLogger(__name__)
 GROUPS_AT_ONCE = 1_000
 """So many groups are asked for at once, and writes to the cluster wait meanwhile."""
 DEADLINE_S = 10.0
+"""How long a poll waits for so many groups, and for a list of them."""
 ALL_TYPES_S = 60.0
 _NO_LIMIT = int(np.iinfo(np.int64).max)
 Answer = Mapping[TopicPartition, Committed] | ClusterError
 
 
-class Coordinators(Protocol):
-    """The coordinators of the cluster *alias*, see :class:`offset_sync.kafka.cluster_admin.ClusterAdmin`."""
+class PolledCluster(Protocol):
+    """The cluster *alias*, see :class:`offset_sync.kafka.cluster_admin.ClusterAdmin`."""
 
     alias: str
 
@@ -75,7 +76,7 @@ class NewCommit(NamedTuple):
 
 
 class CommitPoller:
-    """Polls the groups that *is_included* from the *coordinators* of a cluster, and finds what is new to *state*.
+    """Polls a *cluster* for the commits of the groups that *is_included*, and finds what is new to *state*.
 
     *not_writing* is held while coordinators are asked: nothing is written to the cluster meanwhile. Groups that are
     neither classic nor consumer groups are looked for every :data:`ALL_TYPES_S` seconds.
@@ -83,13 +84,13 @@ class CommitPoller:
 
     def __init__(
         self,
-        coordinators: Coordinators,
+        cluster: PolledCluster,
         state: SyncState,
         is_included: Callable[[str], bool],
         not_writing: AbstractContextManager[object],
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._alias, self._coordinators, self._state = coordinators.alias, coordinators, state
+        self._alias, self._cluster, self._state = cluster.alias, cluster, state
         self._is_included, self._not_writing = is_included, not_writing
         self._refused: Mapping[str, str] = {}
         self._is_complete = False  # every group has answered once
@@ -110,7 +111,7 @@ class CommitPoller:
         for first in range(0, len(groups), GROUPS_AT_ONCE):
             with self._not_writing:
                 asked_ms = self._state.now_ms()
-                answers = self._coordinators.committed_offsets(groups[first : first + GROUPS_AT_ONCE], DEADLINE_S)
+                answers = self._cluster.committed_offsets(groups[first : first + GROUPS_AT_ONCE], DEADLINE_S)
                 errors = {group_id: each for group_id, each in answers.items() if isinstance(each, ClusterError)}
                 for each in errors.values():
                     if isinstance(each, TransientError) and not self._is_complete:
@@ -129,11 +130,9 @@ class CommitPoller:
     def _listed(self) -> Collection[str]:
         try:
             if self._now() - self._looked_at >= ALL_TYPES_S:
-                self._others = frozenset(self._coordinators.groups_of_all_types(DEADLINE_S))
+                self._others = frozenset(self._cluster.groups_of_all_types(DEADLINE_S))
                 self._looked_at = self._now()
-            return {
-                each for each in self._others.union(self._coordinators.groups(DEADLINE_S)) if self._is_included(each)
-            }
+            return {each for each in self._others.union(self._cluster.groups(DEADLINE_S)) if self._is_included(each)}
         except ClusterError as problem:
             if not self._is_complete:
                 raise

@@ -204,6 +204,7 @@ class SyncJob:
         return query
 
     def _log(self, alias: str) -> DataFrame | None:
+        """Return the records of a cluster's commit log; None if it has none yet."""
         try:
             partitions = self._admins[alias].partition_count(CONSUMER_OFFSETS)
         except ClusterError as problem:
@@ -216,6 +217,7 @@ class SyncJob:
         return read_consumer_offsets(self._spark, self._config, alias, partitions, starting)
 
     def _polls(self, alias: str) -> DataFrame:
+        """Return the polls of a cluster; raises ClusterError where it does not answer."""
         try:
             self._admins[alias].topic_names()
         except ClusterError:

@@ -248,8 +248,6 @@ class CheckpointProgress:
         """Return the last finished batch of each query with a backlog; None: it has finished none."""
 
         def look(alias: str) -> tuple[int | None, bool]:
-            if alias in self._polled:
-                return None, False
             last = self._sync[alias].last_committed()
             return last, any(_unread(self._sync[alias], last, ends[alias]).values())
 
@@ -257,7 +255,7 @@ class CheckpointProgress:
 
 
 def _unread(checkpoint: Checkpoint, batch_id: int | None, ends: Sequence[int | None]) -> dict[int, int]:
-    done = checkpoint.end_offsets(batch_id) if batch_id is not None else {}
+    done = checkpoint.end_offsets(batch_id) if batch_id is not None and ends else {}
     return {
         number: max(0, end - done.get(TopicPartition(CONSUMER_OFFSETS, number), 0))
         for number, end in enumerate(ends)

@@ -115,6 +115,12 @@ class Installation:
                 process.kill()  # the JVM below it ends by itself: its standard input is closed
                 process.wait()
 
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run index_records and sync_offsets as in production."""
+        with self.started("index_records"), self.started("sync_offsets"):
+            yield
+
     def run(self, job: str, *options: str, kill_at: str | None = None) -> Job:
         """Run a job as in production until it ends."""
         with self.started(job, *options, kill_at=kill_at) as running:

@@ -74,14 +74,24 @@ def start_secured_clusters(folder: Path) -> SecuredClusters:
     return SecuredClusters(found, addresses, authority, client)
 
 
-def _prepared(alias: str, folder: Path, listener: str, stores: tuple[Path, Path]) -> tuple[EmbeddedCluster, str]:
+def with_listener(
+    alias: str, folder: Path, listener: str, protocol: str, settings: dict[str, str]
+) -> tuple[EmbeddedCluster, str]:
+    """Write the files of a broker with a plain listener and one of this name; return it and the latter's address."""
     port, secured, controller = free_ports(3)
     addresses = f"PLAINTEXT://127.0.0.1:{port},{listener}://127.0.0.1:{secured}"
-    settings = {
+    listeners = {
         "offsets.topic.num.partitions": "2",
         "listeners": f"{addresses},CONTROLLER://127.0.0.1:{controller}",
         "advertised.listeners": addresses,
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,GUARDED:SASL_SSL,MUTUAL:SSL,CONTROLLER:PLAINTEXT",
+        "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,{listener}:{protocol},CONTROLLER:PLAINTEXT",
+    }
+    write_broker_files(folder, port, controller, listeners | settings)
+    return EmbeddedCluster(alias, folder, port), f"127.0.0.1:{secured}"
+
+
+def _prepared(alias: str, folder: Path, listener: str, stores: tuple[Path, Path]) -> tuple[EmbeddedCluster, str]:
+    settings = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
         "ssl.truststore.type": "PEM",
@@ -93,8 +103,7 @@ def _prepared(alias: str, folder: Path, listener: str, stores: tuple[Path, Path]
         "listener.name.guarded.sasl.enabled.mechanisms": "SCRAM-SHA-512",
         "listener.name.guarded.scram-sha-512.sasl.jaas.config": _SCRAM,
     }
-    write_broker_files(folder, port, controller, settings)
-    return EmbeddedCluster(alias, folder, port), f"127.0.0.1:{secured}"
+    return with_listener(alias, folder, listener, {"GUARDED": "SASL_SSL", "MUTUAL": "SSL"}[listener], settings)
 
 
 def _add_user(cluster: EmbeddedCluster) -> None:

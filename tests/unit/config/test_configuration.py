@@ -293,3 +293,14 @@ def test_the_configuration_of_an_earlier_version_is_refused_and_loads_without_th
     path = tmp_path / CONFIGURATION
     path.write_text(without_removed_options((KEPT / CONFIGURATION).read_text()))
     assert load_config(path, environment).sync.requests_in_flight == 500
+
+
+POLLED = {**clusters("dc2"), "dc1": {**DC1, "commits": "admin"}}
+
+
+def test_a_home_is_not_silent_before_its_second_poll() -> None:
+    (line,) = problems(clusters=POLLED, sync={"home_silence": "9s", "poll_interval": "5s"})
+    assert line.startswith("sync.home_silence: is less than twice sync.poll_interval")
+    for silence in ("10s", "0s"):
+        assert parsed(clusters=POLLED, sync={"home_silence": silence, "poll_interval": "5s"}).polled() == {"dc1"}
+    assert parsed(sync={"home_silence": "9s", "poll_interval": "5s"}).polled() == frozenset()
