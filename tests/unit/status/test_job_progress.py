@@ -184,6 +184,22 @@ def test_a_partition_that_the_query_has_not_met_is_unread_from_its_beginning(sit
     assert site.lags()["X"].unread == {0: 0, 1: 4}
 
 
+def test_what_a_poll_has_not_found_is_unknown_and_it_is_silent_from_when_the_next_one_is_due(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    clusters = {alias: each.model_copy(update={"commits": "admin"}) for alias, each in site.config.clusters.items()}
+    polled = site.config.model_copy(update={"clusters": clusters})
+    progress = CheckpointProgress(Files(), polled, site, site, PATIENCE_S)  # type: ignore[arg-type]
+    batch(site.root, "sync_offsets/X.polls", 0, at_ms=NOW_MS - 65_000)
+    batch(site.root, "sync_offsets/Y.polls", 0, at_ms=NOW_MS - 4_000)
+    for alias in "XY":
+        plan = site.root / f"sync_offsets/{alias}.polls/offsets/0"
+        plan.write_text('v1\n{}\n{"offset": 1, "timestamp": 1000}')
+        os.utime(plan, (NOW_MS / 1000 - 65, NOW_MS / 1000 - 65))
+    found = progress.read(NOW_MS)
+    assert unread(found, "X", "a", "b") == [None, None]
+    assert {alias: each.silent_ms for alias, each in found.commits.items()} == {"X": 60_000, "Y": 0}
+
+
 def test_the_index_is_as_old_as_its_last_sign_of_life(site: Site) -> None:
     batch(site.root, "index_records/X", 0, at_ms=NOW_MS - 7000)
     batch(site.root, "index_records/Y", 0, at_ms=NOW_MS - 7000)
