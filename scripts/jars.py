@@ -1,9 +1,9 @@
 """Fetch the jars of conf/jars/ivy.xml into jars/{spark,broker,mirror,streams}; nothing to do where they are there.
 
 With names, as in ``jars.py spark``, only those folders: an image needs no brokers. ``jars.py cluster`` fetches what
-only `make test-cluster` needs, into jars/cluster/{hadoop,s3proxy,s3a}, and ``jars.py clients`` the versions of
-kafka-clients that tests of the interceptor run with. Ivy comes with pyspark, so Java and the virtual environment are
-all it takes.
+only `make test-cluster` needs, into jars/cluster/{hadoop,s3proxy,s3a}, ``jars.py versions`` the brokers of
+`make test-versions`, and ``jars.py clients`` the versions of kafka-clients that tests of the interceptor run with. Ivy
+comes with pyspark, so Java and the virtual environment are all it takes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ LOG = REPO / ".venv" / "install-jars.log"
 CONF = REPO / "conf" / "jars"
 INSTALLED, CLUSTER = ("spark", "broker", "mirror", "streams"), ("hadoop", "s3proxy", "s3a")
 CLIENTS = ("clients-2.1", "clients-2.8", "clients-3.6", "clients-4.0", "clients-4.4", "spring")
-_APART = {"cluster": CLUSTER, "clients": CLIENTS}
+VERSIONS = ("broker-3.6", "broker-3.9", "broker-4.0", "broker-4.4")
+_APART = {"cluster": CLUSTER, "clients": CLIENTS, "versions": VERSIONS}
 _ATTEMPTS = 3
 
 
@@ -60,7 +61,8 @@ def wanted_jars(ivy_xml: str, folders: Sequence[str] = ()) -> list[str]:
 
     Raises SystemExit for a folder that nothing is pinned for.
     """
-    found = [(d.attrib["conf"].split("->")[0], d.attrib) for d in ET.fromstring(ivy_xml).iter("dependency")]
+    dependencies = ET.fromstring(ivy_xml).iter("dependency")
+    found = [(conf.split("->")[0], d.attrib) for d in dependencies for conf in d.attrib["conf"].split(";")]
     if unknown := {*folders} - {folder for folder, _ in found}:
         raise SystemExit(f"Jars: nothing is pinned for {', '.join(sorted(unknown))} in {CONF / 'ivy.xml'}")
     return [f"{folder}/{d['name']}-{d['rev']}.jar" for folder, d in found if folder in (folders or INSTALLED)]

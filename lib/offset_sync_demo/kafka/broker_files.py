@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import socket
 from collections.abc import Mapping
@@ -12,9 +13,12 @@ from pathlib import Path
 from offset_sync.model.errors import OffsetSyncError
 
 JARS_VARIABLE = "OFFSET_SYNC_BROKER_JARS"
+VERSIONS_VARIABLE = "OFFSET_SYNC_BROKER_VERSIONS"
+"""Of the brokers of dc1, dc2, …, such as ``3.6,4.4``; in turn, where there are more clusters than versions."""
 CLASS_ARCHIVE = "classes.jsa"
 """Beside the jars: written by ``scripts/broker_archive.py``; it saves a third of the work of a broker's start."""
 _JARS = Path(__file__).resolve().parents[3] / "jars" / "broker"
+_VERSIONS = _JARS.parent / "versions"
 
 _FIRST_PORT, _PORTS_END = 15000, 32000
 _PORT_STEP = 64
@@ -66,7 +70,6 @@ _SETTINGS: dict[str, object] = {
     "share.coordinator.state.topic.replication.factor": 1,
     "share.coordinator.state.topic.min.isr": 1,
     "share.coordinator.state.topic.num.partitions": 1,
-    "group.coordinator.rebalance.protocols": "classic,consumer,share,streams",
     "group.initial.rebalance.delay.ms": 0,
     "group.min.session.timeout.ms": 1000,
     "group.consumer.min.session.timeout.ms": 1000,
@@ -107,12 +110,25 @@ def find_jars() -> Path:
     return jars
 
 
-def java_command(directory: Path, *arguments: str) -> list[str]:
+def broker_jars(alias: str) -> Path:
+    """Return the folder with the jars of cluster *alias*: those of its version, if versions are chosen."""
+    versions = os.environ.get(VERSIONS_VARIABLE)
+    if not versions:
+        return find_jars()
+    chosen, number = versions.split(","), re.search("[0-9]+$", alias)
+    folder = _VERSIONS / f"broker-{chosen[(int(number[0]) - 1 if number else 0) % len(chosen)]}"
+    if not folder.is_dir():
+        raise BrokerPartsMissing(f"{folder}: no Kafka broker jars; run 'scripts/jars.py versions'")
+    return folder
+
+
+def java_command(directory: Path, *arguments: str, jars: Path | None = None) -> list[str]:
     """Return the command line of a Kafka main class with the log configuration of *directory*.
 
-    It uses the archive of the broker's classes if there is one.
+    It uses the archive of the broker's classes if there is one. *jars* are by default those of :func:`find_jars`.
     """
-    logging, jars = f"-Dlog4j2.configurationFile={directory / 'log4j2.properties'}", find_jars()
+    jars = jars or find_jars()
+    logging = f"-Dlog4j2.configurationFile={directory / 'log4j2.properties'}"
     archive = jars / CLASS_ARCHIVE
     classes = [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds*=off"] if archive.is_file() else []
     # In the order in which the archive has them.

@@ -16,7 +16,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 
 from offset_sync.model.errors import ClusterError
-from offset_sync_demo.kafka.broker_files import free_ports, java_command, write_broker_files
+from offset_sync_demo.kafka.broker_files import broker_jars, free_ports, java_command, write_broker_files
 from offset_sync_demo.kafka.clients import admin_of
 
 _START_SECONDS = 180.0
@@ -56,9 +56,12 @@ class EmbeddedCluster:
         if self.is_running:
             return
         properties = str(self.directory / "server.properties")
-        command = java_command(self.directory, *self.java_options, "kafka.Kafka", properties)
-        self.process = _spawn(command, self.directory)
+        self.process = _spawn(self.command(*self.java_options, "kafka.Kafka", properties), self.directory)
         self._watchdog = _watch(self.process, self.directory)
+
+    def command(self, *arguments: str) -> list[str]:
+        """Return the command line of a main class of this cluster's version of Kafka."""
+        return java_command(self.directory, *arguments, jars=broker_jars(self.alias))
 
     def wait_until_ready(self, timeout: float = _START_SECONDS) -> None:
         """Return once the broker answers a metadata request; raises ClusterError."""
@@ -184,8 +187,7 @@ def _format_command(cluster: EmbeddedCluster) -> list[str]:
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     properties = str(cluster.directory / "server.properties")
     # A cluster id may begin with a dash, which the tool would take for an option: hence '='.
-    arguments = ("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "--config", properties)
-    return java_command(cluster.directory, *arguments)
+    return cluster.command("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "--config", properties)
 
 
 def _spawn(command: list[str], directory: Path) -> subprocess.Popen[bytes]:

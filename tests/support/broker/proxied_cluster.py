@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from broker.proxy import Proxy
-from offset_sync_demo.kafka.broker_files import free_ports, java_command, write_broker_files
+from offset_sync_demo.kafka.broker_files import free_ports, write_broker_files
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
 
@@ -97,6 +97,6 @@ def _format(cluster: ProxiedCluster) -> list[subprocess.Popen[bytes]]:
         properties = str(each.directory / "server.properties")
         # The id could begin with a dash, which the tool would take for an option: hence '='.
         arguments = ("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "--config", properties)
-        command = java_command(each.directory, *arguments)
+        command = each.command(*arguments)
         tools.append(subprocess.Popen(command, cwd=each.directory, stdout=subprocess.DEVNULL, start_new_session=True))
     return tools

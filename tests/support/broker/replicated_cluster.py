@@ -14,7 +14,7 @@ from confluent_kafka.admin import NewTopic
 
 from broker.committed_offsets import admin_for
 from broker.installation import until
-from offset_sync_demo.kafka.broker_files import free_ports, java_command, write_broker_files
+from offset_sync_demo.kafka.broker_files import free_ports, write_broker_files
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
 
@@ -79,5 +79,5 @@ def _format(nodes: dict[int, EmbeddedCluster]) -> None:
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     for node in nodes.values():
         arguments = ("format", f"--cluster-id={cluster_id}", "--config", str(node.directory / "server.properties"))
-        command = java_command(node.directory, "kafka.tools.StorageTool", *arguments)
+        command = node.command("kafka.tools.StorageTool", *arguments)
         subprocess.run(command, check=True, capture_output=True, timeout=120)
