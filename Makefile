@@ -19,7 +19,7 @@ ARGS ?=
 # tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster test-slow soak chaos moves restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs picture check format lock zip connect consumer archive clean distclean
+.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster test-versions test-slow soak chaos moves restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs picture check format lock zip connect consumer archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -61,6 +61,14 @@ test-cluster: install dist/environment.tar.gz ## The jobs on YARN, HDFS and S3, 
 # For the tests one of an earlier day will do; `make archive` packs it anew.
 dist/environment.tar.gz: requirements/runtime.lock | install
 	@$(BIN)/python scripts/archive.py
+
+# Of dc1 and dc2; each is both of them once, beside an older or a newer one.
+VERSIONS ?= 3.6,4.4 3.9,4.0 4.0,4.4 4.4,3.6
+
+test-versions: install ## What depends on the broker, with Kafka 3.6, 3.9, 4.0 and 4.4 in pairs (VERSIONS='3.6,4.4')
+	@$(BIN)/python scripts/jars.py versions
+	@for pair in $(VERSIONS); do echo "== brokers of Kafka $$pair"; OFFSET_SYNC_BROKER_VERSIONS=$$pair \
+		$(PYTEST) tests/broker -m versions -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) || exit 1; done
 
 test-slow: install ## Three clusters in a mesh of the real MirrorMaker 2; what takes too long for `make test`
 	@$(BIN)/python scripts/jars.py clients

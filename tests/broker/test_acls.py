@@ -18,7 +18,13 @@ from offset_sync_demo.kafka import brokers
 from offset_sync_demo.kafka.broker_files import free_ports, java_command, write_broker_files
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters
 
-pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.versions,
+    pytest.mark.long,
+    pytest.mark.in_order,
+    pytest.mark.timeout(900),
+]
 
 PLACE = ("orders", 0)
 USER = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}

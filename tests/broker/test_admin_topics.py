@@ -19,7 +19,7 @@ from offset_sync.sync.offset_writer import write_offsets
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, client_options
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.versions]
 
 UNREACHABLE = "127.0.0.1:1"
 WRITE = OffsetWrite("group", "orders", 0, 7, None, Rule.SET, None)

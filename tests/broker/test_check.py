@@ -20,7 +20,7 @@ from offset_sync.jobs.checks.facts import METADATA
 from offset_sync.kafka.own_rights import OwnRights
 from offset_sync.model.finding import Finding
 
-pytestmark = [pytest.mark.broker, pytest.mark.in_order, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.in_order, pytest.mark.timeout(600)]
 
 TOPIC, PLACE = "checked", ("checked", 0)
 READ, DESCRIBE = AclOperation.READ, AclOperation.DESCRIBE

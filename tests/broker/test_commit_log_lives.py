@@ -17,7 +17,7 @@ from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.timeout(900)]
 
 TOPIC = "commit-lives"
 PLACE: Partition = (TOPIC, 0)

@@ -23,7 +23,13 @@ from offset_sync.status.outputs import status_arguments
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
 
-pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1200)]
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.versions,
+    pytest.mark.long,
+    pytest.mark.in_order,
+    pytest.mark.timeout(1200),
+]
 
 TOPIC, PLACE = "moved", ("moved", 0)
 GROUPS = {"moved-tail": 20, "moved-middle": 9, "moved-none": 0}

@@ -38,7 +38,13 @@ from offset_sync.model.finding import Level
 from offset_sync.model.values import TopicPartition
 from offset_sync_demo.kafka.mirror_maker import MirrorMaker2
 
-pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(3600)]
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.versions,
+    pytest.mark.long,
+    pytest.mark.in_order,
+    pytest.mark.timeout(3600),
+]
 
 KILLED_AFTER = 1_000
 

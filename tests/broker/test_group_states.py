@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer
 
+from broker.broker_versions import PROTOCOLS
 from broker.committed_offsets import commit
 from broker.crafted_logs import create_topics
 from offset_sync.kafka.group_members import GroupStates
@@ -17,9 +18,8 @@ from offset_sync.model.errors import ClusterError
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.versions]
 
-PROTOCOLS = ("classic", "consumer")
 CLIENTS_OWN_PATIENCE_S = 60.0  # librdkafka's, without a deadline
 
 

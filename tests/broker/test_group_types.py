@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from broker.broker_versions import needs_streams_groups
 from broker.committed_offsets import admin_for, commit, committed
 from broker.crafted_logs import create_topics, native_log, write_log
 from broker.group_member import member
@@ -27,7 +28,7 @@ from offset_sync.tables.catalog import REPORT_TABLES, TABLES
 from offset_sync.tables.store import TableStore
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.broker, pytest.mark.versions, needs_streams_groups, pytest.mark.timeout(900)]
 
 RECORDS = 40
 Clusters = Mapping[str, EmbeddedCluster]

@@ -20,7 +20,7 @@ from offset_sync.sync.groups_at_once import WORTH_IT, GroupsAtOnce
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.timeout(300)]
 ODD_METADATA = ["", "offset-sync", "grüße 😀", 'a "b" \\ c', "line\nline\ttab", "nul\0inside", "x" * 4000, "{}"]
 ENOUGH_S = 20.0
 

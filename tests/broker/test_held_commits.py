@@ -27,7 +27,7 @@ from offset_sync_demo.kafka.broker_files import java_command
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.timeout(600)]
 PARTITIONS = 8
 """Of ``__consumer_offsets`` on the brokers of the tests."""
 

@@ -12,7 +12,7 @@ from broker.installation import Installation, install
 from generators.mirrored_logs import World
 from oracles.translation import answers
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.timeout(1200)]
 
 ALIASES = ("dc1", "dc2")
 STAMP = Stamp("X-Origin", "X-Position", is_text=False, value_of={"dc1": "Zürich", "dc2": "Genève"})

@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka.admin import NewTopic
 
+from broker.broker_versions import PROTOCOLS
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
@@ -19,7 +20,7 @@ from offset_sync.sync.offset_writer import write_offsets
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, client_options
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.versions]
 
 PARTITIONS = 4
 
@@ -63,7 +64,7 @@ def member(cluster: EmbeddedCluster, group: str, topic: str, protocol: str) -> I
     consumer.close()
 
 
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_group_with_members_is_left_alone_and_written_to_once_they_have_left(
     cluster: EmbeddedCluster, admin: ClusterAdmin, topic: str, group_name: str, protocol: str
 ) -> None:

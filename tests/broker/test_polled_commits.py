@@ -20,7 +20,13 @@ from offset_sync.jobs.runner import job_arguments
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
 
-pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1200)]
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.versions,
+    pytest.mark.long,
+    pytest.mark.in_order,
+    pytest.mark.timeout(1200),
+]
 
 TOPIC, PLACE = "polled", ("polled", 0)
 SHIFT, COUNT = 3, 100

@@ -15,7 +15,7 @@ from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
 from oracles.translation import LogRecord
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.versions]
 
 SHORT_S = 3.0
 

@@ -17,7 +17,7 @@ from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, client_options
 from oracles.translation import LogRecord
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.versions]
 
 UNREACHABLE = "127.0.0.1:1"
 LONG_S = 100.0

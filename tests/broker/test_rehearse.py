@@ -22,7 +22,7 @@ from offset_sync_demo.load.mirror import Mirror
 from offset_sync_demo.load.producer import TopicLoad
 from offset_sync_demo.load.workload import Producers
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.timeout(300)]
 ALIASES = ("dc1", "dc2")
 PATTERN = "rehearsed-.*"
 COMMITS = {f"rehearsed-{number}": number for number in (0, 60, 150, 240)}

@@ -21,7 +21,13 @@ from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync.translate.read_list import decode_read_list
 from offset_sync_demo.kafka.broker_files import free_ports
 
-pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.versions,
+    pytest.mark.long,
+    pytest.mark.in_order,
+    pytest.mark.timeout(900),
+]
 
 PLACE = ("secured", 0)
 CANARY = "c4n4ry"  # every password here begins so

@@ -13,6 +13,7 @@ import pytest
 from confluent_kafka import Consumer, Message, Producer
 from confluent_kafka import TopicPartition as Position
 
+from broker.broker_versions import PROTOCOLS
 from broker.cluster_actions import Acts
 from broker.committed_offsets import Partition, commit
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
@@ -21,12 +22,11 @@ from offset_sync.kafka.requests import Committed
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.timeout(1200)]
 
 TOPIC = "live"
 PLACE: Partition = (TOPIC, 0)
 SHIFT = 5
-PROTOCOLS = ["classic", "consumer"]
 GROUPS = [
     *(f"{what}-{protocol}" for what in ("active", "reading", "source") for protocol in PROTOCOLS),
     *("committed-in-transaction", "aborted-in-transaction", "aborted-after-commit", "open-transaction"),

@@ -29,7 +29,13 @@ from broker.installation import Installation, install
 from generators.mirrored_logs import World
 from oracles.translation import answers
 
-pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1200)]
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.versions,
+    pytest.mark.long,
+    pytest.mark.in_order,
+    pytest.mark.timeout(1200),
+]
 
 ALIASES = ("dc1", "dc2", "dc3")
 PAIRS = list(permutations(ALIASES, 2))

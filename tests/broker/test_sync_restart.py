@@ -17,7 +17,7 @@ from generators.mirrored_logs import World
 from offset_sync.state import failpoints
 from oracles.translation import answers
 
-pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.long, pytest.mark.timeout(1800)]
 
 TOPIC = "killed"
 ALIASES = ("dc1", "dc2")
