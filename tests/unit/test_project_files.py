@@ -200,8 +200,13 @@ def test_the_wanted_jars_are_where_ivy_puts_them() -> None:
     wanted = jars.wanted_jars(pinned)
     assert "broker/kafka_2.13-4.3.0.jar" in wanted
     assert {path.partition("/")[0] for path in wanted} == {"spark", "broker", "mirror", "streams"}
-    apart = [*jars.wanted_jars(pinned, jars.CLUSTER), *jars.wanted_jars(pinned, jars.CLIENTS)]
-    assert len(wanted) + len(apart) == len(dependencies())
+    apart = jars.wanted_jars(pinned, [*jars.CLUSTER, *jars.CLIENTS, *jars.VERSIONS])
+    assert len(wanted) + len(apart) == sum(each["conf"].count("->") for each in dependencies())
+    for folder in jars.VERSIONS:  # a broker, and what it logs by
+        names = [jar for jar in apart if jar.startswith(f"{folder}/")]
+        kafka = [jar for jar in names if "/kafka_2.13-" in jar]
+        assert [jar.startswith(f"{folder}/kafka_2.13-{folder.removeprefix('broker-')}.") for jar in kafka] == [True]
+        assert sum("/log4j-slf4j-impl-" in jar for jar in names) == 1
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,10 @@ def _to_port(value: object) -> object:
     return number
 
 
+def _to_limit(value: object) -> object:
+    return None if value is False or value == "off" else value
+
+
 def _to_pair(value: object) -> tuple[str, str]:
     match value:
         case [str() as source, str() as target]:
@@ -100,6 +104,8 @@ Options = Annotated[dict[str, Option], AfterValidator(with_secrets)]
 Pattern = Annotated[str, WrapValidator(keep_secret), AfterValidator(_checked_pattern)]
 Port = Annotated[int | Literal["off"], PlainValidator(_to_port)]
 Count = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, lt=2**63)]
+Limit = Annotated[Count | None, BeforeValidator(_to_limit)]
+"""A number, or None for ``off``, which templates write as false."""
 Pairs = tuple[Annotated[tuple[str, str], PlainValidator(_to_pair)], ...]
 """Pairs of a source and a target cluster."""
 
@@ -226,6 +232,7 @@ class Sync(Section):
     home_silence: Duration = timedelta(minutes=5)
     max_offsets_per_trigger: Count = 500_000
     requests_in_flight: Count = 500
+    max_commits_per_second: Limit = None
     index_memory: Size = ByteSize(512 << 20)
     commit_timeout: PositiveDuration = timedelta(seconds=15)
     read_lists: ReadLists = ReadLists()

@@ -176,9 +176,9 @@ class SyncJob:
         for each in beside:
             each.start()
         self._queries.run_until_stopped(self._note_readiness)
+        self._reconciler.close()
         for each in beside[:2]:
             each.join()
-        self._reconciler.close()
         self._history.close()
         if endpoint is not None:
             endpoint.close()

@@ -22,12 +22,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from offset_sync.kafka.librdkafka import BindingError, Library, elements, library, metadata_of, text
+from offset_sync.kafka.librdkafka import BindingError, Library, Throttle, elements, library, metadata_of, text
 from offset_sync.kafka.requests import (
     ABSENT_TOPIC,
     LONGEST_S,
     MOVED_COORDINATOR,
     RETRIABLE,
+    THROTTLED,
     UNREACHABLE,
     UNSTABLE,
     Committed,
@@ -71,6 +72,7 @@ Errors: TypeAlias = "dict[TopicPartition, str | None]"
 NOT_ASKED = RequestFailure("_TIMED_OUT", "the deadline passed before the request was sent")
 NOT_SENT = RequestFailure("REQUEST_NOT_SENT", "not sent: the driver's lease has to be verified again first")
 _NO_ANSWER = RequestFailure("_TIMED_OUT", "the group's coordinator did not answer in time")
+_DELAYED = RequestFailure(THROTTLED, "not done in time")
 
 
 @dataclass(frozen=True)
@@ -91,19 +93,27 @@ class GroupOffsets:
 
     It is an ``rd_kafka_t`` of the consumer kind, which never subscribes, polls or commits. *options* are librdkafka's,
     with a ``group.id``, required for an ``rk_cgrp`` (librdkafka.py); the group is only looked up.
+
+    A broker whose quota we exceed answers, and takes the next request of the connection later (KIP-219). So while one
+    delays us, one request at a time is added to those that wait, and these have all the time that it takes.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self._library, self._complaint = library(), ""
-        self._client = self._library.open_consumer(options)
+        self._library, self._complaint, self._throttle = library(), "", Throttle()
+        self._client = self._library.open_consumer(options, self._throttle.callback)
         # No need to destroy it at the end of the process.
-        weakref.finalize(self, _destroy, self._library, self._client, os.getpid()).atexit = False
+        weakref.finalize(self, _destroy, self._library, self._client, os.getpid(), self._throttle).atexit = False
 
     def complaint(self) -> str:
         """Return the last error between client and brokers ("Connection refused"), "" for none.
 
         "All brokers down" follows from it, and must not replace it.
         """
+        self._take_events()
+        return self._complaint
+
+    def _take_events(self) -> None:
+        """Note errors; delays by a quota come as callbacks meanwhile."""
         queue = self._library.queue_get_main(self._client)
         while event := self._library.queue_poll(queue, 0):
             code = self._library.event_error(event)
@@ -111,7 +121,6 @@ class GroupOffsets:
                 self._complaint = text(self._library.event_error_string(event))
             self._library.event_destroy(event)
         self._library.queue_destroy(queue)
-        return self._complaint
 
     def read(self, groups: Iterable[str], limits: Limits) -> dict[str, GroupAnswer]:
         """Return all committed offsets; one with a pending transaction has the error UNSTABLE_OFFSET_COMMIT."""
@@ -127,16 +136,17 @@ class GroupOffsets:
 
     def _run(self, operation: str, rows: Mapping[str, Sequence[Any] | None], limits: Limits) -> dict[str, GroupAnswer]:
         waiting = deque(enumerate(rows, start=1))  # from 1 on: a 0 would be a null pointer
-        asked: dict[int, tuple[str, float]] = {}  # by number, the group and its timeout
-        answers: dict[str, GroupAnswer] = dict.fromkeys(rows, NOT_ASKED)
+        asked: dict[int, tuple[str, float]] = {}  # by number, the group and when
+        answers, heard_at = dict[str, GroupAnswer](), 0.0
         with self._opened(operation) as (queue, options):
             while waiting or asked:
-                while waiting and len(asked) < limits.in_flight and time.monotonic() < limits.ends_at:
+                most = 1 if self._throttle.delay_ms else limits.in_flight
+                while waiting and len(asked) < most and time.monotonic() < limits.ends_at:
                     number, group = waiting.popleft()
                     if not limits.may_send():
                         answers[group] = NOT_SENT
                         continue
-                    asked[number] = group, min(time.monotonic() + limits.request_s, limits.ends_at)
+                    asked[number] = group, time.monotonic()
                     self._library.AdminOptions_set_opaque(options, number)
                     self._ask(operation, group, rows[group], options, queue)
                 if not asked:
@@ -144,10 +154,14 @@ class GroupOffsets:
                 for number, answer in self._answers(operation, queue):
                     if number in asked:  # else it timed out
                         answers[asked.pop(number)[0]] = answer
+                        heard_at = time.monotonic()
+                self._take_events()
+                since = heard_at if self._throttle.delay_ms else 0.0
+                ends_at = {number: max(at, since) + limits.request_s for number, (_, at) in asked.items()}
                 now = time.monotonic()
-                for number in [number for number, (_, until) in asked.items() if until <= now]:
-                    answers[asked.pop(number)[0]] = _NO_ANSWER
-        return answers
+                for number in [each for each, until in ends_at.items() if min(until, limits.ends_at) <= now]:
+                    answers[asked.pop(number)[0]] = _DELAYED if self._throttle.delay_ms else _NO_ANSWER
+        return dict.fromkeys(rows, _DELAYED if self._throttle.delay_ms else NOT_ASKED) | answers
 
     def _ask(self, operation: str, group: str, rows: Sequence[Any] | None, options: int, queue: int) -> None:
         bound = self._library
@@ -211,14 +225,18 @@ class GroupOffsets:
             bound.AdminOptions_destroy(options)
 
 
-def _destroy(bound: Library, pointer: int, owner: int) -> None:
-    """Have librdkafka close a client, without waiting.
+def _destroy(bound: Library, pointer: int, owner: int, throttle: Throttle) -> None:
+    """Have librdkafka close a client, without waiting; *throttle* lives until then.
 
     Closing may never end after a broker was away and came back (librdkafka issue 4674), and the thread that drops a
     client holds a lock. ``threading.Thread`` takes locks when started, and a finalizer may run at any point.
     """
     if os.getpid() == owner:  # a forked child has no threads of the client: destroying would wait for ever
-        _thread.start_new_thread(bound.destroy_flags, (pointer, _NO_CONSUMER_CLOSE))
+        _thread.start_new_thread(_close, (bound, pointer, throttle))
+
+
+def _close(bound: Library, pointer: int, _throttle: Throttle) -> None:
+    bound.destroy_flags(pointer, _NO_CONSUMER_CLOSE)
 
 
 def errors_by_partition(partitions: Iterable[TopicPartition], answer: GroupAnswer) -> Errors:
@@ -242,7 +260,7 @@ def is_unreachable(answer: GroupAnswer) -> bool:
 
 def needs_new_client(answer: GroupAnswer) -> bool:
     """Return whether the coordinator has moved or does not answer, so that it has to be looked up again."""
-    return not (MOVED_COORDINATOR | UNREACHABLE).isdisjoint(_error_names(answer))
+    return not (MOVED_COORDINATOR | UNREACHABLE | {THROTTLED}).isdisjoint(_error_names(answer))
 
 
 def _error_names(answer: GroupAnswer) -> set[str]:

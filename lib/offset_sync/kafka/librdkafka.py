@@ -55,6 +55,26 @@ class BindingError(OffsetSyncError):
     """librdkafka refused the options."""
 
 
+_OnThrottle = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_int32, c_int, c_void_p)
+
+
+class Throttle:
+    """For how many milliseconds a broker's quota delays a client's requests, 0 for not; updated while it is polled."""
+
+    def __init__(self) -> None:
+        delay = self._delay = c_int(0)
+
+        def note(_client: int, _name: bytes, _broker: int, delay_ms: int, _opaque: int) -> None:
+            delay.value = delay_ms
+
+        self.callback = _OnThrottle(note)
+
+    @property
+    def delay_ms(self) -> int:
+        """The delay of the last answer."""
+        return self._delay.value
+
+
 class PartitionStruct(ctypes.Structure):
     """``rd_kafka_topic_partition_t``."""
 
@@ -83,6 +103,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "conf_new": (c_void_p, ()),
     "conf_set": (c_int, (c_void_p, c_char_p, c_char_p, c_char_p, c_size_t)),
     "conf_set_events": (None, (c_void_p, c_int)),
+    "conf_set_throttle_cb": (None, (c_void_p, _OnThrottle)),
     "conf_destroy": (None, (c_void_p,)),
     "new": (c_void_p, (c_int, c_void_p, c_char_p, c_size_t)),
     "destroy_flags": (None, (c_void_p, c_int)),
@@ -165,8 +186,11 @@ class Library:
         epoch: int = self.topic_partition_get_leader_epoch(ctypes.byref(partition))
         return None if epoch < 0 else epoch
 
-    def open_consumer(self, options: Mapping[str, str]) -> int:
-        """Return a new client handle of the consumer kind, with errors as events; raises BindingError."""
+    def open_consumer(self, options: Mapping[str, str], on_throttle: Any) -> int:
+        """Return a new client handle of the consumer kind, with errors as events; raises BindingError.
+
+        *on_throttle* is that of a :class:`Throttle`, which has to live as long as the client.
+        """
         conf = self.conf_new()
         reason = ctypes.create_string_buffer(_ERRSTR_BYTES)
         for name, value in options.items():
@@ -174,6 +198,7 @@ class Library:
                 self.conf_destroy(conf)
                 raise BindingError(text(reason.value))
         self.conf_set_events(conf, _ERROR_EVENTS)
+        self.conf_set_throttle_cb(conf, on_throttle)
         pointer: int | None = self.new(_CONSUMER, conf, reason, _ERRSTR_BYTES)
         if not pointer:  # librdkafka owns the configuration only on success
             self.conf_destroy(conf)

@@ -280,6 +280,9 @@ def explained(line: str) -> str:
 NOT_AUTHORIZED = frozenset({"TOPIC_AUTHORIZATION_FAILED"})
 """We may not describe the topic, whether it exists or not."""
 
+THROTTLED = "THROTTLED: a quota of the cluster delays our requests; raise it, or set sync.max_commits_per_second"
+"""Ours, of group_offsets: a request was not answered in time, or not sent."""
+
 UNREACHABLE = frozenset(
     {"_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "NETWORK_EXCEPTION"}
 )
@@ -295,6 +298,7 @@ RETRIABLE = (
     UNREACHABLE
     | MOVED_COORDINATOR
     | {
+        THROTTLED,
         "REQUEST_NOT_SENT",  # ours, of group_offsets
         "COORDINATOR_LOAD_IN_PROGRESS",
         "REQUEST_TIMED_OUT",
@@ -315,7 +319,7 @@ RETRIABLE = (
 MAYBE_APPLIED = (
     UNREACHABLE
     | MOVED_COORDINATOR
-    | {"REQUEST_TIMED_OUT", "NOT_LEADER_FOR_PARTITION", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"}
+    | {THROTTLED, "REQUEST_TIMED_OUT", "NOT_LEADER_FOR_PARTITION", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"}
     | {"KAFKA_STORAGE_ERROR", "UNKNOWN"}
 )
 """Errors after which a write may still have been applied: the coordinator appends first, and answers afterwards."""

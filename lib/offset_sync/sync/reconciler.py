@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -21,13 +22,8 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.crossings import Crossing
 from offset_sync.sync.read_lists import ReadLists
-from offset_sync.sync.reconciliation import (
-    OffsetWriter,
-    ReconcilePass,
-    ReconcileRequest,
-    ReconciliationLog,
-    Selection,
-)
+from offset_sync.sync.reconcile_request import ReconcileRequest, Selection, Turn
+from offset_sync.sync.reconciliation import OffsetWriter, ReconcilePass, ReconciliationLog
 from offset_sync.sync.write_plan import Translated
 from offset_sync.translate.read_list import ListText
 
@@ -58,9 +54,12 @@ class Reconciler:
     ) -> None:
         self._state = state
         self._pass = ReconcilePass(config, state, fetcher, writers, history, lists)
-        do, pairs = self._pass.reconcile, config.pairs()
+        do, pause_s, pairs = self._pass.reconcile, self._pass.pause_s, config.pairs()
         self._sources = tuple(dict.fromkeys(source for source, _ in pairs))
-        self._queues = {pair: DirectionQueue(f"{pair[0]} to {pair[1]}", partial(do, *pair)) for pair in pairs}
+        self._queues = {
+            pair: DirectionQueue(f"{pair[0]} to {pair[1]}", partial(do, *pair), partial(pause_s, pair[1]))
+            for pair in pairs
+        }
 
     def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> list[str]:
         """Reconcile *rows* that *source* committed in a micro-batch, where it owns them; return a line per failure.
@@ -107,7 +106,7 @@ class Reconciler:
         return self._pass.writing_to(target)
 
     def close(self) -> None:
-        """Drop queued requests, and return when those in progress have ended."""
+        """Drop queued requests and those to come, and return when the turns in progress have ended."""
         for queue in self._queues.values():
             queue.close()
 
@@ -135,14 +134,15 @@ class DirectionQueue:
 
     So a silent cluster blocks only its own directions. Queued requests of a kind are joined: a pass takes the wanted
     offsets from the state at that time, so one pass serves all, and at most one request of a kind is queued.
-    *reconcile* is called with one request at a time; threads may share the queue. *name* is that of its thread.
+    *reconcile* is called with one request at a time, *pause_s* before each turn: what it leaves over queues again,
+    after what has come meanwhile. Threads may share the queue. *name* is that of its thread.
     """
 
-    def __init__(self, name: str, reconcile: Callable[[ReconcileRequest], list[str]]) -> None:
-        self._name, self._reconcile = name, reconcile
+    def __init__(self, name: str, reconcile: Callable[[ReconcileRequest], Turn], pause_s: Callable[[], float]) -> None:
+        self._name, self._reconcile, self._pause_s = name, reconcile, pause_s
         self._changed = threading.Condition()
-        self._waiting: dict[Selection, tuple[ReconcileRequest, Answer]] = {}
-        self._is_working = self._is_late = False
+        self._waiting: dict[Selection, tuple[ReconcileRequest, list[Answer]]] = {}
+        self._is_working = self._is_late = self._is_closed = False
         self._left: set[Answer] = set()
 
     @property
@@ -154,12 +154,13 @@ class DirectionQueue:
     def submit(self, request: ReconcileRequest) -> Answer:
         """Queue *request* after the one in progress, joined with a queued one of its kind."""
         with self._changed:
-            waiting, answer = self._waiting.get(request.selection, (None, Answer()))
-            self._waiting[request.selection] = (waiting.joined(request) if waiting else request), answer
+            _, answers = self._waiting.get(request.selection, (None, [Answer()]))
+            if not self._queue(request, answers):
+                return answers[0]
             begins, self._is_working = not self._is_working, True
         if begins:
             threading.Thread(target=self._work, name=self._name, daemon=True).start()
-        return answer
+        return answers[0]
 
     def leave(self, answer: Answer) -> None:
         """Stop waiting for *answer*: its failures are logged, and the next pass retries."""
@@ -171,21 +172,48 @@ class DirectionQueue:
         answer.add_done_callback(self._tell)
 
     def close(self) -> None:
-        """Drop queued requests, and return when the one in progress has ended; the next driver does the rest."""
+        """Drop what is queued and what will be, and return when the turn in progress has ended.
+
+        The next driver does the rest. Who waits for an answer to what was dropped gets one without failures.
+        """
         with self._changed:
-            self._waiting.clear()
+            self._is_closed = True
+            dropped, self._waiting = self._waiting, {}
+            self._changed.notify_all()
             self._changed.wait_for(lambda: not self._is_working)
+        for request, answers in dropped.values():
+            _give(answers, request.failures)
 
     def _work(self) -> None:
         while (request := self._next()) is not None:
-            wanted, answer = request
+            wanted, answers = request
             try:
-                answer.set_result(self._reconcile(wanted))
+                turn = self._reconcile(wanted)
             except BaseException as problem:
-                answer.set_exception(problem)
+                for answer in answers:
+                    answer.set_exception(problem)
+                continue
+            failures = (*wanted.failures, *turn.failures)
+            if len(turn.rest) == 0:
+                _give(answers, failures)
+                continue
+            with self._changed:
+                self._queue(replace(wanted, rows=turn.rest, failures=failures), answers)
 
-    def _next(self) -> tuple[ReconcileRequest, Answer] | None:
+    def _queue(self, request: ReconcileRequest, answers: list[Answer]) -> bool:
+        """Queue *request* for *answers*, which with the queue closed are given at once; return False then."""
+        if self._is_closed:
+            _give(answers, request.failures)
+            return False
+        waiting, others = self._waiting.get(request.selection, (None, answers))
+        own = [each for each in answers if each not in others]
+        self._waiting[request.selection] = (waiting.joined(request) if waiting else request), [*others, *own]
+        return True
+
+    def _next(self) -> tuple[ReconcileRequest, list[Answer]] | None:
+        pause_s = self._pause_s()
         with self._changed:
+            self._changed.wait_for(lambda: not self._waiting, pause_s)
             if self._waiting:
                 return self._waiting.pop(next(iter(self._waiting)))
             self._is_working = self._is_late = False
@@ -201,3 +229,8 @@ class DirectionQueue:
                 logger.warning("%s", line)
         elif not isinstance(problem, TakenOverError):  # the job is stopping then, and says why
             logger.error("%s: reconcile failed; the next pass retries", self._name, exc_info=problem)
+
+
+def _give(answers: Iterable[Answer], failures: Iterable[str]) -> None:
+    for answer in answers:
+        answer.set_result([*failures])

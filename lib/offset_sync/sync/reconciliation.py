@@ -1,4 +1,4 @@
-"""The reconcile pass of one direction, shared by micro-batches and the reconcile loop: its request and its result.
+"""The reconcile pass of one direction, shared by micro-batches and the reconcile loop, and its result.
 
 It compares desired with actual offsets and writes the differences. Desired is t(position at home), actual what the
 target's coordinator holds. It is idempotent and independent of order, so any driver may repeat any step at any time.
@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from enum import Enum, auto
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -27,6 +27,8 @@ from offset_sync.state.sync_state import Commits, SyncState, frontiers
 from offset_sync.state.translator import Pair, Translator
 from offset_sync.sync.crossings import Crossing
 from offset_sync.sync.read_lists import REPLACED, ReadLists
+from offset_sync.sync.reconcile_request import ReconcileRequest, Selection, Turn
+from offset_sync.sync.write_pace import Pace
 from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes, refresh_due
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations, withhold_some
@@ -34,29 +36,6 @@ from offset_sync.translate.read_list import ListText
 
 _FAILED = int(Outcome.FAILED)
 _OWNER_UNKNOWN, _COMMITTED_AT_BOTH = int(State.OWNER_UNKNOWN), int(State.COMMITTED_AT_BOTH)
-
-
-class Selection(Enum):
-    """Which of the requested rows are reconciled."""
-
-    EVERY = auto()  # all, whatever was answered before; every target is read
-    DECIDED = auto()  # the same, by a command: the target is set to the answer, even over the value of others
-    CHANGED = auto()  # all: those of a micro-batch
-    UNSETTLED = auto()  # those whose answer may have changed
-    WAITING = auto()  # those whose answer waited for the index
-
-
-@dataclass(frozen=True)
-class ReconcileRequest:
-    """Reconcile *selection* of *rows* where the source of the direction owns them; *batch_id*: of a micro-batch."""
-
-    selection: Selection
-    rows: KeyRows
-    batch_id: int | None = None
-
-    def joined(self, later: ReconcileRequest) -> ReconcileRequest:
-        """Return one request for both, which are of the same kind; its result is the later one's."""
-        return replace(later, rows=np.union1d(self.rows, later.rows))
 
 
 @dataclass(frozen=True)
@@ -110,7 +89,8 @@ class ReconcilePass:
 
     Directions may run in parallel. The lock of a target is held from checking that the source still owns the keys until
     they are written: so no answer overtakes a newer one of another source. Neither that lock nor the state's is held
-    while cluster metadata is fetched. *history* records the outcomes. *lists* are written beside the answers.
+    while cluster metadata is fetched, or between the turns that the limit of a target's commits makes of a pass.
+    *history* records the outcomes. *lists* are written beside the answers.
     """
 
     def __init__(
@@ -128,27 +108,30 @@ class ReconcilePass:
         self._writers = writers
         self._history = history
         self._target_locks = {target: threading.Lock() for _, target in config.pairs()}
+        self._paces = {target: Pace(config.sync.max_commits_per_second) for target in self._target_locks}
         self._sources = {source for source, _ in config.pairs()}
         self._refresh_ms = to_ms(config.sync.refresh_interval)
 
-    def reconcile(self, source: str, target: str, request: ReconcileRequest) -> list[str]:
-        """Carry out *request* for the direction from *source* to *target*; return one line per failure."""
+    def reconcile(self, source: str, target: str, request: ReconcileRequest) -> Turn:
+        """Carry out *request* for the direction from *source* to *target*, as far as one turn goes."""
         state = self._state
         with state.lock:
             rows = state.rows_of(source, np.unique(request.rows))
             if request.selection is Selection.WAITING:
                 rows = rows[state.last(source, target).is_waiting(rows)]
         if request.selection not in (Selection.CHANGED, Selection.WAITING):  # a broker may be silent
-            self._lists.take_others_away(target, self._writers[target].write)
+            self._lists.take_others_away(target, partial(self._send, target))
             if target not in self._sources:
                 self._take_lists_away_at(target)
         if len(rows) == 0:
-            return []
+            return Turn([], rows)
         commits, snapshot = self._ask(source, target, rows)
         with self._target_locks[target]:
-            commits = self._still_due(source, target, commits, snapshot, request)
+            due = self._still_due(source, target, commits, snapshot, request)
+            commits = due.take(slice(self._paces[target].turn))
+            rest = due.key[len(commits.key) :]
             if len(commits.key) == 0:
-                return []
+                return Turn([], rest)
             translated, plan, crossings = self._plan(source, target, commits, snapshot, request)
             failpoints.failpoint(failpoints.AFTER_TRANSLATING)
             waiting, skipped = self._write_lists(translated, plan, crossings)
@@ -158,7 +141,11 @@ class ReconcilePass:
             reconciliation = replace(reconciliation, skipped=skipped)
             self._history.append(reconciliation)  # in the order in which targets were written
         self._take_lists_away(source, commits)
-        return reconciliation.failures(state.offsets.keys)
+        return Turn(reconciliation.failures(state.offsets.keys), rest)
+
+    def pause_s(self, target: str) -> float:
+        """Return how many seconds from now the next turn of a pass to *target* may begin."""
+        return self._paces[target].pause_s()
 
     def writing_to(self, target: str) -> AbstractContextManager[object]:
         """Return the lock that is held while offsets are written to *target*."""
@@ -279,7 +266,7 @@ class ReconcilePass:
             planned = lists.writes(translated, texts, self._refresh_before_ms())
         same, replaced = lists.believed(target, {int(key[row]): write for row, write in planned.items()})
         writes = {row: write for row, write in planned.items() if int(key[row]) in same}
-        done = self._writers[target].write([*writes.values()]) if writes else ()
+        done = self._send(target, [*writes.values()]) if writes else ()
         waiting = lists.in_the_way(translated, plan, crossings, writes, done)
         waiting |= {row: REPLACED for row in planned if int(key[row]) in replaced}
         lists.note(target, {int(key[row]): write for row, write in writes.items()}, done)
@@ -310,7 +297,7 @@ class ReconcilePass:
             same, _ = self._lists.believed(source, writes)
             writes = {one: write for one, write in writes.items() if one in same}
             if writes:
-                done = self._writers[source].write([*writes.values()])
+                done = self._send(source, [*writes.values()])
                 self._lists.note(source, writes, done)
 
     def _reasons(self, source: str, target: str, commits: Commits, answers: Translations) -> NDArray[np.intp]:
@@ -350,7 +337,7 @@ class ReconcilePass:
         with self._state.lock:
             own_writes.begin(key, offset)
         try:
-            outcomes = self._writers[translated.target].write(plan.writes)
+            outcomes = self._send(translated.target, plan.writes)
         except BaseException:
             with self._state.lock:
                 own_writes.doubt(key, offset)
@@ -364,6 +351,11 @@ class ReconcilePass:
             own_writes.resolve(key[is_read], held[is_read])
             own_writes.abort(key[is_unwritten], offset[is_unwritten])
             own_writes.doubt(key[is_in_doubt], offset[is_in_doubt])
+        return outcomes
+
+    def _send(self, target: str, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
+        outcomes = self._writers[target].write(writes)
+        self._paces[target].note(sum(each.outcome is Outcome.COMMITTED or each.is_in_doubt for each in outcomes))
         return outcomes
 
     def _apply(

@@ -3,24 +3,85 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import numpy as np
 
-from offset_sync.sync.reconciler import DirectionQueue
-from offset_sync.sync.reconciliation import ReconcileRequest, Selection
+from offset_sync.sync.reconcile_request import ReconcileRequest, Selection, Turn
+from offset_sync.sync.reconciler import Answer, DirectionQueue
+
+CHANGED, UNSETTLED = Selection.CHANGED, Selection.UNSETTLED
+
+
+def asked(selection: Selection, *rows: int) -> ReconcileRequest:
+    return ReconcileRequest(selection, np.array(rows))
+
+
+class Direction:
+    """A queue whose passes do two rows a turn, one turn for each :meth:`let_go`."""
+
+    def __init__(self, pause_s: Callable[[], float] = lambda: 0.0, most: int = 2) -> None:
+        self.done: list[tuple[Selection, list[int]]] = []
+        self.most, self._goes_on = most, threading.Semaphore(0)
+        self.queue = DirectionQueue("X to Y", self._reconcile, pause_s)
+
+    def let_go(self, turns: int = 100) -> None:
+        self._goes_on.release(turns)
+
+    def submit(self, selection: Selection, *rows: int) -> Answer:
+        return self.queue.submit(asked(selection, *rows))
+
+    def _reconcile(self, request: ReconcileRequest) -> Turn:
+        assert self._goes_on.acquire(timeout=30)
+        rows = request.rows[: self.most]
+        self.done.append((request.selection, rows.tolist()))
+        return Turn([f"{len(rows)} rows"], request.rows[self.most :])
 
 
 def test_requests_during_a_pass_are_done_together_and_all_callers_get_the_result() -> None:
-    goes_on, done = threading.Event(), list[list[int]]()
-
-    def reconcile(request: ReconcileRequest) -> list[str]:
-        assert goes_on.wait(30)
-        done.append(request.rows.tolist())
-        return [f"{len(request.rows)} rows"]
-
-    queue = DirectionQueue("X to Y", reconcile)
-    requests = [ReconcileRequest(Selection.CHANGED, np.array(rows), n) for n, rows in enumerate(([1], [4, 2], [3, 2]))]
-    answers = [queue.submit(each) for each in requests]
-    goes_on.set()
+    direction = Direction(most=9)
+    answers = [direction.submit(CHANGED, *rows) for rows in ([1], [4, 2], [3, 2])]
+    direction.let_go()
     assert [answer.result(30) for answer in answers] == [["1 rows"], ["3 rows"], ["3 rows"]]
-    assert done == [[1], [2, 3, 4]]
+    assert direction.done == [(CHANGED, [1]), (CHANGED, [2, 3, 4])]
+
+
+def test_what_a_turn_leaves_over_is_done_after_what_has_come_meanwhile() -> None:
+    direction = Direction()
+    full = direction.submit(UNSETTLED, 1, 2, 3, 4, 5)
+    changed = direction.submit(CHANGED, 6)
+    direction.let_go()
+    assert full.result(30) == ["2 rows", "2 rows", "1 rows"]
+    assert changed.result(30) == ["1 rows"]
+    order = [(UNSETTLED, [1, 2]), (CHANGED, [6]), (UNSETTLED, [3, 4]), (UNSETTLED, [5])]
+    assert direction.done == order
+
+
+def test_what_a_turn_leaves_over_joins_a_later_request_of_its_kind_and_both_callers_get_the_result() -> None:
+    direction = Direction()
+    first = direction.submit(CHANGED, 5, 6, 7)
+    later = direction.submit(CHANGED, 1)
+    direction.let_go()
+    assert (first.result(30), later.result(30)) == (["2 rows", "2 rows"], ["2 rows", "2 rows"])
+    assert direction.done == [(CHANGED, [5, 6]), (CHANGED, [1, 7])]
+
+
+def test_no_turn_begins_before_the_target_may_take_more() -> None:
+    pauses = iter([0.0, 0.05, 0.0])
+    direction = Direction(lambda: next(pauses, 0.0))
+    direction.let_go()
+    assert direction.submit(UNSETTLED, 1, 2, 3).result(30) == ["2 rows", "1 rows"]
+    assert next(pauses, None) is None
+
+
+def test_a_closed_queue_ends_after_the_turn_in_progress_and_answers_whoever_waits() -> None:
+    direction = Direction(lambda: 60.0 if direction.done else 0.0)
+    full = direction.submit(UNSETTLED, 1, 2, 3)
+    changed = direction.submit(CHANGED, 4)
+    direction.let_go()
+    while not direction.done:
+        threading.Event().wait(0.01)
+    direction.queue.close()
+    assert (full.result(30), changed.result(30)) == (["2 rows"], [])
+    assert direction.submit(CHANGED, 5).result(30) == []
+    assert direction.done == [(UNSETTLED, [1, 2])]

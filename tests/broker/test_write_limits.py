@@ -1,0 +1,82 @@
+"""What spares a target: our own limit of commits per second, and the broker's quota of our requests."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from broker.committed_offsets import commit, committed
+from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
+from broker.installation import install
+from offset_sync.kafka.requests import THROTTLED
+from offset_sync.model.values import OffsetWrite, Outcome, Rule
+from offset_sync.sync.offset_writer import TargetWriter
+from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
+
+pytestmark = [pytest.mark.broker, pytest.mark.versions]
+
+TOPIC, PARTITIONS, GROUPS, LIMIT = "limited", 4, 100, 100
+PLACES = [(TOPIC, number) for number in range(PARTITIONS)]
+
+
+@pytest.mark.usefixtures("spark_environment")
+def test_a_first_sync_commits_no_more_than_its_limit_a_second_and_everything(
+    clusters: Clusters, tmp_path: Path
+) -> None:
+    for alias in ("dc1", "dc2"):
+        create_topics(clusters[alias], {TOPIC: PARTITIONS})
+    write_log(clusters["dc1"], {place: native_log("dc1", 20) for place in PLACES})
+    write_log(clusters["dc2"], {place: [*[None] * 3, *copied_log("dc1", range(20), first=3)] for place in PLACES})
+    groups = [f"limited-{number}" for number in range(GROUPS)]
+    commit(clusters["dc1"], {group: dict.fromkeys(PLACES, 7) for group in groups})
+    servers = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
+    limits = {"max_commits_per_second": LIMIT, "hole_grace": "0s", "home_silence": "0s"}
+    installation = install(tmp_path, servers, [TOPIC], groups={"include": ["limited-.*"]}, sync=limits)
+    assert (installation.index(), installation.sync()) == ([], [])
+    found = committed(clusters["dc2"], groups)
+    assert {place.offset for group in groups for place in found[group].values()} == {10}
+    times = sorted(row["committed_at"].timestamp() for row in installation.translations(outcome="COMMITTED"))
+    assert len(times) == GROUPS * PARTITIONS
+    turns = [len([*same]) for _, same in itertools.groupby(times)]
+    assert turns == [LIMIT] * 4
+    assert times[-1] - times[0] > 2.5  # the fourth turn begins when three were paid for
+
+
+@pytest.fixture
+def throttled(broker_parts: None, tmp_path: Path) -> Iterator[EmbeddedCluster]:
+    """A cluster whose quota allows this program a hundredth of one thread."""
+    with running_clusters(["dc1"], tmp_path) as clusters:
+        committed(clusters["dc1"], ["any"])  # has the topic of commits made
+        quota(clusters["dc1"], "--add-config", "request_percentage=1")
+        yield clusters["dc1"]
+
+
+def quota(cluster: EmbeddedCluster, *change: str) -> None:
+    whose = ("--entity-type", "clients", "--entity-name", "offset-sync")
+    words = ("kafka.admin.ConfigCommand", "--bootstrap-server", cluster.bootstrap_servers, "--alter", *change, *whose)
+    subprocess.run(cluster.command(*words), check=True, capture_output=True, timeout=120)
+
+
+def test_a_quota_is_named_as_the_reason_and_a_commit_that_it_delays_is_made_later(throttled: EmbeddedCluster) -> None:
+    create_topics(throttled, {TOPIC: PARTITIONS})
+    write_log(throttled, {place: native_log("dc1", 20) for place in PLACES})
+    writes = [
+        OffsetWrite(f"quota-{number}", *place, 7, None, Rule.SET, None) for number in range(1000) for place in PLACES
+    ]
+    writer = TargetWriter("dc1", {"bootstrap.servers": throttled.bootstrap_servers}, 500, 6.0, False)
+    outcomes = writer.write(writes)
+    assert {each.outcome for each in outcomes} <= {Outcome.FAILED, Outcome.COMMITTED}
+    reasons = {each.error for each in outcomes if each.outcome is Outcome.FAILED}
+    assert reasons
+    assert all(reason is not None and THROTTLED in reason for reason in reasons)
+    quota(throttled, "--delete-config", "request_percentage")
+    outcomes = writer.write(writes)
+    assert {each.outcome for each in outcomes} <= {Outcome.UNCHANGED, Outcome.COMMITTED}
+    found = committed(throttled, [f"quota-{number}" for number in range(1000)])
+    assert all(
+        {place: each.offset for place, each in held.items()} == dict.fromkeys(PLACES, 7) for held in found.values()
+    )

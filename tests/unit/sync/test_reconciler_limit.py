@@ -1,0 +1,73 @@
+"""A target's limit of commits per second cuts a pass into turns; what is written is what it would be without one."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from builders.logs import log
+from fakes.reconciler_site import Site, config_of
+from offset_sync.sync.reconcile_request import ReconcileRequest, Selection
+
+RECORDS, GROUPS = 100, [f"g{number:02}" for number in range(50)]
+
+
+def site_of(limit: object) -> Site:
+    site = Site(config_of(["X", "Y"], sync={"max_commits_per_second": limit}))
+    site.put(log("X", f"X0:{RECORDS}"))
+    site.put(log("Y", f"X0:{RECORDS}", first=7))
+    for number, group in enumerate(GROUPS):
+        site.commit("X", group, number)
+    return site
+
+
+def test_a_first_pass_writes_everything_a_seconds_worth_at_a_time() -> None:
+    site = site_of(20)
+    began = time.monotonic()
+    assert site.reconcile(is_first=True) == []
+    assert time.monotonic() - began >= 2.0  # three turns: 20, 20 and 10
+    assert [len(each.plan.writes) for each in site.reconciliations] == [20, 20, 10]
+    assert [site.target_offset("Y", group) for group in GROUPS] == [7 + number for number in range(50)]
+
+
+@pytest.mark.parametrize("limit", ["off", False])
+def test_without_a_limit_there_is_one_turn(limit: object) -> None:
+    site = site_of(limit)
+    assert site.reconcile(is_first=True) == []
+    assert [len(each.plan.writes) for each in site.reconciliations] == [50]
+
+
+def test_a_commit_between_two_turns_is_translated_instead_of_the_older_one() -> None:
+    site = site_of(25)
+    site.read_all()
+    pass_ = site.reconciler._pass
+    request = ReconcileRequest(Selection.EVERY, site.state.all_rows())
+    turn = pass_.reconcile("X", "Y", request)
+    assert (turn.failures, len(turn.rest)) == ([], 25)
+    site.commit("X", GROUPS[-1], 99)
+    site.read_all()
+    assert len(pass_.reconcile("X", "Y", replace(request, rows=turn.rest)).rest) == 0
+    assert site.target_offset("Y", GROUPS[-1]) == 7 + 99
+
+
+def test_a_group_that_moves_between_two_turns_is_left_alone_at_its_new_home() -> None:
+    site = site_of(25)
+    site.read_all()
+    pass_ = site.reconciler._pass
+    request = ReconcileRequest(Selection.EVERY, site.state.all_rows())
+    turn = pass_.reconcile("X", "Y", request)
+    site.commit("Y", GROUPS[-1], 80)
+    site.read_all()
+    pass_.reconcile("X", "Y", replace(request, rows=turn.rest))
+    assert site.target_offset("Y", GROUPS[-1]) == 80
+
+
+def test_what_needs_no_commit_is_not_charged() -> None:
+    site = site_of(25).reconciled()
+    time.sleep(site.reconciler._pass.pause_s("Y"))
+    began = time.monotonic()
+    assert site.reconcile(is_first=True) == []
+    assert time.monotonic() - began < 0.9
+    assert len(site.reconciliations) == 2  # both turns have asked, and found what was wanted
