@@ -10,8 +10,10 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
 
 from offset_sync.model.errors import ConfigError
+from offset_sync.model.versions import minor_of
 from offset_sync.spark import JAVA_OPTIONS
 from offset_sync.spark.versions import DELTA, SPARK
 
@@ -19,16 +21,19 @@ SPARK_OPTIONS = "OFFSET_SYNC_SPARK_OPTIONS"
 """Environment variable: options for Spark, quoted as for a shell. They win over the defaults here."""
 SUBMIT_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 _STARTED = (SUBMIT_ARGUMENTS, "PYSPARK_GATEWAY_PORT")
-PACKAGES = (
-    f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK}",
-    f"io.delta:delta-spark_{SPARK.rpartition('.')[0]}_2.13:{DELTA}",
-)
 _DEFAULTS = {
     "spark.driver.memory": "2g",
-    "spark.jars.packages": ",".join(PACKAGES),
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+
+
+def packages_for(spark: str) -> tuple[str, ...]:
+    """Return what is fetched for this version of Spark."""
+    return (
+        f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark}",
+        f"io.delta:delta-spark_{minor_of(spark)}_2.13:{DELTA}",
+    )
 
 
 def prepare_spark(job: str) -> None:
@@ -39,14 +44,22 @@ def prepare_spark(job: str) -> None:
     if importlib.util.find_spec("pyspark") is None:
         raise ConfigError([f"{job} runs on Spark: pip install 'offset-sync[spark]'"])
     if not any(name in os.environ for name in _STARTED):
-        os.environ.update(spark_environment(job, os.environ))
+        os.environ.update(spark_environment(job, os.environ, _installed_spark()))
 
 
-def spark_environment(job: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return what is to be added to *environ*."""
-    settings = _DEFAULTS | ({"spark.driver.extraJavaOptions": JAVA_OPTIONS[job]} if job in JAVA_OPTIONS else {})
+def spark_environment(job: str, environ: Mapping[str, str], spark: str) -> dict[str, str]:
+    """Return what is to be added to *environ* with this version of Spark."""
+    settings = {**_DEFAULTS, "spark.jars.packages": ",".join(packages_for(spark))}
+    settings |= {"spark.driver.extraJavaOptions": JAVA_OPTIONS[job]} if job in JAVA_OPTIONS else {}
     words = ["--name", f"offset-sync-{job.replace('_', '-')}"]
     words += [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
     words += [*shlex.split(environ.get(SPARK_OPTIONS, "")), "pyspark-shell"]
     python = environ.get("PYSPARK_PYTHON", sys.executable)
     return {SUBMIT_ARGUMENTS: shlex.join(words), "PYSPARK_PYTHON": python, "PYTHONHASHSEED": "0"}
+
+
+def _installed_spark() -> str:
+    try:
+        return version("pyspark")
+    except PackageNotFoundError:  # not installed by pip; the job checks the version when it starts
+        return SPARK

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import pyspark
 
 from offset_sync.model.errors import PlatformError
-from offset_sync.model.versions import Match, match_version
+from offset_sync.model.versions import Match, match_version, minor_of
 from offset_sync.spark.jvm import version_and_jar
-from offset_sync.spark.versions import DELTA, KAFKA_CLIENTS, SPARK
+from offset_sync.spark.versions import DELTA, KAFKA_CLIENTS, OTHER_SPARKS, SPARK
 
 REMEDY = (
     "run 'make install' and start the job by spark-submit.sh, which gives Spark the jars of jars/spark; "
@@ -59,13 +59,15 @@ def check(
 
     *jar* raises LookupError where the class is missing.
     """
-    problems, remarks = list[str](), list[str]()
+    problems, remarks, sparks = list[str](), list[str](), dict[str, str]()
 
     def compare(wanted: str, version: str, found: str, place: str = "") -> None:
         text = f"expected {wanted} {version}, found {found or 'one of no known version'}{place}"
-        match = match_version(version, found)
+        match = match_version(version, found, OTHER_SPARKS if version == SPARK else ())
         if match is not Match.SAME:
             (problems if match is Match.OTHER else remarks).append(text)
+        if version == SPARK and found:
+            sparks.setdefault(minor_of(found) or found, f"{wanted} {found}{place}")
 
     for name, version in PACKAGES.items():
         compare(f"the Python package {name}", version, package(name))
@@ -77,6 +79,8 @@ def check(
             continue
         if each.version:
             compare(each.name, each.version, found, f" in {path}")
+    if len(sparks) > 1 and not problems:
+        problems.append(f"expected all of Spark in one version, found {' and '.join(sparks.values())}")
     if problems:
         raise PlatformError("; ".join([*problems, REMEDY]))
     return remarks

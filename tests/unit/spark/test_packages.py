@@ -13,7 +13,8 @@ import pytest
 
 from offset_sync.model.errors import ConfigError
 from offset_sync.spark import packages
-from offset_sync.spark.packages import PACKAGES, SPARK_OPTIONS, prepare_spark, spark_environment
+from offset_sync.spark.packages import SPARK_OPTIONS, packages_for, prepare_spark, spark_environment
+from offset_sync.spark.versions import DELTA, SPARK
 from spark_properties import read_properties
 
 REPO = Path(__file__).parents[3]
@@ -22,24 +23,33 @@ REPO = Path(__file__).parents[3]
 def test_the_packages_are_those_of_the_jars_that_are_tested() -> None:
     found = ET.parse(REPO / "conf" / "jars" / "ivy.xml").iter("dependency")
     pinned = {f"{each.attrib['org']}:{each.attrib['name']}:{each.attrib['rev']}" for each in found}
-    assert {*PACKAGES} <= pinned
+    assert {*packages_for(SPARK)} <= pinned
+
+
+def test_another_spark_gets_its_own() -> None:
+    assert packages_for("4.1.1") == (
+        "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1",
+        f"io.delta:delta-spark_4.1_2.13:{DELTA}",
+    )
 
 
 def test_a_driver_gets_its_jars_and_the_options_of_the_user_come_last() -> None:
-    found = spark_environment("index_records", {SPARK_OPTIONS: "--conf 'spark.driver.memory=8 g' --master local[3]"})
+    found = spark_environment(
+        "index_records", {SPARK_OPTIONS: "--conf 'spark.driver.memory=8 g' --master local[3]"}, SPARK
+    )
     words = shlex.split(found["PYSPARK_SUBMIT_ARGS"])
     assert words[:2] == ["--name", "offset-sync-index-records"]
     assert words[-5:] == ["--conf", "spark.driver.memory=8 g", "--master", "local[3]", "pyspark-shell"]
-    assert f"spark.jars.packages={','.join(PACKAGES)}" in words
+    assert f"spark.jars.packages={','.join(packages_for(SPARK))}" in words
     assert "spark.driver.extraJavaOptions=-XX:+UseParallelGC" in words
     assert found["PYSPARK_PYTHON"] == sys.executable
-    assert spark_environment("sync_offsets", {"PYSPARK_PYTHON": "/my/python"})["PYSPARK_PYTHON"] == "/my/python"
+    assert spark_environment("sync_offsets", {"PYSPARK_PYTHON": "/my/python"}, SPARK)["PYSPARK_PYTHON"] == "/my/python"
 
 
 def test_the_wheel_has_the_defaults_of_spark_submit_sh() -> None:
     ours = read_properties(REPO / "conf" / "spark-defaults.conf")
     shared = ("spark.driver.memory", "spark.ui.showConsoleProgress")
-    words = shlex.split(spark_environment("sync_offsets", {})["PYSPARK_SUBMIT_ARGS"])
+    words = shlex.split(spark_environment("sync_offsets", {}, SPARK)["PYSPARK_SUBMIT_ARGS"])
     assert all(f"{name}={ours[name]}" in words for name in shared)
 
 

@@ -55,6 +55,18 @@ def test_every_jar_that_was_left_out_is_refused_with_what_java_says(jar: str) ->
     assert "found none: java.lang.ClassNotFoundException: " in text
 
 
+def test_another_spark_is_taken_and_told_where_it_was_tried_and_all_of_it_is_of_that_version() -> None:
+    parts = ["python pyspark", "spark-core", "spark-sql", "spark-sql-kafka-0-10"]
+    told = said(**dict.fromkeys(parts, "4.1.1"))
+    assert [each.split(" in ")[0] for each in told] == [
+        "expected the Python package pyspark 4.2.0, found 4.1.1",
+        *(f"expected {jar} 4.2.0, found 4.1.1" for jar in parts[1:]),
+    ]
+    path = "/jars/spark-sql-kafka-0-10-4.1.1.jar"
+    text = f"found the Python package pyspark 4.2.0 and spark-sql-kafka-0-10 4.1.1 in {path}"
+    assert refusal(**{parts[-1]: "4.1.1"}) == f"expected all of Spark in one version, {text}"
+
+
 def test_another_patch_is_taken_and_told() -> None:
     told = "expected kafka-clients 3.9.2, found 3.9.7 in /jars/kafka-clients-3.9.7.jar"
     assert said(**{"kafka-clients": "3.9.7"}) == [told]
@@ -75,7 +87,7 @@ def test_of_what_spark_may_bring_in_another_version_only_the_class_counts() -> N
 @pytest.mark.parametrize("package", list(PACKAGES))
 def test_python_packages_are_held_against_their_versions_too(package: str) -> None:
     text = f"expected the Python package {package} {PACKAGES[package]}, found "
-    assert refusal(**{f"python {package}": "4.1.1"}) == f"{text}4.1.1"
+    assert refusal(**{f"python {package}": "4.0.1"}) == f"{text}4.0.1"
     assert said(**{f"python {package}": ""}) == [f"{text}one of no known version"]
 
 
