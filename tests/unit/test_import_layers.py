@@ -35,7 +35,7 @@ ROOMS = {
     "decode": room(1, "numpy pyarrow"),
     "config": room(2, "pydantic pydantic_core yaml"),
     "translate": room(2, "numpy"),
-    "kafka": room(2, "confluent_kafka"),
+    "kafka": room(2, "aws_msk_iam_sasl_signer confluent_kafka"),
     "spark": room(2, "py4j pyspark"),
     "tables": room(2, "delta deltalake duckdb numpy pyarrow pyspark"),
     "state": room(3, "numpy pyarrow"),

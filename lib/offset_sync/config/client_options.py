@@ -19,6 +19,7 @@ from pathlib import Path
 from offset_sync.config.secret import with_secrets
 from offset_sync.config.sections import GSSAPI_REFUSED, Cluster, Security
 from offset_sync.model.errors import ConfigError
+from offset_sync.model.msk_login import MskLogin
 
 _OWNED = re.compile(
     r"group\..*|isolation\.level|auto\.offset\.reset|auto\.commit\..*|enable\.(auto\.(commit|offset\.store)|partition\.eof)"
@@ -43,7 +44,7 @@ _JAVA_ONLY = re.compile(
 )
 _MADE_OF_SECURITY = re.compile(
     r"security\.protocol|sasl\.(mechanisms?|username|password|jaas\.config)"
-    r"|sasl\.oauthbearer\.(method|client\.(id|secret)|token\.endpoint\.url|scope)"
+    r"|sasl\.oauthbearer\.(method|config|client\.(id|secret)|token\.endpoint\.url|scope)"
     r"|ssl\.(truststore|keystore|ca|certificate|key)\..*"
 )
 _PEM_STORES = {
@@ -61,12 +62,16 @@ _LOGIN_MODULES = {
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "OAUTHBEARER": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
+    "AWS_MSK_IAM": "software.amazon.msk.auth.iam.IAMLoginModule",
 }
 _TOKENS = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
 """Gets tokens of OIDC's client credentials."""
-_BEARER = "OAUTHBEARER"
+MSK_HANDLER = "software.amazon.msk.auth.iam.IAMClientCallbackHandler"
+"""Of the jar aws-msk-iam-auth; librdkafka gets the same login as a token (``kafka/msk_tokens.py``)."""
+_BEARER, MSK = "OAUTHBEARER", "AWS_MSK_IAM"
 _SASL_ONLY = ("username", "password")
 _BEARER_ONLY = ("token_endpoint", "scope")
+_MSK_ONLY = ("region", "profile")
 _TLS_ONLY = ("ca", "certificate", "key", "key_password")
 
 
@@ -115,6 +120,8 @@ def _login_problems(options: Mapping[str, str]) -> Iterator[str]:
         yield GSSAPI_REFUSED
     elif missing and mechanism.upper().startswith(("PLAIN", "SCRAM-")):
         yield f"missing {' and '.join(missing)}; add them, the Python client cannot read sasl.jaas.config"
+    elif mechanism.upper() == MSK:
+        yield f"sasl.mechanism {MSK} is Java's; write mechanism and region into the cluster's section security"
 
 
 def _security_problems(security: Security) -> Iterator[tuple[str, str]]:
@@ -122,7 +129,9 @@ def _security_problems(security: Security) -> Iterator[tuple[str, str]]:
     protocol = security.protocol
     given = {name for name, value in security if value}
     is_sasl, is_tls = protocol.startswith("SASL_"), protocol.endswith("SSL")
-    for name in _SASL_ONLY:
+    is_msk = is_sasl and security.mechanism == MSK
+    yield from _msk_problems(given, is_msk=is_msk)
+    for name in () if is_msk else _SASL_ONLY:
         if is_sasl and name not in given:
             yield name, f"is missing; {protocol} needs it"
         elif name in given and not is_sasl:
@@ -140,6 +149,17 @@ def _security_problems(security: Security) -> Iterator[tuple[str, str]]:
         yield "certificate", "is missing; a key is of use only with its certificate"
     elif is_tls and _is_pem(security.certificate) and "key" not in given:
         yield "key", "is missing; the certificate is given as text, so write its key as text too"
+
+
+def _msk_problems(given: set[str], *, is_msk: bool) -> Iterator[tuple[str, str]]:
+    for name in _MSK_ONLY:
+        if name in given and not is_msk:
+            yield name, f"is for SASL with mechanism {MSK}; set that, or remove it"
+    for name in _SASL_ONLY:
+        if name in given and is_msk:
+            yield name, f"is not used by {MSK}, which has AWS' credentials; remove it"
+    if is_msk and "region" not in given:
+        yield "region", f"is missing; {MSK} needs the AWS region of the cluster"
 
 
 def to_java(cluster: Cluster, alias: str) -> dict[str, str]:
@@ -174,6 +194,8 @@ def to_librdkafka(cluster: Cluster) -> dict[str, str]:
 
 
 def _java_login(security: Security) -> dict[str, str]:
+    if security.mechanism == MSK:
+        return _java_msk_login(security)
     names = {"username": security.username, "password": security.password}
     if security.mechanism == _BEARER:
         names = {"clientId": security.username, "clientSecret": security.password}
@@ -186,7 +208,17 @@ def _java_login(security: Security) -> dict[str, str]:
     return options
 
 
+def _java_msk_login(security: Security) -> dict[str, str]:
+    """Return the options of Amazon's login module, which finds the cluster's region by its brokers' names."""
+    login = f" awsProfileName={_quoted(security.profile)}" if security.profile else ""
+    options = {"sasl.jaas.config": f"{_LOGIN_MODULES[MSK]} required{login};"}
+    return options | {"sasl.client.callback.handler.class": MSK_HANDLER}
+
+
 def _librdkafka_login(security: Security) -> dict[str, str]:
+    if security.mechanism == MSK:
+        login = MskLogin(security.region, security.profile)
+        return {"sasl.mechanism": _BEARER, "sasl.oauthbearer.config": login.to_option()}
     if security.mechanism != _BEARER:
         return {"sasl.username": security.username, "sasl.password": security.password}
     options = {

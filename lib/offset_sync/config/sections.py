@@ -24,7 +24,7 @@ from offset_sync.config.name_patterns import is_match, java_any, pattern_problem
 from offset_sync.config.problems import refused
 from offset_sync.config.secret import Secret, keep_secret, with_secrets
 
-Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
+Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM"]
 Strategy = Literal["exact", "header", "timestamp", "identity", "off"]
 
 GSSAPI_REFUSED = (
@@ -120,7 +120,8 @@ class Security(Section):
     """How both clients log in at a cluster and what they trust.
 
     With OAUTHBEARER *username* and *password* are the id and secret of an OIDC client, for which *token_endpoint*
-    gives tokens of this *scope*. *ca*, *certificate* and *key* are PEM: the path of a file, or the text itself.
+    gives tokens of this *scope*. With AWS_MSK_IAM the login is by AWS' default credentials, or those of a *profile*,
+    and *region* is the cluster's. *ca*, *certificate* and *key* are PEM: the path of a file, or the text itself.
     Without *key* it is in the file of the certificate. Empty text counts as absent.
     """
 
@@ -130,6 +131,8 @@ class Security(Section):
     password: SecretOption = Secret("")
     token_endpoint: Option = ""
     scope: Option = ""
+    region: Option = ""
+    profile: Option = ""
     ca: Option = ""
     certificate: Option = ""
     key: SecretOption = Secret("")

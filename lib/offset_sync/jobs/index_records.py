@@ -22,7 +22,7 @@ from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder, identities_at
 from offset_sync.jobs.job_output import IndexOutput
-from offset_sync.jobs.spark_session import open_session
+from offset_sync.jobs.spark_session import check_logins, open_session
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.kafka.log_reader import RangeReader
@@ -67,9 +67,10 @@ def builder_of(config: Config, alias: str) -> RunBuilder:
 def index_records(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Index until stopped, or with ``--once`` up to the present ends; return one line per cluster that failed."""
     spark = open_session("offset-sync index_records", clusters=len(config.clusters))
-    tables = TableStore.of(config)
-    tables.create()
     try:
+        check_logins(config)
+        tables = TableStore.of(config)
+        tables.create()
         with held(Lease(tables, "index_records", stop)) as lease:
             return _index(config, spark, lease, is_once=arguments.once)
     finally:

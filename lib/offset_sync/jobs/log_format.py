@@ -64,7 +64,8 @@ def start_logging(log_format: str, stream: TextIO | None = None) -> None:
     handler = logging.StreamHandler(stream) if stream is not None else _ToStandardError()
     handler.setFormatter(JsonLines() if log_format == "json" else TextLines(_TEXT))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    for name in ("py4j", "botocore"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     if log_format == "json":
         logging.captureWarnings(True)
         sys.excepthook = _log_uncaught

@@ -11,11 +11,12 @@ import time
 from pyspark.conf import SparkConf
 from pyspark.sql import SparkSession
 
-from offset_sync.config import HIDDEN_NAMES
+from offset_sync.config import HIDDEN_NAMES, Config
+from offset_sync.config.client_options import MSK_HANDLER
 from offset_sync.kafka.librdkafka import check_client
-from offset_sync.model.errors import ConfigError
+from offset_sync.model.errors import ConfigError, PlatformError
 from offset_sync.spark import CHECKPOINT_FORMAT
-from offset_sync.spark.jvm import processors, start_jvm
+from offset_sync.spark.jvm import processors, start_jvm, version_and_jar
 from offset_sync.spark.platform import check_platform
 
 logger = logging.getLogger(__name__)
@@ -101,6 +102,19 @@ def open_session(name: str, *, reads_internal_topics: bool = False, clusters: in
     spark.conf.set(reader, str(reads_internal_topics).lower())
     logger.info("Spark %s started in %.0f s", spark.version, time.monotonic() - began)
     return spark
+
+
+def check_logins(config: Config) -> None:
+    """Raise PlatformError, in one line, where Spark lacks the jar by which its clients log in at Amazon MSK."""
+    for alias in config.clusters:
+        if MSK_HANDLER not in config.java_options(alias).values():
+            continue
+        try:
+            version_and_jar(MSK_HANDLER)
+        except LookupError as missing:
+            text = f"clusters.{alias}: Spark lacks the class {MSK_HANDLER}"
+            remedy = "start the job with --jars aws-msk-iam-auth-2.3.6-all.jar (Maven: software.amazon.msk)"
+            raise PlatformError(f"{text}, by which it logs in; {remedy}") from missing
 
 
 def with_slots(master: str, cores: int, clusters: int) -> str:

@@ -23,7 +23,7 @@ from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
 from offset_sync.jobs.metrics.logs import IndexSizes, LogWatch
 from offset_sync.jobs.metrics.positions import Positions
 from offset_sync.jobs.metrics.sync import CountedHistory, JobHealth, SyncMetrics
-from offset_sync.jobs.spark_session import open_session
+from offset_sync.jobs.spark_session import check_logins, open_session
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.jobs.sync_run import (
     CommitReading,
@@ -66,6 +66,7 @@ def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.
     """Sync until stopped, or with ``--once`` up to the present ends; return one line per failure."""
     spark = open_session("offset-sync sync_offsets", reads_internal_topics=True)
     try:
+        check_logins(config)
         tables = TableStore.of(config)
         tables.create((*TABLES, CUTOVERS))
         with opened(config, tables, arguments, stop) as run:

@@ -16,6 +16,7 @@ from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
+from offset_sync.kafka.msk_tokens import with_tokens
 from offset_sync.kafka.requests import LONGEST_S, UNREACHABLE
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.text import escaped
@@ -77,7 +78,7 @@ class GroupStates:
     @cached_property
     def _client(self) -> AdminClient:
         options: dict[str, Any] = {**CLIENT_OPTIONS, **self._options, "error_cb": lambda error: None}
-        return AdminClient(options)
+        return AdminClient(with_tokens(options))
 
 
 def _reason(error: Exception, deadline: float) -> str:

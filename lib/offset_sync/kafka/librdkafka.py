@@ -15,12 +15,13 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Mapping
-from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
+from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
 from typing import Any
 
 import confluent_kafka
 from confluent_kafka import cimpl
 
+from offset_sync.kafka.msk_tokens import TokenError, needs_token, token_for
 from offset_sync.model.errors import OffsetSyncError, PlatformError
 from offset_sync.model.versions import Match, match_version
 
@@ -55,7 +56,7 @@ class BindingError(OffsetSyncError):
     """librdkafka refused the options."""
 
 
-_OnThrottle = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_int32, c_int, c_void_p)
+_OnThrottle = CFUNCTYPE(None, c_void_p, c_char_p, c_int32, c_int, c_void_p)
 
 
 class Throttle:
@@ -97,6 +98,8 @@ class PartitionListStruct(ctypes.Structure):
 
 
 PartitionList = POINTER(PartitionListStruct)
+_RefreshToken = CFUNCTYPE(None, c_void_p, c_char_p, c_void_p)
+"""``oauthbearer_token_refresh_cb``: the client, its ``sasl.oauthbearer.config`` and its opaque pointer."""
 
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "version_str": (c_char_p, ()),
@@ -104,8 +107,16 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "conf_set": (c_int, (c_void_p, c_char_p, c_char_p, c_char_p, c_size_t)),
     "conf_set_events": (None, (c_void_p, c_int)),
     "conf_set_throttle_cb": (None, (c_void_p, _OnThrottle)),
+    "conf_set_oauthbearer_token_refresh_cb": (None, (c_void_p, _RefreshToken)),
+    "conf_enable_sasl_queue": (None, (c_void_p, c_int)),
     "conf_destroy": (None, (c_void_p,)),
     "new": (c_void_p, (c_int, c_void_p, c_char_p, c_size_t)),
+    "sasl_background_callbacks_enable": (c_void_p, (c_void_p,)),
+    "oauthbearer_set_token": (
+        c_int,
+        (c_void_p, c_char_p, c_int64, c_char_p, c_void_p, c_size_t, c_char_p, c_size_t),
+    ),
+    "oauthbearer_set_token_failure": (c_int, (c_void_p, c_char_p)),
     "destroy_flags": (None, (c_void_p, c_int)),
     "mem_malloc": (c_void_p, (c_void_p, c_size_t)),
     "err2name": (c_char_p, (c_int,)),
@@ -191,6 +202,10 @@ class Library:
 
         *on_throttle* is that of a :class:`Throttle`, which has to live as long as the client.
         """
+        try:
+            has_tokens = needs_token(options)
+        except TokenError as problem:
+            raise BindingError(str(problem)) from problem
         conf = self.conf_new()
         reason = ctypes.create_string_buffer(_ERRSTR_BYTES)
         for name, value in options.items():
@@ -199,11 +214,28 @@ class Library:
                 raise BindingError(text(reason.value))
         self.conf_set_events(conf, _ERROR_EVENTS)
         self.conf_set_throttle_cb(conf, on_throttle)
+        if has_tokens:
+            self.conf_set_oauthbearer_token_refresh_cb(conf, _REFRESH)
+            self.conf_enable_sasl_queue(conf, 1)
         pointer: int | None = self.new(_CONSUMER, conf, reason, _ERRSTR_BYTES)
         if not pointer:  # librdkafka owns the configuration only on success
             self.conf_destroy(conf)
             raise BindingError(text(reason.value))
+        if has_tokens:  # in a thread of librdkafka: nothing polls this client
+            self.sasl_background_callbacks_enable(pointer)
         return pointer
+
+    def set_token(self, handle: int, option: str) -> None:
+        """Give a client its next token, or the reason why there is none: it asks again ten seconds later."""
+        reason = ctypes.create_string_buffer(_ERRSTR_BYTES)
+        try:
+            value, _, ends_ms = token_for(option)
+            failed = self.oauthbearer_set_token(handle, value.encode(), ends_ms, b"", None, 0, reason, _ERRSTR_BYTES)
+            problem = text(reason.value) if failed else ""
+        except (TokenError, PlatformError) as error:
+            problem = str(error)
+        if problem:
+            self.oauthbearer_set_token_failure(handle, problem.encode())
 
     def ask(self, operation: str, handle: int, group: str, partitions: Any, options: int, queue: int) -> None:
         """Send the request of one group; *partitions* are copied, None means all of them."""
@@ -234,6 +266,14 @@ class Library:
         self.topic_partition_list_destroy(copied)
         if found != [((b"first", 1, 11, "a\0b", 0), 3), ((b"second", 2, 22, "é", 0), -1)]:
             raise PlatformError(f"expected librdkafka's structures as in {LIBRDKAFKA}, found others; {_REMEDY}")
+
+
+def _refresh(handle: int, option: bytes | None, _: int | None) -> None:
+    library().set_token(handle, text(option))
+
+
+_REFRESH = _RefreshToken(_refresh)
+"""Librdkafka keeps its address, so it lives as long as this module."""
 
 
 @functools.lru_cache(maxsize=1)

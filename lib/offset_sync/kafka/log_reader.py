@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
 from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
+from offset_sync.kafka.msk_tokens import with_tokens
 from offset_sync.kafka.requests import Door, TopicNames
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
@@ -65,7 +66,7 @@ def log_consumer(alias: str, options: Mapping[str, str], wanted: Mapping[str, st
     Raises ClusterError where the client rejects its options, or fails inside.
     """
     try:
-        consumer = Consumer({**_OPTIONS, **options, **wanted, "error_cb": lambda error: None})
+        consumer = Consumer(with_tokens({**_OPTIONS, **options, **wanted, "error_cb": lambda error: None}))
     except (KafkaException, ValueError, TypeError) as error:
         raise ClusterError(alias, f"the client rejects its options: {error}") from error
     try:

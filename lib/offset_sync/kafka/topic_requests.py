@@ -21,6 +21,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
 
 from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
+from offset_sync.kafka.msk_tokens import with_tokens
 from offset_sync.kafka.requests import (
     ABSENT_TOPIC,
     LONGEST_S,
@@ -284,7 +285,7 @@ def open_client(
     """Return a new client of a cluster; raises ClusterError if it rejects its options."""
     given: dict[str, Any] = {**CLIENT_OPTIONS, **options, "error_cb": on_error}
     try:
-        return AdminClient(given)
+        return AdminClient(with_tokens(given))
     except (KafkaException, ValueError, TypeError) as error:
         raise ClusterError(alias, f"the client rejects its options: {error}") from error
 

@@ -13,6 +13,7 @@ from offset_sync.config import Config
 from offset_sync.config.client_options import to_java, to_librdkafka
 from offset_sync.config.sections import Cluster, Security
 from offset_sync.model.errors import ConfigError
+from offset_sync.model.msk_login import MskLogin, read_msk_login
 
 Options = dict[str, Any]
 CANARY = "c4n4ry"
@@ -216,6 +217,31 @@ def test_tokens_without_a_scope_are_asked_for_without_one() -> None:
     assert "scope" not in f"{spark['sasl.jaas.config']} {[*admin]}"
 
 
+MSK = {"protocol": "SASL_SSL", "mechanism": "AWS_MSK_IAM", "region": "eu-west-1"}
+
+
+def test_a_login_by_aws_iam_is_amazons_module_in_java_and_a_token_elsewhere() -> None:
+    spark, admin = both(MSK)
+    handler = "software.amazon.msk.auth.iam.IAMClientCallbackHandler"
+    assert spark == {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "AWS_MSK_IAM",
+        "sasl.jaas.config": "software.amazon.msk.auth.iam.IAMLoginModule required;",
+        "sasl.client.callback.handler.class": handler,
+    }
+    assert admin.pop("sasl.oauthbearer.config") == MskLogin("eu-west-1").to_option()
+    assert admin == {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}
+    spark, admin = both({**MSK, "profile": 'pro"d'})
+    assert spark["sasl.jaas.config"].endswith(r'IAMLoginModule required awsProfileName="pro\"d";')
+    assert read_msk_login(admin["sasl.oauthbearer.config"]) == MskLogin("eu-west-1", 'pro"d')
+    assert pickle.loads(pickle.dumps(admin)) == admin
+
+
+def test_a_login_by_aws_iam_in_javas_options_alone_is_refused() -> None:
+    line = option_problem(kafka={"security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM"})
+    assert line.endswith("write mechanism and region into the cluster's section security")
+
+
 def test_a_password_with_the_signs_of_jaas_stays_the_same() -> None:
     spark, admin = both({**LOGIN, "mechanism": "PLAIN", "password": 'a"b\\c\nd'})
     assert spark["sasl.jaas.config"].endswith(r'PlainLoginModule required username="u" password="a\"b\\c\nd";')
@@ -307,6 +333,11 @@ def test_an_option_that_the_section_does_not_make_may_be_given_beside_it() -> No
         ({**LOGIN, "mechanism": "OAUTHBEARER"}, "token_endpoint"),
         ({**LOGIN, "token_endpoint": "https://idp/token"}, "token_endpoint"),
         ({**LOGIN, "scope": "kafka"}, "scope"),
+        ({**MSK, "region": ""}, "region"),
+        ({**MSK, "username": "u"}, "username"),
+        ({**MSK, "password": CANARY}, "password"),
+        ({**LOGIN, "region": "eu-west-1"}, "region"),
+        ({"protocol": "SSL", "profile": "prod"}, "profile"),
         ({"protcol": "SSL"}, "protcol"),
     ],
 )

@@ -1,0 +1,151 @@
+"""Tokens for Amazon MSK, against what the tests of AWS' own signer expect of them; AWS itself is never asked."""
+
+from __future__ import annotations
+
+import base64
+import sys
+import time
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from offset_sync.kafka import msk_tokens
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.group_members import GroupStates
+from offset_sync.kafka.msk_tokens import OPTION, Token, TokenError, token_for, with_tokens
+from offset_sync.model.errors import ClusterError, PlatformError
+from offset_sync.model.msk_login import MskLogin
+
+CANARY = "c4n4ry"
+LOGIN = MskLogin("us-west-2").to_option()
+OPTIONS = {"bootstrap.servers": "127.0.0.1:1", OPTION: LOGIN}
+SIGNER = "aws_msk_iam_sasl_signer"
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    msk_tokens._signer.cache_clear()
+    yield
+    msk_tokens._signer.cache_clear()
+
+
+@pytest.fixture
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The names of the signer's own tests, with a canary for a secret key; skips where it is not installed."""
+    pytest.importorskip(SIGNER, reason="the extra msk is not installed: run 'make install'")
+    given = {"ACCESS_KEY_ID": "MOCK_AWS_ACCESS_KEY", "SECRET_ACCESS_KEY": CANARY, "SESSION_TOKEN": "MOCK_AWS_TOKEN"}
+    for name, value in given.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+
+
+class Signing:
+    """In place of the signer: tokens that live for a minute, or the error it is told to raise."""
+
+    def __init__(self) -> None:
+        self.signed, self.problem = 0, None
+
+    def generate_auth_token(self, region: str) -> tuple[str, int]:
+        if self.problem is not None:
+            raise self.problem
+        self.signed += 1
+        return f"{region} {self.signed}", 60_000 + msk_tokens._now_ms()
+
+    def generate_auth_token_from_profile(self, region: str, profile: str) -> tuple[str, int]:
+        return f"{region} {profile}", 60_000 + msk_tokens._now_ms()
+
+
+@pytest.fixture
+def signing(monkeypatch: pytest.MonkeyPatch) -> Any:
+    made = Signing()
+    monkeypatch.setitem(sys.modules, SIGNER, SimpleNamespace(MSKAuthTokenProvider=made))
+    return made
+
+
+@pytest.mark.usefixtures("credentials")
+def test_a_token_is_what_the_tests_of_the_signer_say() -> None:
+    token = token_for(LOGIN)
+    url = base64.urlsafe_b64decode(token.value + "=" * (-len(token.value) % 4)).decode()
+    assert url.startswith("https://kafka.us-west-2.amazonaws.com/?")
+    given = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
+    date = datetime.strptime(given["X-Amz-Date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc)
+    assert {name: given[name] for name in ("Action", "X-Amz-Algorithm", "X-Amz-Expires", "X-Amz-SignedHeaders")} == {
+        "Action": "kafka-cluster:Connect",
+        "X-Amz-Algorithm": "AWS4-HMAC-SHA256",
+        "X-Amz-Expires": "900",
+        "X-Amz-SignedHeaders": "host",
+    }
+    assert given["X-Amz-Security-Token"] == "MOCK_AWS_TOKEN"
+    assert given["X-Amz-Credential"] == f"MOCK_AWS_ACCESS_KEY/{date:%Y%m%d}/us-west-2/kafka-cluster/aws4_request"
+    assert len(given["X-Amz-Signature"]) == 64
+    assert given["User-Agent"].startswith("aws-msk-iam-sasl-signer-python")
+    assert token.expires_at_ms == (date.timestamp() + 900) * 1000
+    assert CANARY not in url
+
+
+@pytest.mark.usefixtures("credentials")
+def test_an_end_does_not_depend_on_the_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        assert 890 < token_for(LOGIN).expires_at_ms / 1000 - time.time() < 910
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.usefixtures("credentials")
+def test_without_credentials_each_client_says_so_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN"):
+        monkeypatch.delenv(f"AWS_{name}")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    began = time.monotonic()
+    with pytest.raises(ClusterError, match="no AWS credentials were found"):
+        ClusterAdmin("dc1", OPTIONS).topics()
+    with pytest.raises(ClusterError, match="no AWS credentials were found"):
+        ClusterAdmin("dc1", OPTIONS).committed_offsets(["g"])
+    unknown = GroupStates("dc1", OPTIONS).active()
+    assert "no AWS credentials were found" in str(unknown)
+    with pytest.raises(TokenError, match="ProfileNotFound"):
+        token_for(MskLogin("us-west-2", "nowhere").to_option())
+    assert time.monotonic() - began < 5
+
+
+def test_without_the_signer_it_is_named_with_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, SIGNER, None)
+    with pytest.raises(PlatformError, match=r"package aws_msk_iam_sasl_signer is missing; run: pip install aws-msk-"):
+        with_tokens(OPTIONS)
+
+
+def test_options_of_other_logins_stay_as_they_are() -> None:
+    for value in ("principal=me", "{}", "[1]", '{"msk_iam": {"zone": "x"}}', '{"msk_iam": 1}'):
+        assert with_tokens({OPTION: value}) == {OPTION: value}
+    assert with_tokens({"client.id": "x"}) == {"client.id": "x"}
+
+
+def test_clients_share_a_token_until_half_of_its_life(signing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1_000_000]
+    monkeypatch.setattr(msk_tokens, "_now_ms", lambda: now[0])
+    assert token_for(LOGIN) == Token("us-west-2 1", 1_000_000, 1_060_000)
+    now[0] += 30_000
+    assert token_for(LOGIN).value == "us-west-2 1"
+    now[0] += 1
+    assert token_for(LOGIN).value == "us-west-2 2"
+    assert token_for(MskLogin("us-west-2", "prod").to_option()).value == "us-west-2 prod"
+
+
+def test_a_token_serves_to_its_end_while_aws_does_not_answer(signing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1_000_000]
+    monkeypatch.setattr(msk_tokens, "_now_ms", lambda: now[0])
+    first = token_for(LOGIN)
+    signing.problem = OSError(f"no route to the metadata service\n{'x' * 3}")
+    now[0] = first.expires_at_ms - 1
+    assert token_for(LOGIN) == first
+    now[0] += 1
+    with pytest.raises(TokenError, match=r"^no login at Amazon MSK: OSError: no route[^\n]*$"):
+        token_for(LOGIN)
