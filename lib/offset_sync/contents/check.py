@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from offset_sync.config import Config, Mirror
+from offset_sync.decode.mirror_headers import without_added
 from offset_sync.kafka.tail_reader import Pair, SeenLogs, TailRecord
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level, Lines
@@ -63,7 +64,7 @@ def _broken_promises(mirror: Mirror, topics: _Topics, lines: Lines) -> Iterator[
             text = f"{_share(moved, topics)} have timestamps of their own (message.timestamp.type=LogAppendTime)"
             remedy = "of mirror.keeps, or set it to CreateTime, and begin with new tables"
         yield lines.of(Level.FAIL, f"{text}; leave timestamps out {remedy}", moved)
-    other = _where(topics, lambda one: [m.copy for m in one.matches if not m.keeps_headers])
+    other = _where(topics, lambda one: [m.copy for m in one.matches if not _keeps_headers(m)])
     if "headers" in mirror.keeps and other:
         text = f"{_share(other, topics)} have other headers than their originals; leave headers out of mirror.keeps"
         yield lines.of(Level.FAIL, f"{text} and begin with new tables", other)
@@ -80,10 +81,10 @@ def _broken_promises(mirror: Mirror, topics: _Topics, lines: Lines) -> Iterator[
 def _more(mirror: Mirror, topics: _Topics, lines: Lines) -> Iterator[Finding]:
     """Yield what copies keep and ``mirror.keeps`` omits: with it more answers would be exact."""
     matches = [each for one in topics.values() for each in one.matches]
-    with_headers = [each for each in matches if each.original.content.headers]
+    with_headers = [each for each in matches if without_added(each.original.content.headers)]
     kept = {
         "timestamps": len(matches) >= _ENOUGH and all(each.keeps_time for each in matches),
-        "headers": len(with_headers) >= _ENOUGH and all(each.keeps_headers for each in matches),
+        "headers": len(with_headers) >= _ENOUGH and all(map(_keeps_headers, matches)),
     }
     for name in (name for name, is_kept in kept.items() if is_kept and name not in mirror.keeps):
         text = f"all {len(matches)} copies looked at have {name} of their originals, which mirror.keeps leaves out; add"
@@ -103,6 +104,12 @@ def _others(mirror: Mirror, topics: _Topics, right: set[str], lines: Lines) -> I
         count = sum(len(topics[name].matches) for name in right)
         says = " and ".join(("order", *mirror.keeps)) if mirror.order == "kept" else "keeps"
         yield lines.of(Level.OK, f"{count} copies have originals, and {says} hold as the file says", right)
+
+
+def _keeps_headers(pair: Pair) -> bool:
+    """Return whether the copy has the headers of its original, apart from those that mirrors add."""
+    copy, original = (without_added(each.content.headers) for each in pair)
+    return copy == original
 
 
 def _where(topics: _Topics, chosen: _Chosen) -> dict[str, Sequence[TailRecord]]:

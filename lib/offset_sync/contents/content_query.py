@@ -32,6 +32,7 @@ from offset_sync.contents.rows import (
     is_wanted,
     native_runs,
 )
+from offset_sync.decode.mirror_headers import ADDED_HEADERS
 from offset_sync.ingest.batch_rows import ReadBatch, is_of
 from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets
 from offset_sync.ingest.commit_batch import chunk_rows
@@ -73,7 +74,19 @@ _RAW_SCHEMA = pa.schema(
 
 def with_fingerprints(records: DataFrame, keeps: Collection[str]) -> DataFrame:
     """Return the place of each record, and the hash of what copies keep of it: ``mirror.keeps``, key and value."""
+    if "headers" in keeps:  # in a projection of its own, as the hash has them twice
+        records = records.withColumn("headers", _without_added(F.col("headers")))
     return records.select("topic", "partition", "offset", _fingerprint(keeps).alias(FINGERPRINT))
+
+
+def _without_added(headers: Column) -> Column:
+    """Return *headers* without those that mirrors add; of originals too, which may be copies themselves.
+
+    Spark interprets a filter, which takes longer than hashing a record: so only where there is something to filter.
+    """
+    is_any = F.arrays_overlap(headers["key"], F.array(*map(F.lit, ADDED_HEADERS)))
+    kept = F.filter(headers, lambda header: ~header["key"].isin(*ADDED_HEADERS))
+    return F.when(is_any, kept).otherwise(headers)
 
 
 def _fingerprint(keeps: Collection[str]) -> Column:

@@ -12,7 +12,7 @@ helps only where the application gives its records new timestamps.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -29,6 +29,11 @@ ORIGIN_HEADER, OFFSET_HEADER, PLACE_HEADER = "origin_header", "offset_header", "
 """Columns of raw header values: the first two always, the third one where the mirror stamps the place."""
 HEADER_COLUMNS = (ORIGIN_HEADER, OFFSET_HEADER, PLACE_HEADER)
 
+ADDED_HEADERS: Mapping[str, str] = {
+    "__mskmr": "MSK Replicator",
+    **dict.fromkeys(("k2k_topic", "k2k_partition", "k2k_offset", "k2k_pipeline"), "Lenses K2K"),
+}
+"""Headers that mirrors add to their copies, by the mirror: no part of a record's contents, wherever it is."""
 ORIGIN_BYTES = 249
 """An origin may be as long as a topic name; anything longer is no cluster's name."""
 NOT_MIRRORED = -1
@@ -40,6 +45,11 @@ OTHER_ORIGIN = "another origin than the topic is named for"
 _DIGITS = 19
 _INT64_BYTES = 8
 _PLACE_FORM = "^.+-[0-9]+(@-?[0-9]+)?$"
+
+
+def without_added(headers: Iterable[tuple[str, bytes | None]]) -> tuple[tuple[str, bytes | None], ...]:
+    """Return *headers* without ADDED_HEADERS."""
+    return tuple(each for each in headers if each[0] not in ADDED_HEADERS)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from offset_sync.jobs.checks.facts import (
 )
 from offset_sync.jobs.checks.headers import judge_headers
 from offset_sync.jobs.checks.stamps import stamped_records
-from offset_sync.jobs.checks.topics import check_mirror_maker, judge_topics
+from offset_sync.jobs.checks.topics import check_mirror_maker, judge_topics, recognised_mirrors
 from offset_sync.kafka.librdkafka import check_client
 from offset_sync.kafka.own_rights import OwnRights
 from offset_sync.model.errors import ClusterError, PlatformError
@@ -124,7 +124,8 @@ def judge_mirrors(config: Config, clusters: Mapping[str, Cluster]) -> Iterator[F
     there = [alias for alias, each in seen.items() if not each.error]
     copies = side_by_side(lambda alias: check_copies(config, seen, stamped[alias], alias), there)
     makers = side_by_side(lambda alias: list(check_mirror_maker(config, clusters[alias])), there)
-    yield from chain.from_iterable((*answers(copies).values(), *answers(makers).values()))
+    others = (recognised_mirrors(config, clusters[alias], seen[alias]) for alias in there)
+    yield from chain.from_iterable((*answers(copies).values(), *answers(makers).values(), *others))
 
 
 def check_places(config: Config) -> Iterator[Finding]:

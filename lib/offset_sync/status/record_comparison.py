@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from offset_sync.config import Config
+from offset_sync.decode.mirror_headers import without_added
 from offset_sync.ingest.run_builder import identities_at
 from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
@@ -89,6 +90,7 @@ def _difference(
         records.append(record)
     here, there = records
     if config.is_by_contents:
+        here, there = (replace(each, headers=without_added(each.headers)) for each in records)
         return _difference_in(here, there, ("key", "value", *(_KEPT[each] for each in config.mirror.keeps)))
     where = pair.topic_partition
     identities = _identity(config, pair.source, where, here), _identity(config, pair.target, where, there)

@@ -55,6 +55,11 @@ def test_records_that_differ_in_anything_have_different_fingerprints(spark: Spar
     assert None not in found
 
 
+def test_fingerprints_stay_what_they_are_in_tables_that_were_written_before(spark: SparkSession) -> None:
+    before = [705130003662817190, -5071237472087414959, -1418910917241478604]
+    assert fingerprints(spark, [DIFFERENT[number] for number in (0, 12, 13)]) == before
+
+
 @pytest.mark.parametrize(
     ("keeps", "alike"),
     [
@@ -78,3 +83,14 @@ def test_what_is_read_without_sparks_source_has_the_same_fingerprints(spark: Spa
     found = ContentRows(spark, ALL)([(TopicPartition("orders", 3), each) for each in records])
     assert found.column("offset").to_pylist() == list(range(len(DIFFERENT)))
     assert found.column(FINGERPRINT).to_pylist() == fingerprints(spark, DIFFERENT)
+
+
+def test_headers_that_mirrors_add_make_no_difference(spark: SparkSession) -> None:
+    added = ("__mskmr", b"any")
+    with_them: list[Record] = [(*record[:3], [added, *(record[3] or []), added]) for record in DIFFERENT]
+    assert fingerprints(spark, with_them) == fingerprints(spark, DIFFERENT)
+    records = [RecordContent(0, round(AT.timestamp() * 1000), b"k", b"v", (added,))]
+    found = ContentRows(spark, ALL)([(TopicPartition("orders", 3), each) for each in records])
+    assert found.column(FINGERPRINT).to_pylist() == fingerprints(spark, DIFFERENT[:1])
+    others: list[Record] = [(AT, b"k", b"v", [(name, b"any")]) for name in ("__mskmr2", "_mskmr", "k2k")]
+    assert len({*fingerprints(spark, [*others, DIFFERENT[0]])}) == 4

@@ -118,3 +118,16 @@ def test_records_are_read_as_the_mirror_copies_them_those_of_aborted_transaction
     clusters = asked(config, {"dc1": {"orders": ORIGINALS}, "dc2": {"dc1.orders": copied(ORIGINALS)}})
     told(config, clusters)
     assert {each for _, _, each in clusters["dc1"].reader.ranges} == {False}  # type: ignore[attr-defined]
+
+
+def test_headers_that_mirrors_add_are_no_other_headers() -> None:
+    added = {"__mskmr": b"id of dc1"}
+    right = "OK 100 copies have originals, and order and timestamps and headers hold as the file says"
+    assert at_dc2(copied(WITH_HEADERS, added), WITH_HEADERS) == [right]
+    assert at_dc2(copied(ORIGINALS, added)) == [right]
+    (more,) = [
+        each for each in at_dc2(copied(WITH_HEADERS, added), WITH_HEADERS, keeps=["timestamps"]) if "WARN" in each
+    ]
+    assert "have headers of their originals" in more
+    (other,) = at_dc2(copied(WITH_HEADERS, {**added, "via": b"mirror"}), WITH_HEADERS)
+    assert other.startswith("FAIL 100 of 100 have other headers")

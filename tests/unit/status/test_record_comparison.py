@@ -214,6 +214,7 @@ def compared_by_contents(there: RecordContent, keeps: Sequence[str] = ("timestam
 
 def test_what_has_the_same_contents_is_the_same_though_nothing_says_where_it_was_produced() -> None:
     assert compared_by_contents(COPY) is None
+    assert compared_by_contents(replace(COPY, headers=(*COPY.headers, ("__mskmr", b"id of X")))) is None
 
 
 @pytest.mark.parametrize(("there", "what"), OTHER_COPIES)

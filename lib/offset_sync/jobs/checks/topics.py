@@ -1,11 +1,13 @@
-"""Checks that the clusters have the same topics and partition counts, and what MirrorMaker 2's own topics show."""
+"""Checks that the clusters have the same topics and partition counts, and what mirrors' own topics show."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 
 from offset_sync.config import Config
 from offset_sync.decode.cursor import DecodeError, decode_checkpoint
+from offset_sync.decode.mirror_headers import ADDED_HEADERS
 from offset_sync.jobs.checks.asking import (
     CHECKPOINTS,
     DEADLINE_S,
@@ -16,11 +18,19 @@ from offset_sync.jobs.checks.asking import (
     newest,
     own_topics,
 )
+from offset_sync.kafka.tail_reader import SeenLogs
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level, Lines, some
 from offset_sync.model.values import TopicPartition
 
 _GUIDE = "docs/mirrors.md, Moving over from MirrorMaker's group sync"
+_OTHERS_GUIDE = "docs/mirrors-presets.md"
+_OTHER_MIRRORS = {
+    "MSK Replicator": (r"__amazon_msk_replicator_.+", "set synchroniseConsumerGroupOffsets=false"),
+    "Lenses K2K": (r"__k2k_.+", "do not run k2k-offset-mapping"),
+    "Cluster Linking": (r"_confluent-link-metadata", "set consumer.offset.sync.enable=false on each link to here"),
+}
+"""By mirror: its own topics, and how it writes no offsets of groups. Confluent's brokers have theirs without a link."""
 _MOST_CHECKPOINTS = 500
 _MOST_GROUPS = 100
 _Offsets = Mapping[tuple[str, TopicPartition], int]
@@ -99,6 +109,23 @@ def check_mirror_maker(config: Config, cluster: Cluster) -> Iterator[Finding]:
         yield lines.of(Level.OK, text, readable.values())
     elif own and not closed:
         yield lines.of(Level.OK, "it has no checkpoint of a group here, so it syncs no groups", own.values())
+
+
+def recognised_mirrors(config: Config, cluster: Cluster, seen: SeenLogs) -> Iterator[Finding]:
+    """Yield which other mirrors have left topics at a cluster, or headers on its newest records.
+
+    Whether these write offsets of groups, too, only their own settings show.
+    """
+    lines, outside = Lines(cluster.place, "other mirrors"), config.names.outside
+    added: dict[str, set[str]] = {}
+    for place, records in seen.records.items():
+        for name in {name for each in records for name, _ in each.content.headers} & ADDED_HEADERS.keys():
+            added.setdefault(ADDED_HEADERS[name], set()).add(outside(cluster.alias, place.topic))
+    names = {outside(cluster.alias, stream) for stream in cluster.partitions}
+    for mirror, (pattern, remedy) in _OTHER_MIRRORS.items():
+        if found := added.get(mirror, set()) | {name for name in names if re.fullmatch(pattern, name)}:
+            text = f"{mirror}: whether it writes offsets of groups too cannot be seen here; {remedy}: {_OTHERS_GUIDE}"
+            yield lines.of(Level.SKIP, text, found)
 
 
 def _checkpoints(config: Config, cluster: Cluster, streams: Collection[str]) -> _Offsets:

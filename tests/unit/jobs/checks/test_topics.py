@@ -190,3 +190,29 @@ def test_its_own_topics_that_are_included_are_told_and_not_looked_at() -> None:
         "WARN MirrorMaker: heartbeats: MirrorMaker's own, and included: it is never mirrored; add it to topics.exclude"
     ) in found
     assert [each for each in found if "mirror headers" in each and "heartbeats" in each] == []
+
+
+@pytest.mark.parametrize(
+    ("topic", "found"),
+    [
+        ("__amazon_msk_replicator_offsets_my-replicator_a1b2-1", "MSK Replicator: whether it writes offsets of groups"),
+        ("__k2k_consumer-offsets", "Lenses K2K: whether it writes offsets of groups"),
+        ("_confluent-link-metadata", "Cluster Linking: whether it writes offsets of groups"),
+        ("__amazon_msk_canary", ""),
+        ("amazon_msk_replicator_offsets", ""),
+    ],
+)
+def test_other_mirrors_are_recognised_by_their_own_topics(topic: str, found: str) -> None:
+    said = said_at("dc2", known_config(**NAMED), {"dc1": {"orders": ()}, "dc2": {"orders": (), topic: ()}})
+    others = [each for each in said if "other mirrors: " in each]
+    assert [each.startswith(f"SKIP other mirrors: {topic}: {found}") for each in others] == [True] * bool(found)
+
+
+def test_other_mirrors_are_recognised_by_the_headers_of_their_copies() -> None:
+    copies = [record(0), record(1, {"__mskmr": b"id"})]
+    said = said_at("dc2", known_config(**NAMED), {"dc1": {"orders": ()}, "dc2": {"orders": copies}})
+    (other,) = [each for each in said if "other mirrors: " in each]
+    assert other == (
+        "SKIP other mirrors: orders: MSK Replicator: whether it writes offsets of groups too cannot be seen here; set "
+        "synchroniseConsumerGroupOffsets=false: docs/mirrors-presets.md"
+    )
