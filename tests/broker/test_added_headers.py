@@ -18,7 +18,7 @@ from offset_sync_demo.kafka.clients import client_options
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 
 COUNT, AGAIN, FIRST_MS = 200, 3, int(time.time() * 1000) - 60_000
-ORIGINAL, COPY = ("replicated", 0), ("dc1.replicated", 0)
+ORIGINAL, COPY = ("added", 0), ("dc1.added", 0)
 ADDED: Headers = [("__mskmr", b"id of dc1")]
 
 

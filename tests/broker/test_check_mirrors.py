@@ -162,7 +162,8 @@ def test_copies_without_headers_are_held_against_what_the_file_promises(clusters
         "FAIL copies: dc1.extra: 120 of 120 have other headers than their originals; leave headers out of "
         "mirror.keeps and begin with new tables",
         "WARN copies: dc1.mixed: 2 of 120 come behind later ones",
-        "OK copies: dc1.kept, dc1.replicated: 240 copies have originals",
+        "OK copies: dc1.kept",
     ]
+    assert told[-1].startswith("OK copies: dc1.kept, dc1.replicated: 240 copies have originals")
     (other,) = [each for each in lines(findings, "clusters.dc2") if " other mirrors: " in each]
     assert other.startswith("SKIP other mirrors: dc1.replicated: MSK Replicator: whether it writes offsets of groups")
