@@ -19,7 +19,7 @@ def versions() -> list[tuple[int, int]]:
 PROTOCOLS = ("classic", "consumer") if min(versions()) >= (4, 0) else ("classic",)
 """The group protocols of every broker: KIP-848 is complete from 4.0 on."""
 
-HAS_TOPIC_IDS = versions()[0] >= (4, 1)
-"""Whether commits at dc1 have the id of their topic (KIP-848's part 2)."""
+WRITE_TOPIC_IDS = {alias for alias, version in zip(("dc1", "dc2"), versions() * 2, strict=False) if version >= (4, 1)}
+"""The clusters whose commit records have the id of their topic: value version 4, from 4.1 on."""
 
 needs_streams_groups = pytest.mark.skipif(min(versions()) < (4, 2), reason="streams and share groups came with 4.2")
