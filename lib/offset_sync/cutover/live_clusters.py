@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
-import pyarrow as pa
 
 from offset_sync.config import Config
 from offset_sync.cutover.crossed import (
@@ -20,7 +19,8 @@ from offset_sync.cutover.crossed import (
     used_lists,
 )
 from offset_sync.cutover.homes import COLUMNS, DecidedHomes, is_of_member, members_until
-from offset_sync.cutover.plan import Committed, Direction, PartitionStatus, Reader
+from offset_sync.cutover.internal_topics import InternalTopics, StreamsApplications
+from offset_sync.cutover.plan import Committed, Direction, PartitionStatus, Reader, to_statuses
 from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import (
@@ -31,8 +31,6 @@ from offset_sync.model.values import (
     OffsetWrite,
     Outcome,
     Rule,
-    State,
-    Status,
     TopicPartition,
 )
 from offset_sync.state.cluster_clock import system_now_ms
@@ -52,23 +50,12 @@ from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD
 from offset_sync.translate.replication_gap import joined, replication_gaps
 
-_AS_IN_STATUS = (
-    "group_id",
-    "reason",
-    "source_offset",
-    "wanted_offset",
-    "target_offset",
-    "duplicates",
-    "lost",
-    "not_mirrored",
-    "duplicates_at_most",
-    "elsewhere",
-    "uncommitted",
-)
-
 
 class LiveClusters:
-    """Moves go in *direction*; *writer* commits at its target, *history* records reconciliations."""
+    """Moves go in *direction*; *writer* commits at its target, *history* records reconciliations.
+
+    *applications* are those of Kafka Streams.
+    """
 
     def __init__(
         self,
@@ -77,6 +64,7 @@ class LiveClusters:
         direction: Direction,
         writer: OffsetWriter,
         history: ReconciliationLog,
+        applications: StreamsApplications | None = None,
     ) -> None:
         self._config = config.model_copy(update={"directions": ((direction.source, direction.target),)})
         self._live, self._state, self._history = live, live.state, history
@@ -86,7 +74,7 @@ class LiveClusters:
         self._homes, self._moving = DecidedHomes(self._state, direction), set[str]()
         self._shared: Collection[str] | None = None
         self._wanted: dict[GroupPartition, int | None] = {}
-        self._writer = writer
+        self._writer, self._applications = writer, applications
         lists = ReadLists(self._config, self._state, live.clusters.admins())
         writers = {self._target: self._writer}
         self._reconciler = Reconciler(self._config, self._state, live.clusters, writers, self, lists)
@@ -189,6 +177,19 @@ class LiveClusters:
                 known = found.setdefault(group_id, {})
                 known[stream] = known.get(stream, False) or is_there
         return found
+
+    def internal_topics(self, groups: Collection[str]) -> Mapping[str, InternalTopics]:
+        """Return the internal topics of the groups that are applications of Kafka Streams.
+
+        Raises ClusterError if a cluster does not answer that is not given up.
+        """
+        if self._applications is None:
+            return {}
+        with self._state.lock:
+            committed = [*self._state.keys.streams]
+        names, source = self._config.names, self._source
+        known = {(group_id, names.outside(source, stream)) for group_id, stream in committed}
+        return self._applications.look(groups, known, asks_source=source in self._live.clusters.admins())
 
     def owned_elsewhere(self, groups: Collection[str]) -> dict[str, list[str]]:
         """Return, per group, the clusters that hold its newest commit of some partition and are not the source."""
@@ -363,19 +364,6 @@ class IndexBacklog:
             f"records of {alias} to index": sum(max(0, count) for count in unread),
             f"partitions of {alias} whose end is unknown": len(logs) - len(known),
         }
-
-
-def to_statuses(rows: pa.Table, source: str, target: str) -> Iterable[PartitionStatus]:
-    """Yield the rows of a report for the move from *source* to *target*."""
-    for row in rows.to_pylist():
-        if (row["source_cluster"], row["target_cluster"]) == (source, target):
-            yield PartitionStatus(
-                topic_partition=TopicPartition(row["stream"], row["partition"]),
-                status=Status.of(row["status"]),
-                state=State[row["state"]],
-                **{name: row[name] for name in _AS_IN_STATUS},
-                contest=row["reason"] if row["state"] == State.COMMITTED_AT_BOTH.name else None,
-            )
 
 
 def _to_committed(reconciliation: Reconciliation, keys: Sequence[GroupPartition]) -> Iterable[Committed]:

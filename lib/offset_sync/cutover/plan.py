@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, NamedTuple
@@ -25,6 +25,19 @@ _MOVES = {
     Verdict.AT_COST: Text("at cost", "yellow"),
     Verdict.NOW: Text("yes", "green"),
 }
+_AS_IN_STATUS = (
+    "group_id",
+    "reason",
+    "source_offset",
+    "wanted_offset",
+    "target_offset",
+    "duplicates",
+    "lost",
+    "not_mirrored",
+    "duplicates_at_most",
+    "elsewhere",
+    "uncommitted",
+)
 
 
 class Direction(NamedTuple):
@@ -111,6 +124,19 @@ class PartitionStatus:
     uncommitted: str | None = None
 
     contest: str | None = None  # why two clusters may be the home; moving the group decides between them
+
+
+def to_statuses(rows: pa.Table, source: str, target: str) -> Iterable[PartitionStatus]:
+    """Yield the rows of a report for the move from *source* to *target*."""
+    for row in rows.to_pylist():
+        if (row["source_cluster"], row["target_cluster"]) == (source, target):
+            yield PartitionStatus(
+                topic_partition=TopicPartition(row["stream"], row["partition"]),
+                status=Status.of(row["status"]),
+                state=State[row["state"]],
+                **{name: row[name] for name in _AS_IN_STATUS},
+                contest=row["reason"] if row["state"] == State.COMMITTED_AT_BOTH.name else None,
+            )
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,9 @@ class CutoverProcedure:
         held = self._clusters.held_back(groups)
         has_lists = self._options.has_read_lists or mode is Mode.DISASTER
         crossed = self._clusters.crossed(groups, asks_source=mode is Mode.PLANNED) if has_lists else {}
+        # A cluster that does not answer blocks the move anyway.
+        is_answered = not any(isinstance(each, ClusterError) for each in asked.values())
+        internal = self._verification.internal_topics(groups) if is_answered else {}
         for group_id in groups:
             activities = _activity(group_id, here), _activity(group_id, there)
             of_group = statuses.get(group_id, [])
@@ -99,6 +102,9 @@ class CutoverProcedure:
                 plan.crossed = crossed.get(group_id, [])
                 plan.blocking += self._list_reasons(plan) if judges_lists else []
             plan.notes += self._notes(plan)
+            if (found := internal.get(group_id)) is not None:
+                plan.blocking += found.unprocessed
+                plan.notes += [*found.not_restorable, *found.notes]
         return plans
 
     def apply(self, groups: Sequence[str], mode: Mode, timeout_s: float) -> list[str]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from offset_sync.config import Config
+from offset_sync.cutover.internal_topics import open_applications
 from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import NO_OPTIONS, Direction, Options
@@ -34,7 +35,8 @@ def open_cutover(
     Raises OffsetSyncError if that fails: the groups are moved, but the history is incomplete.
     """
     history = TranslationHistory(live.tables, live.state.offsets.keys, config)
-    clusters = LiveClusters(config, live, direction, cutover_writer(config, direction.target, fence), history)
+    writer = cutover_writer(config, direction.target, fence)
+    clusters = LiveClusters(config, live, direction, writer, history, open_applications(config, *direction))
     try:
         yield CutoverProcedure(direction, clusters, journal, names=config.names, options=options), clusters
     finally:

@@ -64,7 +64,8 @@ def test_with_the_same_names_nothing_is_said_of_them() -> None:
 
 def test_what_fails_is_called_as_both_sides_call_it() -> None:
     behind = of("dc1.orders", 3, status=Status.BEHIND, reason="late")
-    clusters: Any = SimpleNamespace(partition_statuses=lambda _groups: {"g": [behind, of("dc2.orders")]})
+    statuses = {"g": [behind, of("dc2.orders")]}
+    clusters: Any = SimpleNamespace(partition_statuses=lambda _: statuses, internal_topics=lambda _: {})
     journal: Any = SimpleNamespace(record=lambda _steps: None)
     (failure,) = CutoverProcedure(THERE, clusters, journal, names=mm2()).verify(["g"])
     assert failure.startswith("g orders-3 (dc1.orders-3 at dc2): Behind: late")

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from fakes.moves import FakeClusters, Move
 from generators.hypothesis_strategies import law
-from offset_sync.cutover.live_clusters import to_statuses
-from offset_sync.cutover.plan import GroupPlan, Mode
+from offset_sync.cutover.plan import GroupPlan, Mode, to_statuses
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import State, Status
 from offset_sync.status.assessment import Trouble, Verdict, troubles, verdicts

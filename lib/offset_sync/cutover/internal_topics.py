@@ -1,0 +1,227 @@
+"""The internal topics of Kafka Streams applications: what a move of their groups would leave behind.
+
+An application's group is its ``application.id``, and so is the prefix of its topics' names::
+
+    orders ──▶ APP-…-repartition ──▶ store ──▶ APP-…-changelog
+    the group commits both             committed by no group, read to restore the store
+
+An application cannot rename them. So a repartition topic moves like any other if it is included and has the same name
+at the target; the records of one that does not move have to be processed before, or they are lost. A store is right at
+the target if its changelog ends there with the same record. Errs to not moving.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from offset_sync.config import Config
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.requests import Committed, LogEnds, Reach, TopicInfo
+from offset_sync.kafka.tail_reader import Pair, TailReader, TailRecord, Tails
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import OffsetRange, TopicPartition
+
+# As Kafka's own StreamsResetter knows them.
+_CHANGELOG = "-changelog"
+_REPARTITION = re.compile(
+    r".+(-repartition|-subscription-(registration|response)-topic"
+    r"|-KTABLE-FK-JOIN-SUBSCRIPTION-(REGISTRATION|RESPONSE)-\d+-topic)"
+)
+_NEAR = 1_000
+"""Offsets behind a commit that are read: without a record they are transaction markers, and nothing is left."""
+_TAIL = 100
+_DOCS = "docs/operations.md, Kafka Streams"
+
+
+@dataclass(frozen=True)
+class InternalTopics:
+    """Those of one application, as lines.
+
+    *unprocessed*: records that a move would lose. *not_restorable*: stores that would not be restored as they are.
+    *notes*: what is in order, or missing as if on purpose.
+    """
+
+    unprocessed: list[str] = field(default_factory=list)
+    not_restorable: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class Requests(Protocol):
+    """Requests to one cluster, by its own names; see :class:`offset_sync.kafka.cluster_admin.ClusterAdmin`."""
+
+    alias: str
+
+    def topics(self) -> Mapping[str, TopicInfo]: ...
+    def ends(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, LogEnds]: ...
+    def reaches(self, is_wanted: Callable[[str], bool]) -> Mapping[TopicPartition, Reach]: ...
+    def committed_offsets(
+        self, groups: list[str]
+    ) -> Mapping[str, Mapping[TopicPartition, Committed] | ClusterError]: ...
+
+
+class Reader(Protocol):
+    """Reads ranges of logs, see :class:`offset_sync.kafka.tail_reader.TailReader`."""
+
+    def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Tails: ...
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One side of a move."""
+
+    requests: Requests
+    reader: Reader
+
+    @property
+    def alias(self) -> str:
+        """Its alias."""
+        return self.requests.alias
+
+    def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Tails:
+        """Return the committed records of *ranges*; all logs are unread if no record came in time."""
+        try:
+            return self.reader.read(ranges) if ranges else Tails()
+        except ClusterError:
+            return Tails(unread=frozenset(ranges))
+
+    def newest(self, places: Collection[TopicPartition]) -> dict[TopicPartition, TailRecord | None]:
+        """Return the last record of each log, None where it is unknown; empty logs are left out."""
+        ends = self.requests.ends(places)
+        ranges = {
+            each: OffsetRange(max(end.log_start, end.log_end - _TAIL), end.log_end)
+            for each, end in ends.items()
+            if end.log_end > end.log_start
+        }
+        tails = self.read(ranges)
+        found = dict.fromkeys((each for each in places if each not in ends), None)
+        for each in ranges:
+            records = tails.records.get(each)
+            found[each] = records[-1] if records and each not in tails.unread else None
+        return found
+
+    def unprocessed(self, topic: str, partitions: int, group_id: str) -> int | None:
+        """Return how many offsets of *topic* a group has not processed; None: unknown.
+
+        Errs to too many: those without a record count too, unless no record follows the group's commit.
+        """
+        places = [TopicPartition(topic, number) for number in range(partitions)]
+        committed = self.requests.committed_offsets([group_id])[group_id]
+        starts, reaches = self.requests.ends(places), self.requests.reaches(topic.__eq__)
+        if isinstance(committed, ClusterError) or any(each not in starts or each not in reaches for each in places):
+            return None
+        left, near = dict[TopicPartition, int](), dict[TopicPartition, OffsetRange]()
+        for each in places:
+            own, reach = committed.get(each), reaches[each]
+            first = max(starts[each].log_start, own.offset if own is not None else 0)
+            if reach.high > first:
+                left[each] = reach.high - first
+                if left[each] <= _NEAR and reach.stable == reach.high:
+                    near[each] = OffsetRange(first, reach.high)
+        tails = self.read(near)
+        is_empty = [each for each in near if each not in tails.unread and not tails.records.get(each)]
+        return sum(count for each, count in left.items() if each not in is_empty)
+
+
+@dataclass(frozen=True)
+class StreamsApplications:
+    """Looks at the applications of groups that move from *source* to *target*; *moves* tells which topics do."""
+
+    source: Cluster
+    target: Cluster
+    moves: Callable[[str], bool]
+
+    def look(
+        self, groups: Collection[str], committed: Collection[tuple[str, str]], *, asks_source: bool = True
+    ) -> dict[str, InternalTopics]:
+        """Return the internal topics of those of *groups* that have some.
+
+        *committed* are all groups that are known, each with a topic that it has committed. Raises ClusterError if a
+        cluster does not answer.
+        """
+        there = self.target.requests.topics()
+        here = self.source.requests.topics() if asks_source else {}
+        known = {group_id for group_id, _ in committed}.union(groups)
+        found = dict[str, InternalTopics]()
+        for topic in sorted(here or {topic for _, topic in committed}.union(there)):
+            is_store = topic.endswith(_CHANGELOG)
+            owner = _owner(topic, known) if is_store or _REPARTITION.fullmatch(topic) else None
+            if owner is None or owner not in groups or (not is_store and self.moves(topic)):
+                continue
+            one = found.setdefault(owner, InternalTopics())
+            if asks_source:
+                look = self._look_at_store if is_store else self._look_at_repartition_topic
+                look(owner, topic, here[topic].partitions, there.get(topic), one)
+            elif is_store:
+                one.notes.append(f"{topic} may be ahead of the offsets at {self.target.alias}, or behind ({_DOCS})")
+            else:
+                one.notes.append(f"{topic} does not move: what was not processed at {self.source.alias} is lost")
+        return found
+
+    def _look_at_repartition_topic(
+        self, group_id: str, topic: str, partitions: int, there: TopicInfo | None, one: InternalTopics
+    ) -> None:
+        left = self.source.unprocessed(topic, partitions, group_id)
+        if left == 0:
+            one.notes.append(f"{topic} does not move: it is processed to its end")
+        else:
+            remedy = f"let the application process them at {self.source.alias}, or mirror and include the topic"
+            one.unprocessed.append(f"{topic} does not move: {_counted(left)} not processed would be lost; {remedy}")
+        if there is not None and (left := self.target.unprocessed(topic, there.partitions, group_id)) != 0:
+            one.notes.append(f"{topic}: {_counted(left)} at {self.target.alias} will be processed there")
+
+    def _look_at_store(
+        self, _group_id: str, topic: str, partitions: int, there: TopicInfo | None, one: InternalTopics
+    ) -> None:
+        alias, places = self.target.alias, [TopicPartition(topic, number) for number in range(partitions)]
+        if there is None:
+            one.notes.append(f"{topic} is not at {alias}: its store begins empty there ({_DOCS})")
+            return
+        newest, copies = self.source.newest(places), self.target.newest(places)
+        if all(_is_same(each, copies.get(place)) for place, each in newest.items()):
+            one.notes.append(f"{topic} is mirrored: delete state.dir before the start at {alias} ({_DOCS})")
+            return
+        text = f"{topic} at {alias} does not end with the newest record of {self.source.alias}"
+        one.not_restorable.append(
+            f"{text}; wait for the mirror, or delete it at {alias} and rebuild its store ({_DOCS})"
+        )
+
+
+def open_applications(config: Config, source: str, target: str) -> StreamsApplications:
+    """Return what looks at applications that move from *source* to *target*; no cluster is asked yet."""
+
+    def moves(topic: str) -> bool:
+        stream = config.names.inside(source, topic)
+        return config.is_topic_included(stream) and config.names.topic(target, stream) == topic
+
+    return StreamsApplications(_cluster(config, source), _cluster(config, target), moves)
+
+
+def _cluster(config: Config, alias: str) -> Cluster:
+    options = config.admin_options(alias)
+    return Cluster(ClusterAdmin(alias, options), TailReader(alias, options))
+
+
+def _owner(topic: str, groups: Collection[str]) -> str | None:
+    """Return the group whose id, with a hyphen, is the longest prefix of *topic*."""
+    end = len(topic)
+    while (end := topic.rfind("-", 0, end)) > 0:
+        if topic[:end] in groups:
+            return topic[:end]
+    return None
+
+
+def _counted(count: int | None) -> str:
+    if count is None:
+        return "an unknown number of records (grant Read on it, Describe on the group)"
+    return f"{count:,} record{'' if count == 1 else 's'}"
+
+
+def _is_same(here: TailRecord | None, there: TailRecord | None) -> bool:
+    """Whether the last records of a changelog at both clusters are known to be the same."""
+    if here is None or there is None:
+        return False
+    pair = Pair(there, here)
+    return pair.is_same and (pair.keeps_time or here.is_appended or there.is_appended)
