@@ -84,9 +84,9 @@ class Site:
     def take_in(self) -> None:
         assert (self.case.installation.index(), self.case.installation.sync()) == ([], [])
 
-    def cutover(self, action: str, source: str, target: str) -> Said:
-        options = ["--planned"] if action == "apply" else []
-        return self.case.cutover(action, source, target, *options, group=self.name)
+    def cutover(self, action: str, source: str, target: str, *options: str) -> Said:
+        planned = ["--planned"] if action == "apply" else []
+        return self.case.cutover(action, source, target, *planned, *options, group=self.name)
 
     def store(self, alias: str) -> int:
         """Return the sum of all counts, as the changelog has them."""
@@ -150,6 +150,24 @@ def test_an_application_goes_on_at_the_other_cluster_and_back_with_its_store(sit
     site.produce("dc1", range(60, 65))
     assert site.run("dc1") == sorted(f"{'abc'[number % 3]}-{number}" for number in range(60, 65))
     assert site.store("dc1") == 66
+
+
+@pytest.mark.parametrize("site", [("streams", "at_least_once")], indirect=True, ids=["streams"])
+def test_where_commits_are_polled_an_application_moves_once_it_is_confirmed_to_be_stopped(site: Site) -> None:
+    servers = {alias: each.bootstrap_servers for alias, each in site.clusters.items()}
+    folder = site.folder / "polled"
+    page = {"page": str(folder / "status.html")}
+    site.case.installation = install(folder, servers, [site.topic], polled=["dc1", "dc2"], status=page)
+    site.produce("dc1", range(30))
+    site.run("dc1")
+    site.produce("dc1", range(30, 40))
+    site.mirror("dc1", "dc2", site.topic)
+    site.take_in()
+    refused = site.cutover("apply", "dc1", "dc2").failures
+    assert len(refused) == 1
+    assert "dc1 does not tell whether it has members" in refused[0]
+    assert site.cutover("apply", "dc1", "dc2", "--confirm-readers").failures == []
+    assert site.run("dc2") == sorted(f"{'abc'[number % 3]}-{number}" for number in range(30, 40))
 
 
 def test_stores_without_a_mirrored_changelog_are_told_to_begin_empty(site: Site) -> None:

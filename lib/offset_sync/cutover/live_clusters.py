@@ -20,7 +20,7 @@ from offset_sync.cutover.crossed import (
 )
 from offset_sync.cutover.homes import COLUMNS, DecidedHomes, is_of_member, members_until
 from offset_sync.cutover.internal_topics import InternalTopics, StreamsApplications
-from offset_sync.cutover.plan import Committed, Direction, PartitionStatus, Reader, to_statuses
+from offset_sync.cutover.plan import Activity, Committed, Direction, PartitionStatus, Reader, to_statuses
 from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import (
@@ -92,9 +92,17 @@ class LiveClusters:
             rows = self._state.all_rows()
             return sorted(groups_of(self._state, rows[self._state.keys.is_included(rows)]))
 
-    def active_groups(self, alias: str, groups: Collection[str]) -> Collection[str] | ClusterError:
-        """Return those of *groups*, and possibly others, that have members at a cluster now."""
-        return self._live.clusters.active_groups(alias, groups)
+    def activities(self, alias: str, groups: Collection[str]) -> Mapping[str, Activity] | ClusterError:
+        """Return whether each of *groups* has members at a cluster now, or the error of one that does not answer."""
+        active = self._live.clusters.active_groups(alias, groups)
+        if isinstance(active, ClusterError):
+            return active
+        try:
+            unknown = self._live.clusters.unknown_members(alias, groups)
+        except ClusterError as error:
+            return error
+        found = dict.fromkeys(groups, Activity.INACTIVE) | dict.fromkeys(unknown, Activity.UNKNOWN)
+        return found | dict.fromkeys(active, Activity.ACTIVE)
 
     def share_groups(self) -> Collection[str]:
         """Return the share groups of the clusters that answer."""

@@ -56,7 +56,8 @@ class Mode(Enum):
 
 @dataclass(frozen=True)
 class Options:
-    """The operator's decisions: *are_readers_confirmed* that clients which commit without members are stopped.
+    """The operator's decisions: *are_readers_confirmed* that clients which commit without members, or unseen members,
+    are stopped.
 
     *are_uncommitted_left*: partitions that a group has never committed get no offset at the target.
     *has_read_lists*: the groups' consumers skip the records on their read lists; *is_unproven*: even without their
@@ -98,7 +99,7 @@ class Activity(Enum):
 
     ACTIVE = "active"
     INACTIVE = "inactive"
-    UNKNOWN = "unknown"  # the cluster does not answer
+    UNKNOWN = "unknown"  # the cluster does not answer; or, where commits are polled, does not tell for its type
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ wrongly loses records.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
@@ -72,7 +72,7 @@ class CutoverProcedure:
         Read lists are checked after the last commits are captured, as these may have passed the list.
         """
         aliases = (self._source, self._target) if mode is Mode.PLANNED else (self._target,)
-        asked = {alias: self._clusters.active_groups(alias, groups) for alias in aliases}
+        asked = {alias: self._clusters.activities(alias, groups) for alias in aliases}
         here, there = asked.get(self._source, ClusterError(self._source, "not asked")), asked[self._target]
         shared = self._clusters.share_groups()
         statuses, elsewhere = self._clusters.partition_statuses(groups), self._clusters.owned_elsewhere(groups)
@@ -153,20 +153,24 @@ class CutoverProcedure:
             found += [f"{self._name(each.key.topic_partition)}: {reason}"] if reason is not None else []
         return found
 
-    def _target_reasons(self, plan: GroupPlan, active_there: Collection[str] | ClusterError) -> list[str]:
-        if isinstance(active_there, ClusterError):
-            return [f"{active_there}; groups cannot be moved to a target that does not answer"]
+    def _target_reasons(self, plan: GroupPlan, there: Mapping[str, Activity] | ClusterError) -> list[str]:
+        if isinstance(there, ClusterError):
+            return [f"{there}; groups cannot be moved to a target that does not answer"]
         is_active = plan.at_target is Activity.ACTIVE
         return [f"it has members at {self._target}; stop them there first"] if is_active else []
 
     def _source_reasons(
-        self, plan: GroupPlan, active_here: Collection[str] | ClusterError, reader: Reader | None
+        self, plan: GroupPlan, here: Mapping[str, Activity] | ClusterError, reader: Reader | None
     ) -> list[str]:
-        if isinstance(active_here, ClusterError):
-            return [f"{active_here}; if {self._source} is lost, use --disaster"]
+        if isinstance(here, ClusterError):
+            return [f"{here}; if {self._source} is lost, use --disaster"]
         if plan.at_source is Activity.ACTIVE:
             return [f"it has members at {self._source}; stop them there first"]
-        if reader is None or reader.is_member or self._options.are_readers_confirmed:
+        if self._options.are_readers_confirmed:
+            return []
+        if plan.at_source is Activity.UNKNOWN:
+            return [f"{self._source} does not tell whether it has members: stop them, and pass --confirm-readers"]
+        if reader is None or reader.is_member:
             return []
         ago = to_duration(reader.age_ms)
         return [f"committed {ago} ago at {self._source} without members: stop the reader, or pass --confirm-readers"]
@@ -367,10 +371,8 @@ def _left_out(plans: Sequence[GroupPlan], committed: Sequence[Committed]) -> Fai
     return left
 
 
-def _activity(group_id: str, active_groups: Collection[str] | ClusterError) -> Activity:
-    if isinstance(active_groups, ClusterError):
-        return Activity.UNKNOWN
-    return Activity.ACTIVE if group_id in active_groups else Activity.INACTIVE
+def _activity(group_id: str, found: Mapping[str, Activity] | ClusterError) -> Activity:
+    return Activity.UNKNOWN if isinstance(found, ClusterError) else found[group_id]
 
 
 def _to_text(unread: Mapping[str, int]) -> str:

@@ -35,8 +35,7 @@ _TYPES = frozenset(number.to_bytes(2, "big") for number, kind in KIND_OF_TYPE.it
 class GroupActivity:
     """One cluster; *checkpoint* is that of its query of ``sync_offsets``, *by_log* may be shared with others.
 
-    Without a *log*, where commits are polled, every streams or share group among those asked for counts as having
-    members.
+    Without a *log*, where commits are polled, the members of streams and share groups are unknown.
     """
 
     def __init__(
@@ -54,7 +53,7 @@ class GroupActivity:
         unless the log says that it has none.
         """
         asked = self._asked.active()
-        if isinstance(asked, ClusterError):
+        if isinstance(asked, ClusterError) or self._log is None:
             return asked
         try:
             untold = self._untold(groups, asked)
@@ -65,14 +64,16 @@ class GroupActivity:
             untold = frozenset()
         return asked | self._by_log.with_members(self._alias) | untold
 
+    def unknown(self, groups: Collection[str]) -> frozenset[str]:
+        """Return those of *groups* whose members are unknown; raises ClusterError if the cluster does not answer."""
+        return self._of_another_type(groups, frozenset()) if self._log is None else frozenset()
+
     def share_groups(self) -> frozenset[str]:
         """Return the share groups, with members or without, as of the last :meth:`active`."""
         return self._by_log.share_groups(self._alias)
 
     def _untold(self, groups: Collection[str] | None, asked: frozenset[str]) -> frozenset[str]:
         """Read the log to its end; return those of *groups* that are of neither type, and not in it."""
-        if self._log is None:
-            return self._of_another_type(groups or (), asked)
         position = self._checkpoint.position()  # first: what is read by then is in the table
         self._by_log.refresh()
         self._by_log.take_in(self._alias, self._read(groups, position))
@@ -85,7 +86,8 @@ class GroupActivity:
         return untold - self._known()
 
     def _of_another_type(self, groups: Collection[str], asked: frozenset[str]) -> frozenset[str]:
-        found = {group_id: self._asked.is_of_another_type(group_id) for group_id in {*groups} - asked - self._known()}
+        known = asked if self._log is None else asked | self._known()
+        found = {group_id: self._asked.is_of_another_type(group_id) for group_id in {*groups} - known}
         for each in found.values():
             if isinstance(each, ClusterError):
                 raise each

@@ -52,7 +52,9 @@ def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParse
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--confirm-readers", action="store_true", help="planned: clients that commit without members are stopped"
+        "--confirm-readers",
+        action="store_true",
+        help="planned: clients that commit without members, or whose membership is unknown, are stopped",
     )
     parser.add_argument(
         "--leave-uncommitted", action="store_true", help="commit nothing for partitions that a group never committed"

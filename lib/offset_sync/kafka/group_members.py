@@ -1,8 +1,8 @@
 """The consumer groups of a cluster that have members, by one request to each of its brokers.
 
 librdkafka (2.16) does not list groups whose protocol type is not "consumer": those of Kafka Streams with
-``group.protocol=streams`` (KIP-1071), share groups (KIP-932) and Connect's workers. None of its requests returns their
-types or members; see :mod:`offset_sync.state.groups_by_log`.
+``group.protocol=streams`` (KIP-1071), share groups (KIP-932) and Connect's workers, though the broker's answer has
+their types and states. None of its requests returns these; see :mod:`offset_sync.state.groups_by_log`.
 """
 
 from __future__ import annotations

@@ -112,6 +112,13 @@ class ClusterQueries:
         """Return the groups of a cluster that have members now; the answer is complete for *groups*."""
         return self._given_up.get(alias) or self._activity[alias].active(groups)
 
+    def unknown_members(self, alias: str, groups: Collection[str]) -> Collection[str]:
+        """Return those of *groups* of which a cluster that answers does not tell whether they have members.
+
+        Raises ClusterError if it does not answer.
+        """
+        return () if alias in self._given_up else self._activity[alias].unknown(groups)
+
     def share_groups(self) -> frozenset[str]:
         """Return the share groups of all clusters, as of the last :meth:`active_groups`."""
         return frozenset(group_id for each in self._activity.values() for group_id in each.share_groups())

@@ -9,6 +9,7 @@ from offset_sync.cutover.crossed import ArrivedPartition, CrossedPartition
 from offset_sync.cutover.internal_topics import InternalTopics
 from offset_sync.cutover.plan import (
     NO_OPTIONS,
+    Activity,
     Committed,
     CutoverStep,
     Direction,
@@ -44,6 +45,7 @@ class FakeClusters:
     committed: list[list[str]] = field(default_factory=list)
     reading: dict[str, Reader] = field(default_factory=dict)
     shared: Collection[str] = ()
+    unseen: Collection[str] = ()
     start: int = 100
     held_starts: dict[TopicPartition, int] = field(default_factory=dict)
     started: list[GroupPartition] = field(default_factory=list)
@@ -54,8 +56,12 @@ class FakeClusters:
     source_is_asked: bool = False
     internal: dict[str, InternalTopics] = field(default_factory=dict)
 
-    def active_groups(self, alias: str, groups: Collection[str]) -> Collection[str] | ClusterError:
-        return self.here if alias == "X" else self.there
+    def activities(self, alias: str, groups: Collection[str]) -> dict[str, Activity] | ClusterError:
+        found = self.here if alias == "X" else self.there
+        if isinstance(found, ClusterError):
+            return found
+        unseen = dict.fromkeys(self.unseen, Activity.UNKNOWN)
+        return {**dict.fromkeys(groups, Activity.INACTIVE), **unseen, **dict.fromkeys(found, Activity.ACTIVE)}
 
     def readers(self, groups: Collection[str]) -> dict[str, Reader]:
         return self.reading

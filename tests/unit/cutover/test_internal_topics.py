@@ -47,7 +47,7 @@ class Side:
         if isinstance(self.committed, ClusterError):
             return dict.fromkeys(groups, self.committed)
         found = {each: Committed(offset, "") for each, offset in self.committed.items()}
-        return {group: found for group in groups}
+        return dict.fromkeys(groups, found)
 
     def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Tails:
         if self.silent & ranges.keys():

@@ -233,6 +233,16 @@ def test_a_reader_without_membership_has_to_be_stopped_or_confirmed() -> None:
     assert Move(FakeClusters(reading=YOUNG)).apply() == [f"g: {REFUSED}"]
 
 
+def test_a_group_of_unknown_members_has_to_be_confirmed_at_the_source_only() -> None:
+    unseen = "X does not tell whether it has members: stop them, and pass --confirm-readers"
+    assert blocking(FakeClusters(unseen=["g"])) == [unseen]
+    assert blocking(FakeClusters(unseen=["g"]), Mode.DISASTER) == []
+    assert Move(FakeClusters(unseen=["g"]), options=Options(are_readers_confirmed=True)).apply() == []
+    assert Move(FakeClusters(unseen=["g"], here=["g"]), options=Options(are_readers_confirmed=True)).apply() == [
+        "g: it has members at X; stop them there first"
+    ]
+
+
 def test_a_share_group_is_refused_in_its_own_words() -> None:
     reason = "share group: its acknowledgements are not offsets and are not synced"
     assert blocking(FakeClusters([[]], shared=["g"])) == [reason]

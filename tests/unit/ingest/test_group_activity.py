@@ -83,7 +83,7 @@ class Site:
     def __init__(self) -> None:
         self.tables: Any = MemoryTables()
         self.coordinators, self.log, self.checkpoint = Coordinators(), Log(), Checkpoint()
-        by_log = GroupsByLog(self.tables, CommitLogIncarnations(self.tables), ["X"])
+        self.by_log = by_log = GroupsByLog(self.tables, CommitLogIncarnations(self.tables), ["X"])
         checkpoint: Any = self.checkpoint
         self.activity = GroupActivity("X", self.coordinators, self.log, checkpoint, by_log)
 
@@ -92,6 +92,20 @@ class Site:
         self.tables.append(GROUP_EVENTS, rows(*events, first=len(self.log.records), partition=HOME))
         self.log.add(*events)
         self.checkpoint.read_to = len(self.log.records)
+
+
+def test_without_a_log_members_of_other_types_are_unknown_whatever_was_read_before(site: Site) -> None:
+    site.sync(*JOINED)
+    assert site.activity.active(["g"]) == {"classic", "g"}
+    site.coordinators.others = {"g": True}
+    asked: Any = (site.coordinators, None, site.checkpoint, site.by_log)
+    polled = GroupActivity("X", *asked)
+    assert polled.active(["g"]) == polled.active() == {"classic"}
+    assert polled.unknown(["g", "classic"]) == {"g"}
+    assert site.activity.unknown(["g"]) == frozenset()
+    site.coordinators.others = {"g": ClusterError("X", "no answer")}
+    with pytest.raises(ClusterError):
+        polled.unknown(["g"])
 
 
 @pytest.fixture
