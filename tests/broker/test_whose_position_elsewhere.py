@@ -15,6 +15,7 @@ from broker.crafted_logs import Clusters
 from broker.installation import Installation, install, until
 from broker.other_groups import share_consumer, streams_application
 from broker.performer import Performer, fill_topic
+from offset_sync.kafka.group_members import GroupStates
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(1200)]
 
@@ -84,9 +85,34 @@ def test_a_share_group_is_named_by_report_and_plan(
     with share_consumer(clusters["dc1"], shared, topic_name, tmp_path / "share"):
         settle(case)
         until(lambda: is_named(case.report_again(), shared), 60)
-        said = case.cutover("plan", "dc1", "dc2", group=shared)
-        assert is_named(str(said), shared), str(said)
+        for action in ("plan", "verify", "rehearse"):
+            said = case.cutover(action, "dc1", "dc2", group=shared)
+            assert any(is_named(each, shared) for each in str(said).splitlines()), f"{action}: {said}"
     assert case.offset("dc2") == 60
+
+
+def test_a_group_whose_id_is_a_share_group_at_the_target_is_withheld_with_that_reason(
+    clusters: Clusters, spark_environment: None, tmp_path: Path, topic_name: str
+) -> None:
+    case = opened(clusters, tmp_path / "jobs", topic_name, silence_s=300)
+    case.commit("dc1", 60)
+    case.commit_for("other", "dc1", 70)
+    with share_consumer(clusters["dc2"], case.group, topic_name, tmp_path / "share"):
+        until(lambda: GroupStates("dc2", servers_of(clusters, "dc2")).is_of_another_type(case.group) is True, 120)
+        settle(case)
+        assert [(row[3], row[4]) for row in case.said()] == [("SHARE_GROUP", "WITHHELD")]
+        assert case.offset("dc2", group=case.named("other")) == 70
+        (row,) = case.report()
+        assert (row["source_cluster"], row["status"], row["reason"]) == ("dc1", "Withheld", "SHARE_GROUP")
+        for action in ("plan", "apply", "verify", "rehearse"):
+            options = ["--planned"] if action == "apply" else []
+            said = case.cutover(action, "dc1", "dc2", *options)
+            assert any("share group at dc2" in each or "SHARE_GROUP" in each for each in str(said).splitlines()), action
+            assert said.failures != []
+
+
+def servers_of(clusters: Clusters, alias: str) -> dict[str, str]:
+    return {"bootstrap.servers": clusters[alias].bootstrap_servers}
 
 
 def is_named(printed: str, group: str) -> bool:

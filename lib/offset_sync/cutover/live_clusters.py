@@ -35,6 +35,7 @@ from offset_sync.model.values import (
 )
 from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.state.group_homes import UNCERTAIN_MS
+from offset_sync.state.groups_by_log import NOT_OFFSETS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Index, frontier
 from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets
@@ -72,7 +73,7 @@ class LiveClusters:
         self._backlog = IndexBacklog(live.clusters, self._state.index)
         self._reconciliations: list[Reconciliation] = []
         self._homes, self._moving = DecidedHomes(self._state, direction), set[str]()
-        self._shared: Collection[str] | None = None
+        self._shared: Mapping[str, str] | None = None
         self._wanted: dict[GroupPartition, int | None] = {}
         self._writer, self._applications = writer, applications
         lists = ReadLists(self._config, self._state, live.clusters.admins())
@@ -104,12 +105,14 @@ class LiveClusters:
         found = dict.fromkeys(groups, Activity.INACTIVE) | dict.fromkeys(unknown, Activity.UNKNOWN)
         return found | dict.fromkeys(active, Activity.ACTIVE)
 
-    def share_groups(self) -> Collection[str]:
-        """Return the share groups of the clusters that answer."""
+    def share_groups(self) -> Mapping[str, str]:
+        """Return the share groups of the clusters that answer, each with why it cannot be moved."""
         if self._shared is None:
             for alias in (self._source, self._target):
                 self._live.clusters.active_groups(alias)
-            self._shared = self._live.clusters.share_groups()
+            found = self._live.clusters.share_groups()
+            sides = ((alias, group_id) for alias in (self._target, self._source) for group_id in found[alias])
+            self._shared = {group_id: f"share group at {alias}: {NOT_OFFSETS}" for alias, group_id in sides}
         return self._shared
 
     def readers(self, groups: Collection[str]) -> dict[str, Reader]:

@@ -45,7 +45,6 @@ Failures = list[tuple[str, str]]
 """Groups, each with a line on the failure and its remedy."""
 _PAUSE_S = 1.0
 _TRIES = 3
-_SHARED = "share group: its acknowledgements are not offsets and are not synced"
 
 
 class CutoverProcedure:
@@ -90,7 +89,7 @@ class CutoverProcedure:
             plan = GroupPlan(group_id, *activities, of_group, streams=streams.get(group_id, {}), mode=mode)
             plans.append(plan)
             if group_id in shared:
-                plan.blocking.append(_SHARED)
+                plan.blocking.append(shared[group_id])
                 continue
             plan.blocking += self._target_reasons(plan, there)
             if mode is Mode.PLANNED:

@@ -19,6 +19,7 @@ from offset_sync.config import Config
 from offset_sync.jobs.open_tables import open_tables
 from offset_sync.model.text import to_duration, visible
 from offset_sync.state.cluster_clock import WRONG_MS, system_now_ms
+from offset_sync.state.groups_by_log import NOT_OFFSETS
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.outputs import ReportOutput, open_outputs, unhealthy
 from offset_sync.status.rehearsals import Rehearsals
@@ -133,13 +134,14 @@ def _served(config: Config, arguments: argparse.Namespace) -> Iterator[Sequence[
             endpoint.close()
 
 
-def share_group_notes(config: Config, groups: Collection[str]) -> list[str]:
-    """Return a line about the share groups that the configuration includes, if there are any."""
-    shared = [visible(group_id) for group_id in sorted(groups) if config.is_group_included(group_id)]
+def share_group_notes(config: Config, groups: Mapping[str, Collection[str]]) -> list[str]:
+    """Return a line about the share *groups*, by cluster, that the configuration includes, if there are any."""
+    included = {group_id for found in groups.values() for group_id in found if config.is_group_included(group_id)}
+    shared = [visible(group_id) for group_id in sorted(included)]
     if not shared:
         return []
     named = ", ".join(shared[:3] + (["…"] if len(shared) > 3 else []))
-    return [f"{len(shared):,} share groups ({named}): their acknowledgements are not offsets and are not synced"]
+    return [f"{len(shared):,} share groups ({named}) are not synced: {NOT_OFFSETS}"]
 
 
 def clock_notes(ahead_ms: Mapping[str, int]) -> list[str]:

@@ -57,10 +57,12 @@ class HomeWatch:
 
     def ask_members(self) -> None:
         """Ask the clusters which groups have members; one that does not answer counts as having none."""
+        aliases = list(self._state.offsets.clusters)
+        self._state.share_groups = {alias: self._members.share_groups(alias) for alias in aliases}
         if not self._state.homes.silence_ms:
             return
         self._members.refresh()
-        for alias in self._state.offsets.clusters:
+        for alias in aliases:
             with self._state.lock:
                 self._state.homes.note_members(alias, self._members.of(alias) or frozenset(), self._state.now_ms())
 

@@ -41,6 +41,8 @@ _ALL_KINDS = pa.array([kind + end for kind in KINDS_BY_LOG for end in ("", "_rem
 """The kinds of rows that are read here, and their tombstones."""
 _COLUMNS = ("cluster", "group_id", "kind", "member_id", "log_partition", "log_offset", "captured_at")
 DEADLINE_S = 5.0
+NOT_OFFSETS = "acknowledgements are not offsets, and only brokers can write them"
+"""Why share groups are not synced."""
 
 
 class _Event(NamedTuple):
@@ -266,11 +268,17 @@ class Members:
             self._silent = frozenset(errors)
             self._active = {alias: each for alias, each in found.items() if not isinstance(each, ClusterError)}
 
+    def share_groups(self, alias: str) -> frozenset[str]:
+        """Return the share groups of *alias*, with members or without, as far as ``sync_offsets`` has read."""
+        self._by_log.refresh()
+        return self._by_log.share_groups(alias)
+
     def of(self, alias: str) -> frozenset[str] | None:
-        """Return the groups with members at *alias*; None: not known."""
+        """Return the groups with members at *alias*, without share groups, which commit nothing; None: not known."""
         with self._lock:
             active = self._active.get(alias)
-        return None if active is None else active | self._by_log.with_members(alias)
+        by_log = self._by_log.with_members(alias) - self._by_log.share_groups(alias)
+        return None if active is None else active | by_log
 
 
 def open_members(config: Config, tables: TableStore, incarnations: CommitLogIncarnations) -> Members:

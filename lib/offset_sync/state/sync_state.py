@@ -159,6 +159,8 @@ class SyncState:
         sources = {source: SourceMemory() for source, _ in config.pairs()}
         self.last_translations = {pair: LastTranslations(sources[pair[0]]) for pair in config.pairs()}
         self.unread = UnreadLogs()
+        self.share_groups: Mapping[str, Collection[str]] = {}
+        """The share groups of each cluster, as of the last look."""
 
     def clocks_ahead_ms(self) -> dict[str, int]:
         """Return how far clusters' clocks are ahead of ours, where that was measured."""
@@ -216,6 +218,13 @@ class SyncState:
             last = self.last_translations[source, target]
             last.columns.fit(len(self.offsets.keys))
             return last
+
+    def is_share_group(self, alias: str, rows: KeyRows) -> NDArray[np.bool_]:
+        """Return which of *rows* are of a group whose id is a share group at *alias*."""
+        shared = self.share_groups.get(alias)
+        if not shared:
+            return np.zeros(len(rows), np.bool_)
+        return np.array([self.offsets.keys[row].group_id in shared for row in rows.tolist()], np.bool_)
 
     def all_rows(self) -> KeyRows:
         """Return the rows of all keys."""

@@ -119,9 +119,9 @@ class ClusterQueries:
         """
         return () if alias in self._given_up else self._activity[alias].unknown(groups)
 
-    def share_groups(self) -> frozenset[str]:
-        """Return the share groups of all clusters, as of the last :meth:`active_groups`."""
-        return frozenset(group_id for each in self._activity.values() for group_id in each.share_groups())
+    def share_groups(self) -> dict[str, frozenset[str]]:
+        """Return the share groups of each cluster, as of the last :meth:`active_groups`."""
+        return {alias: each.share_groups() for alias, each in self._activity.items()}
 
     def committed_offsets(self, alias: str, groups: Sequence[str]) -> GroupAnswers:
         """Return what the cluster's coordinators hold for each group, by one request per group.

@@ -89,6 +89,16 @@ def with_contests(
     return replace(assessment, state=state, contest=reason, mirror_maker_doubt=doubt)
 
 
+def with_share_groups(assessment: Assessment, state: SyncState, target: str) -> Assessment:
+    """Withhold the rows of groups whose id is a share group at *target*."""
+    is_shared = state.is_share_group(target, assessment.key)
+    if not is_shared.any():
+        return assessment
+    codes, contest = assessment.state.copy(), assessment.contest.copy()
+    codes[is_shared], contest[is_shared] = State.SHARE_GROUP, None
+    return replace(assessment, state=codes, contest=contest)
+
+
 def sources_beside(
     state: SyncState, contests: Mapping[int, Sequence[Side]], checkpoints: Mapping[str, MirrorCheckpoints]
 ) -> dict[int, str]:

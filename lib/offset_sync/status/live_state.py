@@ -37,6 +37,7 @@ from offset_sync.status.group_homes import (
     sources_beside,
     take_in_unread,
     with_contests,
+    with_share_groups,
     with_uncommitted,
 )
 from offset_sync.status.job_progress import CheckpointProgress, IndexCatchUp, JobProgress, RunningJobs
@@ -148,10 +149,11 @@ class StatusReporter:
         jobs, and before the newest commits.
         """
         aliases = list(self._config.clusters)
-        active = ask_active(self._clusters, aliases)
+        active, shared = ask_active(self._clusters, aliases), self._clusters.share_groups()
         with self._state.lock:
+            self._state.share_groups = shared
             for alias, groups in active.items():
-                known = () if isinstance(groups, ClusterError) else groups
+                known = frozenset() if isinstance(groups, ClusterError) else frozenset(groups) - shared[alias]
                 self._state.homes.note_members(alias, known, self._state.now_ms())
         sources = self._sources_beside(keys)
         homes = rows_by_home(self._state, keys, sources)
@@ -195,6 +197,7 @@ class StatusReporter:
                     continue
                 found = self._assessor.assess(source, target, kept, snapshot, now_ms, held)
                 found = with_contests(found, self._state.contests(found.key), said, now_ms)
+                found = with_share_groups(found, self._state, target)
                 measured.append(with_uncommitted(found, self._state, held, metadata))
         elsewhere, pairs = clusters_by_group(self._state, keys), {(each.source, each.target): each for each in measured}
         stalled_after_ms = to_ms(self._config.status.stalled_after)

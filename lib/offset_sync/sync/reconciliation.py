@@ -36,6 +36,7 @@ from offset_sync.translate.read_list import ListText
 
 _FAILED = int(Outcome.FAILED)
 _OWNER_UNKNOWN, _COMMITTED_AT_BOTH = int(State.OWNER_UNKNOWN), int(State.COMMITTED_AT_BOTH)
+_SHARE_GROUP = int(State.SHARE_GROUP)
 
 
 @dataclass(frozen=True)
@@ -301,10 +302,11 @@ class ReconcilePass:
                 self._lists.note(source, writes, done)
 
     def _reasons(self, source: str, target: str, commits: Commits, answers: Translations) -> NDArray[np.intp]:
-        """Return the codes of the reasons why *commits* do not count as those of their home, ABSENT for none."""
+        """Return the codes of the reasons of whole groups to withhold the answers to *commits*, ABSENT for none."""
         is_in_doubt = ~answers.is_withheld & ~self._state.may_count(source, target, commits)
         reasons = np.where(is_in_doubt, _OWNER_UNKNOWN, ABSENT)
-        return np.where(self._state.homes_of(commits.key).is_contested, _COMMITTED_AT_BOTH, reasons)
+        reasons = np.where(self._state.homes_of(commits.key).is_contested, _COMMITTED_AT_BOTH, reasons)
+        return np.where(self._state.is_share_group(target, commits.key), _SHARE_GROUP, reasons)
 
     def _epochs(self, target: str, commits: Commits, answers: Translations, snapshot: Snapshot) -> Int64s:
         """Return the leader epoch under which the target's log was seen to reach each answer, ABSENT for unknown.

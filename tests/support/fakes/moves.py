@@ -22,6 +22,7 @@ from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
+from offset_sync.state.groups_by_log import NOT_OFFSETS
 
 ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 GOOD = PartitionStatus("g", ORDERS, Status.IN_SYNC, None, State.EXACT, 5, 7, 7, 0, 0, 0)
@@ -66,8 +67,8 @@ class FakeClusters:
     def readers(self, groups: Collection[str]) -> dict[str, Reader]:
         return self.reading
 
-    def share_groups(self) -> Collection[str]:
-        return self.shared
+    def share_groups(self) -> dict[str, str]:
+        return dict.fromkeys(self.shared, f"share group at X: {NOT_OFFSETS}")
 
     def commit_starts(self, keys: Collection[GroupPartition]) -> list[Committed]:
         self.started += keys

@@ -46,6 +46,7 @@ class StatusSite(Site):
     has_sync_ended: bool = False
     refusing: dict[str, ClusterError] = field(default_factory=dict)
     checkpoints: dict[str, MirrorCheckpoints] = field(default_factory=dict)
+    shared: dict[str, set[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.records: dict[tuple[str, TopicPartition], Log] = {}
@@ -59,6 +60,10 @@ class StatusSite(Site):
     def new_reporter(self) -> StatusReporter:
         """One that remembers nothing."""
         return StatusReporter(self.config, self.state, self, self, self)
+
+    def share_groups(self) -> Mapping[str, frozenset[str]]:
+        """Return the share groups of each cluster."""
+        return {alias: frozenset(self.shared.get(alias, ())) for alias in self.clusters}
 
     def active_groups(self, alias: str) -> Collection[str] | ClusterError:
         """Answer for a cluster's coordinators."""

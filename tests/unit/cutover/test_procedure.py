@@ -244,8 +244,9 @@ def test_a_group_of_unknown_members_has_to_be_confirmed_at_the_source_only() -> 
 
 
 def test_a_share_group_is_refused_in_its_own_words() -> None:
-    reason = "share group: its acknowledgements are not offsets and are not synced"
+    reason = "share group at X: acknowledgements are not offsets, and only brokers can write them"
     assert blocking(FakeClusters([[]], shared=["g"])) == [reason]
+    assert Move(FakeClusters([[]], shared=["g"])).cutover.verify(["g"]) == [f"g: {reason}"]
 
 
 FRESH = replace(GOOD, uncommitted="1-2, 4")

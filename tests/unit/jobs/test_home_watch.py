@@ -76,6 +76,9 @@ class _Members:
     def of(self, alias: str) -> frozenset[str] | None:
         return self._watched.members[alias]
 
+    def share_groups(self, alias: str) -> frozenset[str]:
+        return frozenset({"s"}) if alias == "Y" else frozenset()
+
 
 @pytest.fixture
 def watched() -> Watched:
@@ -93,6 +96,13 @@ def test_members_are_asked_for_and_keep_their_cluster_active(watched: Watched) -
     watched.members["Y"] = frozenset({"g", "other"})
     watched.watch.ask_members()
     assert watched.home() is None
+
+
+@pytest.mark.parametrize("home_silence", ["0s", "5m"])
+def test_share_groups_are_noted(home_silence: str) -> None:
+    watched = Watched(home_silence)
+    watched.watch.ask_members()
+    assert watched.state.share_groups == {"X": frozenset(), "Y": {"s"}}
 
 
 def test_of_a_cluster_that_does_not_answer_no_group_is_seen_to_have_members(watched: Watched) -> None:

@@ -45,6 +45,14 @@ def test_members_are_those_that_coordinators_and_logs_name(by_log: GroupsByLog) 
     assert members.of("X") == {"a"}
 
 
+def test_share_groups_are_named_and_have_no_members_that_could_commit(by_log: GroupsByLog) -> None:
+    by_log._tables.append(GROUP_EVENTS, rows(("share", None), ("share_member", "m"), group="shared", first=3))
+    members = Members({"X": Coordinators("a"), "Y": Coordinators()}, by_log)
+    members.refresh()
+    assert members.of("X") == {"a", "streams-app"}
+    assert (members.share_groups("X"), members.share_groups("Y")) == ({"shared"}, frozenset())
+
+
 def test_of_a_cluster_that_stops_answering_nothing_is_known_and_this_is_said_once(
     by_log: GroupsByLog, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -50,6 +50,18 @@ def twins(at_x: int, at_y: int) -> StatusSite:
     return site
 
 
+def test_a_group_whose_id_is_a_share_group_at_the_target_is_withheld_and_its_members_do_not_count() -> None:
+    site = StatusSite(config_of(["X", "Y"], sync={"home_silence": "5m"}))
+    for alias in "XY":
+        site.put(log(alias, "X0:10"))
+    site.commit("X", "g", 8)
+    site.commit("X", "other", 8)
+    site.shared, site.active = {"Y": {"g"}}, {"Y": {"g"}}
+    found = {row["group_id"]: (row["source_cluster"], row["state"], row["reason"]) for row in site.report()}
+    assert found["g"] == ("X", "SHARE_GROUP", "SHARE_GROUP")
+    assert found["other"][1] == "EXACT"
+
+
 def test_a_report_withholds_it_and_costs_are_not_known() -> None:
     site = twins(8, 3)
     (row,) = site.report()

@@ -80,6 +80,15 @@ def test_what_was_answered_and_settled_is_at_both_once_another_cluster_is_active
     assert told(site) == AT_BOTH
 
 
+def test_a_group_whose_id_is_a_share_group_at_the_target_is_withheld_there_as_long_as_it_is(site: Site) -> None:
+    site.state.share_groups = {"Y": {"g"}, "X": {"other"}}
+    site.commit("X", "g", 5)
+    assert told(site) == {("X", "Y"): ("SHARE_GROUP", "WITHHELD"), ("X", "Z"): ("EXACT", "COMMITTED")}
+    assert "Y" not in site.asked
+    site.state.share_groups = {}
+    assert told(site)["X", "Y"] == ("EXACT", "COMMITTED")
+
+
 def test_other_groups_and_topics_go_on(site: Site) -> None:
     pay = TopicPartition("pay-1", 0)
     for alias, text in (("X", "X0:10"), ("Y", ". . X0:10"), ("Z", ". . X0:10")):
