@@ -145,7 +145,7 @@ class StreamsApplications:
         here = self.source.requests.topics() if asks_source else {}
         known = {group_id for group_id, _ in committed}.union(groups)
         found = dict[str, InternalTopics]()
-        for topic in sorted(here or {topic for _, topic in committed}.union(there)):
+        for topic in sorted(here if asks_source else {topic for _, topic in committed}.union(there)):
             is_store = topic.endswith(_CHANGELOG)
             owner = _owner(topic, known) if is_store or _REPARTITION.fullmatch(topic) else None
             if owner is None or owner not in groups or (not is_store and self.moves(topic)):
@@ -180,7 +180,7 @@ class StreamsApplications:
             one.notes.append(f"{topic} is not at {alias}: its store begins empty there ({_DOCS})")
             return
         newest, copies = self.source.newest(places), self.target.newest(places)
-        if all(_is_same(each, copies.get(place)) for place, each in newest.items()):
+        if newest.keys() == copies.keys() and all(_is_same(each, copies[place]) for place, each in newest.items()):
             one.notes.append(f"{topic} is mirrored: delete state.dir before the start at {alias} ({_DOCS})")
             return
         text = f"{topic} at {alias} does not end with the newest record of {self.source.alias}"

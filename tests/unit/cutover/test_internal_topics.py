@@ -183,9 +183,16 @@ def test_a_changelog_that_cannot_be_read_or_is_shorter_is_not_the_same(world: Wo
     assert len(world.look()["app"].not_restorable) == 1
 
 
-def test_an_empty_changelog_needs_nothing(world: World) -> None:
+def test_an_empty_changelog_has_to_be_empty_at_both(world: World) -> None:
     world.here.logs[STORE], world.there.logs[STORE] = [], []
     assert world.look()["app"].not_restorable == []
+    world.there.logs[STORE] = [record(0)]
+    assert len(world.look()["app"].not_restorable) == 1
+
+
+def test_topics_that_only_the_target_has_are_none_that_move(world: World) -> None:
+    world.there.logs[STORE], world.there.logs[WORK] = [record(0)], [record(0)]
+    assert world.look() == {}
 
 
 def test_a_store_without_a_changelog_at_the_target_begins_empty(world: World) -> None:
