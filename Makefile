@@ -54,8 +54,9 @@ test-broker: install ## Tests with real Kafka brokers, which they start by thems
 test-browser: install ## Tests of the status page in a headless Chromium; skipped where none is installed
 	@$(PYTEST) tests/browser $(ARGS)
 
-test-cluster: install dist/environment.tar.gz ## The jobs on YARN, HDFS and S3, from jars that only this fetches (80 MiB)
+test-cluster: install dist/environment.tar.gz ## The jobs on YARN, HDFS, S3 and with Kerberos, from jars that only this fetches (80 MiB)
 	@$(BIN)/python scripts/jars.py cluster
+	@$(BIN)/python scripts/kerberos_client.py || echo "The tests with Kerberos are skipped."
 	@$(PYTEST) tests/cluster $(ARGS)
 
 # For the tests one of an earlier day will do; `make archive` packs it anew.

@@ -13,7 +13,8 @@ import tempfile
 import venv
 from pathlib import Path
 
-from environment import install, locked_steps
+import kerberos_client
+from environment import client_step, install, locked_steps
 from requirements import BUILD, REPO, RUNTIME, lock_path
 
 TARGET = REPO / "dist" / "environment.tar.gz"
@@ -25,14 +26,17 @@ def main() -> None:
     """Build the archive again; one that is cut short never takes the place of a whole one."""
     parser = argparse.ArgumentParser(description="Pack the libraries of the jobs into dist/environment.tar.gz.")
     parser.add_argument("--python-prefix", metavar="PATH", help="where the nodes have their Python, such as /usr/bin")
-    prefix = parser.parse_args().python_prefix
+    parser.add_argument("--kerberos", action="store_true", help="with the Python client that kerberos_client.py builds")
+    arguments = parser.parse_args()
     TARGET.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=TARGET.parent, prefix=".archive-") as scratch:
         environment = Path(scratch, "environment")
         venv.create(environment, with_pip=True, symlinks=True)
         steps = locked_steps(lock_path(RUNTIME), lock_path(BUILD))
+        if arguments.kerberos:
+            steps |= client_step(kerberos_client.wheel())
         install(steps, environment / "bin" / "python", TARGET.parent)
-        packed = pack(environment, Path(scratch, TARGET.name), prefix)
+        packed = pack(environment, Path(scratch, TARGET.name), arguments.python_prefix)
         shutil.move(packed, TARGET)
     print(f"{TARGET}: {TARGET.stat().st_size >> 20} MiB")
 

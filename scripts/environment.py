@@ -70,6 +70,11 @@ def own_step() -> dict[str, list[str]]:
     return {"Offset Sync": ["--no-deps", "--no-build-isolation", f"--editable={REPO}"]}
 
 
+def client_step(wheel: Path) -> dict[str, list[str]]:
+    """Return title -> arguments of pip for a *wheel* of confluent-kafka in place of the locked one."""
+    return {"Kerberos client": ["--no-deps", "--force-reinstall", str(wheel)]}
+
+
 def describe_pip(line: str) -> str | None:
     """Return what a line of pip's output says about progress; None for one that says nothing new.
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from offset_sync.config.secret import with_secrets
-from offset_sync.config.sections import GSSAPI_REFUSED, Cluster, Security
+from offset_sync.config.sections import Cluster, Security
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.msk_login import MskLogin
 
@@ -44,6 +44,7 @@ _JAVA_ONLY = re.compile(
 )
 _MADE_OF_SECURITY = re.compile(
     r"security\.protocol|sasl\.(mechanisms?|username|password|jaas\.config)"
+    r"|sasl\.kerberos\.(principal|keytab|service\.name)"
     r"|sasl\.oauthbearer\.(method|config|client\.(id|secret)|token\.endpoint\.url|scope)"
     r"|ssl\.(truststore|keystore|ca|certificate|key)\..*"
 )
@@ -63,15 +64,33 @@ _LOGIN_MODULES = {
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "OAUTHBEARER": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
     "AWS_MSK_IAM": "software.amazon.msk.auth.iam.IAMLoginModule",
+    "GSSAPI": "com.sun.security.auth.module.Krb5LoginModule",
 }
 _TOKENS = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
 """Gets tokens of OIDC's client credentials."""
 MSK_HANDLER = "software.amazon.msk.auth.iam.IAMClientCallbackHandler"
 """Of the jar aws-msk-iam-auth; librdkafka gets the same login as a token (``kafka/msk_tokens.py``)."""
-_BEARER, MSK = "OAUTHBEARER", "AWS_MSK_IAM"
-_SASL_ONLY = ("username", "password")
-_BEARER_ONLY = ("token_endpoint", "scope")
-_MSK_ONLY = ("region", "profile")
+_BEARER, _KERBEROS, MSK = "OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM"
+_PASSWORD = frozenset({"username", "password"})
+_NEEDED = {
+    _BEARER: _PASSWORD | {"token_endpoint"},
+    _KERBEROS: frozenset({"principal", "keytab"}),
+    MSK: frozenset({"region"}),
+}
+"""Keys of the section without which a mechanism cannot log in; the others need a password."""
+_OPTIONAL = {_BEARER: frozenset({"scope"}), _KERBEROS: frozenset({"service_name"}), MSK: frozenset({"profile"})}
+_LOGIN_KEYS = {
+    **dict.fromkeys(("username", "password"), "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"),
+    **dict.fromkeys(("token_endpoint", "scope"), _BEARER),
+    **dict.fromkeys(("principal", "keytab", "service_name"), _KERBEROS),
+    **dict.fromkeys(("region", "profile"), MSK),
+}
+"""Keys of the section that are for a login, and the mechanisms that they are for."""
+_BY_KEYTAB = {"sasl.kerberos.min.time.before.relogin": "0", "log_level": "0"}
+"""The Kerberos library reads the keytab, see ``kafka/kerberos.py``, so librdkafka starts no ``kinit``.
+
+At its usual level it prints each refused login, beside the error that we report.
+"""
 _TLS_ONLY = ("ca", "certificate", "key", "key_password")
 
 
@@ -106,18 +125,13 @@ def _is_broker(server: str) -> bool:
 
 
 def _login_problems(options: Mapping[str, str]) -> Iterator[str]:
-    """Yield why librdkafka could not log in, which would otherwise show only when it first connects.
-
-    Its default mechanism is Kerberos, which it is built without.
-    """
+    """Yield why librdkafka could not log in, which would otherwise show only when it first connects."""
     if not options.get("security.protocol", "").upper().startswith("SASL"):
         return
     mechanism = options.get("sasl.mechanism", options.get("sasl.mechanisms"))
     missing = [name for name in ("sasl.username", "sasl.password") if name not in options]
     if mechanism is None:
-        yield f"missing sasl.mechanism, and without it clients take Kerberos; {GSSAPI_REFUSED}"
-    elif mechanism.upper() == "GSSAPI":
-        yield GSSAPI_REFUSED
+        yield "missing sasl.mechanism, and without it clients take Kerberos; add it"
     elif missing and mechanism.upper().startswith(("PLAIN", "SCRAM-")):
         yield f"missing {' and '.join(missing)}; add them, the Python client cannot read sasl.jaas.config"
     elif mechanism.upper() == MSK:
@@ -129,19 +143,13 @@ def _security_problems(security: Security) -> Iterator[tuple[str, str]]:
     protocol = security.protocol
     given = {name for name, value in security if value}
     is_sasl, is_tls = protocol.startswith("SASL_"), protocol.endswith("SSL")
-    is_msk = is_sasl and security.mechanism == MSK
-    yield from _msk_problems(given, is_msk=is_msk)
-    for name in () if is_msk else _SASL_ONLY:
-        if is_sasl and name not in given:
-            yield name, f"is missing; {protocol} needs it"
-        elif name in given and not is_sasl:
-            yield name, "is for SASL_SSL and SASL_PLAINTEXT; set protocol, or remove it"
-    is_bearer = is_sasl and security.mechanism == _BEARER
-    if is_bearer and "token_endpoint" not in given:
-        yield "token_endpoint", "is missing; OAUTHBEARER needs the URL at which clients get tokens"
-    for name in _BEARER_ONLY:
-        if name in given and not is_bearer:
-            yield name, "is for SASL with mechanism OAUTHBEARER; set that, or remove it"
+    needed = _NEEDED.get(security.mechanism, _PASSWORD) if is_sasl else frozenset()
+    allowed = needed | (_OPTIONAL.get(security.mechanism, frozenset()) if is_sasl else frozenset())
+    for name, mechanisms in _LOGIN_KEYS.items():
+        if name in needed - given:
+            yield name, f"is missing; {protocol} with mechanism {security.mechanism} needs it"
+        elif name in given - allowed:
+            yield name, f"is for SASL with mechanism {mechanisms}; set that, or remove it"
     for name in _TLS_ONLY:
         if name in given and not is_tls:
             yield name, "is for SSL and SASL_SSL; set protocol, or remove it"
@@ -149,17 +157,6 @@ def _security_problems(security: Security) -> Iterator[tuple[str, str]]:
         yield "certificate", "is missing; a key is of use only with its certificate"
     elif is_tls and _is_pem(security.certificate) and "key" not in given:
         yield "key", "is missing; the certificate is given as text, so write its key as text too"
-
-
-def _msk_problems(given: set[str], *, is_msk: bool) -> Iterator[tuple[str, str]]:
-    for name in _MSK_ONLY:
-        if name in given and not is_msk:
-            yield name, f"is for SASL with mechanism {MSK}; set that, or remove it"
-    for name in _SASL_ONLY:
-        if name in given and is_msk:
-            yield name, f"is not used by {MSK}, which has AWS' credentials; remove it"
-    if is_msk and "region" not in given:
-        yield "region", f"is missing; {MSK} needs the AWS region of the cluster"
 
 
 def to_java(cluster: Cluster, alias: str) -> dict[str, str]:
@@ -200,6 +197,8 @@ def _java_login(security: Security) -> dict[str, str]:
     if security.mechanism == _BEARER:
         names = {"clientId": security.username, "clientSecret": security.password}
         names |= {"scope": security.scope} if security.scope else {}
+    elif security.mechanism == _KERBEROS:
+        names = {"useKeyTab": "true", "storeKey": "true", "keyTab": security.keytab, "principal": security.principal}
     login = " ".join(f"{name}={_quoted(value)}" for name, value in names.items())
     options = {"sasl.jaas.config": f"{_LOGIN_MODULES[security.mechanism]} required {login};"}
     if security.mechanism == _BEARER:
@@ -219,6 +218,8 @@ def _librdkafka_login(security: Security) -> dict[str, str]:
     if security.mechanism == MSK:
         login = MskLogin(security.region, security.profile)
         return {"sasl.mechanism": _BEARER, "sasl.oauthbearer.config": login.to_option()}
+    if security.mechanism == _KERBEROS:
+        return {**_BY_KEYTAB, "sasl.kerberos.principal": security.principal, "sasl.kerberos.keytab": security.keytab}
     if security.mechanism != _BEARER:
         return {"sasl.username": security.username, "sasl.password": security.password}
     options = {
@@ -254,6 +255,8 @@ def _protocol(security: Security) -> dict[str, str]:
     options: dict[str, str] = {"security.protocol": security.protocol} if security.protocol != "PLAINTEXT" else {}
     if security.protocol.startswith("SASL_"):
         options["sasl.mechanism"] = security.mechanism
+        if security.mechanism == _KERBEROS:
+            options["sasl.kerberos.service.name"] = security.service_name or "kafka"
     return options | ({"ssl.key.password": security.key_password} if security.key_password else {})
 
 

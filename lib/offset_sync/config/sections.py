@@ -24,13 +24,8 @@ from offset_sync.config.name_patterns import is_match, java_any, pattern_problem
 from offset_sync.config.problems import refused
 from offset_sync.config.secret import Secret, keep_secret, with_secrets
 
-Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM"]
+Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM", "GSSAPI"]
 Strategy = Literal["exact", "header", "timestamp", "identity", "off"]
-
-GSSAPI_REFUSED = (
-    "Kerberos (GSSAPI) is refused: the Python client's librdkafka is built without it (No provider for SASL mechanism "
-    "GSSAPI); give this program a SCRAM-SHA-512 user or a certificate, by the cluster's section security"
-)
 
 
 def _to_option(value: object) -> object:
@@ -91,12 +86,6 @@ def words_or(kind: Any, words: Collection[object], otherwise: str) -> PlainValid
     return PlainValidator(validate)
 
 
-def _not_kerberos(mechanism: object) -> object:
-    if str(mechanism).upper() == "GSSAPI":
-        raise refused(GSSAPI_REFUSED)
-    return mechanism
-
-
 Text = Annotated[str, Field(min_length=1), WrapValidator(keep_secret)]
 Option = Annotated[str, BeforeValidator(_to_option), WrapValidator(keep_secret)]
 SecretOption = Annotated[str, BeforeValidator(_to_option), AfterValidator(Secret)]
@@ -121,18 +110,22 @@ class Security(Section):
 
     With OAUTHBEARER *username* and *password* are the id and secret of an OIDC client, for which *token_endpoint*
     gives tokens of this *scope*. With AWS_MSK_IAM the login is by AWS' default credentials, or those of a *profile*,
-    and *region* is the cluster's. *ca*, *certificate* and *key* are PEM: the path of a file, or the text itself.
-    Without *key* it is in the file of the certificate. Empty text counts as absent.
+    and *region* is the cluster's. With GSSAPI (Kerberos) *principal* logs in by the file *keytab*, and brokers have the
+    principals of *service_name*, by default ``kafka``. *ca*, *certificate* and *key* are PEM: the path of a file, or
+    the text itself. Without *key* it is in the file of the certificate. Empty text counts as absent.
     """
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    mechanism: Annotated[Mechanism, BeforeValidator(_not_kerberos)] = "SCRAM-SHA-512"
+    mechanism: Mechanism = "SCRAM-SHA-512"
     username: Option = ""
     password: SecretOption = Secret("")
     token_endpoint: Option = ""
     scope: Option = ""
     region: Option = ""
     profile: Option = ""
+    principal: Option = ""
+    keytab: Option = ""
+    service_name: Option = ""
     ca: Option = ""
     certificate: Option = ""
     key: SecretOption = Secret("")

@@ -14,7 +14,8 @@ from offset_sync.config.rules import cautions
 from offset_sync.ingest.query_errors import first_line, is_of_full_disk, with_full_disk
 from offset_sync.jobs.log_format import FORMATS, VARIABLE, default_format, start_logging, tell
 from offset_sync.jobs.process_end import ProcessEnd
-from offset_sync.model.errors import ConfigError, OffsetSyncError, TakenOverError
+from offset_sync.kafka.kerberos import log_in
+from offset_sync.model.errors import ClusterError, ConfigError, OffsetSyncError, PlatformError, TakenOverError
 from offset_sync.model.text import escaped, one_line
 from offset_sync.state import failpoints
 from offset_sync.tables.files import files_of
@@ -67,6 +68,7 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
     end = ProcessEnd(log_format, DONE if is_endless else FAILED)
     try:
         with end:
+            log_in_at_once(config)
             failures = function(config, arguments, end.stop)
     except KeyboardInterrupt:
         if not end.was_interrupted:
@@ -90,6 +92,15 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
     for failure in failures:
         tell(escaped(failure) if log_format == "text" else failure, log_format)
     return FAILED if failures else DONE
+
+
+def log_in_at_once(config: Config) -> None:
+    """Log this process in at clusters with Kerberos, before a JVM or a client starts. Raises ClusterError."""
+    for alias in config.clusters:
+        try:
+            log_in(config.admin_options(alias))
+        except PlatformError as error:
+            raise ClusterError(alias, str(error)) from error
 
 
 def _of_storage(problem: Exception, config: Config) -> str | None:

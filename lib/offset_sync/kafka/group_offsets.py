@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from offset_sync.kafka.kerberos import log_in
 from offset_sync.kafka.librdkafka import BindingError, Library, Throttle, elements, library, metadata_of, text
 from offset_sync.kafka.requests import (
     ABSENT_TOPIC,
@@ -100,6 +101,7 @@ class GroupOffsets:
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._library, self._complaint, self._throttle = library(), "", Throttle()
+        log_in(options)
         self._client = self._library.open_consumer(options, self._throttle.callback)
         # No need to destroy it at the end of the process.
         weakref.finalize(self, _destroy, self._library, self._client, os.getpid(), self._throttle).atexit = False

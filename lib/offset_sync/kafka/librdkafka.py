@@ -29,6 +29,8 @@ CONFLUENT_KAFKA = "2.16.1"
 """The pin in setup.cfg."""
 LIBRDKAFKA = "2.16.0"
 """The version in its wheel."""
+WITH_KERBEROS = "2.15.1"
+"""Of both, as ``scripts/kerberos_client.py`` builds them; it has the same public functions as 2.16.0."""
 KEEPS_BROKERS = {"metadata.recovery.strategy": "none"}
 """For every client. By default one that has lost all brokers drops them and starts again from ``bootstrap.servers``.
 
@@ -109,6 +111,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "conf_set_throttle_cb": (None, (c_void_p, _OnThrottle)),
     "conf_set_oauthbearer_token_refresh_cb": (None, (c_void_p, _RefreshToken)),
     "conf_enable_sasl_queue": (None, (c_void_p, c_int)),
+    "conf_get": (c_int, (c_void_p, c_char_p, c_char_p, POINTER(c_size_t))),
     "conf_destroy": (None, (c_void_p,)),
     "new": (c_void_p, (c_int, c_void_p, c_char_p, c_size_t)),
     "sasl_background_callbacks_enable": (c_void_p, (c_void_p,)),
@@ -196,6 +199,13 @@ class Library:
         """Return the leader epoch committed with an offset, None for none."""
         epoch: int = self.topic_partition_get_leader_epoch(ctypes.byref(partition))
         return None if epoch < 0 else epoch
+
+    def features(self) -> frozenset[str]:
+        """Return what this librdkafka was built with (``builtin.features``)."""
+        conf, value = self.conf_new(), ctypes.create_string_buffer(_ERRSTR_BYTES)
+        self.conf_get(conf, b"builtin.features", value, ctypes.byref(c_size_t(_ERRSTR_BYTES)))
+        self.conf_destroy(conf)
+        return frozenset(text(value.value).split(","))
 
     def open_consumer(self, options: Mapping[str, str], on_throttle: Any) -> int:
         """Return a new client handle of the consumer kind, with errors as events; raises BindingError.
@@ -285,10 +295,12 @@ def library() -> Library:
 def check_client() -> list[str]:
     """Return lines for the log; raises PlatformError, in one line, for a client that cannot be used.
 
-    The rule for versions is that of ``model/versions.py``. All functions are looked up, and a list of partitions is
-    written and read back, without a request to a broker.
+    The rule for versions is that of ``model/versions.py``; the one client with Kerberos is accepted too. All functions
+    are looked up, and a list of partitions is written and read back, without a request to a broker.
     """
     found = {"confluent-kafka": str(confluent_kafka.__version__), "librdkafka": text(library().version_str())}
+    if set(found.values()) == {WITH_KERBEROS}:
+        return []
     expected = {"confluent-kafka": CONFLUENT_KAFKA, "librdkafka": LIBRDKAFKA}
     texts = {name: f"expected {name} {expected[name]}, found {version}" for name, version in found.items()}
     matches = {name: match_version(expected[name], version) for name, version in found.items()}

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
+from offset_sync.kafka.kerberos import log_in
 from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
 from offset_sync.kafka.msk_tokens import with_tokens
 from offset_sync.kafka.requests import Door, TopicNames
-from offset_sync.model.errors import ClusterError
+from offset_sync.model.errors import ClusterError, PlatformError
 from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
 
 DEADLINE_S = 10.0
@@ -66,7 +67,10 @@ def log_consumer(alias: str, options: Mapping[str, str], wanted: Mapping[str, st
     Raises ClusterError where the client rejects its options, or fails inside.
     """
     try:
+        log_in(options)
         consumer = Consumer(with_tokens({**_OPTIONS, **options, **wanted, "error_cb": lambda error: None}))
+    except PlatformError as error:
+        raise ClusterError(alias, str(error)) from error
     except (KafkaException, ValueError, TypeError) as error:
         raise ClusterError(alias, f"the client rejects its options: {error}") from error
     try:

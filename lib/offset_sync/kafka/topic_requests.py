@@ -20,6 +20,7 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCol
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
 
+from offset_sync.kafka.kerberos import log_in
 from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
 from offset_sync.kafka.msk_tokens import with_tokens
 from offset_sync.kafka.requests import (
@@ -31,7 +32,7 @@ from offset_sync.kafka.requests import (
     attempts,
     is_topic_name,
 )
-from offset_sync.model.errors import ClusterError
+from offset_sync.model.errors import ClusterError, PlatformError
 from offset_sync.model.values import TopicPartition
 
 _REQUEST_S = 6.0
@@ -285,7 +286,10 @@ def open_client(
     """Return a new client of a cluster; raises ClusterError if it rejects its options."""
     given: dict[str, Any] = {**CLIENT_OPTIONS, **options, "error_cb": on_error}
     try:
+        log_in(options)
         return AdminClient(with_tokens(given))
+    except PlatformError as error:
+        raise ClusterError(alias, str(error)) from error
     except (KafkaException, ValueError, TypeError) as error:
         raise ClusterError(alias, f"the client rejects its options: {error}") from error
 

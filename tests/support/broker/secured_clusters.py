@@ -75,11 +75,14 @@ def start_secured_clusters(folder: Path) -> SecuredClusters:
 
 
 def with_listener(
-    alias: str, folder: Path, listener: str, protocol: str, settings: dict[str, str]
+    alias: str, folder: Path, listener: str, protocol: str, settings: dict[str, str], host: str = "127.0.0.1"
 ) -> tuple[EmbeddedCluster, str]:
-    """Write the files of a broker with a plain listener and one of this name; return it and the latter's address."""
+    """Write the files of a broker with a plain listener and one of this name, at *host*.
+
+    Return it and the address of the latter.
+    """
     port, secured, controller = free_ports(3)
-    addresses = f"PLAINTEXT://127.0.0.1:{port},{listener}://127.0.0.1:{secured}"
+    addresses = f"PLAINTEXT://127.0.0.1:{port},{listener}://{host}:{secured}"
     listeners = {
         "offsets.topic.num.partitions": "2",
         "listeners": f"{addresses},CONTROLLER://127.0.0.1:{controller}",
@@ -87,7 +90,7 @@ def with_listener(
         "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,{listener}:{protocol},CONTROLLER:PLAINTEXT",
     }
     write_broker_files(folder, port, controller, listeners | settings)
-    return EmbeddedCluster(alias, folder, port), f"127.0.0.1:{secured}"
+    return EmbeddedCluster(alias, folder, port), f"{host}:{secured}"
 
 
 def _prepared(alias: str, folder: Path, listener: str, stores: tuple[Path, Path]) -> tuple[EmbeddedCluster, str]:

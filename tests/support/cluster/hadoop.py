@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,6 +49,8 @@ class Hadoop:
 
     folder: Path
     ports: dict[str, int] = field(default_factory=lambda: dict(zip(_PORTS, free_ports(len(_PORTS)), strict=True)))
+    security: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """More settings, by file."""
     nodes: list[ServerProcess] = field(default_factory=list)
     _servers: list[ServerProcess] = field(default_factory=list)
 
@@ -64,13 +66,12 @@ class Hadoop:
 
     def start_file_system(self) -> None:
         """Start HDFS, empty; return when it takes files."""
-        files = file_system_settings(self.folder, self.ports) | resource_settings(self.ports)
-        write_settings(self.settings, files)
+        write_settings(self.settings, self._files() | resource_settings(self.ports))
         self._server("format", f"{_HDFS}.namenode.NameNode", "-format", "-nonInteractive").run()
         namenode = self._launched("namenode", f"{_HDFS}.namenode.NameNode")
         for number in range(DATANODES):
             own = self.folder / f"datanode{number}"
-            write_settings(own / "conf", file_system_settings(self.folder, self.ports, blocks=own / "blocks"))
+            write_settings(own / "conf", self._files(own / "blocks"))
             self._launched(f"datanode{number}", f"{_HDFS}.datanode.DataNode", settings=own / "conf")
         namenode.wait_until(self._takes_files)
 
@@ -151,6 +152,10 @@ class Hadoop:
         for server in reversed(self._servers):
             server.kill()
 
+    def _files(self, blocks: Path | None = None) -> dict[str, dict[str, object]]:
+        settings = file_system_settings(self.folder, self.ports, blocks)
+        return {name: {**each, **self.security.get(name, {})} for name, each in settings.items()}
+
     def _web(self, path: str, operation: str) -> str:
         return f"http://{LOCALHOST}:{self.ports['namenode-web']}/webhdfs/v1{path}?op={operation}"
 
@@ -176,9 +181,9 @@ class Hadoop:
 
 
 @contextmanager
-def running_hadoop(folder: Path) -> Iterator[Hadoop]:
+def running_hadoop(folder: Path, security: Mapping[str, Mapping[str, object]] | None = None) -> Iterator[Hadoop]:
     """Start HDFS below *folder*; whatever runs at the end, nodes too, is killed."""
-    hadoop = Hadoop(folder)
+    hadoop = Hadoop(folder, security=security or {})
     try:
         hadoop.start_file_system()
         yield hadoop

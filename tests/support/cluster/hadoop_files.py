@@ -52,6 +52,25 @@ def file_system_settings(
     }
 
 
+def kerberos_settings(realm: str, keytab: str) -> dict[str, dict[str, object]]:
+    """Return what makes all of HDFS ask for Kerberos: its daemons are ``hdfs``, with their keys in *keytab*."""
+    own, web = f"hdfs/{LOCALHOST}@{realm}", f"HTTP/{LOCALHOST}@{realm}"
+    return {
+        "core-site": {"hadoop.security.authentication": "kerberos"},
+        "hdfs-site": {
+            **{f"dfs.{each}.kerberos.principal": own for each in ("namenode", "datanode")},
+            **{f"dfs.{each}.keytab.file": keytab for each in ("namenode", "datanode")},
+            "dfs.web.authentication.kerberos.principal": web,
+            "dfs.web.authentication.kerberos.keytab": keytab,
+            "dfs.block.access.token.enable": "true",
+            "dfs.data.transfer.protection": "privacy",
+            "dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding",
+            "ignore.secure.ports.for.testing": "true",  # else web pages need certificates
+            "dfs.permissions.enabled": "false",
+        },
+    }
+
+
 def resource_settings(ports: Mapping[str, int]) -> dict[str, dict[str, object]]:
     """Return the settings of the resource manager and of its clients."""
     addresses = {

@@ -38,13 +38,16 @@ class ServerProcess:
         """Return the file that it prints into."""
         return self.folder / f"{self.name}.log"
 
+    def command(self) -> list[str]:
+        """Return the command that starts it."""
+        return [find_java(), f"-Xmx{self.heap}", *_JAVA, "-cp", self.classes, *self.arguments]
+
     def launch(self) -> None:
         """Start it and return at once."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        command = [find_java(), f"-Xmx{self.heap}", *_JAVA, "-cp", self.classes, *self.arguments]
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=self.folder,
+                self.command(), stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=self.folder,
                 env={**os.environ, **self.environ}, start_new_session=True,
             )  # fmt: skip
         # It waits on a pipe whose other end only this process holds, and ends what it watches when that is closed.

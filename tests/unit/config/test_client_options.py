@@ -4,44 +4,25 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from builders.configurations import clusters, parsed, problems
-from offset_sync.config import Config
+from builders.client_options import (
+    CANARY,
+    CERTIFICATE,
+    KEY,
+    LOGIN,
+    MSK,
+    PEM,
+    both,
+    option_problem,
+    security_problems,
+    with_options,
+    with_security,
+)
 from offset_sync.config.client_options import to_java, to_librdkafka
 from offset_sync.config.sections import Cluster, Security
 from offset_sync.model.errors import ConfigError
-from offset_sync.model.msk_login import MskLogin, read_msk_login
-
-Options = dict[str, Any]
-CANARY = "c4n4ry"
-LOGIN = {"protocol": "SASL_SSL", "username": "u", "password": CANARY, "ca": "/ca.pem"}
-PEM = "-----BEGIN {}-----\nMIIB\n-----END {}-----\n"
-CERTIFICATE, KEY = PEM.replace("{}", "CERTIFICATE"), PEM.replace("{}", "PRIVATE KEY")
-
-
-def dc1(kafka: Options | None = None, **cluster: Any) -> Options:
-    """Two clusters, of which the first one has these options."""
-    return {"dc1": {"kafka": {"bootstrap.servers": "a:1", **(kafka or {})}, **cluster}, **clusters("dc2")}
-
-
-def with_options(kafka: Options | None = None, spark: Options | None = None, admin: Options | None = None) -> Config:
-    return parsed(clusters=dc1(kafka, spark=spark or {}, admin=admin or {}))
-
-
-def option_problem(**maps: Options) -> str:
-    (line,) = problems(clusters=dc1(**maps))
-    return line
-
-
-def with_security(security: object, **cluster: Any) -> Config:
-    return parsed(clusters=dc1(security=security, **cluster))
-
-
-def security_problems(security: object, **cluster: Any) -> list[str]:
-    return problems(clusters=dc1(security=security, **cluster))
 
 
 def test_spark_gets_the_common_options_and_its_own_with_the_prefix() -> None:
@@ -170,15 +151,6 @@ def test_a_login_by_password_needs_what_the_python_client_reads() -> None:
 # The section security
 
 
-def both(security: dict[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return what the section makes for the JVM, without Spark's prefix, and for librdkafka."""
-    made = with_security(security)
-    spark = {name.removeprefix("kafka."): value for name, value in made.spark_options("dc1").items()}
-    admin = made.admin_options("dc1")
-    assert spark.pop("bootstrap.servers") == admin.pop("bootstrap.servers") == "a:1"
-    return spark, admin
-
-
 def test_a_password_is_given_once_and_both_clients_get_it() -> None:
     spark, admin = both(LOGIN)
     shared = {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512"}
@@ -190,56 +162,6 @@ def test_a_password_is_given_once_and_both_clients_get_it() -> None:
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": "/ca.pem",
     }
-
-
-BEARER = {**LOGIN, "mechanism": "OAUTHBEARER", "token_endpoint": "https://idp/token", "scope": "kafka"}
-
-
-def test_the_credentials_of_an_oidc_client_are_given_to_both() -> None:
-    spark, admin = both(BEARER)
-    oauth = "org.apache.kafka.common.security.oauthbearer"
-    login = f'{oauth}.OAuthBearerLoginModule required clientId="u" clientSecret="{CANARY}" scope="kafka";'
-    assert spark["sasl.jaas.config"] == login
-    assert spark["sasl.login.callback.handler.class"] == f"{oauth}.OAuthBearerLoginCallbackHandler"
-    assert spark["sasl.oauthbearer.token.endpoint.url"] == "https://idp/token"
-    assert {name.removeprefix("sasl.oauthbearer."): value for name, value in admin.items() if "oauth" in name} == {
-        "method": "oidc",
-        "client.id": "u",
-        "client.secret": CANARY,
-        "token.endpoint.url": "https://idp/token",
-        "scope": "kafka",
-    }
-    assert "sasl.password" not in admin
-
-
-def test_tokens_without_a_scope_are_asked_for_without_one() -> None:
-    spark, admin = both({name: value for name, value in BEARER.items() if name != "scope"})
-    assert "scope" not in f"{spark['sasl.jaas.config']} {[*admin]}"
-
-
-MSK = {"protocol": "SASL_SSL", "mechanism": "AWS_MSK_IAM", "region": "eu-west-1"}
-
-
-def test_a_login_by_aws_iam_is_amazons_module_in_java_and_a_token_elsewhere() -> None:
-    spark, admin = both(MSK)
-    handler = "software.amazon.msk.auth.iam.IAMClientCallbackHandler"
-    assert spark == {
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "AWS_MSK_IAM",
-        "sasl.jaas.config": "software.amazon.msk.auth.iam.IAMLoginModule required;",
-        "sasl.client.callback.handler.class": handler,
-    }
-    assert admin.pop("sasl.oauthbearer.config") == MskLogin("eu-west-1").to_option()
-    assert admin == {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}
-    spark, admin = both({**MSK, "profile": 'pro"d'})
-    assert spark["sasl.jaas.config"].endswith(r'IAMLoginModule required awsProfileName="pro\"d";')
-    assert read_msk_login(admin["sasl.oauthbearer.config"]) == MskLogin("eu-west-1", 'pro"d')
-    assert pickle.loads(pickle.dumps(admin)) == admin
-
-
-def test_a_login_by_aws_iam_in_javas_options_alone_is_refused() -> None:
-    line = option_problem(kafka={"security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM"})
-    assert line.endswith("write mechanism and region into the cluster's section security")
 
 
 def test_a_password_with_the_signs_of_jaas_stays_the_same() -> None:
@@ -306,7 +228,9 @@ def test_without_the_section_nothing_is_made() -> None:
 
 
 @pytest.mark.parametrize("stack", ["kafka", "spark", "admin"])
-@pytest.mark.parametrize("name", ["security.protocol", "sasl.jaas.config", "sasl.password", "ssl.ca.location"])
+@pytest.mark.parametrize(
+    "name", ["security.protocol", "sasl.jaas.config", "sasl.password", "sasl.kerberos.keytab", "ssl.ca.location"]
+)
 def test_what_is_given_in_both_ways_is_refused(stack: str, name: str) -> None:
     (line,) = security_problems(LOGIN, **{stack: {name: "SSL"}})
     assert line.startswith(f"clusters.dc1.{stack}.{name}: is made from the cluster's section security too; remove it")
@@ -338,6 +262,14 @@ def test_an_option_that_the_section_does_not_make_may_be_given_beside_it() -> No
         ({**MSK, "password": CANARY}, "password"),
         ({**LOGIN, "region": "eu-west-1"}, "region"),
         ({"protocol": "SSL", "profile": "prod"}, "profile"),
+        ({**LOGIN, "principal": "sync@R"}, "principal"),
+        ({"keytab": "/sync.keytab"}, "keytab"),
+        ({"protocol": "SASL_SSL", "mechanism": "GSSAPI", "keytab": "/sync.keytab"}, "principal"),
+        ({"protocol": "SASL_SSL", "mechanism": "GSSAPI", "principal": "sync@R"}, "keytab"),
+        (
+            {"protocol": "SASL_SSL", "mechanism": "GSSAPI", "principal": "sync@R", "keytab": "k", "username": "u"},
+            "username",
+        ),
         ({"protcol": "SSL"}, "protcol"),
     ],
 )
@@ -346,22 +278,6 @@ def test_a_section_that_cannot_work_is_refused_with_one_line(security: dict[str,
     assert line.startswith(f"clusters.dc1.security.{path}: ")
     assert "; " in line or "did you mean" in line
     assert CANARY not in line
-
-
-KERBEROS = "Kerberos (GSSAPI) is refused: the Python client's librdkafka is built without it"
-
-
-def test_kerberos_is_refused_with_the_reason_and_what_to_do_instead() -> None:
-    (line,) = security_problems({**LOGIN, "mechanism": "GSSAPI"})
-    assert line.startswith(f"clusters.dc1.security.mechanism: {KERBEROS}")
-    assert "SCRAM-SHA-512 user or a certificate" in line
-    sasl = {"security.protocol": "SASL_SSL"}
-    (line,) = security_problems({}, kafka={**sasl, "sasl.mechanism": "GSSAPI"})
-    assert line.startswith(f"clusters.dc1.admin: {KERBEROS}")
-    (line,) = security_problems({}, kafka=sasl)
-    assert line.startswith("clusters.dc1.admin: missing sasl.mechanism, and without it clients take Kerberos")
-    login = {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "u", "sasl.password": "p"}
-    with_security({}, kafka=sasl, spark={"sasl.mechanism": "GSSAPI"}, admin=login)  # Java's client can
 
 
 def test_secrets_of_the_section_are_never_shown() -> None:

@@ -187,6 +187,9 @@ def test_no_step_lets_pip_fetch_a_build_tool() -> None:
     assert "--no-deps" in builds["Offset Sync"]
     dockerfile = (REPO / "Dockerfile").read_text(encoding="utf-8")
     installs = re.findall(r"pip install (.*?) \\\n", dockerfile)
-    assert ["--require-hashes" in each for each in installs] == [True, True]
-    assert ["--no-build-isolation" in each for each in installs] == [False, True]
-    assert [each.split()[-1] for each in installs] == ["requirements/build.lock", "requirements/runtime.lock"]
+    *locked, built = installs
+    assert ["--require-hashes" in each for each in locked] == [True, True]
+    assert ["--no-build-isolation" in each for each in locked] == [False, True]
+    assert [each.split()[-1] for each in locked] == ["requirements/build.lock", "requirements/runtime.lock"]
+    assert built.split()[-2:] == ["--force-reinstall", "dist/kerberos/*.whl"]  # of scripts/kerberos_client.py
+    assert "--no-deps" in built

@@ -1,0 +1,151 @@
+"""A Kerberos login of the Python client: by the process's keytab; refused in one line where it cannot work."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from offset_sync.jobs.runner import job_arguments, run_job
+from offset_sync.kafka.group_offsets import GroupOffsets
+from offset_sync.kafka.kerberos import first_principal, log_in
+from offset_sync.kafka.librdkafka import WITH_KERBEROS, check_client, library
+from offset_sync.kafka.log_reader import log_consumer
+from offset_sync.kafka.topic_requests import open_client
+from offset_sync.model.errors import ClusterError, PlatformError
+
+# By ktadd of MIT's kadmin, for kafka/127.0.0.1@T.REALM.
+KEYTAB = bytes.fromhex(
+    "0502"
+    "0000004e00020007542e5245414c4d00056b61666b6100093132372e302e302e31000000016b0aad"
+    "75020012002089782eb6cdad80dda8c5f0560222f6c7bc8f1b6f092f4de3f1202e1ac6d79b940000"
+    "0002"
+)
+
+
+@pytest.fixture
+def keytab(tmp_path: Path) -> str:
+    path = tmp_path / "sync.keytab"
+    path.write_bytes(KEYTAB)
+    return str(path)
+
+
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """Put the signal handlers back that a job has set."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def able(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client with Kerberos, and a process without a login."""
+    monkeypatch.setattr(library(), "features", lambda: frozenset({"sasl_gssapi"}))
+    for name in ("KRB5_CLIENT_KTNAME", "KRB5CCNAME"):
+        monkeypatch.setenv(name, "")  # put back at the end
+        monkeypatch.delenv(name)
+
+
+def options(keytab: str, principal: str = "kafka/127.0.0.1@T.REALM") -> dict[str, str]:
+    login = {"sasl.kerberos.keytab": keytab, "sasl.kerberos.principal": principal}
+    return {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI", **login}
+
+
+def refusal(wanted: dict[str, str]) -> str:
+    with pytest.raises(PlatformError) as refused:
+        log_in(wanted)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_the_published_client_is_told_by_its_features() -> None:
+    assert {"ssl", "sasl_scram", "sasl_oauthbearer"} <= library().features()
+    if "sasl_gssapi" not in library().features():  # else the tests run with a client of their own
+        assert "scripts/kerberos_client.py" in refusal(options("/none"))
+
+
+def test_every_client_says_that_it_has_no_kerberos(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library(), "features", frozenset)
+    wanted = options("/none") | {"bootstrap.servers": "127.0.0.1:1"}
+    with pytest.raises(ClusterError, match=r"^clusters\.dc1: the installed Python client has no Kerberos"):
+        open_client("dc1", wanted)
+    with pytest.raises(ClusterError, match=r"^clusters\.dc1: the installed"), log_consumer("dc1", wanted, {}):
+        pass
+    with pytest.raises(PlatformError, match=r"^the installed"):
+        GroupOffsets(wanted)
+
+
+def test_other_logins_need_no_kerberos(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library(), "features", frozenset)
+    log_in({"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512"})
+    log_in({"sasl.mechanism": "GSSAPI"})
+
+
+@pytest.mark.usefixtures("able")
+def test_the_library_gets_the_keytab_and_a_cache_of_its_own(keytab: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KRB5CCNAME", "FILE:/tmp/krb5cc_0")  # of a person, or of another job
+    for _ in range(2):
+        log_in(options(keytab))
+    log_in(options(keytab, "kafka/127.0.0.1"))
+    assert (os.environ["KRB5_CLIENT_KTNAME"], os.environ["KRB5CCNAME"]) == (keytab, "MEMORY:offset-sync")
+
+
+@pytest.mark.usefixtures("able")
+def test_another_login_of_the_process_is_not_replaced_unnoticed(keytab: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KRB5_CLIENT_KTNAME", f"FILE:{keytab}")
+    log_in(options(keytab))
+    monkeypatch.setenv("KRB5_CLIENT_KTNAME", "/etc/hdfs.keytab")
+    assert refusal(options(keytab)).startswith("KRB5_CLIENT_KTNAME is /etc/hdfs.keytab, and the configuration has")
+
+
+@pytest.mark.usefixtures("able")
+def test_a_keytab_that_cannot_be_used_is_named_with_the_remedy(keytab: str, tmp_path: Path) -> None:
+    assert refusal(options("/none.keytab")).startswith("keytab /none.keytab cannot be read (No such file")
+    found = refusal(options(keytab, "sync@T.REALM"))
+    assert found.startswith(f"keytab {keytab} begins with kafka/127.0.0.1@T.REALM, not with principal sync@T.REALM")
+    other = tmp_path / "no.keytab"
+    for content in (b"", b"nonsense", KEYTAB[:2], KEYTAB[:20], b"\x05\x02" + bytes(4)):
+        other.write_bytes(content)
+        assert refusal(options(str(other))).startswith(f"{other} is no keytab")
+
+
+def test_deleted_entries_of_a_keytab_are_skipped() -> None:
+    hole = (-3).to_bytes(4, "big", signed=True) + b"abc"
+    assert first_principal(KEYTAB[:2] + hole + KEYTAB[2:]) == "kafka/127.0.0.1@T.REALM"
+
+
+@pytest.mark.usefixtures("able", "signals")
+def test_a_job_logs_in_before_it_does_anything(keytab: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    login = {"protocol": "SASL_PLAINTEXT", "mechanism": "GSSAPI", "principal": "sync@T.REALM", "keytab": keytab}
+    assert run(login, tmp_path) == (1, [])
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"clusters.dc2: keytab {keytab} begins with kafka/127.0")
+    assert run(login | {"principal": "kafka/127.0.0.1@T.REALM"}, tmp_path) == (0, [keytab])
+
+
+def run(login: dict[str, str], folder: Path) -> tuple[int, list[str | None]]:
+    """Run a job at two clusters, of which the second has this login; return its exit code and the keytab it finds."""
+    servers = {alias: {"kafka": {"bootstrap.servers": "127.0.0.1:1"}} for alias in ("dc1", "dc2")}
+    conf, found = folder / "sync.yaml", list[str | None]()
+
+    def job(*_: object) -> list[str]:
+        found.append(os.environ.get("KRB5_CLIENT_KTNAME"))
+        return []
+
+    tree = {"clusters": {**servers, "dc2": {**servers["dc2"], "security": login}}, "topics": {"include": ["orders"]}}
+    conf.write_text(json.dumps(tree))
+    return run_job(job, job_arguments("Looks."), ["--conf", str(conf), "--once"]), found
+
+
+def test_the_client_with_kerberos_is_accepted_as_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("confluent_kafka.__version__", WITH_KERBEROS)
+    monkeypatch.setattr(library(), "version_str", lambda: WITH_KERBEROS.encode())
+    assert check_client() == []
+    monkeypatch.setattr(library(), "version_str", lambda: b"2.15.0")
+    with pytest.raises(PlatformError, match="found 2"):
+        check_client()
