@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.model.values import ABSENT, GroupPartition, Outcome, State
+from offset_sync.model.values import ABSENT, POLLED, GroupPartition, Outcome, State
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.committed_offsets import NEVER_MS, ClusterOffsets, CommitRecords, keep_text
 from offset_sync.state.index_rows import int64s
@@ -104,6 +104,7 @@ def _keep_clock(commits: ClusterOffsets, key: KeyRows) -> None:
     """Take over the former driver's measurement of a cluster's clock, by the newest commits of several keys."""
     if commits.is_polled:
         return
+    key = key[commits.columns["log_partition"][key] != POLLED]  # these times are not by the cluster's clock
     made_ms, at_ms = commits.columns["actual_made_ms"][key], commits.columns["actual_at_ms"][key]
     newest = np.argsort(made_ms)[-_SAMPLES:]
     newest = newest[made_ms[newest] != ABSENT]

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 import pytest
 
+from fakes.clusters import MemoryIndex
 from fakes.polled_job import KEY, ORDERS, Broker, Job
+from fakes.reconciler_site import config_of
 from offset_sync.ingest import polled_commits
 from offset_sync.kafka.requests import TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, GroupPartition
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
+from offset_sync.state.restore import restore_commits
+from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS
 
 
@@ -115,3 +121,15 @@ def test_a_write_in_doubt_is_no_commit_of_the_group_and_may_still_arrive() -> No
     job.broker.commit(60)
     job.poll(2)
     assert job.rows("committed_offset", "is_own") == [(50, False), (60, True)]
+
+
+def test_back_at_the_log_polls_tell_nothing_of_the_clusters_clock() -> None:
+    job = Job(Broker())
+    job.broker.commit(10)
+    job.poll(0)
+    job.broker.commit(80)
+    job.poll(1, after_ms=3_600_000)
+    tables: Any = job.tables
+    state = SyncState(config_of(["X", "Y"]), MemoryIndex(), lambda: job.now_ms)
+    restore_commits(tables, state, CommitLogIncarnations(tables))
+    assert state.offsets.clusters["X"].clock.ahead_ms is None
