@@ -59,6 +59,19 @@ BY_FAULT = {
     "gone_topic": ("delete_topic", 0.05),
     "lists": ("trouble_lists", 0.5),
 }
+OF_POLLS = {
+    "sync": 24.0,
+    "full": 6.0,
+    "index": 8.0,
+    "flush": 1.5,
+    "start": 4,
+    "refuse": 0.6,
+    "recast": 0.4,
+    "exclude": 0.15,
+    "forget": 1.0,
+    "reset": 0.6,
+    "crash": 0.4,
+}
 STARTING = {"crash": 2.0, "start": 6, "sync": 6.0, "full": 3.0, "reset": 2.0}
 """What is unreadable or forgotten matters to a driver that starts, and to groups that go to and fro or are set back."""
 OF_HOMES_OFTEN = {"sync": 9.0, "full": 3.0, "flush": 1.0, "index": 4.0, "start": 3}
@@ -87,6 +100,8 @@ def draw_actions(rng: random.Random, shape: Shape, count: int) -> list[Action]:
         weights |= WITH_LISTS | ({"cut": 1.5} if "cut_grows" in shape.faults else {})
     if shape.faults & set(OF_HOMES):
         weights |= OF_HOMES_OFTEN | ({"silence": 1.5} if shape.silence_ms else {})
+    if "polls" in shape.faults:
+        weights |= OF_POLLS | ({"silence": 4} if shape.silence_ms else {})
     if shape.twins:
         weights |= {"twin_poll": 20, "twin_commit": 20, "twin_restart": 1}
     # A world of much ado, one that is mostly read, one whose drivers sleep long.

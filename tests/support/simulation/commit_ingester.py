@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -131,13 +131,15 @@ class Ingester:
     def write(self, batch: Read, is_own: np.ndarray[Any, Any]) -> dict[str, int]:
         self.judge.look(batch, is_own.tolist())
         begin_again(batch, self.told)
-        told = {} if batch.looked.again else self.told
-        self.driver.knowledge.note(self.alias, genuine(batch, is_own.tolist(), told))
-        self.driver.pause()
-        self.driver.lease.renew()
-        self.driver.persisted.note_commits(self.alias, batch, is_own.tolist())
+        self._write_down(batch, is_own.tolist(), {} if batch.looked.again else self.told)
         self.driver.checks[self.alias].check.was_read_again(batch.looked)
         return {}
+
+    def _write_down(self, batch: Any, is_own: list[bool], told: Mapping[int, int]) -> None:
+        self.driver.knowledge.note(self.alias, genuine(batch, is_own, told))
+        self.driver.pause()
+        self.driver.lease.renew()
+        self.driver.persisted.note_commits(self.alias, batch, is_own)
 
 
 class NoMetrics:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from simulation.knowledge import Span
 from simulation.oracle import Violation
 from simulation.world import Position, SimRecord
 
@@ -20,13 +21,13 @@ _COUNTS_MS = 600_000
 
 def genuine(
     batch: Any, is_own: list[bool], told: Mapping[int, int] = MappingProxyType({})
-) -> Iterator[tuple[Key, int]]:
-    """Yield key and time of each commit that counts as a group's own; not of those that were *told* by a table."""
-    records = batch.commit_records
-    columns = (getattr(records, name).tolist() for name in ("is_position", "made_ms", "log_partition", "log_offset"))
-    for key, is_ours, is_position, made_ms, number, offset in zip(batch.keys, is_own, *columns, strict=True):
+) -> Iterator[tuple[Key, Span]]:
+    """Yield key and times of each commit that counts as a group's own; not of those that were *told* by a table."""
+    records, names = batch.commit_records, ("is_position", "made_ms", "committed_at_ms", "log_partition", "log_offset")
+    columns = (getattr(records, name).tolist() for name in names)
+    for key, is_ours, is_position, made_ms, at_ms, number, offset in zip(batch.keys, is_own, *columns, strict=True):
         if is_position and not is_ours and offset >= told.get(number, 0):
-            yield key, made_ms
+            yield key, (at_ms if batch.is_polled else made_ms, made_ms)
 
 
 def begin_again(batch: Any, reach: dict[int, int]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import product
 from typing import NamedTuple
 
@@ -16,6 +17,14 @@ from offset_sync.model.values import ABSENT
 UNCERTAIN_MS = 2_000
 Stream = tuple[str, str]
 """A group and a topic."""
+Span = tuple[int, int]
+"""The earliest and the latest time at which a commit may have been made: the same unless commits are polled."""
+_NEVER = ABSENT, ABSENT
+
+
+def later(one: Span, other: Span) -> Span:
+    """Return when the later of two commits was made."""
+    return max(one[0], other[0]), max(one[1], other[1])
 
 
 class Home(NamedTuple):
@@ -39,18 +48,18 @@ class Knowledge:
     clusters: tuple[str, ...]
     silence_ms: int
     uncertain_ms: Callable[[str], int] = lambda _alias: 0
-    last: dict[tuple[str, str, str, int], int] = field(default_factory=dict)
-    newest: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    last: dict[tuple[str, str, str, int], Span] = field(default_factory=dict)
+    newest: dict[tuple[str, str, str], Span] = field(default_factory=dict)
     members: dict[str, frozenset[str]] = field(default_factory=dict)
     seen_ms: dict[tuple[str, str], int] = field(default_factory=dict)
     moved: dict[Stream, list[Moved]] = field(default_factory=dict)
 
-    def note(self, alias: str, commits: Iterable[tuple[tuple[str, str, int], int]]) -> None:
+    def note(self, alias: str, commits: Iterable[tuple[tuple[str, str, int], Span]]) -> None:
         """Note genuine commits: key and when each was made, by our clock."""
-        for (group, topic, partition), made_ms in commits:
-            self.last[alias, group, topic, partition] = made_ms
-            newest = self.newest.get((alias, group, topic), ABSENT)
-            self.newest[alias, group, topic] = max(newest, made_ms)
+        for (group, topic, partition), made in commits:
+            self.last[alias, group, topic, partition] = made
+            newest = self.newest.get((alias, group, topic), _NEVER)
+            self.newest[alias, group, topic] = later(newest, made)
 
     def note_members(self, members: Mapping[str, frozenset[str]], now_ms: int) -> None:
         """Note which groups have members at the clusters that answer now."""
@@ -67,24 +76,27 @@ class Knowledge:
                 found |= self._homes(dict(zip(self.clusters, committed, strict=True)), group, moved, now_ms)
         return found
 
-    def _active(self, alias: str, group: str, topic: str) -> list[int]:
-        newest = self.newest.get((alias, group, topic), ABSENT)
+    def _active(self, alias: str, group: str, topic: str) -> list[Span]:
+        newest = self.newest.get((alias, group, topic), _NEVER)
         of_topic = [at for (a, g, t, _), at in self.last.items() if (a, g, t) == (alias, group, topic)]
-        return sorted({newest, max(of_topic, default=ABSENT)})
+        return sorted({newest, reduce(later, of_topic, _NEVER)})
 
-    def _homes(self, committed: Mapping[str, int], group: str, moved: Moved | None, now_ms: int) -> set[Home]:
-        active = dict(committed)
-        for alias, at_ms in committed.items():
+    def _homes(self, committed: Mapping[str, Span], group: str, moved: Moved | None, now_ms: int) -> set[Home]:
+        active = dict[str, int]()  # at the latest
+        since = dict[str, int]()  # at the earliest
+        for alias, (since_ms, at_ms) in committed.items():
+            since[alias], active[alias] = since_ms, at_ms
             if moved is not None and alias == moved.cluster:
-                active[alias] = max(at_ms, moved.at_ms)
-            elif moved is not None and at_ms <= moved.at_ms:
-                active[alias] = ABSENT
+                since[alias], active[alias] = later((since_ms, at_ms), (moved.at_ms, moved.at_ms))
+            elif moved is not None and since_ms <= moved.at_ms:  # of before: its consumers were stopped
+                since[alias], active[alias] = _NEVER
             if self.silence_ms and active[alias] != ABSENT:
-                active[alias] = max(active[alias], self.seen_ms.get((alias, group), ABSENT))
+                seen_ms = self.seen_ms.get((alias, group), ABSENT)
+                since[alias], active[alias] = later((since[alias], active[alias]), (seen_ms, seen_ms))
         ordered = sorted(self.clusters, key=lambda alias: (-active[alias], self.clusters.index(alias)))
         if active[ordered[0]] == ABSENT:
             return {Home(None, is_contested=False)}
-        first, second = active[ordered[0]], active[ordered[1]]
+        first, second = since[ordered[0]], active[ordered[1]]
         may_contest = bool(self.silence_ms) and second != ABSENT
         is_near = second > now_ms - self.silence_ms or first - second <= UNCERTAIN_MS
         found = {Home(ordered[0], may_contest and is_near)}

@@ -12,6 +12,7 @@ from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state import last_known
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.key_index import KeyRows
+from offset_sync.state.last_commits import last_commits
 from offset_sync.state.last_known import COMMITS_SCHEMA, is_over, without
 from offset_sync.state.restore import ANSWERS_SCHEMA, fill_answers, fill_commits, fold_answers, recent_writes
 from offset_sync.state.sync_state import SyncState
@@ -20,8 +21,10 @@ from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from oracles.commit_lives import replay
 from simulation.judge import begin_again, genuine
-from simulation.knowledge import Knowledge
+from simulation.knowledge import Knowledge, later
+from simulation.oracle import Violation
 from simulation.unread_commits import Answered
+from simulation.world import Position
 
 NO_ANSWERS = OFFSET_TRANSLATIONS.arrow_schema.empty_table()
 FORGOTTEN_AFTER_MS = 10_000
@@ -56,7 +59,12 @@ class Persisted:
     def __init__(self, clusters: Sequence[str]) -> None:
         self._plans = dict.fromkeys(clusters, Plan(0, {}, {}))
         self._is_done = dict.fromkeys(clusters, True)
-        self._commits: dict[str, dict[tuple[int, int], tuple[Any, list[bool]]]] = {alias: {} for alias in clusters}
+        self._commits: dict[str, dict[tuple[int, ...], tuple[Any, list[bool]]]] = {alias: {} for alias in clusters}
+        self._other = {alias: (Plan(0, {}, {}), True) for alias in clusters}  # of the checkpoint that is not used
+        self._phase = dict.fromkeys(clusters, 0)  # so often the checkpoint was changed
+        self.last: dict[tuple[str, GroupPartition], tuple[int, bool]] = {}  # what is written down, and whether ours
+        self.polled: dict[Position, int] = {}  # offsets of the last polls
+        self.reach_of_polls: dict[str, Offsets] = {alias: {} for alias in clusters}  # by records of the log
         self._answers: list[pa.Table] = []
         self._fold = _NO_FOLD
         self.forgotten: set[GroupPartition] = set()  # keys that the last start has dropped
@@ -92,6 +100,18 @@ class Persisted:
             self._plans[alias], self._is_done[alias] = Plan(before.number + 1, first, end, left > 0), False
         return self._plans[alias]
 
+    def plan_poll(self, alias: str) -> Plan:
+        """Return the next poll; one that did not finish comes again."""
+        if self._is_done[alias]:
+            self._plans[alias], self._is_done[alias] = Plan(self._plans[alias].number + 1, {}, {}, True), False
+        return self._plans[alias]
+
+    def recast(self, alias: str) -> None:
+        """Use the checkpoint of polls instead of that of the log, or the other way round."""
+        before, self._other[alias] = self._other[alias], (self._plans[alias], self._is_done[alias])
+        self._plans[alias], self._is_done[alias] = before
+        self._phase[alias] += 1
+
     def planned(self, alias: str) -> Plan:
         """Return the micro-batch in hand, or the last one."""
         return self._plans[alias]
@@ -117,7 +137,8 @@ class Persisted:
 
     def between(self, alias: str, after: int, until: int) -> list[tuple[Any, list[bool]]]:
         """Return the micro-batches between two, with which commits in them are ours."""
-        return [each for (number, _), each in sorted(self._commits[alias].items()) if after < number < until]
+        written, phase = sorted(self._commits[alias].items()), self._phase[alias]
+        return [each for (of, number, _), each in written if of == phase and after < number < until]
 
     def _tell(self, state: SyncState, alias: str, written: tuple[Any, list[bool]]) -> KeyRows:
         batch, is_own = written
@@ -130,16 +151,21 @@ class Persisted:
     def note_commits(self, alias: str, batch: Any, is_own: list[bool]) -> None:
         """Take rows of offset_commits, once for each batch; where a log has begun another life by themselves."""
         again = len(self._commits[alias]) + 1 if batch.looked.begun else 0
-        if (batch.batch_id, again) not in self._commits[alias]:
-            self._commits[alias][batch.batch_id, again] = batch, is_own
+        if batch.is_polled:  # the number of the poll
+            again = int(batch.commit_records.log_offset.max(initial=0))
+        number = self._phase[alias], batch.batch_id, again
+        if number not in self._commits[alias]:
+            self._commits[alias][number] = batch, is_own
             self._heard.note(alias, genuine(batch, is_own))
+            last = zip(batch.keys, np.maximum(batch.commit_records.offset, ABSENT).tolist(), is_own, strict=True)
+            self.last |= {(alias, key): (offset, is_ours and offset != ABSENT) for key, offset, is_ours in last}
             self.told |= {(alias, key): is_ours for key, is_ours in zip(batch.keys, is_own, strict=True)}
 
     def tell(self, knowledge: Knowledge) -> None:
         """Tell what was written down of groups' own commits; of keys that were forgotten it may be known or not."""
         knowledge.last |= self._heard.last
         for each, at_ms in self._heard.newest.items():
-            knowledge.newest[each] = max(at_ms, knowledge.newest.get(each, ABSENT))
+            knowledge.newest[each] = later(at_ms, knowledge.newest.get(each, at_ms))
 
     def reach(self, alias: str, partition: int) -> int:
         """Return the offset after the last recorded commit, whatever is there now."""
@@ -185,6 +211,9 @@ class Persisted:
         # As they are after a log has begun another life, folds are not believed.
         fold = self._fold if self._fold.lives == lives.as_json() else _NO_FOLD
         fill_commits(state, fold.commits, list(self._commits))
+        if fold is _NO_FOLD and any(self._phase.values()):
+            self._restore_all(state, lives)
+            fold = _NO_FOLD._replace(batches={alias: len(batches) for alias, batches in self._commits.items()})
         for alias, batches in self._commits.items():
             if fold is not _NO_FOLD:
                 lives.take(alias)
@@ -196,6 +225,22 @@ class Persisted:
                 self._tell(state, alias, written)
         answers = fold_answers(fold.answers, pa.concat_tables([NO_ANSWERS, *self._answers[fold.answered :]]))
         self._fold = self._folded(state, lives, answers)
+
+    def _restore_all(self, state: SyncState, lives: CommitLogIncarnations) -> None:
+        """Fill *state* from the whole history, as where some of it was polled and some was read from the log."""
+        history = [
+            row
+            for alias, batches in self._commits.items()
+            for batch, is_own in batches.values()
+            for row in _to_rows(alias, batch, is_own)
+        ]
+        rows = pa.Table.from_pylist(history, OFFSET_COMMITS.arrow_schema)
+        fill_commits(state, last_commits([rows], lives.places()), list(self._commits), is_all=True)
+        for (alias, key), (offset, is_own) in self.last.items():
+            columns, (row,) = state.offsets.clusters[alias].columns, state.offsets.ids([key]).tolist()
+            found = int(columns["actual_offset"][row]), bool(columns["actual_is_own"][row])
+            if found != (offset, is_own) and state.offsets.clusters[alias].is_polled:
+                raise Violation("restored", f"{key} at {alias}: {found}, and {(offset, is_own)} was written down last")
 
     def _folded(self, state: SyncState, lives: CommitLogIncarnations, answers: pa.Table) -> Fold:
         rows = last_known.to_rows(state.offsets)
@@ -235,7 +280,8 @@ def _to_rows(alias: str, batch: Any, is_own: list[bool]) -> list[dict[str, Any]]
             "cluster": alias,
             "committed_offset": None if is_tombstone else offset,
             "is_tombstone": is_tombstone,
-            "committed_at": at_ms * 1000,
+            "committed_at": (made_ms if batch.is_polled else at_ms) * 1000,
+            "not_before": at_ms * 1000 if batch.is_polled and at_ms != ABSENT else None,
             "made_at": made_ms * 1000,
             "metadata": "",
             "topic_id": records.topic_id[number],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from offset_sync.model.values import GroupPartition, State, TopicPartition
 from simulation.knowledge import Home
 from simulation.list_checks import check_lists, check_whole
-from simulation.oracle import Violation
+from simulation.oracle import NEVER, Violation
 from simulation.world import GRACE_MS, Position, Value, World
 
 if TYPE_CHECKING:
@@ -25,6 +25,10 @@ def come_to_rest(simulation: Simulation) -> None:
     for cluster in world.clusters.values():
         cluster.is_down = cluster.is_closed = False
         cluster.list_fault = ""
+    world.polls.unasked.clear()
+    if world.polls.excluded:
+        world.polls.excluded.clear()
+        driver.restart()
     for mirror in simulation.mirrors.values():
         mirror.copy_some(_ENOUGH, "", 0)
         mirror.bring_held(world.clock_ms[0] + GRACE_MS)
@@ -149,9 +153,9 @@ def _held(simulation: Simulation, source: Position) -> Value | None:
 
 
 def _missed_ms(simulation: Simulation, where: Position, true_ms: int) -> int:
-    """Return by how much the time of a commit was missed."""
-    world = simulation.world
-    return max((world.made_error.get(each, 0) for each in _places_of(world, where, true_ms)), default=0)
+    """Return by how much the time of a commit was missed; of one that no poll has found it is unknown."""
+    world, unknown = simulation.world, NEVER if "polls" in simulation.shape.faults else 0
+    return max((world.made_error.get(each, unknown) for each in _places_of(world, where, true_ms)), default=0)
 
 
 def _is_taken_for_ours(simulation: Simulation, where: Position, true_ms: int) -> bool:

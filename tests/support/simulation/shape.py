@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from offset_sync.model.values import TopicPartition
 
@@ -45,6 +45,7 @@ OF_HOMES = (
 ON_REQUEST = (
     *("third_anew", "cut_grows", "clocks", "shrink", "unreadable", "expire", "second", "backlog", "elected"),
     *OF_HOMES,
+    "polls",
 )
 """Faults that need a world of their own; backlog: indexes that read little, and long waits; elected: the new leader of
 a log loses its end, is written to before any read, and groups commit before they ask it for anything."""
@@ -54,13 +55,15 @@ KNOWN_HOLES = ("leak", "huge", "silent_origin", "late_echo")
 """Faults that are not withstood yet, or not played; see tests/simulation."""
 _APART = {"anew", "third_anew", "cut_frozen", "shrink", "expire"}
 """Not in worlds of homes, unless they are wanted there."""
+_OF_LOGS = {"coordinators", "shrink"}
+"""Not where commits are polled: they are about the log of commits."""
 
 
 @dataclass(frozen=True)
 class Shape:
     """*routes* lead from an origin to where the mirror copies it; *twins* are readers without membership.
 
-    The groups *listed* get read lists.
+    The groups *listed* get read lists. The commits of the clusters *polled* are polled at first.
     """
 
     clusters: tuple[str, ...]
@@ -72,6 +75,7 @@ class Shape:
     silence_ms: int = 0
     twins: tuple[tuple[str, str], ...] = ()
     listed: tuple[str, ...] = ()
+    polled: tuple[str, ...] = ()
 
 
 def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[str] = frozenset()) -> Shape:
@@ -81,6 +85,9 @@ def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[
     if wanted & set(OF_HOMES):
         faults |= {fault for fault in OF_HOMES if rng.random() < 0.2} - avoided
         faults -= _APART - wanted
+    if "polls" in wanted:
+        faults |= {fault for fault in OF_HOMES if rng.random() < 0.25} - avoided
+        faults -= _OF_LOGS - wanted
     aliases = ALIASES[: 3 if "third_anew" in wanted else 2 if "anew" in wanted else rng.choice((2, 2, 3))]
     if len(aliases) > 2:
         faults -= {"anew"}
@@ -100,13 +107,13 @@ def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[
     groups = tuple(f"g{number}" for number in range(rng.choice((1, 2, 2, 3))))
     skews = _skews(faults)
     skew = tuple(rng.choice(skews) if skews else 0 for _ in aliases)
-    silence_ms = rng.choice((0, 4_000, 300_000)) if faults & set(OF_HOMES) else 0
+    silence_ms = rng.choice((0, 4_000, 300_000)) if faults & {*OF_HOMES, "polls"} else 0
     has_twins = bool(faults & {"twins", "tools"})
     twins = [(group, alias) for group in groups[:2] for alias in aliases if has_twins and rng.random() < 0.7]
     listed = groups[:2] if LISTS in faults else ()
-    return Shape(
-        tuple(aliases), tuple(routes), tuple(places), groups, skew, frozenset(faults), silence_ms, tuple(twins), listed
-    )
+    polled = tuple(rng.sample(aliases, rng.randint(1, len(aliases)))) if "polls" in faults else ()
+    found = Shape(tuple(aliases), tuple(routes), tuple(places), groups, skew, frozenset(faults), silence_ms)
+    return replace(found, twins=tuple(twins), listed=listed, polled=polled)
 
 
 def _skews(faults: Collection[str]) -> tuple[int, ...]:

@@ -257,6 +257,28 @@ class Simulation(OddRecords, HomeActions):
         if not self.driver.is_busy and not self.is_waiting:
             self.driver.restart()
 
+    def do_refuse(self, alias: str, place: TopicPartition, chance: float) -> None:
+        """Have a coordinator not answer for a group, for now or for lack of a right, or answer again."""
+        where = alias, self._group(chance)
+        if self.world.polls.unasked.pop(where, None) is None:
+            self.world.polls.unasked[where] = chance * 100 % 1 < 0.7
+
+    def do_recast(self, alias: str, place: TopicPartition, chance: float) -> None:
+        """Restart the job with another ``commits`` of a cluster."""
+        if not self.driver.is_busy and not self.is_waiting and "second" not in self.shape.faults:
+            self.world.polls.clusters ^= {alias}
+            self.persisted.recast(alias)
+            self.driver.restart()
+
+    def do_exclude(self, alias: str, place: TopicPartition, chance: float) -> None:
+        """Restart the job with a group excluded, or included again."""
+        if not self.driver.is_busy and not self.is_waiting:
+            self.world.polls.excluded ^= {self._group(chance)}
+            self.driver.restart()
+
+    def _group(self, chance: float) -> str:
+        return self.shape.groups[int(chance * len(self.shape.groups))]
+
     def do_second(self, *_where: object) -> None:
         """Start a driver beside the one that there is; it goes on as long as it does not see that."""
         self.driver = self._new_driver()

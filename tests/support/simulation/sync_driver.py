@@ -31,7 +31,9 @@ from simulation.commit_ingester import Ingester, NoMetrics
 from simulation.knowledge import Knowledge
 from simulation.log_checks import Epochs
 from simulation.oracle import Oracle
-from simulation.persisted import Persisted
+from simulation.persisted import Persisted, Plan
+from simulation.polls import PolledIngester
+from simulation.shape import Shape
 from simulation.target_writer import Writer
 from simulation.unread_commits import UnreadCommits
 from simulation.watch import Watch
@@ -39,9 +41,13 @@ from simulation.world import Position, World
 
 
 @lru_cache(maxsize=64)
-def _config(clusters: tuple[str, ...], silence_ms: int, listed: tuple[str, ...]) -> Config:
-    lists = {"groups": list(listed)}
-    return config_of(list(clusters), sync={"home_silence": f"{silence_ms // 1000}s", "read_lists": lists})
+def _config(shape: Shape, polled: frozenset[str], excluded: frozenset[str]) -> Config:
+    sync = {"home_silence": f"{shape.silence_ms // 1000}s", "read_lists": {"groups": list(shape.listed)}}
+    sync["poll_interval"] = "1s"
+    config = config_of(list(shape.clusters), sync=sync, groups={"exclude": sorted(excluded)})
+    commits = {alias: "admin" if alias in polled else "log" for alias in shape.clusters}
+    clusters = {alias: each.model_copy(update={"commits": commits[alias]}) for alias, each in config.clusters.items()}
+    return config.model_copy(update={"clusters": clusters})
 
 
 _FEW_BYTES = 8 * 160
@@ -95,8 +101,6 @@ class SyncDriver:
         self._pause = pause
         self.skew_ms = 0
         self._lives: dict[tuple[str, TopicPartition], int] = {}  # of logs when the clusters were asked last
-        self.config = _config(world.shape.clusters, world.shape.silence_ms, world.shape.listed)
-        self.strategy_of = cache(self.config.strategy_of)
         self._begin()
 
     def pause(self, asleep_ms: int = 0) -> None:
@@ -122,6 +126,8 @@ class SyncDriver:
         self.process = object()
         tables: Any = self.tables
         world, self.lease = self.world, self._lease(tables)
+        self.config = _config(world.shape, frozenset(world.polls.clusters), frozenset(world.polls.excluded))
+        self.strategy_of = cache(self.config.strategy_of)
         index: Any = RecordIndex(self.tables, now_ms=self.now_ms, memory_bytes=_FEW_BYTES)  # type: ignore[arg-type]
         self.state = SyncState(self.config, index, self.now_ms)
         self.answers: list[Reconciliation] = []
@@ -136,13 +142,16 @@ class SyncDriver:
         self.waiting: list[tuple[str, Any, int]] = []
         metrics: Any = NoMetrics()
         translator = Translator(self.config, self.state)
-        left = LeftWrites(self.state, translator, fetcher, lambda alias: False, patience_s=0)
+        self._polled = set[str]()  # since the start
+        left = LeftWrites(self.state, translator, fetcher, self._polled.__contains__, patience_s=0)
         self._syncing: set[str] = set()
-        self.ingesters, self.batches = {alias: Ingester(self, alias) for alias in self.world.clusters}, {}
+        self.lives = CommitLogIncarnations(tables, polled := self.config.polled())
+        self.ingesters: dict[str, Ingester] = {}
+        self.batches: dict[str, SyncBatch] = {}
         for alias in self.world.clusters:
-            ingester: Any = self.ingesters[alias]
+            ingester: Any = (PolledIngester if alias in polled else Ingester)(self, alias)
+            self.ingesters[alias] = ingester
             self.batches[alias] = SyncBatch(ingester, self.state, self, metrics, self.is_ready, left)
-        self.lives = CommitLogIncarnations(tables)
         self.checks = {a: CommitChecks(self.world, a, tables, self.persisted) for a in self.world.clusters}
         clusters = self.state.offsets.clusters
         uncertain = lambda alias: clusters[alias].clock.uncertain_ms  # noqa: E731
@@ -154,7 +163,7 @@ class SyncDriver:
         note_forgotten(world, self.persisted)
         self.watch.begin()
         self.state.unread.begin(self.world.clusters)
-        self.unread_commits = UnreadCommits(self.world, self.state, self.persisted.answered)
+        self.unread_commits = UnreadCommits(self, self.persisted.answered)
 
     def _lease(self, tables: Any) -> Lease:
         """Take over from the present driver, if there can be another one."""
@@ -169,7 +178,7 @@ class SyncDriver:
         if alias in self._syncing or self.world.clusters[alias].is_unreadable:
             return
         self.watch.look()
-        plan = self.persisted.plan(alias, self.watch.ends(alias), most)
+        plan = self._plan(alias, most)
         if plan is not None:
             self._syncing.add(alias)
             try:
@@ -180,12 +189,24 @@ class SyncDriver:
                 self._syncing.discard(alias)
             self.persisted.finish(alias, plan.number)
             self.ingesters[alias].note_ended()
+            self._polled |= {alias} & self.config.polled()
         clusters = self.world.clusters.items()
         unreadable = {a for a, cluster in clusters if cluster.is_unreadable}
-        read = {a for a, _ in clusters if self.persisted.is_read(a, self.watch.ends(a))} - unreadable
+        read = {a for a, _ in clusters if self._is_read(a)} - unreadable
         if self.lease.is_settled and (self.is_ready.is_set() or read | unreadable == self.world.clusters.keys()):
             self.state.note_read({each for each in read if self.ingesters[each].has_all(self.state)})
             self.is_ready.set()
+
+    def _plan(self, alias: str, most: int) -> Plan | None:
+        if alias not in self.config.polled():
+            return self.persisted.plan(alias, self.watch.ends(alias), most)
+        writing: Any = self.reconciler.writing_to(alias)
+        return None if writing.locked() else self.persisted.plan_poll(alias)  # a poll waits for what is written
+
+    def _is_read(self, alias: str) -> bool:
+        if alias in self.config.polled():
+            return alias in self._polled
+        return self.persisted.is_read(alias, self.watch.ends(alias))
 
     def catch_up(self) -> None:
         """Wait for the driver before, and read every log to its end."""
@@ -250,7 +271,8 @@ class SyncDriver:
         for row in (stands & (moved.answers.wanted >= 0)).nonzero()[0].tolist():
             group, topic, partition = keys[int(commits.key[row])]
             where = Position(moved.source, group, TopicPartition(topic, partition))
-            offset, at_ms, there = int(commits.offset[row]), int(commits.at_ms[row]), (moved.target, where.place)
+            offset, there = int(commits.offset[row]), (moved.target, where.place)
+            at_ms = self.world.polls.told_at(where, offset, int(commits.at_ms[row]))
             if self._lives[there] == self.world.logs[there].life:
                 self.oracle.check_answer(where, offset, at_ms, moved.target, wanted[row])
             self._heed(where, offset, at_ms, moved.target, is_moved=bool(is_moved[row]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,13 @@ class Writer:
         world, driver = self.driver.world, self.driver
         driver.oracle.note_plan({each: self.planned.get(each) or driver.oracle.known(driver, each) for each in places})
         world.tried.update((where, each.offset) for where, each in zip(places, writes, strict=True))
-        return self._write(writes)
+        outcomes = self._write(writes)
+        for where, write, each in zip(places, writes, outcomes, strict=True):
+            if each.is_in_doubt:
+                world.polls.doubted.add((where, write.offset))
+            elif each.outcome is Outcome.COMMITTED:
+                world.polls.written.setdefault(where, Counter())[write.offset] += 1
+        return outcomes
 
     def _write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
         world = self.driver.world

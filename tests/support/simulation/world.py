@@ -14,6 +14,7 @@ from offset_sync.model.values import ABSENT, OWN_GROUPS, OffsetWrite, TopicParti
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from simulation.clock import SkewedClock
 from simulation.logs import Birth, Headers, Log, Record
+from simulation.poll_world import PollWorld
 from simulation.shape import Shape
 
 if TYPE_CHECKING:
@@ -325,7 +326,7 @@ class World:
         self.said_less: set[Position] = set()  # ... which took back what the group had said last
         self.unheard: set[tuple[str, TopicPartition]] = set()  # ... before the sync has read them
         self.raced: set[Position] = set()  # another client committed the same value during our write
-        self.is_index_lacking = False
+        self.is_index_lacking, self.polls = False, PollWorld(set(shape.polled))
         self.on_write: Callable[[Position, int], None] = lambda where, offset: None
 
     def produce(self, alias: str, place: TopicPartition, headers: Headers | None = None, is_odd: bool = False) -> None:
@@ -375,7 +376,7 @@ class World:
             claimed &= log.below[log.lost_from(epoch)] | self.read[key]  # it says nothing about the present records
         cluster = self.clusters[where.cluster]
         now, true_ms = cluster.clock_ms[0], self.clock_ms[0]
-        if is_back := offset < self.placed.get(where, 0):
+        if (is_back := offset < self.placed.get(where, 0)) and where.cluster not in self.polls.clusters:
             self.rewound_ms[where] = true_ms
         self.genuine[where] = Genuine(offset, now, claimed, true_ms)
         self.claims[where, offset, now] = claimed
