@@ -120,7 +120,8 @@ class ClusterOffsets:
         order = self._order(records)
         ordered = records if order is None else records.take(order)
         is_new = self._is_newer(ordered)
-        is_own: NDArray[np.bool_] = ~is_new & self.columns["actual_is_own"][ordered.key] & ordered.is_position
+        is_known = ~is_new | (self.is_polled & self._is_elsewhere(ordered))  # the first poll finds what the log had
+        is_own: NDArray[np.bool_] = is_known & self.columns["actual_is_own"][ordered.key] & ordered.is_position
         is_own &= ordered.offset == self.columns["actual_offset"][ordered.key]
         is_claimed = (is_new | self._is_elsewhere(ordered)) & ordered.is_position
         is_own[is_claimed] |= self.own_writes.claim(ordered.key[is_claimed], ordered.offset[is_claimed])
@@ -194,7 +195,12 @@ class ClusterOffsets:
 
         A polled commit was made after the poll before, which did not have it.
         """
-        return np.minimum(records.committed_at_ms, records.made_ms) if self.is_polled else records.made_ms
+        return _since_ms(records.log_partition, records.committed_at_ms, records.made_ms)
+
+    def earliest_ms(self, kind: str, key: NDArray[np.intp]) -> Int64s:
+        """Return the earliest time at which *actual* or *genuine* commits were made, by our clock; shape (keys,)."""
+        made_ms, at_ms = (self.columns[f"{kind}_{name}_ms"][key] for name in ("made", "at"))
+        return _since_ms(self.columns["log_partition"][key], at_ms, made_ms)
 
     def has_moved(self, key: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return which groups have another coordinator than when their last record was written; shape (keys,).
@@ -347,6 +353,10 @@ class CommittedOffsets:
     def column(self, name: str, rows: NDArray[np.intp] | slice = slice(None)) -> NDArray[np.int64]:
         """Return a column of all clusters in these *rows*, shape (clusters, rows); without them of all keys."""
         return np.array([commits.columns[name][rows] for commits in self.clusters.values()])
+
+
+def _since_ms(log_partition: Int64s, at_ms: Int64s, made_ms: Int64s) -> Int64s:
+    return np.where(log_partition == POLLED, np.minimum(at_ms, made_ms), made_ms)
 
 
 def _before_each(records: CommitRecords, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

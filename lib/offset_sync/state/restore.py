@@ -94,8 +94,7 @@ def fill_commits(state: SyncState, rows: pa.Table, clusters: Collection[str], *,
             for place, text in zip(key.tolist(), mine.column("topic_id").to_pylist(), strict=True):
                 keep_text(commits.topic_id, place, text)
             _keep_clock(commits, key)
-            made_ms, at_ms = (commits.columns[name][key] for name in ("genuine_made_ms", "genuine_at_ms"))
-            since_ms = np.minimum(at_ms, made_ms) if commits.is_polled else made_ms
+            made_ms, since_ms = commits.columns["genuine_made_ms"][key], commits.earliest_ms("genuine", key)
             is_made = made_ms != ABSENT
             state.homes.note_commits(alias, key[is_made], made_ms[is_made], since_ms[is_made])
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, State
-from offset_sync.state.committed_offsets import CommittedOffsets
+from offset_sync.state.committed_offsets import ClusterOffsets, CommittedOffsets
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Commits
 from offset_sync.translate.index.columns import ColumnStore
@@ -77,20 +77,21 @@ def plan_writes(
     Errs to a request, which changes nothing.
     """
     key, answers = translated.commits.key, translated.answers
-    mine, there = (offsets.clusters[alias].columns for alias in (translated.source, translated.target))
+    home, target = offsets.clusters[translated.source], offsets.clusters[translated.target]
+    mine, there = home.columns, target.columns
     actual = there["actual_offset"][key].copy()
     rewound_ms = mine["rewound_ms"][key]
-    rule = rules(actual, there["actual_is_own"][key], there["actual_made_ms"][key], rewound_ms)
+    rule = rules(actual, there["actual_is_own"][key], target.earliest_ms("actual", key), rewound_ms)
     is_withheld = IS_WITHHELD[answers.state]
     is_gone = np.isin(answers.state, _TOPIC_IS_GONE) & mine["is_deleted"][key]
     wanted = np.where(is_gone, actual, answers.wanted)
-    stays = _is_newer_word(mine, there, key) | _is_raised_by_ours(mine, key, actual, wanted)
+    stays = _is_newer_word(home, target, key, wanted) | _is_raised_by_ours(mine, key, actual, wanted)
     if is_decided:
         rule, stays = np.full_like(rule, _SET), np.zeros_like(stays)
     is_held = (actual == wanted) & ~(is_withheld & ~is_gone)
     is_refreshed = is_held & refresh_due(there, key, refresh_before_ms)
     is_backward = ~is_held & (((rule == _FORWARD) & (wanted < actual)) | stays)
-    is_open = (asks_everything | offsets.clusters[translated.target].has_moved(key)) & ~stays
+    is_open = (asks_everything | target.has_moved(key)) & ~stays
     is_asked = np.where(is_withheld, is_refreshed, is_open | is_refreshed | ~(is_held | is_backward))
     outcome = np.where(is_withheld, _WITHHELD, np.where(is_backward, _NOT_FORWARD, _UNCHANGED))
     went_back = (rule == _FOLLOW) | (translated.commits.offset < translated.answered_offset)
@@ -120,27 +121,35 @@ def _to_write(key: GroupPartition, offset: int, rule: int, before: int, epoch: i
 
 
 def rules(
-    actual_offset: Int64s, actual_is_own: NDArray[np.bool_], actual_made_ms: Int64s, rewound_ms: Int64s
+    actual_offset: Int64s, actual_is_own: NDArray[np.bool_], actual_since_ms: Int64s, rewound_ms: Int64s
 ) -> NDArray[np.intp]:
     """Return the code of each key's rule, from what is at the target and when the source last went back, by our clock.
+
+    *actual_since_ms* is the earliest time at which what is there may have been written.
 
     Nothing there (negative offset) or our own value: set it, up or down. A value of others, which is older than the
     home's position or the target would be the home: forward only, unless the home went back after it.
     """
     is_free = (actual_offset < 0) | actual_is_own
-    is_followed = rewound_ms > actual_made_ms
+    is_followed = rewound_ms > actual_since_ms
     return np.where(is_free, _SET, np.where(is_followed, _FOLLOW, _FORWARD))
 
 
-def _is_newer_word(mine: ColumnStore, there: ColumnStore, key: KeyRows) -> NDArray[np.bool_]:
+def _is_newer_word(home: ClusterOffsets, target: ClusterOffsets, key: KeyRows, wanted: Int64s) -> NDArray[np.bool_]:
     """Return for which of *key* the group's own last commit at the target is newer than that at its home.
 
     A group has one home for all partitions of a topic. For one not committed there since, the target may have the newer
-    commit: a reset before the group moved. Errs to leaving the target alone.
+    commit: a reset before the group moved. Where polls leave the order open, errs to the lower of both.
     """
-    held_ms = np.maximum(mine["actual_made_ms"][key], mine["genuine_made_ms"][key])  # the latter survives truncations
-    is_theirs = (there["actual_offset"][key] >= 0) & ~there["actual_is_own"][key]
-    found: NDArray[np.bool_] = is_theirs & (there["actual_made_ms"][key] > held_ms)
+    mine, there = home.columns, target.columns
+    # The group's own survives truncations.
+    held_ms = np.maximum(mine["actual_made_ms"][key], mine["genuine_made_ms"][key])
+    held_since_ms = np.maximum(home.earliest_ms("actual", key), home.earliest_ms("genuine", key))
+    actual = there["actual_offset"][key]
+    is_theirs = (actual >= 0) & ~there["actual_is_own"][key]
+    may_be_newer = there["actual_made_ms"][key] > held_since_ms
+    is_newer = target.earliest_ms("actual", key) > held_ms
+    found: NDArray[np.bool_] = is_theirs & np.where(wanted > actual, may_be_newer, is_newer)
     return found
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fakes.clusters import MemoryIndex
+from fakes.clusters import CommitRecord, MemoryIndex, to_records
 from fakes.polled_job import KEY, ORDERS, Broker, Job
 from fakes.reconciler_site import config_of
 from offset_sync.ingest import polled_commits
 from offset_sync.kafka.requests import TransientError
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, GroupPartition
+from offset_sync.model.values import ABSENT, POLLED, GroupPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.restore import restore_commits
 from offset_sync.state.sync_state import SyncState
@@ -23,6 +23,15 @@ from offset_sync.tables.catalog import OFFSET_COMMITS
 
 def since_ms(job: Job, group_id: str = "g") -> int:
     return job.known("genuine_at_ms", GroupPartition(group_id, *ORDERS))
+
+
+def back_at_the_log(job: Job) -> SyncState:
+    """Return the state of the next driver, which reads the log of X."""
+    tables: Any = job.tables
+    config = config_of(["X", "Y"], sync={"home_silence": "10s"})
+    state = SyncState(config, MemoryIndex(), lambda: job.now_ms)
+    restore_commits(tables, state, CommitLogIncarnations(tables))
+    return state
 
 
 def test_a_group_that_did_not_answer_may_have_committed_ever_since_it_did() -> None:
@@ -108,6 +117,18 @@ def test_after_a_phase_of_the_log_its_newer_records_count_and_not_older_polls() 
     assert (after.known("actual_offset"), after.known("actual_is_own"), after.known("genuine_offset")) == (100, 0, 100)
 
 
+def test_what_we_have_written_while_the_log_was_read_is_ours_when_the_first_poll_finds_it() -> None:
+    job = Job(Broker())
+    job.write(100)
+    job.poll(0)
+    polled = job.tables.versions["offset_commits"].pop()
+    as_log = polled.to_pylist()[0] | {"log_partition": 3, "log_offset": 900, "captured_by": None, "not_before": None}
+    job.tables.append(OFFSET_COMMITS, type(polled).from_pylist([as_log], polled.schema))
+    after = Job(job.broker, job.tables, job.now_ms)
+    after.poll(1)
+    assert after.rows("log_partition", "is_own") == [(3, True), (POLLED, True)]
+
+
 def test_a_write_in_doubt_is_no_commit_of_the_group_and_may_still_arrive() -> None:
     job = Job(Broker())
     job.broker.commit(50)
@@ -129,7 +150,14 @@ def test_back_at_the_log_polls_tell_nothing_of_the_clusters_clock() -> None:
     job.poll(0)
     job.broker.commit(80)
     job.poll(1, after_ms=3_600_000)
-    tables: Any = job.tables
-    state = SyncState(config_of(["X", "Y"]), MemoryIndex(), lambda: job.now_ms)
-    restore_commits(tables, state, CommitLogIncarnations(tables))
-    assert state.offsets.clusters["X"].clock.ahead_ms is None
+    assert back_at_the_log(job).offsets.clusters["X"].clock.ahead_ms is None
+
+
+def test_back_at_the_log_a_polled_commit_may_still_be_as_old_as_it_was() -> None:
+    job = Job(Broker())
+    job.broker.commit(10)
+    job.poll(0)
+    state = back_at_the_log(job)
+    state.record("Y", [KEY], to_records([CommitRecord("g", ORDERS, 7, at_ms=900_000)], [0], 0))
+    job.pass_time(3_600_000)
+    assert state.homes_of(state.all_rows()).is_contested.tolist() == [True]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
 from fakes.clusters import CommitRecord, to_records
-from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, State, TopicPartition
+from offset_sync.model.values import POLLED, GroupPartition, OffsetWrite, Outcome, Rule, State, TopicPartition
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.sync_state import Commits
 from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes, refresh_due
@@ -34,15 +34,26 @@ class Given:
     answered: int = -1
 
 
-def planned(*given: Given, refresh_before_ms: int = -1, is_first: bool = False, is_decided: bool = False) -> WritePlan:
-    committed = CommittedOffsets(["X", "Y"])
+def planned(
+    *given: Given,
+    refresh_before_ms: int = -1,
+    is_first: bool = False,
+    is_decided: bool = False,
+    polled: str = "",
+) -> WritePlan:
+    """Return the plan; the commits of the cluster *polled* may have been made at any time from 1 ms on."""
+    committed = CommittedOffsets(["X", "Y"], [polled] if polled else [])
     for number, one in enumerate(given):
         key = committed.ids([GroupPartition(f"g{number}", *ORDERS)]).tolist()
         for alias, commits in (("X", one.source), ("Y", one.target)):
             rows = [CommitRecord("", ORDERS, offset, at_ms) for offset, at_ms, _ in commits]
             ours = np.array([offset for offset, _, is_own in commits if is_own], np.int64)
             committed.clusters[alias].own_writes.begin(np.repeat(key, len(ours)), ours)
-            committed.clusters[alias].record(to_records(rows, key * len(rows), 0))
+            records = to_records(rows, key * len(rows), 0)
+            if alias == polled:
+                since_ms, place = np.full(len(rows), 1), np.full(len(rows), POLLED)
+                records = replace(records, committed_at_ms=since_ms, log_partition=place)
+            committed.clusters[alias].record(records)
     zeros, states = np.zeros(len(given), np.int64), np.array([one.state for one in given], np.intp)
     wanted = np.array([one.wanted for one in given], np.int64)
     answers = Translations(wanted, wanted, states, zeros, zeros, zeros, zeros > 0, zeros > 0)
@@ -174,6 +185,22 @@ def test_what_the_group_said_at_its_home_is_the_newer_word_also_where_it_was_del
 def test_a_person_who_names_the_source_sets_the_target_back_too(offset: int) -> None:
     (write,) = planned(Given(AT_HOME, [(offset, 2 * HOUR_MS, THEIRS)]), is_decided=True).writes
     assert (write.rule, write.expected_offset, write.offset) == (Rule.SET, offset, 50)
+
+
+@pytest.mark.parametrize("polled", ["X", "Y"])
+def test_a_word_at_the_target_that_may_be_newer_is_not_raised(polled: str) -> None:
+    """The group may have been reset at the target after it committed at its home."""
+    at_home, at_target = (9, 5) if polled == "X" else (5, 9)
+    plan = planned(Given([(7, at_home, THEIRS)], [(10, at_target, THEIRS)]), polled=polled)
+    assert (outcomes(plan), plan.writes) == ([Outcome.NOT_FORWARD], [])
+
+
+@pytest.mark.parametrize("polled", ["X", "Y"])
+def test_a_word_at_the_target_that_may_be_older_than_a_rewind_is_set_back(polled: str) -> None:
+    at_home, at_target = (9, 5) if polled == "X" else (5, 9)
+    home = [(9, 1, THEIRS), (3, at_home, THEIRS)]
+    (write,) = planned(Given(home, [(60, at_target, THEIRS)]), polled=polled).writes
+    assert (write.rule, write.offset) == (Rule.FOLLOW, 50)
 
 
 # Rewinds
