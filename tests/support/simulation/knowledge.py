@@ -49,7 +49,9 @@ class Knowledge:
     silence_ms: int
     uncertain_ms: Callable[[str], int] = lambda _alias: 0
     last: dict[tuple[str, str, str, int], Span] = field(default_factory=dict)
+    by_log: dict[tuple[str, str, str, int], Span] = field(default_factory=dict)  # the same without polls
     newest: dict[tuple[str, str, str], Span] = field(default_factory=dict)
+    polled: frozenset[str] = frozenset()
     members: dict[str, frozenset[str]] = field(default_factory=dict)
     seen_ms: dict[tuple[str, str], int] = field(default_factory=dict)
     moved: dict[Stream, list[Moved]] = field(default_factory=dict)
@@ -58,6 +60,8 @@ class Knowledge:
         """Note genuine commits: key and when each was made, by our clock."""
         for (group, topic, partition), made in commits:
             self.last[alias, group, topic, partition] = made
+            if made[0] == made[1]:
+                self.by_log[alias, group, topic, partition] = made
             newest = self.newest.get((alias, group, topic), _NEVER)
             self.newest[alias, group, topic] = later(newest, made)
 
@@ -78,8 +82,11 @@ class Knowledge:
 
     def _active(self, alias: str, group: str, topic: str) -> list[Span]:
         newest = self.newest.get((alias, group, topic), _NEVER)
-        of_topic = [at for (a, g, t, _), at in self.last.items() if (a, g, t) == (alias, group, topic)]
-        return sorted({newest, reduce(later, of_topic, _NEVER)})
+        of_topic = {key: at for key, at in self.last.items() if key[:3] == (alias, group, topic)}
+        found = {newest, reduce(later, of_topic.values(), _NEVER)}
+        if alias not in self.polled:  # a log dates again what polls have found
+            found.add(reduce(later, (self.by_log.get(key, at) for key, at in of_topic.items()), _NEVER))
+        return sorted(found)
 
     def _homes(self, committed: Mapping[str, Span], group: str, moved: Moved | None, now_ms: int) -> set[Home]:
         active = dict[str, int]()  # at the latest

@@ -164,6 +164,7 @@ class Persisted:
     def tell(self, knowledge: Knowledge) -> None:
         """Tell what was written down of groups' own commits; of keys that were forgotten it may be known or not."""
         knowledge.last |= self._heard.last
+        knowledge.by_log |= self._heard.by_log
         for each, at_ms in self._heard.newest.items():
             knowledge.newest[each] = later(at_ms, knowledge.newest.get(each, at_ms))
 

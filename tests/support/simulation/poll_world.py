@@ -16,6 +16,7 @@ class PollWorld:
 
     Coordinators do not answer for the groups *unasked* at a cluster, True: for now, False: for lack of a right. What we
     have *written*, and how often, was acknowledged; of the writes *doubted* it is unknown whether they were made.
+    Records of the commit log that polls have *found* are named by cluster, partition and offset.
     *made_at* has the true times of commits by those that polls have given them.
     """
 
@@ -24,6 +25,7 @@ class PollWorld:
     unasked: dict[tuple[str, str], bool] = field(default_factory=dict)
     written: dict[Hashable, Counter[int]] = field(default_factory=dict)
     doubted: set[tuple[Hashable, int]] = field(default_factory=set)
+    found: set[tuple[str, int, int]] = field(default_factory=set)
     made_at: dict[Commit, int] = field(default_factory=dict)
 
     def told_at(self, where: Hashable, offset: int, at_ms: int) -> int:

@@ -147,6 +147,7 @@ class PollJudge:
         record, where = self._coordinators.record(stood), stood.where
         at, true_ms = (self._alias, stood.log_partition, stood.log_offset), record.true_ms + self._driver.skew_ms
         world.made_error[at] = max(made_ms - since_ms, world.made_error.get(at, 0))
+        world.polls.found.add(at)
         self.reach[stood.log_partition] = max(stood.log_offset + 1, self.reach.get(stood.log_partition, 0))
         if not is_own and not since_ms <= true_ms <= made_ms:
             raise Violation("made", f"{record} at {self._alias}: {true_ms} is outside {since_ms} to {made_ms}")

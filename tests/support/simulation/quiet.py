@@ -121,7 +121,9 @@ def _is_right(simulation: Simulation, source: Position, where: Position, value: 
     if simulation.world.is_index_lacking:  # missing records are unread by all groups
         return value.offset <= exact or not is_ours
     rewound_ms = simulation.world.rewound_ms.get(source, -1)
-    missed_ms = _missed_ms(simulation, source, rewound_ms) + _missed_ms(simulation, where, value.true_ms)
+    # Polls that leave the order open are no excuse: what may have gone back since is set back.
+    missed_ms = _missed_ms(simulation, source, rewound_ms, polls=False)
+    missed_ms += _missed_ms(simulation, where, value.true_ms, polls=False)
     is_clear = abs(rewound_ms - value.true_ms) > missed_ms and not _is_taken_for_ours(simulation, source, rewound_ms)
     if value.offset > exact and (is_ours or (rewound_ms > value.true_ms and is_clear)):
         return False
@@ -152,10 +154,14 @@ def _held(simulation: Simulation, source: Position) -> Value | None:
     return simulation.world.values.get(source, simulation.world.hidden.get(source))
 
 
-def _missed_ms(simulation: Simulation, where: Position, true_ms: int) -> int:
-    """Return by how much the time of a commit was missed; of one that no poll has found it is unknown."""
+def _missed_ms(simulation: Simulation, where: Position, true_ms: int, *, polls: bool = True) -> int:
+    """Return by how much the time of a commit was missed; of one that no poll has found it is unknown.
+
+    Without *polls* the times between two of them do not count as missed.
+    """
     world, unknown = simulation.world, NEVER if "polls" in simulation.shape.faults else 0
-    return max((world.made_error.get(each, unknown) for each in _places_of(world, where, true_ms)), default=0)
+    places = [each for each in _places_of(world, where, true_ms) if polls or each not in world.polls.found]
+    return max((world.made_error.get(each, unknown) for each in places), default=0)
 
 
 def _is_taken_for_ours(simulation: Simulation, where: Position, true_ms: int) -> bool:

@@ -156,6 +156,7 @@ class SyncDriver:
         clusters = self.state.offsets.clusters
         uncertain = lambda alias: clusters[alias].clock.uncertain_ms  # noqa: E731
         self.knowledge = Knowledge(world.shape.clusters, world.shape.silence_ms, uncertain)
+        self.knowledge.polled = polled
         self.watch = Watch(self)
         self.persisted.restore(self.state, self.lives)
         left.begin()
