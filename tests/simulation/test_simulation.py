@@ -19,7 +19,7 @@ from simulation.soak import tried
 from tools.thorough import examples
 
 REPEATED = ("102", "108", "109:second", "113:third_anew", "119:shrink", "169:unreadable", "175:backlog", "7:elected")
-REPEATED += ("3:twins,tools", "5:moves,crash", "6:skewed,jumping,coordinators", "8:second,moves")
+REPEATED += ("3:twins,tools", "5:moves,crash", "6:skewed,jumping,coordinators", "8:second,moves", "9:polls")
 """Seeds that came to something else in another process, by the order of one set or another; and one with elections."""
 pytestmark = [pytest.mark.long, pytest.mark.no_cover]
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from offset_sync.ingest.polled_commits import CommitPoller
-from offset_sync.state.committed_offsets import ClusterOffsets
 from offset_sync.state.group_homes import Activity, Homes, homes
 from simulation.finding import Remedy
 
-_POLLED, _STATE = "offset_sync.ingest.polled_commits.", "offset_sync.state."
-_poll, _since = CommitPoller.poll, ClusterOffsets.since_ms
-_POLLS = frozenset({"polls"})
+_POLLED, _STATE, _POLLS = "offset_sync.ingest.polled_commits.", "offset_sync.state.", frozenset({"polls"})
+_poll = CommitPoller.poll
 
 
 class _Always(dict[str, int]):
@@ -33,14 +30,10 @@ class _Always(dict[str, int]):
     def __getitem__(self, _group: str) -> int:
         return self._at_ms
 
-    def values(self) -> Any:
-        return [self._at_ms]
-
 
 def _poll_as_if_all_had_answered(poller: Any) -> Any:
-    found = _poll(poller)
-    newest = max(poller._answered_ms.values(), default=-1)
-    poller._answered_ms = _Always(newest)
+    began_ms, found = poller._state.now_ms(), _poll(poller)
+    poller._answered_ms = _Always(began_ms)
     return found
 
 
@@ -49,28 +42,24 @@ def _dated_by_the_poll(activity: Activity, *times: Any) -> Homes:
 
 
 OF_POLLS_CLOSED = {
-    "a commit is as old as the last answer of its own group": Remedy(
-        _POLLS, ((_POLLED + "CommitPoller.poll", _poll_as_if_all_had_answered),)
+    "a polled commit is as old as the last answer of its own group": Remedy(
+        _POLLS, ((_POLLED + "CommitPoller.poll", _poll_as_if_all_had_answered),), seed=15
+    ),
+    "a driver that starts knows of recorded polls only": Remedy(
+        _POLLS, ((_POLLED + "CommitPoller._recorded_ms", lambda poller: _Always(poller._state.now_ms())),)
     ),
     "a polled commit may have been made at any time of an interval": Remedy(
-        _POLLS, ((_STATE + "group_homes.homes", _dated_by_the_poll),)
+        _POLLS, ((_STATE + "group_homes.homes", _dated_by_the_poll),), seed=5
     ),
     "our own writes are known among what is polled": Remedy(
         _POLLS,
         ((_STATE + "own_writes.OwnWrites.claim", lambda _writes, key, _offset: np.zeros(len(key), np.bool_)),),
     ),
-    "a write of ours that a poll does not find is over": Remedy(
-        _POLLS, ((_STATE + "own_writes.OwnWrites.note_held", lambda *_held: None),)
+    "what coordinators do not hold any more was deleted": Remedy(
+        _POLLS, ((_POLLED + "CommitPoller._held", lambda _poller: {}),)
     ),
-    "a pending write is read back": Remedy(
-        _POLLS,
-        ((_STATE + "own_writes.OwnWrites.is_pending", lambda _writes, key, _offset: np.zeros(len(key), np.bool_)),),
-    ),
-    "nothing is written while coordinators are asked": Remedy(
-        _POLLS, (("simulation.polls._NotWriting", lambda *_driver: nullcontext()),)
-    ),
-    "what is gone is a deletion": Remedy(_POLLS, ((_POLLED + "CommitPoller._held", lambda _poller: {}),)),
-    "polls are newer than the log that was read before": Remedy(
+    "all groups have to answer at first": Remedy(_POLLS, ((_POLLED + "TransientError", KeyError),)),
+    "polls and records of the log have no order by offset": Remedy(
         _POLLS,
         (
             (
@@ -79,7 +68,7 @@ OF_POLLS_CLOSED = {
             ),
         ),
     ),
-    "a history of both is in the order of their times": Remedy(
+    "a history of polls and of the log is in the order of its times": Remedy(
         _POLLS,
         (
             (
@@ -87,10 +76,7 @@ OF_POLLS_CLOSED = {
                 lambda _places, rows: np.zeros(rows.num_rows, np.bool_),
             ),
         ),
+        seed=6,
     ),
-    "what polls say of times is not said of a clock": Remedy(_POLLS, ((_STATE + "restore.POLLED", None),)),
-    "all groups have to answer at first": Remedy(_POLLS, ((_POLLED + "TransientError", KeyError),)),
-    "what recorded polls prove": Remedy(
-        _POLLS, ((_POLLED + "CommitPoller._recorded_ms", lambda poller: _Always(poller._state.now_ms())),)
-    ),
+    "polls tell nothing of a cluster's clock": Remedy(_POLLS, ((_STATE + "restore.POLLED", None),)),
 }

@@ -128,8 +128,9 @@ def _is_right(simulation: Simulation, source: Position, where: Position, value: 
     if value.offset > exact and (is_ours or (rewound_ms > value.true_ms and is_clear)):
         return False
     if value.offset < exact:  # what we wrote at the home raises nothing
-        # Of a driver beside, or of one that died before anything was indexed: it may stay.
-        is_left = not is_ours and ("second" in simulation.world.shape.faults or value.offset == 0)
+        # Of a driver beside, or of one that died before anything was indexed: it may stay. Where polls leave the order
+        # open that of any driver that died.
+        is_left = not is_ours and (not simulation.shape.faults.isdisjoint({"second", "polls"}) or value.offset == 0)
         is_groups = is_left or not value.is_ours
         return (is_groups and _is_newer(simulation, source, where, value)) or _is_home_ours(simulation, source)
     return True  # another client's is only set forward

@@ -10,6 +10,7 @@ from offset_sync.translate.exact import needs_of_unindexed
 from offset_sync.translate.replication_gap import NEVER_YOUNG
 from simulation.finding import Remedy
 from simulation.home_remedies import OF_HOMES_CLOSED
+from simulation.poll_remedies import OF_POLLS_CLOSED
 
 CLOSED: dict[str, Remedy] = {
     "a hole ages only while the index keeps up": Remedy(
@@ -106,25 +107,34 @@ CLOSED: dict[str, Remedy] = {
     ),
 }
 _LISTS = "offset_sync.sync.read_lists.ReadLists."
-CLOSED |= OF_HOMES_CLOSED | {
-    "a hole is on no list": Remedy(
-        frozenset({"lists", "drop"}), (("offset_sync.translate.read_list._HOLES_ARE_UNREAD", NEVER_YOUNG),), seed=4
-    ),
-    "a list is of a leader epoch": Remedy(
-        frozenset({"lists", "cut_grows"}),
-        (("simulation.skipping.is_skipped", lambda _world, _where, found, offset: found and offset in found.listed),),
-        seed=79,
-    ),
-    "a rewind that is noted after a list was planned takes it away": Remedy(
-        frozenset({"lists", "reset", "pause"}), ((_LISTS + "_rewinds", lambda _lists, _row: (0,)),), seed=52
-    ),
-    "what was set back elsewhere is not listed there": Remedy(
-        frozenset({"lists", "drop", "reorder", "reset"}),
-        ((_LISTS + "_is_back_elsewhere", lambda _lists, _source, key: np.zeros(len(key), np.bool_)),),
-        seed=5207,
-        steps=600,
-    ),
-}
+CLOSED |= (
+    OF_HOMES_CLOSED
+    | OF_POLLS_CLOSED
+    | {
+        "a hole is on no list": Remedy(
+            frozenset({"lists", "drop"}), (("offset_sync.translate.read_list._HOLES_ARE_UNREAD", NEVER_YOUNG),), seed=4
+        ),
+        "a list is of a leader epoch": Remedy(
+            frozenset({"lists", "cut_grows"}),
+            (
+                (
+                    "simulation.skipping.is_skipped",
+                    lambda _world, _where, found, offset: found and offset in found.listed,
+                ),
+            ),
+            seed=79,
+        ),
+        "a rewind that is noted after a list was planned takes it away": Remedy(
+            frozenset({"lists", "reset", "pause"}), ((_LISTS + "_rewinds", lambda _lists, _row: (0,)),), seed=52
+        ),
+        "what was set back elsewhere is not listed there": Remedy(
+            frozenset({"lists", "drop", "reorder", "reset"}),
+            ((_LISTS + "_is_back_elsewhere", lambda _lists, _source, key: np.zeros(len(key), np.bool_)),),
+            seed=5207,
+            steps=600,
+        ),
+    }
+)
 OPEN = {
     "headers leak": Remedy(frozenset({"leak"})),
     "echoes are before the first record of an index that begins late": Remedy(
