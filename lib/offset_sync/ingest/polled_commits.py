@@ -183,9 +183,15 @@ class CommitPoller:
             keys = np.concatenate([keys, np.array(gone, np.intp)])
             value = np.array([ABSENT if each.committed is None else each.committed.offset for each in found], np.int64)
             is_new = mine.own_writes.is_pending(keys, value) | (mine.columns["actual_offset"][keys] != value)
-            is_new |= mine.columns["log_partition"][keys] != POLLED
+            partition = mine.columns["log_partition"][keys]
+            is_new |= partition != POLLED
+            # The log may have brought it since the last recorded poll, which is no sign that it was made after that.
+            is_of_log = (partition != POLLED) & (partition != ABSENT)
             mine.own_writes.note_held(keys, value)
-            return [found[number] for number in np.flatnonzero(is_new).tolist()]
+            return [
+                found[number]._replace(since_ms=ABSENT) if is_of_log[number] else found[number]
+                for number in np.flatnonzero(is_new).tolist()
+            ]
 
     def _tell(self, refused: Mapping[str, str]) -> None:
         """Log which groups cannot be polled, each once per reason."""

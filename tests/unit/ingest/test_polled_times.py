@@ -14,7 +14,7 @@ from fakes.reconciler_site import config_of
 from offset_sync.ingest import polled_commits
 from offset_sync.kafka.requests import TransientError
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, POLLED, GroupPartition
+from offset_sync.model.values import ABSENT, POLLED, GroupPartition, TopicPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.restore import restore_commits
 from offset_sync.state.sync_state import SyncState
@@ -115,6 +115,21 @@ def test_after_a_phase_of_the_log_its_newer_records_count_and_not_older_polls() 
         job.tables.append(OFFSET_COMMITS, type(polled).from_pylist([by_log], polled.schema))
     after = Job(job.broker, job.tables, job.now_ms + 7_200_000)
     assert (after.known("actual_offset"), after.known("actual_is_own"), after.known("genuine_offset")) == (100, 0, 100)
+
+
+def test_what_the_log_has_brought_between_two_polls_may_be_older_than_the_first() -> None:
+    job = Job(Broker())
+    job.broker.commit(100)
+    job.broker.commit(5, place=TopicPartition("orders", 1))  # whose record is that of the poll
+    job.poll(0)
+    polled = job.tables.all_rows(OFFSET_COMMITS)
+    row = next(each for each in polled.to_pylist() if each["partition"] == ORDERS.partition)
+    by_log = row | {"log_partition": 3, "log_offset": 7, "captured_by": None, "not_before": None}
+    by_log |= {"captured_at": row["captured_at"] + timedelta(hours=1)}
+    job.tables.append(OFFSET_COMMITS, type(polled).from_pylist([by_log], polled.schema))
+    after = Job(job.broker, job.tables, job.now_ms + 7_200_000)
+    after.poll(1)
+    assert since_ms(after) == ABSENT
 
 
 def test_what_we_have_written_while_the_log_was_read_is_ours_when_the_first_poll_finds_it() -> None:
