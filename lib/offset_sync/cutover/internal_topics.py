@@ -138,27 +138,43 @@ class StreamsApplications:
     ) -> dict[str, InternalTopics]:
         """Return the internal topics of those of *groups* that have some.
 
-        *committed* are all groups that are known, each with a topic that it has committed. Raises ClusterError if a
+        *committed* are all groups that have offsets at the source, each with a topic of these. Raises ClusterError if a
         cluster does not answer.
         """
         there = self.target.requests.topics()
         here = self.source.requests.topics() if asks_source else {}
-        known = {group_id for group_id, _ in committed}.union(groups)
-        found = dict[str, InternalTopics]()
-        for topic in sorted(here if asks_source else {topic for _, topic in committed}.union(there)):
+        owners, found = _Owners(committed, groups), dict[str, InternalTopics]()
+        for topic in sorted({topic for _, topic in committed}.union(here if asks_source else there)):
             is_store = topic.endswith(_CHANGELOG)
-            owner = _owner(topic, known) if is_store or _REPARTITION.fullmatch(topic) else None
-            if owner is None or owner not in groups or (not is_store and self.moves(topic)):
+            if not is_store and (self.moves(topic) or not _REPARTITION.fullmatch(topic)):
                 continue
-            one = found.setdefault(owner, InternalTopics())
-            if asks_source:
-                look = self._look_at_store if is_store else self._look_at_repartition_topic
-                look(owner, topic, here[topic].partitions, there.get(topic), one)
-            elif is_store:
-                one.notes.append(f"{topic} may be ahead of the offsets at {self.target.alias}, or behind ({_DOCS})")
-            else:
-                one.notes.append(f"{topic} does not move: what was not processed at {self.source.alias} is lost")
+            for owner in owners.of_store(topic) if is_store else owners.of_repartition_topic(topic):
+                if owner in groups:
+                    one = found.setdefault(owner, InternalTopics())
+                    self._look_at(owner, topic, here.get(topic), there.get(topic), one, asks_source=asks_source)
         return found
+
+    def _look_at(
+        self,
+        group_id: str,
+        topic: str,
+        here: TopicInfo | None,
+        there: TopicInfo | None,
+        one: InternalTopics,
+        *,
+        asks_source: bool,
+    ) -> None:
+        is_store, source = topic.endswith(_CHANGELOG), self.source.alias
+        if here is not None:
+            look = self._look_at_store if is_store else self._look_at_repartition_topic
+            look(group_id, topic, here.partitions, there, one)
+        elif asks_source and not is_store:  # it has offsets there, so it is there, and hidden from us
+            text = f"{topic} does not move: what is not processed would be lost, and it cannot be described at {source}"
+            one.unprocessed.append(f"{text}; grant Read on it")
+        elif is_store:
+            one.notes.append(f"{topic} may be ahead of the offsets at {self.target.alias}, or behind ({_DOCS})")
+        else:
+            one.notes.append(f"{topic} does not move: what was not processed at {source} is lost")
 
     def _look_at_repartition_topic(
         self, group_id: str, topic: str, partitions: int, there: TopicInfo | None, one: InternalTopics
@@ -204,13 +220,33 @@ def _cluster(config: Config, alias: str) -> Cluster:
     return Cluster(ClusterAdmin(alias, options), TailReader(alias, options))
 
 
-def _owner(topic: str, groups: Collection[str]) -> str | None:
-    """Return the group whose id, with a hyphen, is the longest prefix of *topic*."""
-    end = len(topic)
-    while (end := topic.rfind("-", 0, end)) > 0:
-        if topic[:end] in groups:
-            return topic[:end]
-    return None
+class _Owners:
+    """Tells which applications a topic may belong to: ids, with a hyphen, that are prefixes of its name.
+
+    *committed* are groups with a topic that they have committed. Errs to too many.
+    """
+
+    def __init__(self, committed: Iterable[tuple[str, str]], groups: Collection[str]) -> None:
+        self._known, self._of_topic = {*groups}, dict[str, set[str]]()
+        for group_id, topic in committed:
+            self._known.add(group_id)
+            if topic.startswith(f"{group_id}-") and _REPARTITION.fullmatch(topic):
+                self._of_topic.setdefault(topic, set()).add(group_id)
+        self._applications = {group_id for owners in self._of_topic.values() for group_id in owners}
+
+    def of_repartition_topic(self, topic: str) -> Collection[str]:
+        """Return the groups that have committed it; if none has, all that may be its owner."""
+        return self._of_topic.get(topic) or self._prefixes(topic)
+
+    def of_store(self, topic: str) -> Collection[str]:
+        """Return the longest id, of the applications with a repartition topic if there is one of these."""
+        prefixes = self._prefixes(topic)
+        return [each for each in prefixes if each in self._applications][:1] or prefixes[:1]
+
+    def _prefixes(self, topic: str) -> list[str]:
+        """Return the ids that may be the owner's, the longest first."""
+        ends = [number for number, sign in enumerate(topic) if sign == "-" and topic[:number] in self._known]
+        return [topic[:end] for end in reversed(ends)]
 
 
 def _counted(count: int | None) -> str:

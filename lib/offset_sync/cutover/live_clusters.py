@@ -196,11 +196,13 @@ class LiveClusters:
         """
         if self._applications is None:
             return {}
+        names, source, offsets = self._config.names, self._source, self._state.offsets
         with self._state.lock:
-            committed = [*self._state.keys.streams]
-        names, source = self._config.names, self._source
-        known = {(group_id, names.outside(source, stream)) for group_id, stream in committed}
-        return self._applications.look(groups, known, asks_source=source in self._live.clusters.admins())
+            key, columns = self._state.all_rows(), offsets.clusters[source].columns
+            is_held = (columns["actual_offset"][key] >= 0) & ~columns["is_deleted"][key].astype(np.bool_)
+            held = {(offsets.keys[each].group_id, offsets.keys[each].topic) for each in key[is_held].tolist()}
+        committed = {(group_id, names.outside(source, stream)) for group_id, stream in held}
+        return self._applications.look(groups, committed, asks_source=source in self._live.clusters.admins())
 
     def owned_elsewhere(self, groups: Collection[str]) -> dict[str, list[str]]:
         """Return, per group, the clusters that hold its newest commit of some partition and are not the source."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -44,7 +45,7 @@ class InlineQueue:
 
     is_late = False
 
-    def __init__(self, _name: str, reconcile: Any) -> None:
+    def __init__(self, _name: str, reconcile: Any, _pause_s: object) -> None:
         self._reconcile = reconcile
 
     def close(self) -> None:
@@ -52,8 +53,13 @@ class InlineQueue:
         self._reconcile = None
 
     def submit(self, request: Any) -> Done:
-        """Do it; what it raises ends everything, as the end of the process would."""
-        return Done(self._reconcile(request))
+        """Do it, turn by turn; what it raises ends everything, as the end of the process would."""
+        failures, rest = [], request
+        while rest is not None:
+            turn = self._reconcile(rest)
+            failures += turn.failures
+            rest = replace(rest, rows=turn.rest) if len(turn.rest) > 0 else None
+        return Done(failures)
 
 
 def _all_done(answers: Collection[Done], _patience_s: float | None) -> tuple[set[Done], set[Done]]:

@@ -44,6 +44,7 @@ from simulation.world import Position, World
 def _config(shape: Shape, polled: frozenset[str], excluded: frozenset[str]) -> Config:
     sync = {"home_silence": f"{shape.silence_ms // 1000}s", "read_lists": {"groups": list(shape.listed)}}
     sync["poll_interval"] = "1s"
+    sync["max_commits_per_second"] = 2 if len(shape.clusters) > 2 else "off"  # so passes there have many turns
     config = config_of(list(shape.clusters), sync=sync, groups={"exclude": sorted(excluded)})
     commits = {alias: "admin" if alias in polled else "log" for alias in shape.clusters}
     clusters = {alias: each.model_copy(update={"commits": commits[alias]}) for alias, each in config.clusters.items()}

@@ -62,9 +62,16 @@ class World:
     there: Side = field(default_factory=lambda: Side("Y"))
     moving: set[str] = field(default_factory=set)
 
-    def look(self, *groups: str, known: Iterable[str] = (), asks_source: bool = True) -> dict[str, InternalTopics]:
+    def look(
+        self,
+        *groups: str,
+        known: Iterable[str] = (),
+        more: Iterable[tuple[str, str]] = (),
+        asks_source: bool = True,
+    ) -> dict[str, InternalTopics]:
         sides = (Cluster(each, each) for each in (self.here, self.there))
-        committed = [(group, "orders") for group in known] + [("app", WORK.topic)]
+        work = [("app", WORK.topic)] if WORK in self.here.logs or not asks_source else []
+        committed = [*((group, "orders") for group in known), *work, *more]
         return StreamsApplications(*sides, self.moving.__contains__).look(
             groups or ("app",), committed, asks_source=asks_source
         )
@@ -119,12 +126,36 @@ def test_a_topic_that_moves_is_left_to_the_plan_of_its_partitions(world: World) 
     assert world.look() == {}
 
 
-def test_a_topic_belongs_to_the_group_with_the_longest_name(world: World) -> None:
+def test_a_repartition_topic_belongs_to_the_groups_that_have_committed_it(world: World) -> None:
     place = TopicPartition("app-2-x-repartition", 0)
     world.here.logs[place] = [record(0)]
-    assert world.look("app", known=["app", "app-2"]) == {}
-    assert [*world.look("app", known=["app"])] == ["app"]
-    assert [*world.look("app", "app-2")] == ["app-2"]
+    assert world.look("app", more=[("app-2", place.topic)]) == {}
+    assert place.topic in str(world.look("app", known=["app-2"], more=[("app", place.topic)])["app"].unprocessed)
+    assert [*world.look("app-2", more=[("app-2", place.topic)])] == ["app-2"]
+
+
+def test_one_that_no_group_has_committed_blocks_every_group_that_may_own_it(world: World) -> None:
+    place = TopicPartition("app-2-x-repartition", 0)
+    world.here.logs[place] = [record(0)]
+    for group in ("app", "app-2"):
+        assert place.topic in str(world.look(group, known=["app", "app-2"])[group].unprocessed)
+
+
+def test_a_changelog_belongs_to_the_longest_id_that_is_an_applications(world: World) -> None:
+    place = TopicPartition("app-2-x-changelog", 0)
+    world.here.logs[place] = [record(0)]
+    assert world.look("app", known=["app-2"]) == {}
+    assert place.topic in str(world.look("app", known=["app-2"], more=[("app", "app-y-repartition")])["app"])
+    assert world.look("app-2", known=["app"], more=[("app", "app-y-repartition")]) == {}
+    assert [*world.look("app-2", more=[("app-2", "app-2-y-repartition")])] == ["app-2"]
+
+
+def test_a_repartition_topic_that_we_may_not_describe_blocks(world: World) -> None:
+    hidden = [("app", WORK.topic)]
+    (line,) = world.look(more=hidden)["app"].unprocessed
+    assert line.startswith(f"{WORK.topic} does not move: what is not processed would be lost, and it cannot be desc")
+    world.moving = {WORK.topic}
+    assert world.look() == {}
 
 
 @pytest.mark.parametrize(
