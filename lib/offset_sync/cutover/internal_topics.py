@@ -41,7 +41,7 @@ class InternalTopics:
     """Those of one application, as lines.
 
     *unprocessed*: records that a move would lose. *not_restorable*: stores that would not be restored as they are.
-    *notes*: what is in order, or missing as if on purpose.
+    *notes*: what is in order, and stores that begin empty.
     """
 
     unprocessed: list[str] = field(default_factory=list)

@@ -194,14 +194,13 @@ class LiveClusters:
 
         Raises ClusterError if a cluster does not answer that is not given up.
         """
+        names, source, offsets = self._config.names, self._source, self._state.offsets
         if self._applications is None:
             return {}
-        names, source, offsets = self._config.names, self._source, self._state.offsets
         with self._state.lock:
-            key, columns = self._state.all_rows(), offsets.clusters[source].columns
-            is_held = (columns["actual_offset"][key] >= 0) & ~columns["is_deleted"][key].astype(np.bool_)
-            held = {(offsets.keys[each].group_id, offsets.keys[each].topic) for each in key[is_held].tolist()}
-        committed = {(group_id, names.outside(source, stream)) for group_id, stream in held}
+            is_held = offsets.clusters[source].columns["actual_offset"][self._state.all_rows()] >= 0
+            held = [offsets.keys[each] for each in self._state.all_rows()[is_held].tolist()]
+        committed = {(each.group_id, names.outside(source, each.topic)) for each in held}
         return self._applications.look(groups, committed, asks_source=source in self._live.clusters.admins())
 
     def owned_elsewhere(self, groups: Collection[str]) -> dict[str, list[str]]:

@@ -30,6 +30,7 @@ from offset_sync.kafka.requests import (
     MOVED_COORDINATOR,
     RETRIABLE,
     THROTTLED,
+    THROTTLED_UNSENT,
     UNREACHABLE,
     UNSTABLE,
     Committed,
@@ -73,7 +74,8 @@ Errors: TypeAlias = "dict[TopicPartition, str | None]"
 NOT_ASKED = RequestFailure("_TIMED_OUT", "the deadline passed before the request was sent")
 NOT_SENT = RequestFailure("REQUEST_NOT_SENT", "not sent: the driver's lease has to be verified again first")
 _NO_ANSWER = RequestFailure("_TIMED_OUT", "the group's coordinator did not answer in time")
-_DELAYED = RequestFailure(THROTTLED, "not done in time")
+_DELAYED = RequestFailure(THROTTLED, "not answered in time")
+_DELAYED_UNSENT = RequestFailure(THROTTLED_UNSENT, "not sent in time")
 
 
 @dataclass(frozen=True)
@@ -95,8 +97,8 @@ class GroupOffsets:
     It is an ``rd_kafka_t`` of the consumer kind, which never subscribes, polls or commits. *options* are librdkafka's,
     with a ``group.id``, required for an ``rk_cgrp`` (librdkafka.py); the group is only looked up.
 
-    A broker whose quota we exceed answers, and takes the next request of the connection later (KIP-219). So while one
-    delays us, one request at a time is added to those that wait, and these have all the time that it takes.
+    A broker whose quota we exceed answers, and takes the next request of the connection later (KIP-219). While one
+    delays us, the next request is sent when none is outstanding, and those that were sent may take until the deadline.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -163,7 +165,7 @@ class GroupOffsets:
                 now = time.monotonic()
                 for number in [each for each, until in ends_at.items() if min(until, limits.ends_at) <= now]:
                     answers[asked.pop(number)[0]] = _DELAYED if self._throttle.delay_ms else _NO_ANSWER
-        return dict.fromkeys(rows, _DELAYED if self._throttle.delay_ms else NOT_ASKED) | answers
+        return dict.fromkeys(rows, _DELAYED_UNSENT if self._throttle.delay_ms else NOT_ASKED) | answers
 
     def _ask(self, operation: str, group: str, rows: Sequence[Any] | None, options: int, queue: int) -> None:
         bound = self._library

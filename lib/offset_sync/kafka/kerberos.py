@@ -24,7 +24,7 @@ _MAGIC = b"\x05\x02"
 
 
 def log_in(options: Mapping[str, str]) -> None:
-    """Let this process log in as *options*, librdkafka's, say; nothing to do without Kerberos. May be repeated.
+    """Prepare this process for the Kerberos login in *options*, which are librdkafka's; may be repeated.
 
     Nothing is requested from a KDC yet: that is done for each connection. Raises PlatformError, in one line, for a
     client without Kerberos, and for a keytab that cannot be used.

@@ -7,6 +7,7 @@ MSK accepts the signer's tokens by OAUTHBEARER. They expire after 15 minutes: li
 from __future__ import annotations
 
 import functools
+import logging
 import threading
 import time
 from collections.abc import Mapping
@@ -16,7 +17,9 @@ from offset_sync.model.errors import PlatformError
 from offset_sync.model.msk_login import MskLogin, read_msk_login
 from offset_sync.model.text import escaped
 
+logger = logging.getLogger(__name__)
 OPTION = "sasl.oauthbearer.config"
+_PAUSE_MS = 30_000
 _MISSING = (
     "security.mechanism AWS_MSK_IAM: the Python package {} is missing; run: pip install "
     "aws-msk-iam-sasl-signer-python (in the environments of driver and executors)"
@@ -78,17 +81,26 @@ class _Signer:
     def __init__(self, login: MskLogin) -> None:
         self._login, self._lock = login, threading.Lock()
         self._last: Token | None = None
+        self._failed_ms = 0
 
     def token(self) -> Token:
-        """Return a token with at least half of its lifetime left, or else the last one until it expires."""
+        """Return a token with at least half of its lifetime left, or else the last one until it expires.
+
+        While there is a last one, AWS is asked once in :data:`_PAUSE_MS`: a failure may take long.
+        """
         with self._lock:
             now_ms = _now_ms()
-            if self._last is None or self._last.left(now_ms) < 0.5:
+            is_valid = self._last is not None and self._last.expires_at_ms > now_ms
+            is_fresh = self._last is not None and self._last.left(now_ms) >= 0.5
+            if not is_fresh and not (is_valid and now_ms < self._failed_ms + _PAUSE_MS):
                 try:
                     self._last = _signed(self._login, now_ms)
-                except TokenError:
-                    if self._last is None or self._last.expires_at_ms <= now_ms:
+                except TokenError as problem:
+                    if not is_valid:
                         raise
+                    self._failed_ms = now_ms
+                    logger.warning("no new token, so the last one is used: %s", problem)
+            assert self._last is not None
             return self._last
 
 

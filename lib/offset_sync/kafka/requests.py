@@ -281,7 +281,9 @@ NOT_AUTHORIZED = frozenset({"TOPIC_AUTHORIZATION_FAILED"})
 """We may not describe the topic, whether it exists or not."""
 
 THROTTLED = "THROTTLED: a quota of the cluster delays our requests; raise it, or set sync.max_commits_per_second"
-"""Ours, of group_offsets: a request was not answered in time, or not sent."""
+"""Ours, of group_offsets: a request was not answered in time."""
+THROTTLED_UNSENT = f"{THROTTLED} (not sent)"
+"""The same: it was not sent in time, so a write was not applied."""
 
 UNREACHABLE = frozenset(
     {"_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "NETWORK_EXCEPTION"}
@@ -299,6 +301,7 @@ RETRIABLE = (
     | MOVED_COORDINATOR
     | {
         THROTTLED,
+        THROTTLED_UNSENT,
         "REQUEST_NOT_SENT",  # ours, of group_offsets
         "COORDINATOR_LOAD_IN_PROGRESS",
         "REQUEST_TIMED_OUT",

@@ -30,7 +30,7 @@ from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.decode.offset_records import KINDS_BY_LOG, SHARE, STREAMS
 from offset_sync.kafka.group_members import GroupStates
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT
+from offset_sync.model.values import ABSENT, POLLED
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations, Places
 from offset_sync.tables.catalog import GROUP_EVENTS
 from offset_sync.tables.store import TableStore
@@ -221,7 +221,12 @@ def _newest(pieces: Iterable[pa.Table], places: Mapping[str, Places]) -> Mapping
 
 
 def _present(rows: pa.Table, partitions: int | None) -> pa.Table:
-    """Return those of *rows* in the present partition of their group, where it is known."""
+    """Return those of *rows* in the present partition of their group, where it is known; none of a polled cluster.
+
+    There the log is not read any more, and what it said ends with that.
+    """
+    if partitions == POLLED:
+        return rows.slice(0, 0)
     if not partitions:
         return rows
     hashes = coordinator_hashes(rows.column("group_id").to_pylist())

@@ -17,6 +17,7 @@ class Selection(Enum):
     DECIDED = auto()  # the same, by a command: the target is set to the answer, even over the value of others
     CHANGED = auto()  # all: those of a micro-batch
     UNSETTLED = auto()  # those whose answer may have changed
+    DUE = auto()  # all: unsettled ones, left over by the limit of a target
     WAITING = auto()  # those whose answer waited for the index
 
 
@@ -33,13 +34,19 @@ class ReconcileRequest:
     failures: tuple[str, ...] = ()
 
     def joined(self, later: ReconcileRequest) -> ReconcileRequest:
-        """Return one request for both, which are of the same kind; its result is the later one's."""
-        return replace(later, rows=np.union1d(self.rows, later.rows), failures=(*self.failures, *later.failures))
+        """Return one request for both, which are of the same kind, the earlier rows first."""
+        rows = np.concatenate([self.rows, later.rows[~np.isin(later.rows, self.rows)]])
+        return replace(later, rows=rows, failures=(*self.failures, *later.failures))
+
+    def rest(self, rows: KeyRows) -> ReconcileRequest | None:
+        """Return the request for the *rows* that a turn has left over, None for none."""
+        selection = Selection.DUE if self.selection is Selection.UNSETTLED else self.selection
+        return replace(self, selection=selection, rows=rows, failures=()) if len(rows) else None
 
 
 @dataclass(frozen=True)
 class Turn:
-    """What a pass has done until the target's limit ended its turn: a line per failure, and the *rest* of the rows."""
+    """What a pass has done until the target's limit ended its turn: a line per failure, and the *rest* to do."""
 
     failures: list[str]
-    rest: KeyRows
+    rest: ReconcileRequest | None = None

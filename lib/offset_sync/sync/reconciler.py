@@ -134,8 +134,9 @@ class DirectionQueue:
 
     So a silent cluster blocks only its own directions. Queued requests of a kind are joined: a pass takes the wanted
     offsets from the state at that time, so one pass serves all, and at most one request of a kind is queued.
-    *reconcile* is called with one request at a time, *pause_s* before each turn: what it leaves over queues again,
-    after what has come meanwhile. Threads may share the queue. *name* is that of its thread.
+    *reconcile* is called with one request at a time, *pause_s* before each turn. What a turn leaves over is queued
+    again behind requests of other kinds, and before newer ones of its own. Threads may share the queue. *name* is that
+    of its thread.
     """
 
     def __init__(self, name: str, reconcile: Callable[[ReconcileRequest], Turn], pause_s: Callable[[], float]) -> None:
@@ -154,9 +155,13 @@ class DirectionQueue:
     def submit(self, request: ReconcileRequest) -> Answer:
         """Queue *request* after the one in progress, joined with a queued one of its kind."""
         with self._changed:
-            _, answers = self._waiting.get(request.selection, (None, [Answer()]))
-            if not self._queue(request, answers):
-                return answers[0]
+            if self._is_closed:
+                answer = Answer()
+                answer.set_result([])
+                return answer
+            waiting, answers = self._waiting.get(request.selection, (None, []))
+            answers = answers or [Answer()]
+            self._waiting[request.selection] = (waiting.joined(request) if waiting else request), answers
             begins, self._is_working = not self._is_working, True
         if begins:
             threading.Thread(target=self._work, name=self._name, daemon=True).start()
@@ -194,21 +199,23 @@ class DirectionQueue:
                     answer.set_exception(problem)
                 continue
             failures = (*wanted.failures, *turn.failures)
-            if len(turn.rest) == 0:
+            if not self._put_back(turn.rest, failures, answers):
                 _give(answers, failures)
-                continue
-            with self._changed:
-                self._queue(replace(wanted, rows=turn.rest, failures=failures), answers)
 
-    def _queue(self, request: ReconcileRequest, answers: list[Answer]) -> bool:
-        """Queue *request* for *answers*, which with the queue closed are given at once; return False then."""
-        if self._is_closed:
-            _give(answers, request.failures)
-            return False
-        waiting, others = self._waiting.get(request.selection, (None, answers))
-        own = [each for each in answers if each not in others]
-        self._waiting[request.selection] = (waiting.joined(request) if waiting else request), [*others, *own]
-        return True
+    def _put_back(self, rest: ReconcileRequest | None, failures: tuple[str, ...], answers: list[Answer]) -> bool:
+        """Queue the *rest* of a request; return whether its *answers* are to wait for it.
+
+        They do not if all callers have left: a target that gets more than its limit would collect them for ever.
+        """
+        with self._changed:
+            if rest is None or self._is_closed:
+                return False
+            is_left = self._left.issuperset(answers)
+            waiting, others = self._waiting.get(rest.selection, (None, []))
+            rest = rest if is_left else replace(rest, failures=failures)
+            kept = others if is_left else [*others, *answers]
+            self._waiting[rest.selection] = (rest.joined(waiting) if waiting else rest), kept
+            return not is_left
 
     def _next(self) -> tuple[ReconcileRequest, list[Answer]] | None:
         pause_s = self._pause_s()

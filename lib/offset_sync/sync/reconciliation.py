@@ -35,6 +35,7 @@ from offset_sync.translate.partition import Translations, withhold_some
 from offset_sync.translate.read_list import ListText
 
 _FAILED = int(Outcome.FAILED)
+_PARTIAL = (Selection.CHANGED, Selection.WAITING, Selection.DUE)
 _OWNER_UNKNOWN, _COMMITTED_AT_BOTH = int(State.OWNER_UNKNOWN), int(State.COMMITTED_AT_BOTH)
 _SHARE_GROUP = int(State.SHARE_GROUP)
 
@@ -115,22 +116,18 @@ class ReconcilePass:
 
     def reconcile(self, source: str, target: str, request: ReconcileRequest) -> Turn:
         """Carry out *request* for the direction from *source* to *target*, as far as one turn goes."""
-        state = self._state
-        with state.lock:
-            rows = state.rows_of(source, np.unique(request.rows))
-            if request.selection is Selection.WAITING:
-                rows = rows[state.last(source, target).is_waiting(rows)]
-        if request.selection not in (Selection.CHANGED, Selection.WAITING):  # a broker may be silent
+        rows, later = self._rows(source, target, request)
+        if request.selection not in _PARTIAL:  # a broker may be silent
             self._lists.take_others_away(target, partial(self._send, target))
             if target not in self._sources:
                 self._take_lists_away_at(target)
         if len(rows) == 0:
-            return Turn([], rows)
+            return Turn([])
         commits, snapshot = self._ask(source, target, rows)
         with self._target_locks[target]:
             due = self._still_due(source, target, commits, snapshot, request)
             commits = due.take(slice(self._paces[target].turn))
-            rest = due.key[len(commits.key) :]
+            rest = request.rest(np.concatenate([due.key[len(commits.key) :], later]))
             if len(commits.key) == 0:
                 return Turn([], rest)
             translated, plan, crossings = self._plan(source, target, commits, snapshot, request)
@@ -138,11 +135,21 @@ class ReconcilePass:
             waiting, skipped = self._write_lists(translated, plan, crossings)
             plan = plan.without(waiting)
             outcomes = self._write(translated, plan)
-            reconciliation = self._apply(translated, plan, outcomes, snapshot, request, waiting)
-            reconciliation = replace(reconciliation, skipped=skipped)
+            reconciliation = self._apply(translated, plan, outcomes, snapshot, request, waiting, skipped)
             self._history.append(reconciliation)  # in the order in which targets were written
         self._take_lists_away(source, commits)
-        return Turn(reconciliation.failures(state.offsets.keys), rest)
+        return Turn(reconciliation.failures(self._state.offsets.keys), rest)
+
+    def _rows(self, source: str, target: str, request: ReconcileRequest) -> tuple[KeyRows, KeyRows]:
+        """Return the rows for this turn, and those for later ones; what is settled shows once all are looked at."""
+        state = self._state
+        with state.lock:
+            rows = request.rows[state.counts(source, request.rows)]
+            if request.selection is Selection.WAITING:
+                rows = rows[state.last(source, target).is_waiting(rows)]
+            turn = None if request.selection is Selection.UNSETTLED else self._paces[target].turn
+            end = len(rows) if turn is None else turn
+            return state.keys.by_partition(np.unique(rows[:end])), rows[end:]
 
     def pause_s(self, target: str) -> float:
         """Return how many seconds from now the next turn of a pass to *target* may begin."""
@@ -302,7 +309,7 @@ class ReconcilePass:
                 self._lists.note(source, writes, done)
 
     def _reasons(self, source: str, target: str, commits: Commits, answers: Translations) -> NDArray[np.intp]:
-        """Return the codes of the reasons of whole groups to withhold the answers to *commits*, ABSENT for none."""
+        """Return, per commit, the code of the reason why its group is withheld, ABSENT for none."""
         is_in_doubt = ~answers.is_withheld & ~self._state.may_count(source, target, commits)
         reasons = np.where(is_in_doubt, _OWNER_UNKNOWN, ABSENT)
         reasons = np.where(self._state.homes_of(commits.key).is_contested, _COMMITTED_AT_BOTH, reasons)
@@ -368,6 +375,7 @@ class ReconcilePass:
         snapshot: Snapshot,
         request: ReconcileRequest,
         waiting: Mapping[int, str],
+        skipped: Mapping[int, int],
     ) -> Reconciliation:
         """Record the outcomes of the writes; return the rows for the history. *waiting* rows were not sent."""
         state, key, commits = self._state, translated.commits.key, translated.commits
@@ -388,5 +396,5 @@ class ReconcilePass:
             there.acknowledge(key[is_written], written[is_written], state.now_ms())
             last = state.last(translated.source, translated.target)
             is_news = last.note(key, commits.offset, commits.at_ms, translated.answers, outcome)
-        now_ms = state.now_ms()
-        return Reconciliation(translated, plan, request.batch_id, now_ms, previous, written, outcome, error, is_news)
+        done = (state.now_ms(), previous, written, outcome, error, is_news, skipped)
+        return Reconciliation(translated, plan, request.batch_id, *done)

@@ -10,9 +10,9 @@ from collections.abc import Callable
 class Pace:
     """At most *per_second* commits (a group's offset of one partition each) at a target; None: as many as there are.
 
-    A turn has at most a second's worth, and what it sent is paid for before the next begins. Turns of two directions
-    may begin together, and the pause after them is as long as both: over ten seconds the limit holds, not in each one.
-    Threads may share it.
+    A turn has at most a second's worth, and the next begins when that many seconds have passed as its commits need at
+    the limit. Turns of two directions may begin together, and the pause after them is as long as both need: the limit
+    holds over some seconds, not in each one. Threads may share it.
     """
 
     def __init__(self, per_second: int | None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -21,7 +21,7 @@ class Pace:
         self._lock, self._paid_at = threading.Lock(), clock()
 
     def note(self, commits: int) -> None:
-        """Charge so many *commits*."""
+        """Count so many *commits* as sent now."""
         if self._per_second is not None:
             with self._lock:
                 self._paid_at = max(self._paid_at, self._clock()) + commits / self._per_second

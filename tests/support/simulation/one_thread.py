@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -58,7 +57,7 @@ class InlineQueue:
         while rest is not None:
             turn = self._reconcile(rest)
             failures += turn.failures
-            rest = replace(rest, rows=turn.rest) if len(turn.rest) > 0 else None
+            rest = turn.rest
         return Done(failures)
 
 

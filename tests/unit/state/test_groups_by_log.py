@@ -51,6 +51,16 @@ def test_a_group_has_members_until_the_last_has_left_and_exists_until_it_is_remo
     assert (found.streams_groups("X"), found.share_groups("X")) == (frozenset(), frozenset())
 
 
+def test_what_the_log_has_said_ends_where_commits_are_polled() -> None:
+    tables: Any = MemoryTables()
+    lives = CommitLogIncarnations(tables, {"X"})
+    for number in range(50):
+        tables.append(GROUP_EVENTS, rows(*JOINED, group=f"g{number}", partition=0))
+    found = GroupsByLog(tables, lives, ("X",))
+    found.restore()
+    assert (found.with_members("X"), found.streams_groups("X")) == (frozenset(), frozenset())
+
+
 def test_who_looks_while_another_one_does_sees_what_that_one_has_found(monkeypatch: pytest.MonkeyPatch) -> None:
     tables: Any = MemoryTables()
     found = groups(tables)

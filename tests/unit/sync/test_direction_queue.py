@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import collections
 import threading
+import time
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 
 from offset_sync.sync.reconcile_request import ReconcileRequest, Selection, Turn
 from offset_sync.sync.reconciler import Answer, DirectionQueue
 
-CHANGED, UNSETTLED = Selection.CHANGED, Selection.UNSETTLED
+CHANGED, UNSETTLED, DUE = Selection.CHANGED, Selection.UNSETTLED, Selection.DUE
 
 
 def asked(selection: Selection, *rows: int) -> ReconcileRequest:
@@ -35,7 +38,7 @@ class Direction:
         assert self._goes_on.acquire(timeout=30)
         rows = request.rows[: self.most]
         self.done.append((request.selection, rows.tolist()))
-        return Turn([f"{len(rows)} rows"], request.rows[self.most :])
+        return Turn([f"{len(rows)} rows"], request.rest(request.rows[self.most :]))
 
 
 def test_requests_during_a_pass_are_done_together_and_all_callers_get_the_result() -> None:
@@ -43,7 +46,7 @@ def test_requests_during_a_pass_are_done_together_and_all_callers_get_the_result
     answers = [direction.submit(CHANGED, *rows) for rows in ([1], [4, 2], [3, 2])]
     direction.let_go()
     assert [answer.result(30) for answer in answers] == [["1 rows"], ["3 rows"], ["3 rows"]]
-    assert direction.done == [(CHANGED, [1]), (CHANGED, [2, 3, 4])]
+    assert direction.done == [(CHANGED, [1]), (CHANGED, [4, 2, 3])]
 
 
 def test_what_a_turn_leaves_over_is_done_after_what_has_come_meanwhile() -> None:
@@ -53,17 +56,33 @@ def test_what_a_turn_leaves_over_is_done_after_what_has_come_meanwhile() -> None
     direction.let_go()
     assert full.result(30) == ["2 rows", "2 rows", "1 rows"]
     assert changed.result(30) == ["1 rows"]
-    order = [(UNSETTLED, [1, 2]), (CHANGED, [6]), (UNSETTLED, [3, 4]), (UNSETTLED, [5])]
+    order = [(UNSETTLED, [1, 2]), (CHANGED, [6]), (DUE, [3, 4]), (DUE, [5])]
     assert direction.done == order
 
 
-def test_what_a_turn_leaves_over_joins_a_later_request_of_its_kind_and_both_callers_get_the_result() -> None:
+def test_what_a_turn_leaves_over_comes_before_a_later_request_of_its_kind_and_both_callers_get_the_result() -> None:
     direction = Direction()
     first = direction.submit(CHANGED, 5, 6, 7)
-    later = direction.submit(CHANGED, 1)
+    later = direction.submit(CHANGED, 1, 5)
     direction.let_go()
-    assert (first.result(30), later.result(30)) == (["2 rows", "2 rows"], ["2 rows", "2 rows"])
-    assert direction.done == [(CHANGED, [5, 6]), (CHANGED, [1, 7])]
+    lines = ["2 rows", "2 rows", "1 rows"]
+    assert (first.result(30), later.result(30)) == (lines, lines)
+    assert direction.done == [(CHANGED, [5, 6]), (CHANGED, [7, 1]), (CHANGED, [5])]
+
+
+def test_above_the_limit_every_row_has_its_turn_and_nothing_is_collected(caplog: pytest.LogCaptureFixture) -> None:
+    direction = Direction(lambda: 0.001)
+    direction.let_go(1000)
+    for _ in range(200):
+        direction.queue.leave(direction.submit(CHANGED, *range(10)))
+        time.sleep(0.002)
+    turns = collections.Counter(row for _, rows in direction.done for row in rows)
+    assert min(turns[row] for row in range(10)) > max(turns.values()) / 2
+    with direction.queue._changed:
+        assert len(direction.queue._left) <= 2
+        waiting = [*direction.queue._waiting.values()]
+    assert all(len(request.failures) <= 1 and len(answers) <= 1 for request, answers in waiting)
+    assert caplog.messages.count("2 rows") > 5, "they are logged"
 
 
 def test_no_turn_begins_before_the_target_may_take_more() -> None:

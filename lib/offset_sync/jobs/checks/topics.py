@@ -28,7 +28,10 @@ _OTHERS_GUIDE = "docs/mirrors-presets.md"
 _OTHER_MIRRORS = {
     "MSK Replicator": (r"__amazon_msk_replicator_.+", "set synchroniseConsumerGroupOffsets=false"),
     "Lenses K2K": (r"__k2k_.+", "do not run k2k-offset-mapping"),
-    "Cluster Linking": (r"_confluent-link-metadata", "set consumer.offset.sync.enable=false on each link to here"),
+    "Cluster Linking": (
+        r"_confluent-link-metadata",
+        "if there is a link to here, set its consumer.offset.sync.enable=false",
+    ),
 }
 """By mirror: its own topics, and how it writes no offsets of groups. Confluent's brokers have theirs without a link."""
 _MOST_CHECKPOINTS = 500
