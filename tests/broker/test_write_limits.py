@@ -15,6 +15,7 @@ from broker.installation import install, until
 from offset_sync.kafka.requests import THROTTLED
 from offset_sync.model.values import OffsetWrite, Outcome, Rule
 from offset_sync.sync.offset_writer import TargetWriter
+from offset_sync_demo.kafka.broker_files import java_command
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
 
 pytestmark = [pytest.mark.broker, pytest.mark.versions]
@@ -58,7 +59,7 @@ def throttled(broker_parts: None, tmp_path: Path) -> Iterator[EmbeddedCluster]:
 def quota(cluster: EmbeddedCluster, *change: str) -> None:
     whose = ("--entity-type", "clients", "--entity-name", "offset-sync")
     words = ("kafka.admin.ConfigCommand", "--bootstrap-server", cluster.bootstrap_servers, "--alter", *change, *whose)
-    subprocess.run(cluster.command(*words), check=True, capture_output=True, timeout=120)
+    subprocess.run(java_command(cluster.directory, *words), check=True, capture_output=True, timeout=120)
 
 
 def test_a_quota_is_named_as_the_reason_and_a_commit_that_it_delays_is_made_later(throttled: EmbeddedCluster) -> None:
