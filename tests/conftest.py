@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import signal
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,6 +72,15 @@ def locks_are_taken_in_order(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     wrong = _LOCKS.take_wrong()
     assert "simulation" in request.path.parts or not wrong
+
+
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """Put the signal handlers back that a job has set."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")

@@ -165,9 +165,10 @@ class StreamsApplications:
         asks_source: bool,
     ) -> None:
         is_store, source = topic.endswith(_CHANGELOG), self.source.alias
-        if here is not None:
-            look = self._look_at_store if is_store else self._look_at_repartition_topic
-            look(group_id, topic, here.partitions, there, one)
+        if here is not None and is_store:
+            self._look_at_store(topic, here.partitions, there, one)
+        elif here is not None:
+            self._look_at_repartition_topic(group_id, topic, here.partitions, there, one)
         elif asks_source and not is_store:  # it has offsets there, so it is there, and hidden from us
             text = f"{topic} does not move: what is not processed would be lost, and it cannot be described at {source}"
             one.unprocessed.append(f"{text}; grant Read on it")
@@ -188,9 +189,7 @@ class StreamsApplications:
         if there is not None and (left := self.target.unprocessed(topic, there.partitions, group_id)) != 0:
             one.notes.append(f"{topic}: {_counted(left)} at {self.target.alias} will be processed there")
 
-    def _look_at_store(
-        self, _group_id: str, topic: str, partitions: int, there: TopicInfo | None, one: InternalTopics
-    ) -> None:
+    def _look_at_store(self, topic: str, partitions: int, there: TopicInfo | None, one: InternalTopics) -> None:
         alias, places = self.target.alias, [TopicPartition(topic, number) for number in range(partitions)]
         if there is None:
             one.notes.append(f"{topic} is not at {alias}: its store begins empty there ({_DOCS})")

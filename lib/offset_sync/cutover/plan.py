@@ -56,9 +56,9 @@ class Mode(Enum):
 
 @dataclass(frozen=True)
 class Options:
-    """The operator's decisions: *are_readers_confirmed* that clients which commit without members, or unseen members,
-    are stopped.
+    """The operator's decisions.
 
+    *are_readers_confirmed*: clients that commit without membership, and members that cannot be seen, are stopped.
     *are_uncommitted_left*: partitions that a group has never committed get no offset at the target.
     *has_read_lists*: the groups' consumers skip the records on their read lists; *is_unproven*: even without their
     marks, *is_at_cost*: even if some records that they have read do not fit on the lists.

@@ -135,20 +135,20 @@ class ReconcilePass:
             waiting, skipped = self._write_lists(translated, plan, crossings)
             plan = plan.without(waiting)
             outcomes = self._write(translated, plan)
-            reconciliation = self._apply(translated, plan, outcomes, snapshot, request, waiting, skipped)
+            done = self._apply(translated, plan, outcomes, snapshot, request, waiting)
+            reconciliation = replace(done, skipped=skipped)
             self._history.append(reconciliation)  # in the order in which targets were written
         self._take_lists_away(source, commits)
         return Turn(reconciliation.failures(self._state.offsets.keys), rest)
 
     def _rows(self, source: str, target: str, request: ReconcileRequest) -> tuple[KeyRows, KeyRows]:
         """Return the rows for this turn, and those for later ones; what is settled shows once all are looked at."""
-        state = self._state
+        state, turn = self._state, self._paces[target].turn
         with state.lock:
             rows = request.rows[state.counts(source, request.rows)]
             if request.selection is Selection.WAITING:
                 rows = rows[state.last(source, target).is_waiting(rows)]
-            turn = None if request.selection is Selection.UNSETTLED else self._paces[target].turn
-            end = len(rows) if turn is None else turn
+            end = len(rows) if turn is None or request.selection is Selection.UNSETTLED else turn
             return state.keys.by_partition(np.unique(rows[:end])), rows[end:]
 
     def pause_s(self, target: str) -> float:
@@ -375,7 +375,6 @@ class ReconcilePass:
         snapshot: Snapshot,
         request: ReconcileRequest,
         waiting: Mapping[int, str],
-        skipped: Mapping[int, int],
     ) -> Reconciliation:
         """Record the outcomes of the writes; return the rows for the history. *waiting* rows were not sent."""
         state, key, commits = self._state, translated.commits.key, translated.commits
@@ -396,5 +395,5 @@ class ReconcilePass:
             there.acknowledge(key[is_written], written[is_written], state.now_ms())
             last = state.last(translated.source, translated.target)
             is_news = last.note(key, commits.offset, commits.at_ms, translated.answers, outcome)
-        done = (state.now_ms(), previous, written, outcome, error, is_news, skipped)
-        return Reconciliation(translated, plan, request.batch_id, *done)
+        now_ms = state.now_ms()
+        return Reconciliation(translated, plan, request.batch_id, now_ms, previous, written, outcome, error, is_news)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 class Pace:
     """At most *per_second* commits (a group's offset of one partition each) at a target; None: as many as there are.
 
-    A turn has at most a second's worth, and the next begins when that many seconds have passed as its commits need at
-    the limit. Turns of two directions may begin together, and the pause after them is as long as both need: the limit
+    A turn has at most a second's worth, and the next one waits until as much time has passed as its commits take at the
+    limit. Turns of two directions may begin together; the pause after them is then as long as for both. So the limit
     holds over some seconds, not in each one. Threads may share it.
     """
 

@@ -6,7 +6,7 @@ import argparse
 import os
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -21,14 +21,7 @@ topics: {include: [orders]}
 """
 NAMES = "mirror: {names: mm2}\n"
 
-
-@pytest.fixture(autouse=True)
-def signals() -> Iterator[None]:
-    """Put the signal handlers back that a job has set."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
+pytestmark = pytest.mark.usefixtures("signals")
 
 
 @pytest.fixture

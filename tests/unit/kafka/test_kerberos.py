@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,15 +30,6 @@ def keytab(tmp_path: Path) -> str:
     path = tmp_path / "sync.keytab"
     path.write_bytes(KEYTAB)
     return str(path)
-
-
-@pytest.fixture
-def signals() -> Iterator[None]:
-    """Put the signal handlers back that a job has set."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fakes.target_cluster import Target, once, outcomes, write, write_batch
-from offset_sync.kafka.requests import RETRIABLE, Committed, SilentError, TransientError
+from offset_sync.kafka.requests import RETRIABLE, THROTTLED, THROTTLED_UNSENT, Committed, SilentError, TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Outcome, Rule, TopicPartition
 from offset_sync.sync.offset_writer import GROUPS_AT_ONCE
@@ -44,6 +44,12 @@ def test_a_write_whose_answer_was_lost_but_that_arrived_counts_as_committed() ->
     target = Target(refuse=once("_TIMED_OUT"), applies_refused=True)
     (result,) = write_batch(target, write())
     assert (result.outcome, result.previous_offset, len(target.writes)) == (Outcome.COMMITTED, None, 1)
+
+
+def test_what_a_quota_delays_may_have_been_applied_only_where_it_was_sent() -> None:
+    for error, is_in_doubt in ((THROTTLED, True), (THROTTLED_UNSENT, False)):
+        (result,) = write_batch(Target(refuse=lambda _each, error=error: error), write(), deadline=5.0)
+        assert (result.outcome, result.error, result.is_in_doubt) == (Outcome.FAILED, error, is_in_doubt)
 
 
 def test_a_repetition_does_not_overwrite_a_write_made_while_we_waited() -> None:

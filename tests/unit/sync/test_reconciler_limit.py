@@ -22,6 +22,17 @@ def site_of(limit: object) -> Site:
     return site
 
 
+def after_a_turn() -> tuple[Site, ReconcileRequest]:
+    """Return a site after the first of two turns, and what is left for the second."""
+    site = site_of(25)
+    site.read_all()
+    turn = site.reconciler._pass.reconcile("X", "Y", ReconcileRequest(Selection.EVERY, site.state.all_rows()))
+    assert turn.failures == []
+    assert turn.rest is not None
+    assert len(turn.rest.rows) == 25
+    return site, turn.rest
+
+
 def test_a_first_pass_writes_everything_a_seconds_worth_at_a_time() -> None:
     site = site_of(20)
     began = time.monotonic()
@@ -39,30 +50,18 @@ def test_without_a_limit_there_is_one_turn(limit: object) -> None:
 
 
 def test_a_commit_between_two_turns_is_translated_instead_of_the_older_one() -> None:
-    site = site_of(25)
-    site.read_all()
-    pass_ = site.reconciler._pass
-    request = ReconcileRequest(Selection.EVERY, site.state.all_rows())
-    turn = pass_.reconcile("X", "Y", request)
-    assert turn.failures == []
-    assert turn.rest is not None
-    assert len(turn.rest.rows) == 25
+    site, rest = after_a_turn()
     site.commit("X", GROUPS[-1], 99)
     site.read_all()
-    assert pass_.reconcile("X", "Y", turn.rest).rest is None
+    assert site.reconciler._pass.reconcile("X", "Y", rest).rest is None
     assert site.target_offset("Y", GROUPS[-1]) == 7 + 99
 
 
 def test_a_group_that_moves_between_two_turns_is_left_alone_at_its_new_home() -> None:
-    site = site_of(25)
-    site.read_all()
-    pass_ = site.reconciler._pass
-    request = ReconcileRequest(Selection.EVERY, site.state.all_rows())
-    turn = pass_.reconcile("X", "Y", request)
+    site, rest = after_a_turn()
     site.commit("Y", GROUPS[-1], 80)
     site.read_all()
-    assert turn.rest is not None
-    pass_.reconcile("X", "Y", turn.rest)
+    site.reconciler._pass.reconcile("X", "Y", rest)
     assert site.target_offset("Y", GROUPS[-1]) == 80
 
 
