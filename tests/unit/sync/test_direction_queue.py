@@ -104,3 +104,16 @@ def test_a_closed_queue_ends_after_the_turn_in_progress_and_answers_whoever_wait
     assert (full.result(30), changed.result(30)) == (["2 rows"], [])
     assert direction.submit(CHANGED, 5).result(30) == []
     assert direction.done == [(UNSETTLED, [1, 2])]
+
+
+def test_the_turn_in_progress_is_the_last_one_of_a_closed_queue() -> None:
+    direction = Direction()
+    full = direction.submit(UNSETTLED, 1, 2, 3)
+    closing = threading.Thread(target=direction.queue.close)
+    closing.start()
+    while not direction.queue._is_closed:
+        time.sleep(0.01)
+    direction.let_go()
+    closing.join(30)
+    assert full.result(30) == ["2 rows"]
+    assert direction.done == [(UNSETTLED, [1, 2])]

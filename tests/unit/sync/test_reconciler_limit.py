@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 
 import pytest
 
 from builders.logs import log
-from fakes.reconciler_site import Site, config_of
+from fakes.reconciler_site import ORDERS, Site, config_of
+from offset_sync.model.values import TopicPartition
 from offset_sync.sync.reconcile_request import ReconcileRequest, Selection
 
 RECORDS, GROUPS = 100, [f"g{number:02}" for number in range(50)]
@@ -40,6 +42,35 @@ def test_a_first_pass_writes_everything_a_seconds_worth_at_a_time() -> None:
     assert time.monotonic() - began >= 2.0  # three turns: 20, 20 and 10
     assert [len(each.plan.writes) for each in site.reconciliations] == [20, 20, 10]
     assert [site.target_offset("Y", group) for group in GROUPS] == [7 + number for number in range(50)]
+
+
+def test_so_does_a_regular_pass_and_only_what_is_unsettled_takes_turns() -> None:
+    site = site_of(20)
+    assert site.reconcile() == []
+    assert [len(each.plan.writes) for each in site.reconciliations] == [20, 20, 10]
+    site.reconciliations.clear()
+    time.sleep(site.reconciler._pass.pause_s("Y"))
+    site.commit("X", GROUPS[0], 50)
+    assert site.reconcile() == []
+    assert [len(each.plan.writes) for each in site.reconciliations] == [1]
+
+
+def test_a_turn_asks_about_no_more_partitions_than_it_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = Site(config_of(["X", "Y"], sync={"max_commits_per_second": 4}))
+    for number in range(10):
+        place = ORDERS._replace(partition=number)
+        site.put(log("X", f"X0:{RECORDS}"), place, partitions=10)
+        site.put(log("Y", f"X0:{RECORDS}", first=7), place, partitions=10)
+        site.commit("X", "readers", number, place)
+    asked, fetch = list[int](), Site.fetch
+
+    def count(self: Site, aliases: Collection[str], partitions: Collection[TopicPartition]) -> object:
+        asked.append(len(partitions))
+        return fetch(self, aliases, partitions)
+
+    monkeypatch.setattr(Site, "fetch", count)
+    assert site.reconcile(is_first=True) == []
+    assert asked == [4, 4, 2]
 
 
 @pytest.mark.parametrize("limit", ["off", False])
