@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from offset_sync_demo.kafka.broker_files import BrokerPartsMissing, find_jars, find_java, free_ports, write_broker_files
+from offset_sync_demo.kafka.broker_files import (
+    BrokerPartsMissing,
+    broker_jars,
+    find_jars,
+    find_java,
+    free_ports,
+    write_broker_files,
+)
 from offset_sync_demo.load.rate import Pace
 
 
@@ -15,6 +22,18 @@ def test_missing_jars_are_reported_with_the_remedy(monkeypatch: pytest.MonkeyPat
 
     with pytest.raises(BrokerPartsMissing, match="make install"):
         find_jars()
+
+
+def test_clusters_take_the_chosen_versions_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("offset_sync_demo.kafka.broker_files._VERSIONS", tmp_path)
+    for version in ("3.6", "4.4"):
+        (tmp_path / f"broker-{version}").mkdir()
+    monkeypatch.setenv("OFFSET_SYNC_BROKER_VERSIONS", "3.6,4.4")
+    found = [broker_jars(alias).name for alias in ("dc1", "dc2", "dc3", "other")]
+    assert found == ["broker-3.6", "broker-4.4", "broker-3.6", "broker-3.6"]
+    monkeypatch.setenv("OFFSET_SYNC_BROKER_VERSIONS", "1.0")
+    with pytest.raises(BrokerPartsMissing, match="broker-1.0: no Kafka broker jars; run 'scripts/jars.py versions'"):
+        broker_jars("dc1")
 
 
 def test_missing_java_is_reported_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
