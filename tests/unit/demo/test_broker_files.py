@@ -32,7 +32,7 @@ def test_clusters_take_the_chosen_versions_in_turn(monkeypatch: pytest.MonkeyPat
     found = [broker_jars(alias).name for alias in ("dc1", "dc2", "dc3", "other")]
     assert found == ["broker-3.6", "broker-4.4", "broker-3.6", "broker-3.6"]
     monkeypatch.setenv("OFFSET_SYNC_BROKER_VERSIONS", "1.0")
-    with pytest.raises(BrokerPartsMissing, match="broker-1.0: no Kafka broker jars; run 'scripts/jars.py versions'"):
+    with pytest.raises(BrokerPartsMissing, match=r"broker-1\.0: no Kafka broker jars; run 'scripts/jars\.py versions'"):
         broker_jars("dc1")
 
 
