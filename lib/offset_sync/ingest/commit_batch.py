@@ -24,6 +24,7 @@ from offset_sync.ingest.checkpoint import OffsetRanges
 from offset_sync.kafka.log_reader import Chunk, RangeReader, UnreadError
 from offset_sync.model.values import (
     ABSENT,
+    CONSUMER_OFFSETS,
     GroupPartition,
     OffsetRange,
     RecordContent,
@@ -296,6 +297,21 @@ class CommitBatch:
     def of_kind(self, kind: str) -> pa.Table:
         """Return the records of one kind."""
         return self.records.filter(pc.equal(self.records.column("kind"), kind))
+
+
+def changed_logs(before: CommitRecords, now: CommitRecords) -> frozenset[TopicPartition]:
+    """Return the logs of which a micro-batch has read other commits *before* than *now*; keys in rows of one state."""
+    rows = [
+        {
+            *zip(
+                *(each.tolist() for each in (read.log_partition, read.log_offset, read.key, read.offset)),
+                *(each.tolist() for each in (read.is_tombstone, read.committed_at_ms, read.leader_epoch)),
+                strict=True,
+            )
+        }
+        for read in (before, now)
+    ]
+    return frozenset(TopicPartition(CONSUMER_OFFSETS, row[0]) for row in rows[0] ^ rows[1])
 
 
 def is_of_logs(records: pa.Table, logs: Collection[TopicPartition]) -> pa.ChunkedArray:
