@@ -15,7 +15,15 @@ from broker.committed_offsets import commit, committed
 from broker.installation import until
 from consumer.consumer_host import FAILING, MISLED, NEWEST, Hosts, consumer_hosts
 from consumer.crossing import READ, SEEN, USED, Crossing, values, write_crossing
-from consumer.scenarios import SCENARIOS, Group, give_in_both, is_set_back, is_set_back_unasked, reads_through, seeks_back
+from consumer.scenarios import (
+    SCENARIOS,
+    Group,
+    give_in_both,
+    is_set_back,
+    is_set_back_unasked,
+    reads_through,
+    seeks_back,
+)
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.long]
