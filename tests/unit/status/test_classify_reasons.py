@@ -140,11 +140,11 @@ def test_an_open_transaction_names_itself_to_the_groups_that_it_holds_back() -> 
         assert site.said()[0] == word
     held = {number: HeldCommits(number, 5, 6, None) for number in (0, 1)}
     site.lags["Y"] = StreamLag({0: 0, 1: 0}, 0, 2, held)
-    assert "transaction that is open since offset 5 of __consumer_offsets-" in str(site.said()[1])
+    assert "holds commits back from offset 5 of __consumer_offsets-" in str(site.said()[1])
     site.clusters["Y"].group_offsets["g", ORDERS] = GroupOffset(3, "")  # behind, for it cannot be written there
     word, reason = site.said()
     assert word == "Behind"
-    assert "transaction that is open" in str(reason)
+    assert "open transaction" in str(reason)
 
 
 def test_a_stopped_index_stalls_if_records_wait_for_it() -> None:
