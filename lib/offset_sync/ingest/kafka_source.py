@@ -2,7 +2,8 @@
 
 Spark cannot hold some timestamps: it counts in microseconds, and Kafka accepts any 64-bit number of milliseconds. One
 record beyond 9223372036854775 ms (nanoseconds sent as milliseconds are enough) makes Spark's source fail with an
-ArithmeticException, each time that the micro-batch is repeated. Then we read the records with our own consumer.
+ArithmeticException, each time that the micro-batch is repeated; so does a corrupt batch. Then we read the records with
+our own consumer.
 
 For commits Spark only plans the offsets. A large batch is shared out to tasks.
 """
@@ -13,7 +14,6 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -21,10 +21,13 @@ from pyspark.sql import functions as F
 
 from offset_sync.config import Config, Mirror
 from offset_sync.ingest.checkpoint import OffsetRanges
-from offset_sync.ingest.commit_batch import DECODED_SCHEMA, CommitReader, LogRows, chunk_rows
+from offset_sync.ingest.commit_batch import DECODED_SCHEMA, CommitReader, LogRows, RowsOf, chunk_rows
+from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.map_batches import MapBatches, task_share, to_sql
-from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk
-from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, RecordContent, TopicPartition
+from offset_sync.ingest.unreadable_logs import UnreadableLogs
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk, RangeReader, UnreadError
+from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, RecordContent, Stop, TopicPartition
 
 HEADER_BYTES = 1024
 """Headers are cut at this length, which bounds the memory of a batch: nothing that long is valid, cut or not."""
@@ -52,13 +55,18 @@ _ALWAYS = {
 
 
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
-_SYMPTOM = "ArithmeticException"
-Made = TypeVar("Made")
+_SYMPTOMS = ("ArithmeticException", "kafka010", "org.apache.kafka")
 
 
-def read_mirrored_records(spark: SparkSession, config: Config, alias: str, without: Collection[str] = ()) -> DataFrame:
+def read_mirrored_records(
+    spark: SparkSession,
+    config: Config,
+    alias: str,
+    without: Collection[str] = (),
+    only: Collection[TopicPartition] | None = None,
+) -> DataFrame:
     """Stream ``topic, partition, offset, timestamp`` and the two raw mirror headers of every included topic."""
-    return with_mirror_headers(read_whole_records(spark, config, alias, without), config.mirror)
+    return with_mirror_headers(read_whole_records(spark, config, alias, without, only=only), config.mirror)
 
 
 def read_mirrored_ranges(spark: SparkSession, config: Config, alias: str, ranges: OffsetRanges) -> DataFrame:
@@ -106,22 +114,35 @@ def read_whole_records(
     alias: str,
     without: Collection[str] = (),
     options: Mapping[str, str] = NO_OPTIONS,
+    only: Collection[TopicPartition] | None = None,
 ) -> DataFrame:
     """Stream every record of every included topic but those named in *without*, with all that Kafka has of it.
 
-    *options* of Spark's source override all others.
+    *options* of Spark's source override all others. *only* are the streams' partitions to read, None: all. Spark asks
+    for all ends at once, so a leader that does not answer would fail each plan.
 
     Retention may overtake a slow index. That loses nothing: what a target has deleted cannot be skipped there, and at
     the source it counts as a hole. So gaps are tolerated (failOnDataLoss=false); truncation and recreation are detected
     by topic ids and log ends instead, which Spark does not check.
     """
     own = {
-        "subscribePattern": config.topic_pattern(without, alias),
+        **_topics(config, alias, without, only),
         "includeHeaders": "true",
         "startingOffsets": config.index.starting,
         "maxOffsetsPerTrigger": str(config.index.max_offsets_per_trigger),
     }
     return spark.readStream.format("kafka").options(**_options(config, alias, options, own)).load()
+
+
+def _topics(
+    config: Config, alias: str, without: Collection[str], only: Collection[TopicPartition] | None
+) -> dict[str, str]:
+    if only is None:
+        return {"subscribePattern": config.topic_pattern(without, alias)}
+    found: dict[str, list[int]] = {}
+    for stream, number in sorted(only):
+        found.setdefault(config.names.outside(alias, stream), []).append(number)
+    return {"assign": json.dumps(found)}
 
 
 def read_consumer_offsets(
@@ -157,27 +178,42 @@ def _options(config: Config, alias: str, options: Mapping[str, str], own: Mappin
 
 
 class SecondReader(LogRows):
-    """Reads what Spark's source fails on."""
+    """Reads what Spark's source fails on at the cluster of *admin*, and knows the *unreadable* logs."""
+
+    def __init__(self, admin: ClusterAdmin, reader: RangeReader, to_rows: RowsOf) -> None:
+        super().__init__(admin.alias, reader, to_rows)
+        self.unreadable = UnreadableLogs(admin, reader)
 
     def map(
-        self, by_spark: Callable[[], Made], function: MapBatches, schema: pa.Schema, ranges: OffsetRanges
-    ) -> Made | pa.Table:
-        """Return what *by_spark* returns; if it fails on a timestamp, what *function* makes of the same records.
+        self, by_spark: Callable[[], Cut] | None, function: MapBatches, schema: pa.Schema, ranges: OffsetRanges
+    ) -> Cut:
+        """Return what *by_spark* returns; if its source fails, what *function* makes of the same records.
 
-        While such records keep arriving Spark is not tried first, or every micro-batch would be read twice.
+        While records keep arriving whose timestamps fail it, Spark is not tried first, or every micro-batch would be
+        read twice. Raises ClusterError if nothing comes of any log.
         """
-        if not self._is_beyond:
+        if by_spark is not None and not self._is_beyond:
             try:
                 return by_spark()
             except Exception as problem:
-                if not is_for_a_time(problem):
+                if not is_of_source(problem):
                     raise
-        return pa.Table.from_batches(list(function(self.rows(ranges))), schema)
+        stopped: dict[TopicPartition, Stop] = {}
+        rows = pa.Table.from_batches(list(function(self._readable(ranges, stopped))), schema)
+        return Cut(rows, stopped=stopped)
+
+    def _readable(self, ranges: OffsetRanges, stopped: dict[TopicPartition, Stop]) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self.rows(ranges)
+        except UnreadError as problem:
+            if problem.is_silent:
+                raise
+            stopped |= problem.stops
 
 
-def is_for_a_time(problem: Exception) -> bool:
-    """Return whether Spark failed on a timestamp that it cannot hold."""
-    return _SYMPTOM in str(problem) or _SYMPTOM in type(problem).__name__
+def is_of_source(problem: Exception) -> bool:
+    """Return whether Spark's Kafka source failed: on a timestamp that Spark cannot hold, or in Kafka's client."""
+    return any(symptom in str(problem) or symptom in type(problem).__name__ for symptom in _SYMPTOMS)
 
 
 class MirroredRecords:

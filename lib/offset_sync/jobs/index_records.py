@@ -145,7 +145,8 @@ class _RecordQuery:
     def __init__(self, config: Config, admin: ClusterAdmin, access: TopicAccess, parts: IndexParts) -> None:
         self._config, self._admin, self._access, self._parts = config, admin, access, parts
         reader = RangeReader(admin.alias, config.admin_options(admin.alias), names=config.names)
-        self._again = SecondReader(admin.alias, reader, MirroredRecords(config.mirror))
+        self._again = SecondReader(admin, reader, MirroredRecords(config.mirror))
+        access.watch(self._again.unreadable)
         self._failing = FailingBatches(admin.alias, self._again)
 
     def start(self) -> StreamingQuery | None:
@@ -156,15 +157,17 @@ class _RecordQuery:
         if not is_anything_there:
             # Spark fails on a pattern that matches no topic yet.
             return None
-        reaches = self._admin.reaches(lambda topic: config.is_topic_included(topic) and topic not in refused)
+        checkpoint, names = parts.checkpoint(config, alias), config.names
+        reaches, only = self._again.unreadable.begin(
+            checkpoint, lambda topic: config.is_topic_included(topic) and topic not in refused
+        )
         parts.progress.expect(alias, {partition: reach.stable for partition, reach in reaches.items()})
-        checkpoint, names = parts.checkpoint(config, alias, refused), config.names
         builder = builder_of(config, alias)
         left_out = [*(names.outside(alias, each) for each in refused), *strays(config, self._admin)]
         checks = Checks(self._admin, self._logs(), self._again)
         indexer = RecordIndexer(parts.tables, checkpoint, builder, checks, parts.progress)
         writer = (
-            read_mirrored_records(parts.spark, config, alias, left_out)
+            read_mirrored_records(parts.spark, config, alias, left_out, only)
             .writeStream.queryName(f"index_records {alias}")
             .option("checkpointLocation", checkpoint.path)
             .foreachBatch(parts.queries.stop_between_batches(self._failing.guard(indexer, indexer)))

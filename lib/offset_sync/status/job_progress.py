@@ -27,7 +27,7 @@ from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, GroupPa
 from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.lease import Claim, holders, to_claims
 from offset_sync.state.sync_state import SyncState, frontier
-from offset_sync.status.assessment import Bools
+from offset_sync.status.assessment import Bools, has_text
 from offset_sync.status.cluster_queries import ClusterQueries
 from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.files import Files
@@ -62,12 +62,21 @@ class JobProgress:
     """Per cluster: *commits*, the backlog of sync_offsets, and *index_silent_ms*, the silence of index_records.
 
     A cluster missing in *commits* does not answer. *has_sync_ended*: no sync_offsets is running, and the last one
-    recorded its end, as after ``--once``.
+    recorded its end, as after ``--once``. *unreadable* says of logs why index_records cannot read them on.
     """
 
     commits: Mapping[str, StreamLag] = field(default_factory=dict)
     index_silent_ms: Mapping[str, int] = field(default_factory=dict)
     has_sync_ended: bool = False
+    unreadable: Mapping[ClusterPartition, str] = field(default_factory=dict)
+
+    def unindexed(self, clusters: Iterable[str], keys: Sequence[GroupPartition]) -> NDArray[np.object_]:
+        """Return why the log of each key at one of *clusters* cannot be read on; None where it can; shape (keys,)."""
+        found = np.full(len(keys), None, np.object_)
+        for alias in clusters if self.unreadable else ():
+            whys = [self.unreadable.get(ClusterPartition(alias, *key.topic_partition)) for key in keys]
+            found = np.where(has_text(found), found, np.array(whys, np.object_))
+        return found
 
     def unread_commits(self, cluster: str, hashes: Int64s) -> tuple[Int64s, Bools]:
         """Return how many offsets of each group's commit log partition are unread, and where that is known.
@@ -205,7 +214,8 @@ class CheckpointProgress:
         kinds = (".originals", ".copies") if config.is_by_contents else ("",)
         index = f"{root}/index_records/"
         self._index = {
-            alias: [Checkpoint(files, f"{index}{alias}{kind}") for kind in kinds] for alias in config.clusters
+            alias: [Checkpoint(files, f"{index}{alias}{kind}", alias, config.names) for kind in kinds]
+            for alias in config.clusters
         }
 
     def read(self, now_ms: int) -> JobProgress:
@@ -215,7 +225,16 @@ class CheckpointProgress:
         self._patience.wait(lambda: self._behind(ends), lambda: self._jobs.is_running(_SYNC))
         silent = self._of_each(self._index, lambda alias: _silent_ms(self._index[alias], now_ms))
         lags = self._of_each(ends, lambda alias: self._lag(alias, ends[alias], now_ms))
-        return JobProgress(lags, silent, self._jobs.has_ended(_SYNC))
+        found = self._of_each(self._index, self._unreadable)
+        unreadable = {log: why for of_cluster in found.values() for log, why in of_cluster.items()}
+        return JobProgress(lags, silent, self._jobs.has_ended(_SYNC), unreadable)
+
+    def _unreadable(self, alias: str) -> dict[ClusterPartition, str]:
+        return {
+            ClusterPartition(alias, *log): stop.at(f"{checkpoint.name_of(log)} at {alias}")
+            for checkpoint in self._index[alias]
+            for log, stop in checkpoint.unreadable().items()
+        }
 
     def _of_each(self, aliases: Collection[str], look: Callable[[str], _Found]) -> dict[str, _Found]:
         """Return what *look* returns for each cluster, in parallel."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -12,7 +13,8 @@ from builders.record_schemas import CONSUMER_OFFSETS, MIRRORED_RECORDS
 from offset_sync.config import Mirror
 from offset_sync.ingest.checkpoint import ranges_of
 from offset_sync.ingest.commit_batch import LAST_MS, offset_records
-from offset_sync.ingest.kafka_source import MirroredRecords, SecondReader, is_for_a_time
+from offset_sync.ingest.kafka_source import MirroredRecords, SecondReader, is_of_source
+from offset_sync.ingest.kept_runs import Cut
 from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk
 from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
 
@@ -37,19 +39,19 @@ def record(offset: int, timestamp_ms: int = 5, *headers: tuple[str, bytes | None
 
 
 def again(log: Log) -> SecondReader:
-    return SecondReader("dc1", log, MirroredRecords(Mirror()))  # type: ignore[arg-type]
+    return SecondReader(SimpleNamespace(alias="dc1"), log, MirroredRecords(Mirror()))  # type: ignore[arg-type]
 
 
 def times(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     return (batch.select(TIMES.names) for batch in batches)
 
 
-def overflow() -> pa.Table:
+def overflow() -> Cut:
     raise RuntimeError("Job aborted\nCaused by: java.lang.ArithmeticException: long overflow")
 
 
 def read(reader: SecondReader, by_spark: object = overflow) -> list[tuple[int, int]]:
-    found = reader.map(by_spark, times, TIMES, RANGES)  # type: ignore[arg-type]
+    found = reader.map(by_spark, times, TIMES, RANGES).rows  # type: ignore[arg-type]
     return list(zip(found["offset"].to_pylist(), found["timestamp"].cast(pa.int64()).to_pylist(), strict=True))
 
 
@@ -69,19 +71,19 @@ def test_the_third_header_is_read_too_where_the_mirror_stamps_it() -> None:
 def test_what_spark_can_read_is_spark_s() -> None:
     log = Log()
     table = pa.table({"offset": [7], "timestamp": pa.array([1], TIMES.field(1).type)})
-    assert read(again(log), lambda: table) == [(7, 1)]
+    assert read(again(log), lambda: Cut(table)) == [(7, 1)]
     assert log.asked == []
 
 
 def test_any_other_failure_stays_one() -> None:
-    def refused() -> pa.Table:
+    def refused() -> Cut:
         raise OSError("no brokers")
 
     log = Log()
     with pytest.raises(OSError, match="no brokers"):
         read(again(log), refused)
     assert log.asked == []
-    assert not is_for_a_time(OSError("no brokers"))
+    assert not is_of_source(OSError("no brokers"))
 
 
 def test_while_such_records_come_spark_is_not_asked_first() -> None:
@@ -90,9 +92,9 @@ def test_while_such_records_come_spark_is_not_asked_first() -> None:
     read(reader)
     asked: list[int] = []
 
-    def by_spark() -> pa.Table:
+    def by_spark() -> Cut:
         asked.append(1)
-        return TIMES.empty_table()
+        return Cut(TIMES.empty_table())
 
     read(reader, by_spark)
     assert asked == []
