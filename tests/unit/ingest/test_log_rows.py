@@ -15,8 +15,8 @@ from offset_sync.ingest.checkpoint import ranges_of
 from offset_sync.ingest.commit_batch import LAST_MS, offset_records
 from offset_sync.ingest.kafka_source import MirroredRecords, SecondReader, is_of_source
 from offset_sync.ingest.kept_runs import Cut
-from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk
-from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
+from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk, UnreadError
+from offset_sync.model.values import OffsetRange, RecordContent, Stop, TopicPartition
 
 ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 1)
 TIMES = pa.schema([("offset", pa.int64()), ("timestamp", pa.timestamp("us", tz="UTC"))])
@@ -24,7 +24,9 @@ RANGES = {ORDERS: OffsetRange(0, 9)}
 
 
 class Log:
-    """What a cluster's logs hold."""
+    """What a cluster's logs hold; *problem* ends each answer."""
+
+    problem: Exception | None = None
 
     def __init__(self, *chunks: Chunk) -> None:
         self.chunks, self.asked = chunks, list[Mapping[TopicPartition, OffsetRange]]()
@@ -32,6 +34,8 @@ class Log:
     def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
         self.asked.append(ranges)
         yield from self.chunks
+        if self.problem is not None:
+            raise self.problem
 
 
 def record(offset: int, timestamp_ms: int = 5, *headers: tuple[str, bytes | None]) -> RecordContent:
@@ -150,3 +154,29 @@ def test_a_partition_without_a_beginning_is_read_from_its_first_record() -> None
         ORDERS: OffsetRange(3, 9),
         PAY: OffsetRange(0, 4),
     }
+
+
+KAFKA = "org.apache.kafka.common.KafkaException: Record batch is invalid"
+
+
+def corrupt() -> Cut:
+    raise RuntimeError(f"Job aborted\nCaused by: {KAFKA}")
+
+
+def test_what_kafka_s_client_fails_on_is_read_up_to_where_it_can_be() -> None:
+    log = Log([(PAY, record(0)), (ORDERS, record(0)), (ORDERS, record(1))])
+    log.problem = UnreadError("dc1", {ORDERS: Stop(2, "bad CRC")})
+    found = again(log).map(corrupt, times, TIMES, RANGES)
+    assert found.rows["offset"].to_pylist() == [0, 1, 0]
+    assert found.stopped == {ORDERS: Stop(2, "bad CRC")}
+
+
+def test_a_cluster_of_which_nothing_comes_is_an_error() -> None:
+    log = Log()
+    log.problem = UnreadError("dc1", {ORDERS: Stop(0, "no answer")}, is_silent=True)
+    with pytest.raises(UnreadError, match="orders-0 cannot be read from offset 0 on: no answer"):
+        again(log).map(corrupt, times, TIMES, RANGES)
+
+
+def test_what_spark_would_read_with_other_logs_is_read_without_it() -> None:
+    assert again(Log([(ORDERS, record(7))])).map(None, times, TIMES, RANGES).rows["offset"].to_pylist() == [7]
