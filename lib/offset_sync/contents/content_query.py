@@ -38,13 +38,14 @@ from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets
 from offset_sync.ingest.commit_batch import chunk_rows
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.index_parts import IndexParts, IndexProgress, TopicAccess, called
-from offset_sync.ingest.kafka_source import NO_OPTIONS, SecondReader, read_whole_ranges, read_whole_records
+from offset_sync.ingest.kafka_source import NO_OPTIONS, read_whole_ranges, read_whole_records
 from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.log_check import LogCheck
 from offset_sync.ingest.map_batches import map_batches, to_sql
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
+from offset_sync.ingest.unreadable_logs import SecondReader
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.log_reader import Chunk, RangeReader
 from offset_sync.model.errors import ClusterError

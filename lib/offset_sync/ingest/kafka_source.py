@@ -11,7 +11,7 @@ For commits Spark only plans the offsets. A large batch is shared out to tasks.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -21,13 +21,10 @@ from pyspark.sql import functions as F
 
 from offset_sync.config import Config, Mirror
 from offset_sync.ingest.checkpoint import OffsetRanges
-from offset_sync.ingest.commit_batch import DECODED_SCHEMA, CommitReader, LogRows, RowsOf, chunk_rows
-from offset_sync.ingest.kept_runs import Cut
-from offset_sync.ingest.map_batches import MapBatches, task_share, to_sql
-from offset_sync.ingest.unreadable_logs import UnreadableLogs
-from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk, RangeReader, UnreadError
-from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, RecordContent, Stop, TopicPartition
+from offset_sync.ingest.commit_batch import DECODED_SCHEMA, CommitReader, chunk_rows
+from offset_sync.ingest.map_batches import task_share, to_sql
+from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk
+from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, RecordContent, TopicPartition
 
 HEADER_BYTES = 1024
 """Headers are cut at this length, which bounds the memory of a batch: nothing that long is valid, cut or not."""
@@ -55,7 +52,6 @@ _ALWAYS = {
 
 
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
-_SYMPTOMS = ("ArithmeticException", "kafka010", "org.apache.kafka")
 
 
 def read_mirrored_records(
@@ -175,45 +171,6 @@ def read_polls(spark: SparkSession) -> DataFrame:
 def _options(config: Config, alias: str, options: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
     """Return all options of a source, each overriding those before: the user's, the caller's and its *own*."""
     return {**_ALWAYS, **config.spark_options(alias), **options, **own, "failOnDataLoss": "false"}
-
-
-class SecondReader(LogRows):
-    """Reads what Spark's source fails on at the cluster of *admin*, and knows the *unreadable* logs."""
-
-    def __init__(self, admin: ClusterAdmin, reader: RangeReader, to_rows: RowsOf) -> None:
-        super().__init__(admin.alias, reader, to_rows)
-        self.unreadable = UnreadableLogs(admin, reader)
-
-    def map(
-        self, by_spark: Callable[[], Cut] | None, function: MapBatches, schema: pa.Schema, ranges: OffsetRanges
-    ) -> Cut:
-        """Return what *by_spark* returns; if its source fails, what *function* makes of the same records.
-
-        While records keep arriving whose timestamps fail it, Spark is not tried first, or every micro-batch would be
-        read twice. Raises ClusterError if nothing comes of any log.
-        """
-        if by_spark is not None and not self._is_beyond:
-            try:
-                return by_spark()
-            except Exception as problem:
-                if not is_of_source(problem):
-                    raise
-        stopped: dict[TopicPartition, Stop] = {}
-        rows = pa.Table.from_batches(list(function(self._readable(ranges, stopped))), schema)
-        return Cut(rows, stopped=stopped)
-
-    def _readable(self, ranges: OffsetRanges, stopped: dict[TopicPartition, Stop]) -> Iterator[pa.RecordBatch]:
-        try:
-            yield from self.rows(ranges)
-        except UnreadError as problem:
-            if problem.is_silent:
-                raise
-            stopped |= problem.stops
-
-
-def is_of_source(problem: Exception) -> bool:
-    """Return whether Spark's Kafka source failed: on a timestamp that Spark cannot hold, or in Kafka's client."""
-    return any(symptom in str(problem) or symptom in type(problem).__name__ for symptom in _SYMPTOMS)
 
 
 class MirroredRecords:

@@ -22,11 +22,11 @@ from offset_sync.config.stream_names import Names
 from offset_sync.ingest.batch_rows import ReadBatch, coverage, is_of, to_quarantine, to_runs
 from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets, are_few, ranges_of
 from offset_sync.ingest.index_parts import IndexProgress
-from offset_sync.ingest.kafka_source import SecondReader
 from offset_sync.ingest.kept_runs import Cut, KeptRuns, cut_by_tasks, release_all
 from offset_sync.ingest.log_check import LogCheck
 from offset_sync.ingest.map_batches import few_rows, has_executors, in_its_share, map_batches
 from offset_sync.ingest.run_builder import CUT_SCHEMA
+from offset_sync.ingest.unreadable_logs import SecondReader
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ClusterError
 from offset_sync.state import failpoints

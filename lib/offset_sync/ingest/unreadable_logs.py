@@ -8,17 +8,23 @@ offset. Errs to reading twice.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
-from offset_sync.ingest.checkpoint import Checkpoint, Offsets
+import pyarrow as pa
+
+from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets
+from offset_sync.ingest.commit_batch import LogRows, RowsOf
+from offset_sync.ingest.kept_runs import Cut
+from offset_sync.ingest.map_batches import MapBatches
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.log_reader import RangeReader
+from offset_sync.kafka.log_reader import RangeReader, UnreadError
 from offset_sync.kafka.requests import Reach
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetRange, Stop, TopicPartition
 
 logger = logging.getLogger(__name__)
 _SILENT = "its leader does not answer; start that broker"
+_SYMPTOMS = ("ArithmeticException", "kafka010", "org.apache.kafka")
 _REMEDY = "if the batch is corrupt, restore it or delete the records up to its end (docs/operations.md)"
 
 
@@ -28,8 +34,6 @@ class UnreadableLogs:
     def __init__(self, admin: ClusterAdmin, reader: RangeReader) -> None:
         self.alias, self._admin, self._reader = admin.alias, admin, reader
         self._logs: dict[TopicPartition, Stop] = {}
-        self._silent: frozenset[TopicPartition] = frozenset()
-        self._every: frozenset[TopicPartition] = frozenset()
 
     def begin(
         self, checkpoint: Checkpoint, is_read: Callable[[str], bool]
@@ -39,10 +43,11 @@ class UnreadableLogs:
         Return how far logs can be read, and which to assign; None: all, and those of later topics. Raises ClusterError.
         """
         self._checkpoint, self._is_read = checkpoint, is_read
-        every, reaches = self._all(), self._admin.reaches(is_read)
+        self._every = every = self._all()
+        reaches = self._admin.reaches(is_read)
         if every and not reaches:
             raise ClusterError(self.alias, "no leader answers")
-        self._every, self._silent = every, silent = every, every - reaches.keys()
+        silent = every - reaches.keys()
         begins = checkpoint.leave_out(lambda log: not is_read(log.topic) or log in silent)
         known = {log: stop for log, stop in checkpoint.unreadable().items() if log in every}
         if checkpoint.set_back({log: stop.offset for log, stop in known.items() if log not in silent}):
@@ -66,38 +71,77 @@ class UnreadableLogs:
         """Return whether a restarted query would read on, or read other topics."""
         logs = dict(self._logs)
         try:
-            if self._silent and self._all() != self._every:
-                return True
-            reaches = self._admin.reaches(lambda topic: any(topic == log.topic for log in logs)) if logs else {}
-            ranges = {log: OffsetRange(logs[log].offset, each.stable) for log, each in reaches.items() if log in logs}
-            return any(end <= start for start, end in ranges.values()) or self._is_readable(ranges)
+            if not logs or self._all() != self._every:
+                return bool(logs)
+            reaches = self._admin.reaches(self._is_read)
+            ranges = [(log, OffsetRange(logs[log].offset, reaches[log].stable)) for log in logs.keys() & reaches.keys()]
+            return any(self._is_readable(log, each) for log, each in ranges)
         except ClusterError:
             return False
 
-    def _is_readable(self, ranges: Mapping[TopicPartition, OffsetRange]) -> bool:
-        for _ in self._reader.read(ranges):
-            return True
-        return bool(ranges)  # all of it is deleted by now
+    def _is_readable(self, log: TopicPartition, wanted: OffsetRange) -> bool:
+        """Return whether a record can be read of *wanted*, or none is left there."""
+        try:
+            next(iter(self._reader.read({log: wanted})), None)
+        except UnreadError:
+            return False
+        return True
 
     def lines(self) -> list[str]:
         """Return one line for each."""
-        return [self._line(log) for log in sorted(self._logs)]
-
-    def _line(self, log: TopicPartition) -> str:
-        return f"clusters.{self.alias}: {self._logs[log].at(self._checkpoint.name_of(log))}"
+        name_of = self._checkpoint.name_of
+        return [f"clusters.{self.alias}: {stop.at(name_of(log))}" for log, stop in sorted(self._logs.items())]
 
     def _all(self) -> frozenset[TopicPartition]:
         topics = {topic: each for topic, each in self._admin.topics().items() if self._is_read(topic)}
         return frozenset(TopicPartition(topic, n) for topic, each in topics.items() for n in range(each.partitions))
 
     def _keep(self, logs: dict[TopicPartition, Stop]) -> None:
-        fresh, self._logs = sorted(logs.keys() - self._logs.keys()), logs
+        self._logs = logs
         if logs != self._checkpoint.unreadable():
             self._checkpoint.keep_unreadable(logs)
-        if fresh:
-            more = f" (and {len(fresh) - 1} more)" if len(fresh) > 1 else ""
-            logger.error("%s%s", self._line(fresh[0]), more)
+        if logs:
+            logger.error("%s (%d such logs)", self.lines()[0], len(logs))
 
 
 def _without(offsets: Offsets, logs: Collection[TopicPartition]) -> Offsets:
     return {log: offset for log, offset in offsets.items() if log not in logs}
+
+
+class SecondReader(LogRows):
+    """Reads what Spark's source fails on at the cluster of *admin*, and knows the *unreadable* logs."""
+
+    def __init__(self, admin: ClusterAdmin, reader: RangeReader, to_rows: RowsOf) -> None:
+        super().__init__(admin.alias, reader, to_rows)
+        self.unreadable = UnreadableLogs(admin, reader)
+
+    def map(
+        self, by_spark: Callable[[], Cut] | None, function: MapBatches, schema: pa.Schema, ranges: OffsetRanges
+    ) -> Cut:
+        """Return what *by_spark* returns; if its source fails, what *function* makes of the same records.
+
+        While records keep arriving whose timestamps fail it, Spark is not tried first, or every micro-batch would be
+        read twice. Raises ClusterError if nothing comes of any log.
+        """
+        if by_spark is not None and not self._is_beyond:
+            try:
+                return by_spark()
+            except Exception as problem:
+                if not is_of_source(problem):
+                    raise
+        stopped: dict[TopicPartition, Stop] = {}
+        rows = pa.Table.from_batches(list(function(self._readable(ranges, stopped))), schema)
+        return Cut(rows, stopped=stopped)
+
+    def _readable(self, ranges: OffsetRanges, stopped: dict[TopicPartition, Stop]) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self.rows(ranges)
+        except UnreadError as problem:
+            if problem.is_silent:
+                raise
+            stopped |= problem.stops
+
+
+def is_of_source(problem: Exception) -> bool:
+    """Return whether Spark's Kafka source failed: on a timestamp that Spark cannot hold, or in Kafka's client."""
+    return any(symptom in str(problem) or symptom in type(problem).__name__ for symptom in _SYMPTOMS)

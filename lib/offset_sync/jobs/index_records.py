@@ -15,12 +15,13 @@ from offset_sync.contents.index_contents import ContentQueries
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_parts import IndexParts, IndexProgress, TopicAccess, called
-from offset_sync.ingest.kafka_source import MirroredRecords, SecondReader, read_mirrored_ranges, read_mirrored_records
+from offset_sync.ingest.kafka_source import MirroredRecords, read_mirrored_ranges, read_mirrored_records
 from offset_sync.ingest.log_check import LogCheck
 from offset_sync.ingest.origin_check import CopyCheck, OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder, identities_at
+from offset_sync.ingest.unreadable_logs import SecondReader
 from offset_sync.jobs.job_output import IndexOutput
 from offset_sync.jobs.spark_session import check_logins, open_session
 from offset_sync.kafka.cluster_admin import ClusterAdmin

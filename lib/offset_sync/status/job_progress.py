@@ -27,7 +27,7 @@ from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, GroupPa
 from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.lease import Claim, holders, to_claims
 from offset_sync.state.sync_state import SyncState, frontier
-from offset_sync.status.assessment import Bools, has_text
+from offset_sync.status.assessment import Bools
 from offset_sync.status.cluster_queries import ClusterQueries
 from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.files import Files
@@ -72,11 +72,10 @@ class JobProgress:
 
     def unindexed(self, clusters: Iterable[str], keys: Sequence[GroupPartition]) -> NDArray[np.object_]:
         """Return why the log of each key at one of *clusters* cannot be read on; None where it can; shape (keys,)."""
-        found = np.full(len(keys), None, np.object_)
-        for alias in clusters if self.unreadable else ():
-            whys = [self.unreadable.get(ClusterPartition(alias, *key.topic_partition)) for key in keys]
-            found = np.where(has_text(found), found, np.array(whys, np.object_))
-        return found
+        logs = [[ClusterPartition(alias, *key.topic_partition) for alias in clusters] for key in keys]
+        return np.array(
+            [next((self.unreadable[log] for log in each if log in self.unreadable), None) for each in logs], object
+        )
 
     def unread_commits(self, cluster: str, hashes: Int64s) -> tuple[Int64s, Bools]:
         """Return how many offsets of each group's commit log partition are unread, and where that is known.
@@ -225,15 +224,14 @@ class CheckpointProgress:
         self._patience.wait(lambda: self._behind(ends), lambda: self._jobs.is_running(_SYNC))
         silent = self._of_each(self._index, lambda alias: _silent_ms(self._index[alias], now_ms))
         lags = self._of_each(ends, lambda alias: self._lag(alias, ends[alias], now_ms))
-        found = self._of_each(self._index, self._unreadable)
-        unreadable = {log: why for of_cluster in found.values() for log, why in of_cluster.items()}
-        return JobProgress(lags, silent, self._jobs.has_ended(_SYNC), unreadable)
+        return JobProgress(lags, silent, self._jobs.has_ended(_SYNC), self._unreadable())
 
-    def _unreadable(self, alias: str) -> dict[ClusterPartition, str]:
+    def _unreadable(self) -> dict[ClusterPartition, str]:
+        every = [(alias, each) for alias, checkpoints in self._index.items() for each in checkpoints]
         return {
-            ClusterPartition(alias, *log): stop.at(f"{checkpoint.name_of(log)} at {alias}")
-            for checkpoint in self._index[alias]
-            for log, stop in checkpoint.unreadable().items()
+            ClusterPartition(alias, *log): stop.at(f"{each.name_of(log)} at {alias}")
+            for alias, each in every
+            for log, stop in each.unreadable().items()
         }
 
     def _of_each(self, aliases: Collection[str], look: Callable[[str], _Found]) -> dict[str, _Found]:

@@ -13,8 +13,9 @@ from builders.record_schemas import CONSUMER_OFFSETS, MIRRORED_RECORDS
 from offset_sync.config import Mirror
 from offset_sync.ingest.checkpoint import ranges_of
 from offset_sync.ingest.commit_batch import LAST_MS, offset_records
-from offset_sync.ingest.kafka_source import MirroredRecords, SecondReader, is_of_source
+from offset_sync.ingest.kafka_source import MirroredRecords
 from offset_sync.ingest.kept_runs import Cut
+from offset_sync.ingest.unreadable_logs import SecondReader, is_of_source
 from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk, UnreadError
 from offset_sync.model.values import OffsetRange, RecordContent, Stop, TopicPartition
 
