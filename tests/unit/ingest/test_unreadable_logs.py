@@ -11,6 +11,7 @@ import pytest
 from fakes.clusters import MemoryTopic
 from fakes.indexing import ORDERS, PAY, SECOND, Job, Plan
 from fakes.unchecked import OnlySpark
+from offset_sync.ingest import log_check
 from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges
 from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.run_builder import CUT_SCHEMA
@@ -215,3 +216,16 @@ def test_the_index_ends_where_the_log_stopped_and_is_without_a_gap_once_it_is_re
     again.is_healed = True
     job.index(2, *((ORDERS, offset, None) for offset in range(2, 14)))
     assert (frontier(job, ORDERS), again.unreadable.lines()) == (14, [])
+
+
+def test_a_large_micro_batch_without_it_is_read_by_spark_from_the_other_logs_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_check, "are_few", lambda records: False)
+    job = Job(Plan({ORDERS: 0, PAY: 0}, [{ORDERS: 9, PAY: 2}, {ORDERS: 12, PAY: 4}]))
+    job.indexer._checks = job.indexer._checks._replace(again=Stopping(tmp_path))  # type: ignore[arg-type]
+    job.index(0, (ORDERS, 0, None), (PAY, 0, None), (PAY, 1, None))
+    job.read_again = [(PAY, 3, None), (ORDERS, 11, None)]
+    job.index(1, (PAY, 2, None), (ORDERS, 10, None))
+    assert [run[:4] for run in job.runs() if run[3]] == [("orders", 0, 0, 1), ("pay", 0, 0, 2), ("pay", 0, 3, 1)]
+    assert (frontier(job, ORDERS), frontier(job, PAY)) == (2, 4)
