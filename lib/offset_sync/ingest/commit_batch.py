@@ -28,6 +28,7 @@ from offset_sync.model.values import (
     GroupPartition,
     OffsetRange,
     RecordContent,
+    Stop,
     TopicPartition,
 )
 from offset_sync.state.committed_offsets import CommitRecords
@@ -113,10 +114,10 @@ def decode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
             yield _rows([{"kind": "ignored", "records": ignored}])
 
 
-def unread_rows(reasons: Mapping[TopicPartition, str]) -> pa.RecordBatch:
-    """Return a row for each log that could not be read up to the end of its range, for the reason given."""
-    found = sorted(reasons.items())
-    return _rows([{"kind": UNREAD, "log_partition": place.partition, "error": why} for place, why in found])
+def unread_rows(stops: Mapping[TopicPartition, Stop]) -> pa.RecordBatch:
+    """Return a row for each log that could not be read up to the end of its range."""
+    found = [(number, stop.at(f"{topic}-{number}")) for (topic, number), stop in sorted(stops.items())]
+    return _rows([{"kind": UNREAD, "log_partition": number, "error": why} for number, why in found])
 
 
 def _rows(rows: list[dict[str, object]]) -> pa.RecordBatch:
@@ -198,7 +199,7 @@ class CommitReader(LogRows):
         try:
             yield from decode_batches(self.rows(ranges))
         except UnreadError as problem:
-            yield unread_rows(problem.reasons)
+            yield unread_rows(problem.stops)
 
     def table(self, ranges: OffsetRanges) -> pa.Table:
         """Return the same as a table."""

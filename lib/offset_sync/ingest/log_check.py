@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from offset_sync.ingest.batch_rows import ReadBatch, is_of
-from offset_sync.ingest.checkpoint import OffsetRanges, Offsets
+from offset_sync.ingest.checkpoint import OffsetRanges, Offsets, are_few
 from offset_sync.ingest.incarnation_check import (
     DueLogs,
     IncarnationCheck,
@@ -74,7 +74,7 @@ class Completeness:
 
 ReadRanges = Callable[[OffsetRanges], DataFrame]
 """Re-reads the records of some ranges as the query does: from each first offset to below the second."""
-CutRecords = Callable[[DataFrame, OffsetRanges], Cut]
+CutRecords = Callable[["DataFrame | None", OffsetRanges], Cut]
 """Makes runs of the records of some ranges."""
 
 
@@ -109,6 +109,12 @@ class LogCheck:
     def was_read_again(self, read: ReadBatch) -> None:
         """Record that the re-read logs of *read* are stored."""
         self._incarnations.was_read_again(self._alias, read.again)
+
+    def some(self, ranges: OffsetRanges) -> DataFrame | None:
+        """Return the records of *ranges* only; None where they are few, as Spark would take longer than our reader."""
+        filled = {log: each for log, each in ranges.items() if each.end > each.start}
+        is_small = are_few(sum(each.end - each.start for each in filled.values()))
+        return None if is_small else self._asked.read_again(filled)
 
     def before_reading(self, start: Offsets, end: Offsets) -> None:
         """Before reading, query the leader epochs of logs that were never checked.
@@ -182,9 +188,10 @@ class LogCheck:
         until = {each: max(begins[each], min(read.end[each], ends.log_end)) for each, ends in places.items()}
         first = {each: max(begins[each], ends.log_start) for each, ends in places.items()}
         ranges = {each: OffsetRange(first[each], end) for each, end in until.items() if first[each] < end}
-        read = self._replaced(read, places, ranges, cut, is_again=True)
-        start = read.start | {each: begins[each] for each in places}
-        return read._replace(start=start, end=read.end | until, again=frozenset(places))
+        read = read._replace(
+            start=read.start | {each: begins[each] for each in places}, end=read.end | until, again=frozenset(places)
+        )
+        return self._replaced(read, places, ranges, cut, is_again=True)
 
     def _read_of_new_leaders(
         self,
@@ -225,6 +232,7 @@ class LogCheck:
             found = cut(self._asked.read_again(ranges), ranges)
             rows.append(found.rows)
             kept += tuple(each._replace(is_again=is_again) for each in found.kept)
+            read = read.and_stopped(found.stopped)
         return read._replace(cut=pa.concat_tables(rows), kept=kept)
 
 

@@ -23,7 +23,7 @@ from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
-from offset_sync.model.values import GroupPartition, TopicPartition
+from offset_sync.model.values import GroupPartition, Stop, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.lease import Claim, ended, to_rows
 from offset_sync.state.sync_state import SyncState
@@ -203,6 +203,16 @@ def test_the_index_is_as_old_as_its_last_sign_of_life(site: Site) -> None:
     batch(site.root, "index_records/Y", 0, at_ms=NOW_MS - 7000)
     batch(site.root, "index_records/Y", 1, at_ms=NOW_MS - 1000, is_done=False)
     assert site.progress.read(NOW_MS).index_silent_ms == {"X": 7000, "Y": 1000}
+
+
+def test_a_log_that_cannot_be_read_on_is_named_for_its_keys_and_no_others(site: Site) -> None:
+    stops = {TopicPartition("orders", 1): Stop(10, "bad CRC")}
+    Checkpoint(Files(), f"{site.root}/index_records/Y").keep_unreadable(stops)
+    keys = [GroupPartition("g", "orders", number) for number in (0, 1)]
+    progress = site.progress.read(NOW_MS)
+    assert progress.unindexed("XY", keys).tolist() == [None, "orders-1 at Y cannot be read from offset 10 on: bad CRC"]
+    assert progress.unindexed("XZ", keys).tolist() == [None, None]
+    assert site.progress.read(NOW_MS).unindexed("XY", []).tolist() == []
 
 
 def test_a_job_that_never_ran_is_not_silent(site: Site) -> None:
