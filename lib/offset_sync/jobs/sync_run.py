@@ -20,7 +20,7 @@ from offset_sync.ingest.commit_batch import CommitReader
 from offset_sync.ingest.commit_ingester import CommitIngester, Ingester, Reading
 from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.ingest.polled_commits import CommitPoller, PollIngester
+from offset_sync.ingest.polled_commits import CommitPoller, CoordinatorCheck, PollIngester
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.state.cluster_metadata import MetadataFetcher
@@ -151,6 +151,7 @@ class CommitReading:
             for a, each in options.items()
         }
         self.ingesters = dict[str, Ingester]()
+        self._parts = {alias: (seen, checkpoint) for alias, checkpoint in checkpoints.items()}
         for alias, checkpoint in checkpoints.items():
             if alias in polls:
                 self.ingesters[alias] = PollIngester(alias, seen, checkpoint, polls[alias], state, incarnations)
@@ -160,6 +161,16 @@ class CommitReading:
             most = config.sync.max_offsets_per_trigger
             reading = Reading(logs, incarnations, config.names, most)
             self.ingesters[alias] = CommitIngester(alias, seen, checkpoint, self.commits[alias], len(options), reading)
+
+    def coordinator_checks(self, config: Config, state: SyncState, writers: TargetWriters) -> dict[str, PollIngester]:
+        """Return what takes in what coordinators hold that is not in the logs, for each cluster whose log is read."""
+        found = dict[str, PollIngester]()
+        for alias, log in self.ingesters.items():
+            if isinstance(log, CommitIngester):
+                admin = _coordinators(config, writers, alias)
+                check = CoordinatorCheck(admin, state, config.is_group_included, log)
+                found[alias] = PollIngester(alias, *self._parts[alias], check, state, self.incarnations)
+        return found
 
     def begin_after(self, captured_ms: int) -> None:
         """Have new incarnations of logs begin after the last row of previous drivers."""
@@ -171,12 +182,16 @@ def commit_pollers(
     config: Config, state: SyncState, writers: TargetWriters, lock_of: Callable[[str], AbstractContextManager[object]]
 ) -> dict[str, CommitPoller]:
     """Return the pollers of the clusters whose commits are polled; none writes to a cluster who holds *lock_of* it."""
-    found, in_flight = dict[str, CommitPoller](), config.sync.requests_in_flight
-    for alias in config.polled():
-        options, at_once = config.admin_options(alias), writers.at_once[alias]
-        admin = ClusterAdmin(alias, options, config.names, requests_in_flight=in_flight, at_once=at_once)
-        found[alias] = CommitPoller(admin, state, config.is_group_included, lock_of(alias))
-    return found
+    included = config.is_group_included
+    return {
+        alias: CommitPoller(_coordinators(config, writers, alias), state, included, lock_of(alias))
+        for alias in config.polled()
+    }
+
+
+def _coordinators(config: Config, writers: TargetWriters, alias: str) -> ClusterAdmin:
+    options, most = config.admin_options(alias), config.sync.requests_in_flight
+    return ClusterAdmin(alias, options, config.names, requests_in_flight=most, at_once=writers.at_once[alias])
 
 
 class Renewal:

@@ -103,7 +103,7 @@ def _keep_clock(commits: ClusterOffsets, key: KeyRows) -> None:
     """Take over the former driver's measurement of a cluster's clock, by the newest commits of several keys."""
     if commits.is_polled:
         return
-    key = key[commits.columns["log_partition"][key] != POLLED]  # these times are not by the cluster's clock
+    key = key[commits.columns["log_partition"][key] > POLLED]  # these times are not by the cluster's clock
     made_ms, at_ms = commits.columns["actual_made_ms"][key], commits.columns["actual_at_ms"][key]
     newest = np.argsort(made_ms)[-_SAMPLES:]
     newest = newest[made_ms[newest] != ABSENT]
