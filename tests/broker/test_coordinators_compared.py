@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
@@ -10,6 +11,9 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from broker.committed_offsets import Partition, admin_for, commit, committed
 from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, install, until
+from offset_sync.config import load_config
+from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
+from offset_sync.jobs.runner import job_arguments
 from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
@@ -78,6 +82,13 @@ def installation(
     return found
 
 
+def cutover(installation: Installation, *words: str) -> list[str]:
+    """Run the command from dc1 to dc2 here; return its failures."""
+    options = [*words, "--conf", "x", "--from", "dc1", "--to", "dc2", "--planned", "--groups", ".*"]
+    arguments = cutover_arguments(job_arguments("cutover")).parse_args(options)
+    return list(cutover_groups(load_config(installation.config_file), arguments, threading.Event()))
+
+
 def asked_for(installation: Installation, group: str) -> list[tuple[int | None, bool]]:
     rows = installation.rows("offset_commits", cluster="dc1", group_id=group, captured_by="admin")
     return [(row["committed_offset"], row["is_own"]) for row in sorted(rows, key=lambda row: row["captured_at"])]
@@ -86,9 +97,9 @@ def asked_for(installation: Installation, group: str) -> list[tuple[int | None, 
 def test_each_run_finds_what_the_log_has_lost(soiled_clusters: Clusters, installation: Installation) -> None:
     dc1, dc2 = soiled_clusters["dc1"], soiled_clusters["dc2"]
     groups = ["compared-lost", "compared-back", "compared-gone", "compared-kept"]
-    commit(dc1, dict.fromkeys(groups, {PLACE: 60}))
+    commit(dc1, {each: {PLACE: 60} for each in groups})
     lose_the_log(dc1)
-    commit(dc1, dict.fromkeys(groups[1:], {PLACE: 60}))
+    commit(dc1, {each: {PLACE: 60} for each in groups[1:]})
     assert installation.sync() == []
     assert [offset(dc2, group) for group in groups] == [60 + SHIFT] * 4
     # While no job runs one goes back and one is deleted, and the log does not say so any more.
@@ -122,3 +133,19 @@ def test_a_running_job_finds_it_and_takes_what_comes_later_from_the_log(
     assert asked_for(installation, "compared-running") == [(40, False)]
     rows = installation.rows("offset_commits", cluster="dc1", group_id="compared-running", captured_by=None)
     assert [row["committed_offset"] for row in rows] == [50]
+
+
+def test_a_report_and_a_move_need_no_job_to_know_it(soiled_clusters: Clusters, installation: Installation) -> None:
+    dc1, dc2 = soiled_clusters["dc1"], soiled_clusters["dc2"]
+    commit(dc1, {"compared-moved": {PLACE: 70}})
+    lose_the_log(dc1)
+    installation.report()
+    (row,) = installation.rows("sync_status", group_id="compared-moved")
+    assert (row["status"], row["source_cluster"], row["source_offset"], row["wanted_offset"]) == (
+        "Behind",
+        "dc1",
+        70,
+        70 + SHIFT,
+    )
+    assert cutover(installation, "apply", "--timeout", "100s") == []
+    assert offset(dc2, "compared-moved") == 70 + SHIFT
