@@ -14,6 +14,7 @@ from broker.installation import Installation, install, until
 from offset_sync.config import load_config
 from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
 from offset_sync.jobs.runner import job_arguments
+from offset_sync.kafka.own_rights import OwnRights
 from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
@@ -42,6 +43,9 @@ def set_log(cluster: EmbeddedCluster, **settings: str) -> None:
 def lose_the_log(cluster: EmbeddedCluster) -> None:
     """Let retention delete all records of the log of commits."""
     set_log(cluster, cleanup_policy="compact,delete", retention_ms="1")
+    assert "delete" in OwnRights(cluster.alias, {"bootstrap.servers": cluster.bootstrap_servers}).topic_settings(
+        CONSUMER_OFFSETS
+    )["cleanup.policy"]  # type: ignore[index]
     kafka = admin_for(cluster)
     places = [TopicPartition(CONSUMER_OFFSETS, n) for n in range(kafka.partition_count(CONSUMER_OFFSETS) or 0)]
     until(lambda: all(each.log_start == each.log_end for each in kafka.ends(places).values()))
@@ -84,7 +88,7 @@ def installation(
 
 def cutover(installation: Installation, *words: str) -> list[str]:
     """Run the command from dc1 to dc2 here; return its failures."""
-    options = [*words, "--conf", "x", "--from", "dc1", "--to", "dc2", "--planned", "--groups", ".*"]
+    options = [*words, "--conf", "x", "--from", "dc1", "--to", "dc2", "--planned", "--groups", "compared-moved"]
     arguments = cutover_arguments(job_arguments("cutover")).parse_args(options)
     return list(cutover_groups(load_config(installation.config_file), arguments, threading.Event()))
 
