@@ -24,7 +24,7 @@ asked for after the answers::
 
 Such a commit has its place in the log, at that end. By what the coordinator holds:
 
-- more than was read, less, or something where nothing was: that is where the group goes on, so it counts;
+- something else than was read, or where nothing was: that is where the group goes on, so it counts;
 - nothing, and the log has the last record no more: it counts as deleted;
 - nothing, and the log still has that record, or may have it: the coordinator has lost it, and it does not count.
 
@@ -278,54 +278,39 @@ class CoordinatorCheck(CommitPoller):
 
     def _not_in_the_log(self, found: Sequence[NewCommit], read_to: Mapping[int, int]) -> list[NewCommit]:
         ends = dict(enumerate(commit_log_ends(self._admin)))
-        asked, first = self._asked(found, len(ends)), dict(read_to)
-        for each, number in asked:
-            if each.committed is None:  # is its last record there?
-                first[number] = min(first.get(number, 0), max(each.log_offset, 0))
+        # Without the right to describe a topic its offsets look deleted, as do those of a coordinator that has moved.
+        there = self._admin.describe({each.key.topic for each in found if each.committed is None})
+        with self._state.lock:
+            rows = self._state.offsets.ids([each.key for each in found])
+            columns = self._state.offsets.clusters[self._alias].columns
+            places = partition_read(columns["log_partition"][rows]), columns["log_offset"][rows]
+        asked, first = dict[NewCommit, int](), dict(read_to)
+        for each, partition, offset in zip(found, *(place.tolist() for place in places), strict=True):
+            number = coordinator_partition(each.key.group_id, max(len(ends), 1))
+            if each.committed is not None:
+                asked[each] = number
+            elif isinstance(there.get(each.key.topic), TopicInfo) and partition in (number, POLLED):
+                asked[each] = number
+                first[number] = min(first.get(number, 0), offset)  # is its last record there?
         logs = {
             number: OffsetRange(first.get(number, 0), end)
-            for number in {number for _, number in asked}
+            for number in sorted(set(asked.values()))
             if (end := ends.get(number)) is not None and end >= read_to.get(number, 0)
         }
-        ranges = {TopicPartition(CONSUMER_OFFSETS, number): logs[number] for number in sorted(logs)}
+        ranges = {TopicPartition(CONSUMER_OFFSETS, number): each for number, each in logs.items()}
         last = dict[GroupPartition, int]()
-        for row in self._log.commits_of({each.key.group_id for each, _ in asked}, ranges).to_pylist():
+        for row in self._log.commits_of({each.key.group_id for each in asked}, ranges).to_pylist():
             if row["kind"] == UNREAD:
                 del logs[row["log_partition"]]
             elif row["kind"] == "commit":
-                last[GroupPartition(*(row[name] for name in GroupPartition._fields))] = row["log_offset"]
-        counts = list[NewCommit]()
-        for each, number in asked:
-            offset = last.get(each.key, ABSENT)
-            if number not in logs:
-                self._leave(each)
-            elif offset < read_to.get(number, 0) and (each.committed is not None or offset == ABSENT):
-                counts.append(each._replace(log_partition=POLLED - 1 - number, log_offset=logs[number].end - 1))
-        return counts
-
-    def _asked(self, found: Sequence[NewCommit], partitions: int) -> list[tuple[NewCommit, int]]:
-        """Return those *found* that may count, with their partitions; of those that are gone where the last record was.
-
-        Without the right to describe a topic its offsets look deleted, and so do those of a coordinator that has moved.
-        """
-        there = self._admin.describe({each.key.topic for each in found if each.committed is None})
-        with self._state.lock:
-            mine = self._state.offsets.clusters[self._alias]
-            rows = self._state.offsets.ids([each.key for each in found])
-            places = partition_read(mine.columns["log_partition"][rows]), mine.columns["log_offset"][rows]
-        asked = list[tuple[NewCommit, int]]()
-        for each, partition, offset in zip(found, *(place.tolist() for place in places), strict=True):
-            number = coordinator_partition(each.key.group_id, max(partitions, 1))
-            is_there = isinstance(there.get(each.key.topic), TopicInfo) and partition in (number, POLLED)
-            if each.committed is not None or is_there:
-                asked.append((each._replace(log_offset=offset), number))
-        return asked
-
-    def _leave(self, commit: NewCommit) -> None:
-        """Leave *commit* to the next poll."""
-        assert self._answered_ms is not None
-        self.is_whole = False
-        self._answered_ms.pop(commit.key.group_id, None)
+                last[GroupPartition(row["group_id"], row["topic"], row["partition"])] = row["log_offset"]
+        self.is_whole &= logs.keys() >= set(asked.values())
+        return [
+            NewCommit(each.key, each.committed, ABSENT, POLLED - 1 - number, logs[number].end - 1)
+            for each, number in asked.items()
+            if number in logs
+            and ((at := last.get(each.key, ABSENT)) == ABSENT or (each.committed and at < read_to.get(number, 0)))
+        ]
 
 
 class PollIngester(Ingester):

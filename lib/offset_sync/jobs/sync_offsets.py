@@ -124,8 +124,7 @@ class SyncJob:
         incarnations = self._reading.incarnations
         members = open_members(config, self._tables, incarnations)
         self._homes = HomeWatch(self._state, members, Moves(self._tables, dates=True), soon.set)
-        checks = self._reading.coordinator_checks(config, self._state, self._writers)
-        self._coordinators = CoordinatorWatch(self._state, checks, soon.set)
+        self._coordinators = CoordinatorWatch(self._state, self._reading.coordinators, soon.set)
         self._partitions = PartitionWatch(self._state, self._admins, incarnations, soon.set, self._queries.restart)
         self._restore()
 

@@ -150,8 +150,7 @@ class CommitReading:
             )
             for a, each in options.items()
         }
-        self.ingesters = dict[str, Ingester]()
-        self._parts = {alias: (seen, checkpoint) for alias, checkpoint in checkpoints.items()}
+        self.ingesters, self.coordinators = dict[str, Ingester](), dict[str, PollIngester]()
         for alias, checkpoint in checkpoints.items():
             if alias in polls:
                 self.ingesters[alias] = PollIngester(alias, seen, checkpoint, polls[alias], state, incarnations)
@@ -160,17 +159,10 @@ class CommitReading:
             logs = CommitLogCheck(alias, checkpoint, asked, self._checks[alias])
             most = config.sync.max_offsets_per_trigger
             reading = Reading(logs, incarnations, config.names, most)
-            self.ingesters[alias] = CommitIngester(alias, seen, checkpoint, self.commits[alias], len(options), reading)
-
-    def coordinator_checks(self, config: Config, state: SyncState, writers: TargetWriters) -> dict[str, PollIngester]:
-        """Return what takes in what coordinators hold that is not in the logs, for each cluster whose log is read."""
-        found = dict[str, PollIngester]()
-        for alias, log in self.ingesters.items():
-            if isinstance(log, CommitIngester):
-                admin = _coordinators(config, writers, alias)
-                check = CoordinatorCheck(admin, state, config.is_group_included, log)
-                found[alias] = PollIngester(alias, *self._parts[alias], check, state, self.incarnations)
-        return found
+            log = CommitIngester(alias, seen, checkpoint, self.commits[alias], len(options), reading)
+            check = CoordinatorCheck(admins[alias], state, config.is_group_included, log)
+            self.ingesters[alias] = log
+            self.coordinators[alias] = PollIngester(alias, seen, checkpoint, check, state, incarnations)
 
     def begin_after(self, captured_ms: int) -> None:
         """Have new incarnations of logs begin after the last row of previous drivers."""
@@ -182,16 +174,12 @@ def commit_pollers(
     config: Config, state: SyncState, writers: TargetWriters, lock_of: Callable[[str], AbstractContextManager[object]]
 ) -> dict[str, CommitPoller]:
     """Return the pollers of the clusters whose commits are polled; none writes to a cluster who holds *lock_of* it."""
-    included = config.is_group_included
-    return {
-        alias: CommitPoller(_coordinators(config, writers, alias), state, included, lock_of(alias))
-        for alias in config.polled()
-    }
-
-
-def _coordinators(config: Config, writers: TargetWriters, alias: str) -> ClusterAdmin:
-    options, most = config.admin_options(alias), config.sync.requests_in_flight
-    return ClusterAdmin(alias, options, config.names, requests_in_flight=most, at_once=writers.at_once[alias])
+    found, in_flight = dict[str, CommitPoller](), config.sync.requests_in_flight
+    for alias in config.polled():
+        options, at_once = config.admin_options(alias), writers.at_once[alias]
+        admin = ClusterAdmin(alias, options, config.names, requests_in_flight=in_flight, at_once=at_once)
+        found[alias] = CommitPoller(admin, state, config.is_group_included, lock_of(alias))
+    return found
 
 
 class Renewal:

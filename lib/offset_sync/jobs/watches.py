@@ -24,7 +24,7 @@ from offset_sync.state.topic_partitions import begin_new_partitions
 
 logger = logging.getLogger(__name__)
 _MOVES_S, _MEMBERS_S = 1.0, 10.0
-_ASK_S, _DAY_S = 10.0, 86_400.0
+_ASK_S, _AGAIN_S, _DAY_S = 10.0, 60.0, 86_400.0
 
 
 def look_until(stop: threading.Event, pause_s: float, look: Callable[[], None]) -> None:
@@ -73,13 +73,12 @@ class CoordinatorWatch:
     """Compares what coordinators hold with what was read of their clusters' logs: after the start, and once a day.
 
     *checks* has what takes in the differences, by cluster; *on_change* is called where there are some. What cannot be
-    compared now is compared again, after pauses that double.
+    compared now is compared again after a minute.
     """
 
     def __init__(self, state: SyncState, checks: Mapping[str, PollIngester], on_change: Callable[[], None]) -> None:
         self._state, self._checks, self._on_change = state, checks, on_change
-        self._due, self._pause = dict.fromkeys(checks, 0.0), dict.fromkeys(checks, _ASK_S)
-        self._done = dict.fromkeys(checks, 0)
+        self._due, self._done = dict.fromkeys(checks, 0.0), dict.fromkeys(checks, 0)
 
     def run(self, stop: threading.Event, is_ready: threading.Event) -> None:
         """Compare until *stop* is set, each cluster once its log has been read to its end."""
@@ -98,8 +97,7 @@ class CoordinatorWatch:
             except ClusterError as problem:
                 failures.append(f"{problem}: what its coordinators hold was not compared with its log")
                 is_whole = False
-            self._pause[alias] = _ASK_S if is_whole else min(2 * self._pause[alias], _DAY_S)
-            self._due[alias] = time.monotonic() + (_DAY_S if is_whole else self._pause[alias])
+            self._due[alias] = time.monotonic() + (_DAY_S if is_whole else _AGAIN_S)
         for failure in failures:
             logger.warning("%s", failure)
         return failures
