@@ -43,9 +43,12 @@ def set_log(cluster: EmbeddedCluster, **settings: str) -> None:
 def lose_the_log(cluster: EmbeddedCluster) -> None:
     """Let retention delete all records of the log of commits."""
     set_log(cluster, cleanup_policy="compact,delete", retention_ms="1")
-    assert "delete" in OwnRights(cluster.alias, {"bootstrap.servers": cluster.bootstrap_servers}).topic_settings(
-        CONSUMER_OFFSETS
-    )["cleanup.policy"]  # type: ignore[index]
+    assert (
+        "delete"
+        in OwnRights(cluster.alias, {"bootstrap.servers": cluster.bootstrap_servers}).topic_settings(CONSUMER_OFFSETS)[
+            "cleanup.policy"
+        ]
+    )  # type: ignore[index]
     kafka = admin_for(cluster)
     places = [TopicPartition(CONSUMER_OFFSETS, n) for n in range(kafka.partition_count(CONSUMER_OFFSETS) or 0)]
     until(lambda: all(each.log_start == each.log_end for each in kafka.ends(places).values()))

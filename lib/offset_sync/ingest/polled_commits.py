@@ -273,6 +273,11 @@ class CoordinatorCheck(CommitPoller):
     def _note_errors(self, errors: Mapping[str, ClusterError]) -> None:
         self.is_whole &= not any(isinstance(each, TransientError) for each in errors.values())
 
+    def _tell(self, refused: Mapping[str, str]) -> None:
+        if refused:
+            text = "clusters.%s: %d groups were not compared with their coordinators, the first: %s"
+            logger.warning(text, self._alias, len(refused), min(refused.values()))
+
     def _is_new(self, mine: ClusterOffsets, keys: KeyRows, value: Int64s) -> NDArray[np.bool_]:
         return np.asarray(mine.columns["actual_offset"][keys] != np.maximum(value, ABSENT))
 

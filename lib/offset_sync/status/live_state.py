@@ -85,7 +85,6 @@ class LiveState:
         self._version = last_known.restore_commits(self.state, self._incarnations)
         if given_up:  # answers withheld while the cluster answered stay withheld
             last_known.restore_answers(self.state)
-        self._ask_of_untold()
         logger.info(
             "read %d group partitions from the tables in %.1f s; querying the clusters (up to 20 s for a silent one)",
             len(self.state.offsets.keys),
@@ -109,13 +108,13 @@ class LiveState:
 
     def ask(self, groups: Collection[str] | None) -> HeldOffsets:
         """Ask the coordinators for the offsets of *groups*, None: of all; to be called before :meth:`refresh`."""
-        self._ask_of_untold()
+        self.ask_of_untold()
         held = self._reporter.ask(self.keys_of(groups))
         both = {alias: {**held.as_target.get(alias, {}), **held.as_source.get(alias, {})} for alias in held.active}
         take_in_untold(self.state, both)
         return held
 
-    def _ask_of_untold(self) -> None:
+    def ask_of_untold(self) -> None:
         """Ask for what the clusters' groups have committed of which no table has anything."""
         with self.state.lock:
             told = {key.group_id for key in self.state.offsets.keys}
