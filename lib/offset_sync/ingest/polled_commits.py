@@ -17,12 +17,8 @@ Errs to the group's own.
 
 A log that is read may lack what its coordinators hold: retention has deleted a record, or a tombstone. So they are
 polled once after each start, and once a day. A difference counts if the log does not explain it up to an end that was
-asked for after the answers::
-
-    the log      what was read |      asked, answered      | end
-    a record of that key        here: the log brings it too     later: it is newer than the answer
-
-Such a commit has its place in the log, at that end. By what the coordinator holds:
+asked for after the answers: a record before that end is read, a later one is newer than the answer. Such a commit has
+its place in the log, at that end. By what the coordinator holds:
 
 - something else than was read, or where nothing was: that is where the group goes on, so it counts;
 - nothing, and the log has the last record no more: it counts as deleted;
@@ -279,7 +275,8 @@ class CoordinatorCheck(CommitPoller):
             logger.warning(text, self._alias, len(refused), min(refused.values()))
 
     def _is_new(self, mine: ClusterOffsets, keys: KeyRows, value: Int64s) -> NDArray[np.bool_]:
-        return np.asarray(mine.columns["actual_offset"][keys] != np.maximum(value, ABSENT))
+        is_new: NDArray[np.bool_] = mine.columns["actual_offset"][keys] != np.maximum(value, ABSENT)
+        return is_new
 
     def _not_in_the_log(self, found: Sequence[NewCommit], read_to: Mapping[int, int]) -> list[NewCommit]:
         ends = dict(enumerate(commit_log_ends(self._admin)))

@@ -27,7 +27,7 @@ _MOVES_S, _MEMBERS_S = 1.0, 10.0
 _ASK_S, _AGAIN_S, _DAY_S = 10.0, 60.0, 86_400.0
 
 
-def look_until(stop: threading.Event, pause_s: float, look: Callable[[], None]) -> None:
+def look_until(stop: threading.Event, pause_s: float, look: Callable[[], object]) -> None:
     """Call *look* now and every *pause_s* seconds until *stop* is set; its exceptions are logged."""
     while not stop.is_set():
         try:
