@@ -177,10 +177,11 @@ class CommitPoller:
         """Return the keys that have an offset at the cluster, as far as is known, by group."""
         found: dict[str, set[int]] = {}
         with self._state.lock:
-            offsets = self._state.offsets
-            for row in np.flatnonzero(offsets.clusters[self._alias].columns["actual_offset"] >= 0).tolist():
-                if self._is_included(group_id := offsets.keys[row].group_id):
-                    found.setdefault(group_id, set()).add(row)
+            keys, columns = self._state.offsets.keys, self._state.offsets.clusters[self._alias].columns
+            rows = np.flatnonzero(columns["actual_offset"] >= 0).tolist()
+        for row in rows:
+            if self._is_included(group_id := keys[row].group_id):
+                found.setdefault(group_id, set()).add(row)
         return found
 
     def _recorded_ms(self) -> dict[str, int]:
@@ -225,9 +226,11 @@ class CommitPoller:
             ]
 
     def _is_new(self, mine: ClusterOffsets, keys: KeyRows, value: Int64s) -> NDArray[np.bool_]:
-        is_new = mine.own_writes.is_pending(keys, value) | (mine.columns["actual_offset"][keys] != value)
+        column = mine.columns
+        is_new: NDArray[np.bool_] = mine.own_writes.is_pending(keys, value) | (column["actual_offset"][keys] != value)
+        is_new |= column["log_partition"][keys] != POLLED
         mine.own_writes.note_held(keys, value)
-        return is_new | (mine.columns["log_partition"][keys] != POLLED)
+        return is_new
 
     def _tell(self, refused: Mapping[str, str]) -> None:
         """Log which groups cannot be polled, each once per reason."""
