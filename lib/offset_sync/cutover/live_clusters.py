@@ -88,7 +88,7 @@ class LiveClusters:
         self._history.append(reconciliation)
 
     def groups(self) -> list[str]:
-        """Return every included group that has ever committed on an included topic, by the tables."""
+        """Return every included group that has committed on an included topic, by the tables or coordinators."""
         with self._state.lock:
             rows = self._state.all_rows()
             return sorted(groups_of(self._state, rows[self._state.keys.is_included(rows)]))

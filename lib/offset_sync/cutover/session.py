@@ -34,6 +34,7 @@ def open_cutover(
 
     Raises OffsetSyncError if that fails: the groups are moved, but the history is incomplete.
     """
+    live.ask_of_untold()
     history = TranslationHistory(live.tables, live.state.offsets.keys, config)
     writer = cutover_writer(config, direction.target, fence)
     clusters = LiveClusters(config, live, direction, writer, history, open_applications(config, *direction))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timezone
 from typing import NamedTuple
 
@@ -220,6 +220,20 @@ class CommitIngester(Ingester):
         if batch.looked.begun or self._incarnations.is_new(self.alias):
             restore_commits(self._tables, state, self._incarnations, [self.alias])
         self._is_restored = True
+
+    def read_to(self) -> dict[int, int]:
+        """Return up to where each partition's records are in the state."""
+        before = self._taken_in
+        return {} if before is None or before < 0 else _by_partition(self._checkpoint.end_offsets(before))
+
+    def commits_of(self, groups: Collection[str], ranges: OffsetRanges) -> pa.Table:
+        """Return the commits of *groups* in *ranges*, and a row of kind ``unread`` for each log not read to its end."""
+        wanted = pa.array(groups, pa.string())
+        parts = [
+            rows.filter(pc.or_(pc.is_in(rows.column("group_id"), wanted), pc.equal(rows.column("kind"), UNREAD)))
+            for rows in self._commits.read(ranges)
+        ]
+        return self._with_streams(pa.Table.from_batches(parts, DECODED_SCHEMA))
 
     def ranges(self, batch_id: int) -> OffsetRanges:
         """Return what a micro-batch reads."""

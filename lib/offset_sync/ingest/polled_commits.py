@@ -1,4 +1,4 @@
-"""Commits polled from the groups' coordinators, for clusters whose ``__consumer_offsets`` cannot be read.
+"""Commits that the groups' coordinators are asked for: instead of their ``__consumer_offsets``, or beside it.
 
 Every micro-batch is a poll. What the coordinators hold becomes a commit where it differs from the last one known, so
 the history has the last commit before each poll, and none of those between two polls::
@@ -14,6 +14,17 @@ nothing is known, so its first commit may be of any age.
 The author of a commit is found as in a log, with one difference: a poll brings the last of several commits. While the
 coordinators are asked nothing is written to that cluster, so a write of ours either is what they hold, or is over.
 Errs to the group's own.
+
+A log that is read may lack what its coordinators hold: retention has deleted a record, or a tombstone. So they are
+polled once after each start, and once a day. A difference counts if the log does not explain it up to an end that was
+asked for after the answers: a record before that end is read, a later one is newer than the answer. Such a commit has
+its place in the log, at that end. By what the coordinator holds:
+
+- something else than was read, or where nothing was: that is where the group goes on, so it counts;
+- nothing, and the log has the last record no more: it counts as deleted;
+- nothing, and the log still has that record, or may have it: the coordinator has lost it, and it does not count.
+
+Errs to repeats, to COMMITTED_AT_BOTH, as such a commit may be of any age, and to asking again.
 """
 
 from __future__ import annotations
@@ -21,23 +32,37 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timezone
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
-from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.ingest.commit_batch import DECODED_SCHEMA, NOT_BEFORE, CommitBatch, Looked, to_time
+from offset_sync.decode.consumer_offsets import coordinator_partition
+from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges
+from offset_sync.ingest.commit_batch import DECODED_SCHEMA, NOT_BEFORE, UNREAD, CommitBatch, Looked, to_time
 from offset_sync.ingest.commit_ingester import Ingester
-from offset_sync.kafka.requests import Committed, TransientError
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.internal_logs import commit_log_ends
+from offset_sync.kafka.requests import Committed, TopicInfo, TransientError
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, POLLED, GroupPartition, TopicPartition
+from offset_sync.model.values import (
+    ABSENT,
+    CONSUMER_OFFSETS,
+    POLLED,
+    GroupPartition,
+    OffsetRange,
+    TopicPartition,
+)
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
+from offset_sync.state.committed_offsets import ClusterOffsets, partition_read
+from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.store import TableStore
+from offset_sync.translate.index.runs import Int64s
 
 logger = logging.getLogger(__name__)
 GROUPS_AT_ONCE = 1_000
@@ -67,12 +92,15 @@ class PolledCluster(Protocol):
 class NewCommit(NamedTuple):
     """What a coordinator holds of *key* now; *committed* is None where it holds nothing any more.
 
-    At *since_ms* it had another answer; ABSENT: unknown.
+    At *since_ms* it had another answer; ABSENT: unknown. It counts from *log_offset* of *log_partition* on; by default
+    that is the poll.
     """
 
     key: GroupPartition
     committed: Committed | None
     since_ms: int = ABSENT
+    log_partition: int = POLLED
+    log_offset: int = ABSENT
 
 
 class CommitPoller:
@@ -81,6 +109,9 @@ class CommitPoller:
     *not_writing* is held while coordinators are asked: nothing is written to the cluster meanwhile. Groups that are
     neither classic nor consumer groups are looked for every :data:`ALL_TYPES_S` seconds.
     """
+
+    is_whole = True
+    """Whether the last poll leaves nothing for the next."""
 
     def __init__(
         self,
@@ -113,9 +144,7 @@ class CommitPoller:
                 asked_ms = self._state.now_ms()
                 answers = self._cluster.committed_offsets(groups[first : first + GROUPS_AT_ONCE], DEADLINE_S)
                 errors = {group_id: each for group_id, each in answers.items() if isinstance(each, ClusterError)}
-                for each in errors.values():
-                    if isinstance(each, TransientError) and not self._is_complete:
-                        raise each
+                self._note_errors(errors)
                 refused |= {group_id: each.message for group_id, each in errors.items()}
                 told = {group_id: each for group_id, each in answers.items() if not isinstance(each, ClusterError)}
                 found += self._compare(told, held)
@@ -126,6 +155,11 @@ class CommitPoller:
         self._tell(refused)
         self._is_complete = True
         return found
+
+    def _note_errors(self, errors: Mapping[str, ClusterError]) -> None:
+        for each in errors.values():
+            if isinstance(each, TransientError) and not self._is_complete:
+                raise each
 
     def _listed(self) -> Collection[str]:
         try:
@@ -143,10 +177,11 @@ class CommitPoller:
         """Return the keys that have an offset at the cluster, as far as is known, by group."""
         found: dict[str, set[int]] = {}
         with self._state.lock:
-            offsets = self._state.offsets
-            for row in np.flatnonzero(offsets.clusters[self._alias].columns["actual_offset"] >= 0).tolist():
-                if self._is_included(group_id := offsets.keys[row].group_id):
-                    found.setdefault(group_id, set()).add(row)
+            keys, columns = self._state.offsets.keys, self._state.offsets.clusters[self._alias].columns
+            rows = np.flatnonzero(columns["actual_offset"] >= 0).tolist()
+        for row in rows:
+            if self._is_included(group_id := keys[row].group_id):
+                found.setdefault(group_id, set()).add(row)
         return found
 
     def _recorded_ms(self) -> dict[str, int]:
@@ -182,16 +217,20 @@ class CommitPoller:
             found += [NewCommit(offsets.keys[key], None, since_ms[offsets.keys[key].group_id]) for key in gone]
             keys = np.concatenate([keys, np.array(gone, np.intp)])
             value = np.array([ABSENT if each.committed is None else each.committed.offset for each in found], np.int64)
-            is_new = mine.own_writes.is_pending(keys, value) | (mine.columns["actual_offset"][keys] != value)
-            partition = mine.columns["log_partition"][keys]
-            is_new |= partition != POLLED
+            is_new, partition = self._is_new(mine, keys, value), mine.columns["log_partition"][keys]
             # The log may have brought it since the last recorded poll, which is no sign that it was made after that.
             is_of_log = (partition != POLLED) & (partition != ABSENT)
-            mine.own_writes.note_held(keys, value)
             return [
                 found[number]._replace(since_ms=ABSENT) if is_of_log[number] else found[number]
                 for number in np.flatnonzero(is_new).tolist()
             ]
+
+    def _is_new(self, mine: ClusterOffsets, keys: KeyRows, value: Int64s) -> NDArray[np.bool_]:
+        column = mine.columns
+        is_new: NDArray[np.bool_] = mine.own_writes.is_pending(keys, value) | (column["actual_offset"][keys] != value)
+        is_new |= column["log_partition"][keys] != POLLED
+        mine.own_writes.note_held(keys, value)
+        return is_new
 
     def _tell(self, refused: Mapping[str, str]) -> None:
         """Log which groups cannot be polled, each once per reason."""
@@ -199,6 +238,84 @@ class CommitPoller:
             if self._refused.get(group_id) != reason:
                 logger.warning("clusters.%s: not polled: %s", self._alias, reason)
         self._refused = dict(refused)
+
+
+class CommitLog(Protocol):
+    """A cluster's log of commits, see :class:`offset_sync.ingest.commit_ingester.CommitIngester`."""
+
+    def read_to(self) -> Mapping[int, int]:
+        """Return up to where each partition's records are in the state."""
+
+    def commits_of(self, groups: Collection[str], ranges: OffsetRanges) -> pa.Table:
+        """Return the commits of *groups* in *ranges*, and a row of kind ``unread`` for each log not read to its end."""
+
+
+class CoordinatorCheck(CommitPoller):
+    """Finds what the coordinators of a *cluster* hold that its *log* does not explain; to be used once that was read.
+
+    Of a group that does not answer, and of a log that cannot be read now, nothing is known: then it is not *whole*.
+    """
+
+    def __init__(
+        self, cluster: ClusterAdmin, state: SyncState, is_included: Callable[[str], bool], log: CommitLog
+    ) -> None:
+        super().__init__(cluster, state, is_included, nullcontext())
+        self._admin, self._log = cluster, log
+
+    def poll(self) -> list[NewCommit]:
+        """Return what counts; raises ClusterError if the cluster does not answer."""
+        self.is_whole, self._is_complete = True, False
+        read_to = self._log.read_to()
+        found = super().poll()
+        return self._not_in_the_log(found, read_to) if found else found
+
+    def _note_errors(self, errors: Mapping[str, ClusterError]) -> None:
+        self.is_whole &= not any(isinstance(each, TransientError) for each in errors.values())
+
+    def _tell(self, refused: Mapping[str, str]) -> None:
+        if refused:
+            text = "clusters.%s: %d groups were not compared with their coordinators, the first: %s"
+            logger.warning(text, self._alias, len(refused), min(refused.values()))
+
+    def _is_new(self, mine: ClusterOffsets, keys: KeyRows, value: Int64s) -> NDArray[np.bool_]:
+        is_new: NDArray[np.bool_] = mine.columns["actual_offset"][keys] != np.maximum(value, ABSENT)
+        return is_new
+
+    def _not_in_the_log(self, found: Sequence[NewCommit], read_to: Mapping[int, int]) -> list[NewCommit]:
+        ends = dict(enumerate(commit_log_ends(self._admin)))
+        # Without the right to describe a topic its offsets look deleted, as do those of a coordinator that has moved.
+        there = self._admin.describe({each.key.topic for each in found if each.committed is None})
+        with self._state.lock:
+            rows = self._state.offsets.ids([each.key for each in found])
+            columns = self._state.offsets.clusters[self._alias].columns
+            places = partition_read(columns["log_partition"][rows]), columns["log_offset"][rows]
+        asked, first = dict[NewCommit, int](), dict(read_to)
+        for each, partition, offset in zip(found, *(place.tolist() for place in places), strict=True):
+            number = coordinator_partition(each.key.group_id, max(len(ends), 1))
+            if each.committed is not None:
+                asked[each] = number
+            elif isinstance(there.get(each.key.topic), TopicInfo) and partition in (number, POLLED):
+                asked[each] = number
+                first[number] = min(first.get(number, 0), offset)  # is its last record there?
+        logs = {
+            number: OffsetRange(first.get(number, 0), end)
+            for number in sorted(set(asked.values()))
+            if (end := ends.get(number)) is not None and end >= read_to.get(number, 0)
+        }
+        ranges = {TopicPartition(CONSUMER_OFFSETS, number): each for number, each in logs.items()}
+        last = dict[GroupPartition, int]()
+        for row in self._log.commits_of({each.key.group_id for each in asked}, ranges).to_pylist():
+            if row["kind"] == UNREAD:
+                del logs[row["log_partition"]]
+            elif row["kind"] == "commit":
+                last[GroupPartition(row["group_id"], row["topic"], row["partition"])] = row["log_offset"]
+        self.is_whole &= logs.keys() >= set(asked.values())
+        return [
+            NewCommit(each.key, each.committed, ABSENT, POLLED - 1 - number, logs[number].end - 1)
+            for each, number in asked.items()
+            if number in logs
+            and ((at := last.get(each.key, ABSENT)) == ABSENT or (each.committed and at < read_to.get(number, 0)))
+        ]
 
 
 class PollIngester(Ingester):
@@ -219,20 +336,20 @@ class PollIngester(Ingester):
         self._batch: CommitBatch | None = None
 
     def is_whole(self, _batch_id: int) -> bool:
-        """Return True: a poll leaves nothing for the next."""
-        return True
+        """Return whether the last poll leaves nothing for the next."""
+        return self._poller.is_whole
 
     def _missed(self, before: int, batch_id: int) -> tuple[Mapping[int, int], Mapping[int, int]]:
         return {POLLED: self._last_number() + 1}, {POLLED: _NO_LIMIT}
 
-    def decode(self, _records: DataFrame, batch_id: int) -> CommitBatch:
+    def decode(self, _records: DataFrame | None, batch_id: int) -> CommitBatch:
         """Poll; a micro-batch that is repeated in this process keeps its commits, which are in the state already."""
         if self._batch is None or self._batch.batch_id != batch_id:
             # Continues after the last poll in the state, which may be another driver's.
             began_ms, last = self._state.now_ms(), max(self._number, self._last_number())
             found = self._poller.poll()
             self._number = max(last + 1, began_ms)
-            self._batch = self._to_batch(found, batch_id)
+            self._batch = self._to_batch(found, batch_id, began_ms)
         return self._batch
 
     def restore_lost(self, state: SyncState, batch: CommitBatch) -> None:
@@ -243,8 +360,10 @@ class PollIngester(Ingester):
             columns = self._state.offsets.clusters[self.alias].columns
             return int(columns["log_offset"][columns["log_partition"] == POLLED].max(initial=ABSENT))
 
-    def _to_batch(self, rows: Sequence[NewCommit], batch_id: int) -> CommitBatch:
-        at = datetime.fromtimestamp(self._state.now_ms() / 1000, timezone.utc)
+    def _to_batch(self, rows: Sequence[NewCommit], batch_id: int, began_ms: int) -> CommitBatch:
+        at = captured_at = _to_time(self._state.now_ms())
+        if not self._state.offsets.clusters[self.alias].is_polled:
+            captured_at = _to_time(began_ms)  # what a truncation takes that is noticed from then on
         said = [each.committed for each in rows]
         columns = {name: [getattr(each.key, name) for each in rows] for name in GroupPartition._fields}
         values: dict[str, Sequence[object]] = {
@@ -255,8 +374,8 @@ class PollIngester(Ingester):
             "leader_epoch": [each and each.leader_epoch for each in said],
             "metadata": [each and each.metadata for each in said],
             "records": [1] * len(rows),
-            "log_partition": [POLLED] * len(rows),
-            "log_offset": [self._number] * len(rows),
+            "log_partition": [each.log_partition for each in rows],
+            "log_offset": [self._number if each.log_partition == POLLED else each.log_offset for each in rows],
             "timestamp": [at] * len(rows),
         }
         nothing: list[object] = [None] * len(rows)
@@ -265,8 +384,12 @@ class PollIngester(Ingester):
         since_ms = pa.array([None if each.since_ms == ABSENT else each.since_ms for each in rows], pa.int64())
         commits = records.append_column("captured_by", pa.repeat("admin", len(rows)))
         commits = commits.append_column(NOT_BEFORE, to_time(since_ms))
-        return CommitBatch(batch_id, Looked(at), records, commits)
+        return CommitBatch(batch_id, Looked(captured_at), records, commits)
 
     def _writer(self, batch: CommitBatch) -> tuple[str, int]:
         """Return the id of *batch*: a repeated one polls again after a restart, and may find more."""
         return f"sync_offsets-{self._checkpoint.query_id()}-polls", self._number
+
+
+def _to_time(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)

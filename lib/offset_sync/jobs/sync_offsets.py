@@ -33,7 +33,7 @@ from offset_sync.jobs.sync_run import (
     following,
     opened,
 )
-from offset_sync.jobs.watches import HomeWatch, PartitionWatch
+from offset_sync.jobs.watches import CoordinatorWatch, HomeWatch, PartitionWatch
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import NotAuthorizedError
 from offset_sync.model.errors import ClusterError
@@ -123,6 +123,7 @@ class SyncJob:
         incarnations = self._reading.incarnations
         members = open_members(config, self._tables, incarnations)
         self._homes = HomeWatch(self._state, members, Moves(self._tables, dates=True), soon.set)
+        self._coordinators = CoordinatorWatch(self._state, self._reading.coordinators, soon.set)
         self._partitions = PartitionWatch(self._state, self._admins, incarnations, soon.set, self._queries.restart)
         self._restore()
 
@@ -160,6 +161,7 @@ class SyncJob:
         self._partitions.note_growth()
         if STOPPED not in errors.values():
             self._lease.is_followed_up = True
+            failures += self._coordinators.compare()
             failures += self._loop.full_pass(is_first=True)
         self._history.close()
         logger.info("%s", self._summary.ended())
@@ -169,6 +171,7 @@ class SyncJob:
         """Sync until the job is stopped, or has to restart in the process; failures are retried."""
         endpoint = None if self._run.is_dry else self._open_endpoint()
         loops = [self._loop.run, self._summary.run, self._homes.run, self._homes.run_asking, self._partitions.run]
+        loops.append(self._coordinators.run)
         loops += [] if self._run.is_dry else [self._last_known.run, Renewal(self._state, self._over).run]
         beside = [threading.Thread(target=run, args=(self._over, self._is_ready), daemon=True) for run in loops]
         for each in beside:

@@ -20,7 +20,7 @@ from offset_sync.ingest.commit_batch import CommitReader
 from offset_sync.ingest.commit_ingester import CommitIngester, Ingester, Reading
 from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.ingest.polled_commits import CommitPoller, PollIngester
+from offset_sync.ingest.polled_commits import CommitPoller, CoordinatorCheck, PollIngester
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.state.cluster_metadata import MetadataFetcher
@@ -150,7 +150,7 @@ class CommitReading:
             )
             for a, each in options.items()
         }
-        self.ingesters = dict[str, Ingester]()
+        self.ingesters, self.coordinators = dict[str, Ingester](), dict[str, PollIngester]()
         for alias, checkpoint in checkpoints.items():
             if alias in polls:
                 self.ingesters[alias] = PollIngester(alias, seen, checkpoint, polls[alias], state, incarnations)
@@ -159,7 +159,10 @@ class CommitReading:
             logs = CommitLogCheck(alias, checkpoint, asked, self._checks[alias])
             most = config.sync.max_offsets_per_trigger
             reading = Reading(logs, incarnations, config.names, most)
-            self.ingesters[alias] = CommitIngester(alias, seen, checkpoint, self.commits[alias], len(options), reading)
+            log = CommitIngester(alias, seen, checkpoint, self.commits[alias], len(options), reading)
+            check = CoordinatorCheck(admins[alias], state, config.is_group_included, log)
+            self.ingesters[alias] = log
+            self.coordinators[alias] = PollIngester(alias, seen, checkpoint, check, state, incarnations)
 
     def begin_after(self, captured_ms: int) -> None:
         """Have new incarnations of logs begin after the last row of previous drivers."""

@@ -1,16 +1,18 @@
 """Polls for changes other than commits, each kind in a thread of its own.
 
-Inputs of the homes of groups: moves by ``cutover``, and members. And partition counts: of ``__consumer_offsets``, for
-the order of commits, and of the topics that groups commit.
+Inputs of the homes of groups: moves by ``cutover``, and members. What coordinators hold. And partition counts: of
+``__consumer_offsets``, for the order of commits, and of the topics that groups commit.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from offset_sync.ingest.polled_commits import PollIngester
 from offset_sync.kafka.requests import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
@@ -22,10 +24,10 @@ from offset_sync.state.topic_partitions import begin_new_partitions
 
 logger = logging.getLogger(__name__)
 _MOVES_S, _MEMBERS_S = 1.0, 10.0
-_ASK_S = 10.0
+_ASK_S, _AGAIN_S, _DAY_S = 10.0, 60.0, 86_400.0
 
 
-def look_until(stop: threading.Event, pause_s: float, look: Callable[[], None]) -> None:
+def look_until(stop: threading.Event, pause_s: float, look: Callable[[], object]) -> None:
     """Call *look* now and every *pause_s* seconds until *stop* is set; its exceptions are logged."""
     while not stop.is_set():
         try:
@@ -65,6 +67,53 @@ class HomeWatch:
         for alias in aliases:
             with self._state.lock:
                 self._state.homes.note_members(alias, self._members.of(alias) or frozenset(), self._state.now_ms())
+
+
+class CoordinatorWatch:
+    """Compares what coordinators hold with what was read of their clusters' logs: after the start, and once a day.
+
+    *checks* has what takes in the differences, by cluster; *on_change* is called where there are some. What cannot be
+    compared now is compared again after a minute.
+    """
+
+    def __init__(self, state: SyncState, checks: Mapping[str, PollIngester], on_change: Callable[[], None]) -> None:
+        self._state, self._checks, self._on_change = state, checks, on_change
+        self._due, self._done = dict.fromkeys(checks, 0.0), dict.fromkeys(checks, 0)
+
+    def run(self, stop: threading.Event, is_ready: threading.Event) -> None:
+        """Compare until *stop* is set, each cluster once its log has been read to its end."""
+        while not is_ready.wait(1.0) and not stop.is_set():
+            pass
+        look_until(stop, _ASK_S, self.compare)
+
+    def compare(self) -> list[str]:
+        """Compare those clusters that are due; return one line for each that does not answer."""
+        failures = list[str]()
+        for alias in sorted(self._due.keys() - self._state.unread.aliases):
+            if time.monotonic() < self._due[alias]:
+                continue
+            try:
+                is_whole = self._compare(alias)
+            except ClusterError as problem:
+                failures.append(f"{problem}: what its coordinators hold was not compared with its log")
+                is_whole = False
+            self._due[alias] = time.monotonic() + (_DAY_S if is_whole else _AGAIN_S)
+        for failure in failures:
+            logger.warning("%s", failure)
+        return failures
+
+    def _compare(self, alias: str) -> bool:
+        # Numbered like micro-batches: one that failed is repeated with its commits.
+        check, number = self._checks[alias], self._done[alias]
+        batch = check.decode(None, number)
+        if found := batch.commits.num_rows:
+            batch = batch.with_made(batch.timestamp_ms)
+            recorded = self._state.record(alias, batch.keys, batch.commit_records)
+            check.write(batch, recorded.is_own)
+            logger.warning("clusters.%s: %d offsets were not in its log as its coordinators hold them", alias, found)
+            self._on_change()
+        self._done[alias] += 1
+        return check.is_whole(number)
 
 
 class Admin(Protocol):

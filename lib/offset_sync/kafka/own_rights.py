@@ -79,7 +79,13 @@ class OwnRights:
 
     def settings(self, broker: int, deadline: float = DEADLINE_S) -> dict[str, str] | str:
         """Return the settings of a broker, or the name of an error; requires DescribeConfigs on the cluster."""
-        resource: Any = ConfigResource(ResourceType.BROKER, str(broker))
+        return self._described(ConfigResource(ResourceType.BROKER, str(broker)), deadline)
+
+    def topic_settings(self, topic: str, deadline: float = DEADLINE_S) -> dict[str, str] | str:
+        """Return the settings of a topic, or the name of an error; requires DescribeConfigs on it."""
+        return self._described(ConfigResource(ResourceType.TOPIC, topic), deadline)
+
+    def _described(self, resource: Any, deadline: float) -> dict[str, str] | str:
         (future,) = self._client.describe_configs([resource], request_timeout=LONGEST_S).values()
         entries, error = _answer(future, deadline)
         return error or {name: str(each.value) for name, each in entries.items() if each.value is not None}

@@ -12,7 +12,11 @@ ABSENT = -1
 CONSUMER_OFFSETS = "__consumer_offsets"
 """The topic in which a cluster keeps what its groups have committed."""
 POLLED = -2
-"""The partition of ``__consumer_offsets`` of commits that were polled from the coordinators instead of read there."""
+"""The partition of ``__consumer_offsets`` of commits that were polled from the coordinators instead of read there.
+
+Where the log is read too, those of the coordinator of partition p have POLLED - 1 - p, and the offset before which the
+log does not have them.
+"""
 CLOCKS_APART_MS = 60_000
 """The clock skew allowed for when timestamps of two machines are compared."""
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, POLLED
+from offset_sync.state.committed_offsets import partition_read, place_in_log
 from offset_sync.state.incarnations import incarnations_of
 from offset_sync.state.topic_partitions import TopicPartitions
 from offset_sync.tables.catalog import LOG_INCARNATIONS
@@ -127,7 +128,8 @@ class Places(NamedTuple):
         for incarnation, is_above, is_later in _compared(self.incarnations, rows):
             number[is_above & is_later] = numbers[incarnation.noticed_ms]
         log_offset = rows.column("log_offset").to_numpy()
-        newest = self._is_present(rows) * _PRESENT + number * _INCARNATION + log_offset
+        place = place_in_log(rows.column("log_partition").to_numpy(), log_offset)
+        newest = self._is_present(rows) * _PRESENT + number * _INCARNATION + place
         # The offset of a poll is its time.
         at_ms = np.where(rows.column("log_partition").to_numpy() == POLLED, log_offset, _captured_ms(rows))
         newest = np.where(self._is_polled(rows), at_ms * _AT_ONCE + log_offset % _AT_ONCE, newest)
@@ -151,7 +153,7 @@ class Places(NamedTuple):
         found = np.zeros(rows.num_rows, np.int64)
         groups = rows.column("group_id").combine_chunks().dictionary_encode()
         hashes = coordinator_hashes(groups.dictionary.to_pylist())[groups.indices.to_numpy()]
-        log_partition = rows.column("log_partition").to_numpy()
+        log_partition = partition_read(rows.column("log_partition").to_numpy())
         for alias, partitions in self.partitions.items():
             is_here = pc.equal(rows.column("cluster"), alias).to_numpy()
             found[is_here & (log_partition == (POLLED if partitions == POLLED else hashes % partitions))] = 1
@@ -168,7 +170,7 @@ def _compared(
 ) -> Iterator[tuple[LogIncarnation, np.ndarray, np.ndarray]]:
     """Yield each incarnation, which *rows* are at or above its beginning, and which were captured after it."""
     captured_ms = _captured_ms(rows)
-    offset, partition = (rows.column(name).to_numpy() for name in ("log_offset", "log_partition"))
+    offset, partition = rows.column("log_offset").to_numpy(), partition_read(rows.column("log_partition").to_numpy())
     for incarnation in incarnations:
         is_of_log = pc.equal(rows.column("cluster"), incarnation.cluster).to_numpy() & (
             partition == incarnation.partition

@@ -79,7 +79,7 @@ class ClusterOffsets:
 
     *actual* is the last record of a key, ours or not, *genuine* the last that the group itself committed.
     *last_offset* is that of the last position record, ours or not. *partitions* is the partition count of
-    ``__consumer_offsets``, 0 where it is unknown, POLLED for a cluster whose commits are polled.
+    ``__consumer_offsets``, 0 where it is unknown, POLLED for a cluster whose commits are only polled.
     """
 
     def __init__(self, keys: Sequence[GroupPartition]) -> None:
@@ -120,6 +120,8 @@ class ClusterOffsets:
         order = self._order(records)
         ordered = records if order is None else records.take(order)
         is_new = self._is_newer(ordered)
+        if self._read_last:  # the record of an acknowledged write comes later in the log than what was asked for
+            is_new &= (ordered.log_partition >= POLLED) | ~np.isin(ordered.key, list(self._read_last))
         is_known = ~is_new | (self.is_polled & self._is_elsewhere(ordered))  # the first poll finds what the log had
         is_own: NDArray[np.bool_] = is_known & self.columns["actual_is_own"][ordered.key] & ordered.is_position
         is_own &= ordered.offset == self.columns["actual_offset"][ordered.key]
@@ -158,7 +160,8 @@ class ClusterOffsets:
         if not self.partitions or np.unique(places, axis=1).shape[1] == len(np.unique(records.key)):
             return None
         is_present = self._is_present(records.key, records.log_partition)
-        return np.lexsort((records.log_offset, records.log_partition, is_present))
+        place = place_in_log(records.log_partition, records.log_offset)
+        return np.lexsort((place, partition_read(records.log_partition), is_present))
 
     def _is_newer(self, records: CommitRecords) -> NDArray[np.bool_]:
         """Return which *records* come after what is known of their keys.
@@ -167,7 +170,8 @@ class ClusterOffsets:
         records in the present one are newer than all others. Where neither is the present one, by the clock.
         """
         partition, offset = self.columns["log_partition"][records.key], self.columns["log_offset"][records.key]
-        is_newer: NDArray[np.bool_] = records.log_offset > offset
+        place = place_in_log(records.log_partition, records.log_offset)
+        is_newer: NDArray[np.bool_] = place > place_in_log(partition, offset)
         is_elsewhere = self._is_elsewhere(records)
         if is_elsewhere.any():
             is_present = self._is_present(records.key, records.log_partition)
@@ -182,12 +186,13 @@ class ClusterOffsets:
         An older one may still be the pending write: the group left that partition before it was read.
         """
         partition = self.columns["log_partition"][records.key]
-        found: NDArray[np.bool_] = (partition != records.log_partition) & (partition != ABSENT)
+        is_other = partition_read(partition) != partition_read(records.log_partition)
+        found: NDArray[np.bool_] = is_other & (partition != ABSENT)
         return found
 
     @property
     def is_polled(self) -> bool:
-        """Whether the cluster's commits are polled."""
+        """Whether the cluster's commits are only polled."""
         return self.partitions == POLLED
 
     def since_ms(self, records: CommitRecords) -> Int64s:
@@ -220,7 +225,7 @@ class ClusterOffsets:
             is_polled: NDArray[np.bool_] = log_partition == POLLED
             return is_polled
         hashes = coordinator_hashes([self._keys[row].group_id for row in key.tolist()])
-        found: NDArray[np.bool_] = log_partition == hashes % self.partitions
+        found: NDArray[np.bool_] = partition_read(log_partition) == hashes % self.partitions
         return found
 
     def _take_in(
@@ -362,7 +367,17 @@ class CommittedOffsets:
 
 
 def _since_ms(log_partition: Int64s, at_ms: Int64s, made_ms: Int64s) -> Int64s:
-    return np.where(log_partition == POLLED, np.minimum(at_ms, made_ms), made_ms)
+    return np.where(log_partition <= POLLED, np.minimum(at_ms, made_ms), made_ms)
+
+
+def partition_read(log_partition: Int64s) -> Int64s:
+    """Return the partitions of the log in which commits are, or would be that were asked for; shape (commits,)."""
+    return np.where(log_partition < POLLED, POLLED - 1 - log_partition, log_partition)
+
+
+def place_in_log(log_partition: Int64s, log_offset: Int64s) -> Int64s:
+    """Return the places of commits among those of their partition; what was asked for follows the record before it."""
+    return 2 * log_offset + (log_partition < POLLED)
 
 
 def _before_each(records: CommitRecords, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -259,7 +259,7 @@ def committed_at_ms(rows: pa.Table) -> NDArray[np.int64]:
     Of polled commits the earliest time by ours: that of the poll before, ABSENT where there was none.
     """
     since_us = rows.column("not_before").cast(pa.timestamp("us")).cast(pa.int64()).fill_null(ABSENT).to_numpy()
-    is_polled = rows.column("log_partition").to_numpy() == POLLED
+    is_polled = rows.column("log_partition").to_numpy() <= POLLED
     return np.where(is_polled, since_us // 1000, _milliseconds(rows, "committed_at"))
 
 

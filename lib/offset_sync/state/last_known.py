@@ -299,7 +299,7 @@ def _to_table(commits: pa.Table, answers: pa.Table) -> pa.Table:
 
 
 def _is_later(added: pa.Table, known: pa.Table, clusters: Collection[str]) -> bool:
-    """Return whether all *added* commits come after the *known* ones of their keys; replayed ones do not.
+    """Return whether all *added* commits come after the *known* ones of their keys.
 
     The place of a dropped key is unknown: its last commit was older than the limit for dropping, so all that is newer
     comes after it. Errs to False: then all of the history is read.

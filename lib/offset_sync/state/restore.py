@@ -103,7 +103,7 @@ def _keep_clock(commits: ClusterOffsets, key: KeyRows) -> None:
     """Take over the former driver's measurement of a cluster's clock, by the newest commits of several keys."""
     if commits.is_polled:
         return
-    key = key[commits.columns["log_partition"][key] != POLLED]  # these times are not by the cluster's clock
+    key = key[commits.columns["log_partition"][key] > POLLED]  # these times are not by the cluster's clock
     made_ms, at_ms = commits.columns["actual_made_ms"][key], commits.columns["actual_at_ms"][key]
     newest = np.argsort(made_ms)[-_SAMPLES:]
     newest = newest[made_ms[newest] != ABSENT]
@@ -123,15 +123,11 @@ def follow_commits(tables: TableStore, state: SyncState, known: int, incarnation
 
 
 def take_in_added(tables: TableStore, state: SyncState, rows: pa.Table, incarnations: CommitLogIncarnations) -> None:
-    """Take in *rows* that were appended to offset_commits since, in any order; known ones change nothing.
-
-    A cluster with late rows, as from a driver that was overtaken, is restored as a whole: one may have been a rewind,
-    or the group's newest commit.
-    """
+    """Take in *rows* that were appended to offset_commits since, in any order; known ones change nothing."""
     incarnations.refresh()  # after the rows were read: incarnations and partition counts are written before their rows
     note_partitions(state, incarnations)
     rows = _existing(rows, incarnations).sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
-    if begun := [each for each in state.offsets.clusters if incarnations.is_new(each) or _has_late(rows, each, state)]:
+    if begun := [each for each in state.offsets.clusters if incarnations.is_new(each)]:
         restore_commits(tables, state, incarnations, begun)
     for alias in state.offsets.clusters:
         _take_in(state, alias, rows.filter(pc.equal(rows.column("cluster"), alias)))
@@ -146,17 +142,6 @@ def _take_in(state: SyncState, alias: str, rows: pa.Table) -> KeyRows:
         np.maximum.at(state.offsets.clusters[alias].columns["captured_ms"], key, captured_ms)
         _keep_clock(state.offsets.clusters[alias], key)
         return key
-
-
-def _has_late(rows: pa.Table, alias: str, state: SyncState) -> bool:
-    """Return whether any of *rows* of the cluster *alias* comes before the known record of its key there."""
-    mine = rows.filter(pc.equal(rows.column("cluster"), alias))
-    with state.lock:
-        key = ids_of(state, mine)  # before the columns are read: new keys grow them
-        column = state.offsets.clusters[alias].columns
-        is_same_log = column["log_partition"][key] == mine.column("log_partition").to_numpy()
-        known = column["log_offset"][key]
-    return bool((is_same_log & (mine.column("log_offset").to_numpy() < known)).any())
 
 
 def restore_missed(

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -132,6 +133,15 @@ class ClusterQueries:
                 found[group_id] = (
                     answer if isinstance(answer, ClusterError) else {one: each.offset for one, each in answer.items()}
                 )
+        return found
+
+    def untold_offsets(self, is_told: Callable[[str], bool]) -> dict[str, GroupAnswers]:
+        """Return what coordinators hold of groups that they list and that are not told, by cluster that answers."""
+        found = dict[str, GroupAnswers]()
+        for alias, admin in self.admins().items():
+            with suppress(ClusterError):
+                groups = sorted(each for each in admin.groups(_HELD_S) if not is_told(each))
+                found[alias] = self.committed_offsets(alias, groups)
         return found
 
     def _silence_of(self, alias: str) -> ClusterError | None:

@@ -15,7 +15,7 @@ from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Side, SyncState
 from offset_sync.status.assessment import Assessment, Codes
-from offset_sync.status.cluster_queries import HeldOffsets
+from offset_sync.status.cluster_queries import GroupAnswers, HeldOffsets
 from offset_sync.status.mirror_checkpoints import MirrorCheckpoints
 
 GroupTopic: TypeAlias = "tuple[str, str]"
@@ -47,6 +47,28 @@ def take_in_unread(state: SyncState, homes: Mapping[str, KeyRows], held: HeldOff
             is_there = offset != ABSENT
             cluster.own_writes.begin(missing[is_there], offset[is_there])
             cluster.acknowledge(missing[is_there], offset[is_there], state.now_ms())
+
+
+def take_in_untold(state: SyncState, answers: Mapping[str, GroupAnswers]) -> None:
+    """Count what coordinators hold of keys that no table has, by cluster; it may be of any age."""
+    held = {
+        alias: {
+            GroupPartition(group_id, *place): offset
+            for group_id, answer in by_group.items()
+            if not isinstance(answer, ClusterError)
+            for place, offset in answer.items()
+        }
+        for alias, by_group in answers.items()
+    }
+    with state.lock:
+        untold, now_ms = state.offsets.unknown(key for by_key in held.values() for key in by_key), state.now_ms()
+        for alias, by_key in held.items():
+            keys = sorted(untold & by_key.keys())
+            rows, offset = state.offsets.ids(keys), np.array([by_key[key] for key in keys], np.int64)
+            cluster = state.offsets.clusters[alias]
+            cluster.own_writes.begin(rows, offset)
+            cluster.acknowledge(rows, offset, now_ms)
+            state.homes.note_commits(alias, rows, np.full(len(rows), now_ms), np.full(len(rows), ABSENT))
 
 
 def clusters_by_group(state: SyncState, keys: KeyRows) -> dict[str, list[str]]:

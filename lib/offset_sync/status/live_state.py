@@ -36,6 +36,7 @@ from offset_sync.status.group_homes import (
     rows_by_home,
     sources_beside,
     take_in_unread,
+    take_in_untold,
     with_contests,
     with_share_groups,
     with_uncommitted,
@@ -60,7 +61,7 @@ class LiveState:
 
     def __init__(self, config: Config, tables: TableStore, given_up: Collection[str] = ()) -> None:
         began = time.monotonic()
-        self.tables = tables
+        self.tables, self._is_included = tables, config.is_group_included
         self.tables.create((*TABLES, *REPORT_TABLES))
         self.state = SyncState(
             config, RecordIndex(self.tables, config.timed_topics(), memory_bytes=config.sync.index_memory)
@@ -107,7 +108,18 @@ class LiveState:
 
     def ask(self, groups: Collection[str] | None) -> HeldOffsets:
         """Ask the coordinators for the offsets of *groups*, None: of all; to be called before :meth:`refresh`."""
-        return self._reporter.ask(self.keys_of(groups))
+        self.ask_of_untold()
+        held = self._reporter.ask(self.keys_of(groups))
+        both = {alias: {**held.as_target.get(alias, {}), **held.as_source.get(alias, {})} for alias in held.active}
+        take_in_untold(self.state, both)
+        return held
+
+    def ask_of_untold(self) -> None:
+        """Ask for what the clusters' groups have committed of which no table has anything."""
+        with self.state.lock:
+            told = {key.group_id for key in self.state.offsets.keys}
+        answers = self.clusters.untold_offsets(lambda each: each in told or not self._is_included(each))
+        take_in_untold(self.state, answers)
 
     def _follow(self) -> None:
         self._version = follow_commits(self.tables, self.state, self._version, self._incarnations)

@@ -100,12 +100,13 @@ OFFSET_COMMITS = Table(
         "expires_at | timestamp | if an old client gave it",
         "is_tombstone | boolean | the offset was deleted or has expired",
         "is_own | boolean | Offset Sync wrote it",
-        "log_partition | int | of __consumer_offsets; -2: polled from the coordinator",
+        "log_partition | int | of __consumer_offsets; -2: polled from the coordinator; "
+        "-3 - p: not in partition p, asked for",
         "log_offset | bigint | offset there; of polled commits the time of the poll, in ms",
         "captured_at | timestamp | when we read it; after every incarnation of its log known then",
         "made_at | timestamp | committed_at by the clock of sync_offsets, captured_at at most; null in earlier "
         "versions",
-        "captured_by | string | admin: polled, so committed_at is the time of the poll; null: read from the log",
+        "captured_by | string | admin: asked for, so committed_at is the time of the poll; null: read from the log",
         "not_before | timestamp | of a polled commit: when its group answered without it; null: unknown",
     ),
     later=("made_at", "captured_by", "not_before"),

@@ -78,5 +78,5 @@ OF_POLLS_CLOSED = {
         ),
         seed=6,
     ),
-    "polls tell nothing of a cluster's clock": Remedy(_POLLS, ((_STATE + "restore.POLLED", None),)),
+    "polls tell nothing of a cluster's clock": Remedy(_POLLS, ((_STATE + "restore.POLLED", -1_000),)),
 }

@@ -16,7 +16,7 @@ from generators.hypothesis_strategies import law
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.sync_state import Side
-from offset_sync.status.group_homes import from_ranges, reason_of_both, to_ranges
+from offset_sync.status.group_homes import from_ranges, reason_of_both, take_in_untold, to_ranges
 from offset_sync.status.health import find_notes
 from offset_sync.tables.catalog import SYNC_STATUS
 
@@ -153,3 +153,28 @@ def test_ranges_are_read_as_they_are_written(numbers: set[int]) -> None:
 def test_neighbours_are_told_as_a_range(numbers: list[int], text: str) -> None:
     assert to_ranges(numbers) == text
     assert ORDERS.partition == 0
+
+
+@pytest.mark.parametrize(("held", "home"), [({"X": 5}, "X"), ({"Y": 3}, "Y"), ({"X": 5, "Y": 3}, None)])
+def test_what_coordinators_hold_and_no_table_has_is_at_home_there_and_at_two_of_them_of_any_age(
+    held: dict[str, int], home: str | None
+) -> None:
+    site = StatusSite(config_of(["X", "Y"], sync={"home_silence": "5m"}))
+    silent = {"other": ClusterError("X", "no answer")}
+    take_in_untold(site.state, {alias: {"g": {ORDERS: offset}, **silent} for alias, offset in held.items()})
+    rows = site.state.all_rows()
+    homes = site.state.homes_of(rows)
+    assert [key.group_id for key in site.state.offsets.keys] == ["g"]
+    assert homes.is_contested.tolist() == [home is None]
+    assert home is None or site.state.rows_of(home, rows).tolist() == rows.tolist()
+    for alias, offset in held.items():
+        assert site.state.offsets.clusters[alias].position(rows)[0].tolist() == [offset]
+
+
+def test_what_a_table_has_stays_as_it_is() -> None:
+    site = StatusSite(config_of(["X", "Y"]))
+    site.commit("X", "g", 5)
+    site.read_all()
+    take_in_untold(site.state, {"X": {"g": {ORDERS: 7, TopicPartition("new", 0): 1}}})
+    rows = site.state.all_rows()
+    assert site.state.offsets.clusters["X"].position(rows)[0].tolist() == [5, 1]

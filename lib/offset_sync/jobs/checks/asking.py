@@ -61,7 +61,8 @@ class Cluster:
     """A cluster that answers: *admin* and *reader* serve further requests.
 
     *topics* has our rights by the cluster's own names, *partitions* has counts by stream; neither has topics that do
-    not exist. Where we have no access the value is an error: its name for a group and for the *settings* of a broker.
+    not exist. Where we have no access the value is an error: its name for a group and for the *settings* of a broker
+    and of the *commit_log*.
     *clashes* are problems with the names of topics.
     """
 
@@ -76,6 +77,7 @@ class Cluster:
     groups: Sequence[str] = ()
     group_rights: Mapping[str, Operations | str] = field(default_factory=dict)
     settings: Mapping[str, str] | str = field(default_factory=dict)
+    commit_log: Mapping[str, str] | str = field(default_factory=dict)
     newest_commit_ms: int | None = None
     clashes: Sequence[str] = ()
 
@@ -122,6 +124,7 @@ def ask_cluster(config: Config, rights: OwnRights) -> Cluster:
         partitions=partitions,
         groups=rights.groups(),
         settings=rights.settings(brokers[0]),
+        commit_log=rights.topic_settings(CONSUMER_OFFSETS) if commit_logs else {},
         newest_commit_ms=rights.newest_ms(CONSUMER_OFFSETS, commit_logs) if commit_logs else None,
         clashes=clashes,
     )

@@ -31,7 +31,7 @@ _NO_COORDINATOR = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_
 """A cluster without any commit yet has no coordinators: that is no error of rights."""
 RETENTION, UNCLEAN = "offsets.retention.minutes", "unclean.leader.election.enable"
 TIMESTAMPS, COPIES = "log.message.timestamp.type", "offsets.topic.replication.factor"
-METADATA = "offset.metadata.max.bytes"
+POLICY, METADATA = "cleanup.policy", "offset.metadata.max.bytes"
 _Rights = Mapping[str, Operations | ClusterError | str]
 """By the names of topics or groups; an error, or its name, where we may not describe them."""
 
@@ -110,8 +110,14 @@ def _too_much(cluster: Cluster, of_topics: _Rights, of_groups: _Rights) -> Itera
 
 
 def judge_settings(config: Config, cluster: Cluster) -> Iterator[Finding]:
-    """Yield which settings of the brokers are wrong."""
+    """Yield which settings of the brokers, and of the log of commits, are wrong."""
     lines, settings = Lines(cluster.place, "broker settings"), cluster.settings
+    if isinstance(cluster.commit_log, str):
+        text = f"{cluster.commit_log}: unknown without DescribeConfigs; make sure that {POLICY} is compact"
+        yield Finding(Level.SKIP, cluster.place, CONSUMER_OFFSETS, text)
+    elif "delete" in (policy := cluster.commit_log.get(POLICY, "")):
+        text = f"{POLICY}={policy}: brokers forget the offsets of groups that are idle for longer than retention.ms"
+        yield Finding(Level.FAIL, cluster.place, CONSUMER_OFFSETS, f"{text}; set it to compact")
     if isinstance(settings, str):
         text = f"{settings}: reading them needs DescribeConfigs, which no job needs; make sure that {RETENTION} is more"
         text = f"{text} than {format_duration(2 * config.sync.refresh_interval)}, and {UNCLEAN} is false"

@@ -39,6 +39,24 @@ def settings(found: dict[str, str] | str, brokers: int = 1, **sections: Any) -> 
     return wrong(judge_settings(known_config(**sections), silent_cluster(settings=found, brokers=brokers)))
 
 
+@pytest.mark.parametrize(
+    ("found", "level", "word"),
+    [
+        ({"cleanup.policy": "compact,delete"}, "FAIL", "cleanup.policy=compact,delete: brokers forget"),
+        ({"cleanup.policy": "delete"}, "FAIL", "set it to compact"),
+        ("TOPIC_AUTHORIZATION_FAILED", "SKIP", "unknown without DescribeConfigs; make sure that cleanup.policy is"),
+        ({"cleanup.policy": "compact"}, None, ""),
+        ({}, None, ""),  # no group has committed yet, or commits are polled
+    ],
+)
+def test_a_log_of_commits_from_which_retention_deletes_fails(
+    found: dict[str, str] | str, level: str | None, word: str
+) -> None:
+    said = wrong(judge_settings(known_config(), silent_cluster(settings=GOOD, commit_log=found)))
+    assert list(said) == ([f"{level} __consumer_offsets"] if level else [])
+    assert all(word in text for text in said.values())
+
+
 GOOD = {"offsets.retention.minutes": "10080", "unclean.leader.election.enable": "false"}
 
 
