@@ -47,19 +47,20 @@ def test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_again_from_th
     assert [at for at, *_ in job.tables.rows(LOG_INCARNATIONS, "begins_at") if at is not None] == [6]
 
 
+@pytest.mark.parametrize("log_end", [8, 10], ids=["indexed", "planned"])
 @pytest.mark.parametrize(("epoch", "begins_at"), [(None, 0), (1, 6)], ids=["no epochs", "the same leader"])
 def test_a_log_that_is_shorter_than_it_was_is_noticed_though_its_leader_is_no_other(
-    epoch: int | None, begins_at: int
+    epoch: int | None, begins_at: int, log_end: int
 ) -> None:
     job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 11}]))
     job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=epoch)}}
     job.index(0, *((ORDERS, offset, None) for offset in range(10)))
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 8, leader_epoch=epoch)}}
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, log_end, leader_epoch=epoch)}}
     job.epoch_ends = {ORDERS: 6}
-    job.read_again = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(begins_at, 8)]
+    job.read_again = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(begins_at, log_end)]
     job.index(1, (ORDERS, 10, None))
     assert ("Y", epoch, begins_at, "LOG_TRUNCATED") in lives(job)
-    assert (begins_at, 8 - begins_at, "X", 100 + begins_at) in [run[2:] for run in job.runs()]
+    assert (begins_at, log_end - begins_at, "X", 100 + begins_at) in [run[2:] for run in job.runs()]
 
 
 def test_the_rows_of_the_new_life_are_later_than_its_row_also_where_the_clock_was_set_back() -> None:
