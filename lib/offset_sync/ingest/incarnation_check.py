@@ -125,6 +125,8 @@ class IncarnationCheck:
             # Not before the write: a new leader's reach must not be compared with the old leader's epoch.
             self._reach |= reach
             for entry in entries:
+                if entry.reason == RECREATED:  # its epochs begin anew
+                    self._elected.pop(entry.log, None)
                 if entry.reason == ELECTED and entry.leader_epoch is not None:
                     self._elected.setdefault(entry.log, {})[entry.leader_epoch] = entry.begins_at or 0
             return self._log.now()
@@ -215,9 +217,8 @@ class IncarnationCheck:
             found = []
             for partition, offset in sorted(unread.items()):
                 log = ClusterPartition(alias, *partition)
-                known = self._log.known(log)
-                is_changed = known is not None and known.unread_from != offset
-                if known is not None and is_changed and self._log.begun_ms.get(partition, 0) < epoch_ms(at):
+                known, is_present = self._log.known(log), self._log.begun_ms.get(partition, 0) < epoch_ms(at)
+                if known is not None and known.unread_from != offset and is_present:
                     found.append(IncarnationRow(log, known.topic_id, known.leader_epoch, offset, READ_AGAIN))
             self._log.write(found)
 

@@ -135,7 +135,7 @@ class LogCheck:
         self._incarnations.note_arrived(self._alias, here.ends, asked_at)
         # Of a new leader: what was read above the end of the epoch before may have been truncated by the election.
         elected = self._incarnations.elected_since(self._alias, before).items()
-        begins = {each: offset for each, offset in elected if offset < read.end.get(each, 0)}
+        begins = {each: read.start.get(each, 0) for each, offset in elected if offset < read.end.get(each, 0)}
         begins |= self._incarnations.to_read_again(self._alias)
         read = self._read_again(read._replace(at=at), begins, here.ends, cut)
         self._epochs |= _those_known({each: of_log.leader_epoch for each, of_log in here.ends.items()})
@@ -199,8 +199,9 @@ class LogCheck:
             rows.append(found.rows)
             kept += tuple(each._replace(is_again=True) for each in found.kept)
         again = {each: end if end < read.end[each] else None for each, end in until.items()}
-        read = read._replace(cut=pa.concat_tables(rows), kept=kept, again=again)
-        return read._replace(start=read.start | begins, end=read.end | until)
+        return read._replace(
+            cut=pa.concat_tables(rows), start=read.start | begins, end=read.end | until, again=again, kept=kept
+        )
 
 
 def _retry_overtaken(ask: Callable[[], _T]) -> _T:
