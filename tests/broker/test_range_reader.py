@@ -70,13 +70,13 @@ def test_a_log_that_ends_before_its_range_is_an_error_that_names_it(cluster: Emb
     create_topics(cluster, {topic_name: 1})
     place = TopicPartition(topic_name, 0)
     write_log(cluster, {place: natives(*range(5), end=5)})
-    with pytest.raises(ClusterError, match=rf"clusters.dc1: {topic_name}-0 .* up to offset 9: .* ends at offset 5"):
+    with pytest.raises(ClusterError, match=rf"clusters.dc1: {topic_name}-0 .* ends at offset 5"):
         read(cluster, {place: OffsetRange(0, 9)})
 
 
 def test_a_silent_cluster_is_an_error() -> None:
     reader = RangeReader("dc1", {"bootstrap.servers": "127.0.0.1:1"}, 1.0)
-    with pytest.raises(ClusterError, match="orders-0 cannot be read up to offset 9: no answer"):
+    with pytest.raises(ClusterError, match="orders-0 cannot be read from offset 0 on: no answer"):
         list(reader.read({TopicPartition("orders", 0): OffsetRange(0, 9)}))
 
 
@@ -100,6 +100,6 @@ def test_a_record_that_the_disk_has_changed_is_an_error_and_none_comes_twice(
         {TopicPartition(topic_name, 0): OffsetRange(0, 5)}
     )
     found = [record.offset for _, record in next(chunks)]
-    with pytest.raises(ClusterError, match=f"{topic_name}-0 cannot be read up to offset 5"):
+    with pytest.raises(ClusterError, match=f"{topic_name}-0 cannot be read from offset"):
         found += [record.offset for chunk in chunks for _, record in chunk]
     assert found == [0, 1]

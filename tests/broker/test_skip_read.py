@@ -15,7 +15,15 @@ from broker.committed_offsets import commit, committed
 from broker.installation import until
 from consumer.consumer_host import FAILING, MISLED, NEWEST, Hosts, consumer_hosts
 from consumer.crossing import READ, SEEN, USED, Crossing, values, write_crossing
-from consumer.scenarios import SCENARIOS, Group, give_in_both, is_set_back, reads_through, seeks_back
+from consumer.scenarios import (
+    SCENARIOS,
+    Group,
+    give_in_both,
+    is_set_back,
+    is_set_back_unasked,
+    reads_through,
+    seeks_back,
+)
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.long]
@@ -175,6 +183,18 @@ def test_a_group_set_back_below_its_list_gets_everything(
     _, again, rest = is_set_back(crossed)
     due = [value for log in crossed.crossing.logs.values() for value in log.due(log.start - 20, skips=False)]
     assert sorted(each.value for each in [*again.records, *rest.records]) == sorted(due), "after a restart, too"
+
+
+@pytest.mark.parametrize("settings", [CLASSIC, CONSUMER], ids=named)
+def test_so_does_one_that_has_read_into_its_list_before_it_could_be_asked_for(
+    group: Callable[..., Group], settings: dict[str, str]
+) -> None:
+    crossed = group(NEWEST, settings, interceptor=FAILING)
+    reader = is_set_back_unasked(crossed, questions=5)
+    due = [value for log in crossed.crossing.logs.values() for value in log.due(log.start - 20, skips=False)]
+    assert sorted(each.value for each in reader.records) == sorted(due)
+    assert reader.metrics["failed-total"] == 5
+    assert reader.metrics["asked-total"] > 5
 
 
 def test_a_list_that_is_taken_away_meanwhile_is_used_for_ten_seconds_at_most(group: Callable[..., Group]) -> None:

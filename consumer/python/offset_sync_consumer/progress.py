@@ -29,7 +29,7 @@ class Progress:
     same from the largest offset on, in three cases:
 
     - The group has committed less than the list's start, or nothing.
-    - The consumer reads below the list's start.
+    - The consumer reads below the list's start, or has done so since the broker's last answer.
     - The leader epoch of the records falls: this is another topic of the same name.
 
     The group remembers it. A commit of ``__offset-sync.used.GROUP`` has the list's start and
@@ -41,7 +41,7 @@ class Progress:
     """
 
     __slots__ = (
-        "_asked_at", "_from", "_is_known", "_last", "_list_start", "_newest_epoch", "_seen_at", "_start",
+        "_asked_at", "_began", "_from", "_is_known", "_last", "_list_start", "_newest_epoch", "_seen_at", "_start",
         "read_list", "skipped",
     )  # fmt: skip
 
@@ -52,6 +52,7 @@ class Progress:
         self._is_known = False
         self._asked_at = self._seen_at = 0.0
         self._last = self._newest_epoch = _NONE
+        self._began = VOID
         # Of the newest list, whether it is used or not.
         self._start, self._from = _NONE, 0
         # Of the newest list that was used.
@@ -76,6 +77,14 @@ class Progress:
         self.read_list = None
         self._is_known = False
 
+    def begin(self, first: int) -> None:
+        """Forget the answer; the broker is asked for the next one before records from *first* on are judged.
+
+        Until it answers they are delivered, and may be committed. So the answer counts from the first of them.
+        """
+        self.forget()
+        self._began = min(self._began, first)
+
     def take(
         self,
         found: ReadList | None,
@@ -90,12 +99,13 @@ class Progress:
         self._is_known = True
         self._asked_at = now
         self._newest_epoch = _NONE
+        least, self._began = min(first, self._began), VOID
         if found is None:
             return None
         if found.start != self._start:
             self._start = found.start
             self._from = VOID if own is None else own
-        is_set_back = own is None or own < found.start or first < found.start
+        is_set_back = own is None or min(own, least) < found.start
         remembered = self._remembered(used)
         self._from = VOID if is_set_back else max(self._from, remembered)
         if first >= found.end:

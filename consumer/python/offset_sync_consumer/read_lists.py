@@ -57,8 +57,8 @@ class ReadLists:
     def ask(self, firsts: Mapping[Place, int], cluster: str, now: float) -> None:
         """Ask *cluster* for all of these partitions that are due; *firsts* are their next records. Raises nothing."""
         due = {place: first for place, first in firsts.items() if self.of(place).is_due(first, now)}
-        for place in due:
-            self.of(place).forget()
+        for place, first in due.items():
+            self.of(place).begin(first)
         if not due or now < self._paused_until:
             return
         self._counters.asked += 1

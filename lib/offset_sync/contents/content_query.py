@@ -38,13 +38,14 @@ from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets
 from offset_sync.ingest.commit_batch import chunk_rows
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.index_parts import IndexParts, IndexProgress, TopicAccess, called
-from offset_sync.ingest.kafka_source import NO_OPTIONS, SecondReader, read_whole_ranges, read_whole_records
+from offset_sync.ingest.kafka_source import NO_OPTIONS, read_whole_ranges, read_whole_records
 from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.log_check import LogCheck
 from offset_sync.ingest.map_batches import map_batches, to_sql
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
+from offset_sync.ingest.unreadable_logs import SecondReader
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.log_reader import Chunk, RangeReader
 from offset_sync.model.errors import ClusterError
@@ -151,9 +152,9 @@ class FingerprintIndexer(RecordIndexer):
         super().__init__(tables, checkpoint, builder, checks, kind.progress)
         self._wanted, self._kind = builder.is_wanted, kind
 
-    def _offsets(self, batch_id: int) -> tuple[Offsets, Offsets]:
+    def _planned(self, batch_id: int) -> tuple[Offsets, Offsets]:
         """Return what the micro-batch reads of the wanted logs: the topic pattern may match others."""
-        start, end = super()._offsets(batch_id)
+        start, end = super()._planned(batch_id)
         return self._of_wanted(start), self._of_wanted(end)
 
     def _of_wanted(self, offsets: Offsets) -> Offsets:
@@ -194,7 +195,8 @@ class ContentQuery:
             options |= {"isolation.level": "read_uncommitted"}
         self._options = _UNCOMMITTED if kind.are_originals else NO_OPTIONS
         rows = ContentRows(parts.spark, config.mirror.keeps)
-        self._again = SecondReader(admin.alias, RangeReader(admin.alias, options, names=config.names), rows)
+        self._again = SecondReader(admin, RangeReader(admin.alias, options, names=config.names), rows)
+        access.watch(self._again.unreadable)
         self._failing = FailingBatches(admin.alias, self._again)
         self._wanted = partial(is_wanted, config, admin.alias, kind.are_originals)
 
@@ -212,17 +214,19 @@ class ContentQuery:
         config, alias, parts = self._config, self._admin.alias, self._parts
         parts.lease.renew()
         _, refused = self._access.readable(alias)
-        reaches = self._admin.reaches(lambda stream: self._wanted(stream) and stream not in refused)
+        checkpoint = parts.checkpoint(config, alias, f".{self._kind.word}")
+        reaches, only = self._again.unreadable.begin(
+            checkpoint, lambda stream: self._wanted(stream) and stream not in refused
+        )
         if not reaches:
             return None
         ends = {each: reach.high if self._kind.are_originals else reach.stable for each, reach in reaches.items()}
         parts.progress.expect(alias, ends)
-        checkpoint = parts.checkpoint(config, alias, refused, f".{self._kind.word}")
         origins = OriginCheck(alias, config.clusters)
         logs = LogCheck(alias, parts.asked(self._read_again), origins, parts.incarnations)
         checks = Checks(self._admin, logs, self._again)
         indexer = FingerprintIndexer(parts.tables, checkpoint, self._builder(), checks, self._kind)
-        records = read_whole_records(parts.spark, config, alias, self._left_out(refused), self._options)
+        records = read_whole_records(parts.spark, config, alias, self._left_out(refused), self._options, only)
         writer = (
             with_fingerprints(records, config.mirror.keeps)
             .writeStream.queryName(f"index_records {self.name}")

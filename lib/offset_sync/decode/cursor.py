@@ -1,4 +1,4 @@
-"""A cursor over one record's bytes, and decoders for MirrorMaker's checkpoints and the transaction log.
+"""A cursor over one record's bytes, and the decoder for MirrorMaker's checkpoints.
 
 Integers are big-endian; strings are never null and have an int16 length in front. Trailing bytes are no error, as for
 Kafka. Anything else that is not understood, another version included, raises DecodeError.
@@ -11,9 +11,6 @@ from dataclasses import dataclass
 _VARINT_BYTES = 5
 _VARINT_LIMIT = 1 << 32
 _INT8, _INT16, _INT32, _INT64 = 1, 2, 4, 8
-_FLEXIBLE = 1
-_OPEN = (1, 2, 3)
-"""Ongoing, PrepareCommit and PrepareAbort: in the last two the markers are not all written yet."""
 
 
 class DecodeError(ValueError):
@@ -130,17 +127,6 @@ class MirrorCheckpoint:
     metadata: str
 
 
-@dataclass(frozen=True)
-class TransactionState:
-    """The state of one transactional id; *partitions* are those of its open transaction, if there is one."""
-
-    transactional_id: str
-    producer_id: int
-    is_open: bool
-    partitions: frozenset[tuple[str, int]]
-    started_at_ms: int
-
-
 def decode_checkpoint(key: bytes, value: bytes) -> MirrorCheckpoint:
     """Decode a record of ``<source>.checkpoints.internal``.
 
@@ -159,52 +145,6 @@ def decode_checkpoint(key: bytes, value: bytes) -> MirrorCheckpoint:
     if min(partition, source_offset, offset) < 0:
         raise of_value.error(f"{topic!a}, partition {partition}: offsets {source_offset} and {offset}: negative")
     return MirrorCheckpoint(group_id, topic, partition, source_offset, offset, metadata)
-
-
-def decode_transactional_id(key: bytes) -> str:
-    """Decode a key of ``__transaction_state``: version (int16, 0), transactional id."""
-    cursor = Cursor(key, "key")
-    _refuse_other_version(cursor)
-    return cursor.text("transactional id")
-
-
-def decode_transaction(key: bytes, value: bytes) -> TransactionState:
-    """Decode the transaction coordinator's state of one transactional id.
-
-    ``TransactionLogValue.json`` of Kafka 4.3::
-
-        value  version (int16, 0 or 1), producer id (int64), epoch (int16), timeout (int32), status (int8),
-               array of topics (string, array of int32), or null; last update and start (int64, ms)
-               version 1: compact strings and arrays, tagged fields after each struct
-    """
-    cursor = Cursor(value, "value")
-    version = cursor.integer(_INT16, "version")
-    if not 0 <= version <= _FLEXIBLE:
-        raise cursor.error(f"version {version} is not known")
-    producer_id = cursor.integer(_INT64, "producer id")
-    cursor.integer(_INT16, "producer epoch")
-    cursor.integer(_INT32, "timeout")
-    is_open = cursor.integer(_INT8, "status") in _OPEN
-    partitions = _partitions(cursor, compact=version == _FLEXIBLE)
-    cursor.integer(_INT64, "last update")
-    started_at_ms = cursor.integer(_INT64, "start")
-    return TransactionState(
-        decode_transactional_id(key), producer_id, is_open, partitions if is_open else frozenset(), started_at_ms
-    )
-
-
-def _partitions(cursor: Cursor, *, compact: bool) -> frozenset[tuple[str, int]]:
-    topics = cursor.length("topics", _INT32, compact)
-    if topics == -1:
-        return frozenset()
-    found: set[tuple[str, int]] = set()
-    for _ in range(cursor.checked(topics, "topics")):
-        topic = cursor.text("topic", compact=compact)
-        numbers = range(cursor.count("partitions", compact=compact))
-        found.update((topic, cursor.integer(_INT32, "partition")) for _ in numbers)
-        if compact:
-            cursor.tags()
-    return frozenset(found)
 
 
 def _refuse_other_version(cursor: Cursor) -> None:

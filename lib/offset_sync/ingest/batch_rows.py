@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from offset_sync.ingest.checkpoint import Offsets
 from offset_sync.ingest.kept_runs import KeptRuns
 from offset_sync.ingest.run_builder import filled
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import Stop, TopicPartition
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.row_groups import FEW, greatest_of_each, same_text
 from offset_sync.tables.catalog import BEGINS, QUARANTINE, RECORD_RUNS
@@ -30,7 +30,7 @@ class ReadBatch(NamedTuple):
 
     *again* are logs that were re-read, with the offset from which they still have to be (None: read as far as the query
     has). *complete_until* has, by log, the time up to which its records are read. *kept* are more such rows, which stay
-    with the tasks that made them.
+    with the tasks that made them. Logs that *stopped* end before the end of their plan.
     """
 
     cut: pa.Table
@@ -40,6 +40,12 @@ class ReadBatch(NamedTuple):
     again: Mapping[TopicPartition, int | None] = MappingProxyType({})
     complete_until: Mapping[TopicPartition, datetime] = MappingProxyType({})
     kept: tuple[KeptRuns, ...] = ()
+    stopped: Mapping[TopicPartition, Stop] = MappingProxyType({})
+
+    def and_stopped(self, logs: Mapping[TopicPartition, Stop]) -> ReadBatch:
+        """Return it without what could not be read of *logs*."""
+        ends = {log: stop.offset for log, stop in logs.items()}
+        return self._replace(end=self.end | ends, stopped={**self.stopped, **logs})
 
 
 def is_of(rows: pa.Table, places: Collection[TopicPartition]) -> pa.ChunkedArray:

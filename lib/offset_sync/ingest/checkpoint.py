@@ -15,12 +15,12 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping
 
 from offset_sync.config import Config
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.model.errors import TableError
-from offset_sync.model.values import OffsetRange, TopicPartition
+from offset_sync.model.values import OffsetRange, Stop, TopicPartition
 from offset_sync.spark import CHECKPOINT_FORMAT
 from offset_sync.tables.files import Files
 
@@ -29,6 +29,7 @@ OffsetRanges = Mapping[TopicPartition, OffsetRange]
 
 logger = logging.getLogger(__name__)
 _INITIAL = "sources/0/0"
+_UNREADABLE = "unreadable"
 _NO_OFFSET = "-"
 DRIVER_MAX_RECORDS = 20_000
 """The driver handles up to so many records itself: the round trip to a Python worker takes longer than the work.
@@ -60,8 +61,14 @@ class Checkpoint:
         return _parse(self._lines(_INITIAL)[1])
 
     def _by_stream(self, offsets: Offsets) -> Offsets:
-        inside = self._names.inside
-        return {TopicPartition(inside(self._alias, topic), number): each for (topic, number), each in offsets.items()}
+        return {self._stream_of(place): each for place, each in offsets.items()}
+
+    def name_of(self, log: TopicPartition) -> str:
+        """Return the cluster's own name of *log*."""
+        return f"{self._names.outside(self._alias, log.topic)}-{log.partition}"
+
+    def _stream_of(self, place: TopicPartition) -> TopicPartition:
+        return TopicPartition(self._names.inside(self._alias, place.topic), place.partition)
 
     def end_offsets(self, batch_id: int) -> Offsets:
         """Return the first offset of each partition that *batch_id* does not read.
@@ -134,25 +141,53 @@ class Checkpoint:
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return True
 
-    def leave_out(self, streams: Collection[str]) -> None:
-        """Remove *streams* from the micro-batch that is planned and not done; the query must not be running.
+    def leave_out(self, is_left_out: Callable[[TopicPartition], bool]) -> Offsets:
+        """Remove logs from the micro-batch that is planned and not done; the query must not be running.
 
-        Spark repeats such a batch as planned, so a topic that we may not read would fail it forever. Their ranges
-        become empty, and a later batch reads them; twice, if this one was done but not marked so.
+        Spark repeats such a batch as planned, so a log that cannot be read would fail it forever. Their ranges become
+        empty, and a later batch reads them; twice, if this one was done but not marked so. Return where the query
+        goes on.
         """
-        topics = {self._names.outside(self._alias, each) for each in streams}
         planned, done = self._last("offsets"), self.last_committed()
-        if planned is None or planned == done:
-            return
-        name = f"offsets/{planned}"
-        *before, text = self._lines(name)
-        ends: dict[str, dict[str, int]] = json.loads(text)
-        left = {topic: by for topic, by in ends.items() if topic not in topics}
-        for (topic, partition), offset in self._start(planned).items():
-            if topic in topics and topic in ends:
-                left.setdefault(topic, {})[str(partition)] = offset
-        if left != ends:
-            self._files.write_text(f"{self.path}/{name}", "\n".join([*before, json.dumps(left)]))
+        if planned is None:
+            return {}
+        ends = self._end(planned)
+        if planned == done:
+            return self._by_stream(ends)
+        start = self._start(planned)
+        out = {place for place in ends if is_left_out(self._stream_of(place))}
+        kept = {place: offset for place, offset in ends.items() if place not in out}
+        self._replace(planned, kept | {place: offset for place, offset in start.items() if place in out})
+        return self._by_stream(start)
+
+    def set_back(self, offsets: Offsets) -> bool:
+        """Have the query go on from *offsets*; it must not be running. False: a micro-batch is planned and not done."""
+        planned, outside = self._last("offsets"), self._names.outside
+        if planned is None or planned != self.last_committed():
+            return False
+        named = {TopicPartition(outside(self._alias, topic), n): offset for (topic, n), offset in offsets.items()}
+        self._replace(planned, self._end(planned) | named)
+        return True
+
+    def _replace(self, planned: int, ends: Offsets) -> None:
+        *before, _ = self._lines(f"offsets/{planned}")
+        found: dict[str, dict[str, int]] = {}
+        for (topic, number), offset in ends.items():
+            found.setdefault(topic, {})[str(number)] = offset
+        if ends != self._end(planned):
+            self._files.write_text(f"{self.path}/offsets/{planned}", "\n".join([*before, json.dumps(found)]))
+
+    def unreadable(self) -> dict[TopicPartition, Stop]:
+        """Return the logs that the query cannot read on, by stream."""
+        try:
+            rows = json.loads(self._read(_UNREADABLE))
+        except FileNotFoundError:
+            return {}
+        return {TopicPartition(topic, number): Stop(offset, why) for topic, number, offset, why in rows}
+
+    def keep_unreadable(self, logs: Mapping[TopicPartition, Stop]) -> None:
+        """Replace the result of :meth:`unreadable`."""
+        self._files.write_text(f"{self.path}/{_UNREADABLE}", json.dumps([[*log, *stop] for log, stop in logs.items()]))
 
     def last_committed(self) -> int | None:
         """Return the last micro-batch that is done; None: there is none.

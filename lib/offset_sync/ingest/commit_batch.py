@@ -24,9 +24,11 @@ from offset_sync.ingest.checkpoint import OffsetRanges
 from offset_sync.kafka.log_reader import Chunk, RangeReader, UnreadError
 from offset_sync.model.values import (
     ABSENT,
+    CONSUMER_OFFSETS,
     GroupPartition,
     OffsetRange,
     RecordContent,
+    Stop,
     TopicPartition,
 )
 from offset_sync.state.committed_offsets import CommitRecords
@@ -112,10 +114,10 @@ def decode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
             yield _rows([{"kind": "ignored", "records": ignored}])
 
 
-def unread_rows(reasons: Mapping[TopicPartition, str]) -> pa.RecordBatch:
-    """Return a row for each log that could not be read up to the end of its range, for the reason given."""
-    found = sorted(reasons.items())
-    return _rows([{"kind": UNREAD, "log_partition": place.partition, "error": why} for place, why in found])
+def unread_rows(stops: Mapping[TopicPartition, Stop]) -> pa.RecordBatch:
+    """Return a row for each log that could not be read up to the end of its range."""
+    found = [(number, stop.at(f"{topic}-{number}")) for (topic, number), stop in sorted(stops.items())]
+    return _rows([{"kind": UNREAD, "log_partition": number, "error": why} for number, why in found])
 
 
 def _rows(rows: list[dict[str, object]]) -> pa.RecordBatch:
@@ -197,7 +199,7 @@ class CommitReader(LogRows):
         try:
             yield from decode_batches(self.rows(ranges))
         except UnreadError as problem:
-            yield unread_rows(problem.reasons)
+            yield unread_rows(problem.stops)
 
     def table(self, ranges: OffsetRanges) -> pa.Table:
         """Return the same as a table."""
@@ -296,6 +298,21 @@ class CommitBatch:
     def of_kind(self, kind: str) -> pa.Table:
         """Return the records of one kind."""
         return self.records.filter(pc.equal(self.records.column("kind"), kind))
+
+
+def changed_logs(before: CommitRecords, now: CommitRecords) -> frozenset[TopicPartition]:
+    """Return the logs of which a micro-batch has read other commits *before* than *now*; keys in rows of one state."""
+    rows = [
+        {
+            *zip(
+                *(each.tolist() for each in (read.log_partition, read.log_offset, read.key, read.offset)),
+                *(each.tolist() for each in (read.is_tombstone, read.committed_at_ms, read.leader_epoch)),
+                strict=True,
+            )
+        }
+        for read in (before, now)
+    ]
+    return frozenset(TopicPartition(CONSUMER_OFFSETS, row[0]) for row in rows[0] ^ rows[1])
 
 
 def is_of_logs(records: pa.Table, logs: Collection[TopicPartition]) -> pa.ChunkedArray:

@@ -180,7 +180,7 @@ class CommitIngester(Ingester):
         # After reading, and recorded before any row is stored: so the incarnation of each row is known.
         looked = self._reading.logs.look(batch_id)
         batch = to_batch(self._with_streams(self._with_again(decoded, looked)), batch_id, looked)
-        self._versions.check(batch.records)
+        self._versions.check(batch.records, batch_id)
         return batch
 
     def _with_again(self, decoded: pa.Table, looked: Looked) -> pa.Table:
@@ -217,7 +217,7 @@ class CommitIngester(Ingester):
         if self._is_restored and not batch.looked.begun:
             return
         self._incarnations.refresh()
-        if self._incarnations.is_new(self.alias):
+        if batch.looked.begun or self._incarnations.is_new(self.alias):
             restore_commits(self._tables, state, self._incarnations, [self.alias])
         self._is_restored = True
 

@@ -112,14 +112,17 @@ class UnknownVersions:
     def __init__(self, alias: str, log: str) -> None:
         self._alias, self._log = alias, log
         self._tallies: dict[int, _Tally] = {}
+        self._before = -1, self._tallies  # the last micro-batch, and what was counted before it
 
-    def check(self, records: pa.Table) -> None:
+    def check(self, records: pa.Table, batch_id: int) -> None:
         """Count the decoded *records* of a micro-batch; raises UnknownVersionError if it must not be passed.
 
-        A batch that raises is not counted, because it is repeated.
+        A batch that raises is not counted, because it is repeated, and one that is repeated counts once.
         """
+        if batch_id != self._before[0]:
+            self._before = batch_id, self._tallies
         unknown = records.filter(_is_of_unknown_version(records))
-        tallies = dict(self._tallies)
+        tallies = dict(self._before[1])
         if unknown.num_rows == 0 and not tallies:
             return
         is_known = pc.and_(pc.equal(records.column("kind"), COMMIT), pc.invert(records.column("is_tombstone")))

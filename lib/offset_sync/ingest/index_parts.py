@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.log_check import Asked, ReadRanges
 from offset_sync.ingest.origin_check import CopyCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
+from offset_sync.ingest.unreadable_logs import UnreadableLogs
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
@@ -128,6 +129,11 @@ class TopicAccess:
         self._config, self._admins, self._clock = config, admins, clock
         self._refused: dict[str, dict[str, ClusterError]] = {}
         self._ask_again_at = clock.now() + EVERY_S
+        self._unreadable: list[UnreadableLogs] = []
+
+    def watch(self, logs: UnreadableLogs) -> None:
+        """Have *logs* read again when they can be."""
+        self._unreadable.append(logs)
 
     def readable(self, alias: str) -> tuple[bool, set[str]]:
         """Return whether any included topic can be read now, and the names of those that may not be.
@@ -143,16 +149,18 @@ class TopicAccess:
         return bool(included - refused.keys()), set(refused)
 
     def refusals(self) -> list[str]:
-        """Return one line for each topic that was refused when its cluster was last asked."""
-        return sorted(str(error) for refused in list(self._refused.values()) for error in refused.values())
+        """Return one line for each topic that was refused when its cluster was last asked, and each unreadable log."""
+        refused = sorted(str(error) for refused in list(self._refused.values()) for error in refused.values())
+        return refused + [line for logs in self._unreadable for line in logs.lines()]
 
     def granted(self) -> list[str]:
-        """Return the clusters where a refused topic has become readable or is gone; queries at intervals."""
+        """Return the clusters where a topic or log has become readable or is gone; queries at intervals."""
         if self._clock.now() < self._ask_again_at:
             return []
         self._ask_again_at = self._clock.now() + EVERY_S
         known = list(self._refused.items())  # a query that is being started may add to it
-        return [alias for alias, refused in known if refused and self._is_changed(alias, set(refused))]
+        granted = [alias for alias, refused in known if refused and self._is_changed(alias, set(refused))]
+        return granted + [logs.alias for logs in self._unreadable if logs.can_be_read()]
 
     def _is_changed(self, alias: str, refused: set[str]) -> bool:
         admin = self._admins[alias]
@@ -187,12 +195,11 @@ class IndexParts(NamedTuple):
     lease: Lease
     is_once: bool
 
-    def checkpoint(self, config: Config, alias: str, refused: Collection[str], kind: str = "") -> Checkpoint:
-        """Return the checkpoint of the query of cluster *alias* for *kind*, repaired, without *refused*."""
+    def checkpoint(self, config: Config, alias: str, kind: str = "") -> Checkpoint:
+        """Return the checkpoint of the query of cluster *alias* for *kind*, repaired."""
         path = f"{config.tables.checkpoints}/index_records/{alias}{kind}"
         found = Checkpoint(self.tables.files, path, alias, config.names)
         found.repair()
-        found.leave_out(refused)
         return found
 
     def asked(self, again: ReadRanges) -> Asked:

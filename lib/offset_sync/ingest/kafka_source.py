@@ -2,7 +2,8 @@
 
 Spark cannot hold some timestamps: it counts in microseconds, and Kafka accepts any 64-bit number of milliseconds. One
 record beyond 9223372036854775 ms (nanoseconds sent as milliseconds are enough) makes Spark's source fail with an
-ArithmeticException, each time that the micro-batch is repeated. Then we read the records with our own consumer.
+ArithmeticException, each time that the micro-batch is repeated; so does a corrupt batch. Then we read the records with
+our own consumer.
 
 For commits Spark only plans the offsets. A large batch is shared out to tasks.
 """
@@ -10,10 +11,9 @@ For commits Spark only plans the offsets. A large batch is shared out to tasks.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -21,8 +21,8 @@ from pyspark.sql import functions as F
 
 from offset_sync.config import Config, Mirror
 from offset_sync.ingest.checkpoint import OffsetRanges
-from offset_sync.ingest.commit_batch import DECODED_SCHEMA, CommitReader, LogRows, chunk_rows
-from offset_sync.ingest.map_batches import MapBatches, task_share, to_sql
+from offset_sync.ingest.commit_batch import DECODED_SCHEMA, CommitReader, chunk_rows
+from offset_sync.ingest.map_batches import task_share, to_sql
 from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk
 from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, RecordContent, TopicPartition
 
@@ -52,13 +52,17 @@ _ALWAYS = {
 
 
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
-_SYMPTOM = "ArithmeticException"
-Made = TypeVar("Made")
 
 
-def read_mirrored_records(spark: SparkSession, config: Config, alias: str, without: Collection[str] = ()) -> DataFrame:
+def read_mirrored_records(
+    spark: SparkSession,
+    config: Config,
+    alias: str,
+    without: Collection[str] = (),
+    only: Collection[TopicPartition] | None = None,
+) -> DataFrame:
     """Stream ``topic, partition, offset, timestamp`` and the two raw mirror headers of every included topic."""
-    return with_mirror_headers(read_whole_records(spark, config, alias, without), config.mirror)
+    return with_mirror_headers(read_whole_records(spark, config, alias, without, only=only), config.mirror)
 
 
 def read_mirrored_ranges(spark: SparkSession, config: Config, alias: str, ranges: OffsetRanges) -> DataFrame:
@@ -106,22 +110,35 @@ def read_whole_records(
     alias: str,
     without: Collection[str] = (),
     options: Mapping[str, str] = NO_OPTIONS,
+    only: Collection[TopicPartition] | None = None,
 ) -> DataFrame:
     """Stream every record of every included topic but those named in *without*, with all that Kafka has of it.
 
-    *options* of Spark's source override all others.
+    *options* of Spark's source override all others. *only* are the streams' partitions to read, None: all. Spark asks
+    for all ends at once, so a leader that does not answer would fail each plan.
 
     Retention may overtake a slow index. That loses nothing: what a target has deleted cannot be skipped there, and at
     the source it counts as a hole. So gaps are tolerated (failOnDataLoss=false); truncation and recreation are detected
     by topic ids and log ends instead, which Spark does not check.
     """
     own = {
-        "subscribePattern": config.topic_pattern(without, alias),
+        **_topics(config, alias, without, only),
         "includeHeaders": "true",
         "startingOffsets": config.index.starting,
         "maxOffsetsPerTrigger": str(config.index.max_offsets_per_trigger),
     }
     return spark.readStream.format("kafka").options(**_options(config, alias, options, own)).load()
+
+
+def _topics(
+    config: Config, alias: str, without: Collection[str], only: Collection[TopicPartition] | None
+) -> dict[str, str]:
+    if only is None:
+        return {"subscribePattern": config.topic_pattern(without, alias)}
+    found: dict[str, list[int]] = {}
+    for stream, number in sorted(only):
+        found.setdefault(config.names.outside(alias, stream), []).append(number)
+    return {"assign": json.dumps(found)}
 
 
 def read_consumer_offsets(
@@ -154,30 +171,6 @@ def read_polls(spark: SparkSession) -> DataFrame:
 def _options(config: Config, alias: str, options: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
     """Return all options of a source, each overriding those before: the user's, the caller's and its *own*."""
     return {**_ALWAYS, **config.spark_options(alias), **options, **own, "failOnDataLoss": "false"}
-
-
-class SecondReader(LogRows):
-    """Reads what Spark's source fails on."""
-
-    def map(
-        self, by_spark: Callable[[], Made], function: MapBatches, schema: pa.Schema, ranges: OffsetRanges
-    ) -> Made | pa.Table:
-        """Return what *by_spark* returns; if it fails on a timestamp, what *function* makes of the same records.
-
-        While such records keep arriving Spark is not tried first, or every micro-batch would be read twice.
-        """
-        if not self._is_beyond:
-            try:
-                return by_spark()
-            except Exception as problem:
-                if not is_for_a_time(problem):
-                    raise
-        return pa.Table.from_batches(list(function(self.rows(ranges))), schema)
-
-
-def is_for_a_time(problem: Exception) -> bool:
-    """Return whether Spark failed on a timestamp that it cannot hold."""
-    return _SYMPTOM in str(problem) or _SYMPTOM in type(problem).__name__
 
 
 class MirroredRecords:

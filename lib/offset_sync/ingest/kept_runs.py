@@ -24,7 +24,7 @@ from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.ingest.map_batches import ATTEMPT, MapBatches, Signed, few_rows, to_sql
 from offset_sync.ingest.origin_check import OriginEnds, RefuteBeyond
 from offset_sync.ingest.run_builder import CUT_SCHEMA
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import Stop, TopicPartition
 from offset_sync.spark.jvm import release
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
 from offset_sync.tables.definition import Table
@@ -119,10 +119,14 @@ class KeptRuns(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """Rows of :data:`CUT_SCHEMA`: those that the driver holds, and those that stay on executors."""
+    """Rows of :data:`CUT_SCHEMA`: those that the driver holds, and those that stay on executors.
+
+    *stopped* are logs that could not be read up to the end of their ranges.
+    """
 
     rows: pa.Table
     kept: tuple[KeptRuns, ...] = ()
+    stopped: Mapping[TopicPartition, Stop] = MappingProxyType({})
 
 
 def cut_by_tasks(records: DataFrame, function: MapBatches, origins: Collection[str]) -> Cut:

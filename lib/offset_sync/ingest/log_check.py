@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from offset_sync.ingest.batch_rows import ReadBatch, is_of
-from offset_sync.ingest.checkpoint import OffsetRanges, Offsets
+from offset_sync.ingest.checkpoint import OffsetRanges, Offsets, are_few
 from offset_sync.ingest.incarnation_check import (
     DueLogs,
     IncarnationCheck,
@@ -28,7 +28,7 @@ from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.origin_check import CopyCheck, OriginCheck
 from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetRange, TopicPartition
+from offset_sync.model.values import OffsetRange, Stop, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 
 _TRIES = 5
@@ -75,7 +75,7 @@ class Completeness:
 
 ReadRanges = Callable[[OffsetRanges], DataFrame]
 """Re-reads the records of some ranges as the query does: from each first offset to below the second."""
-CutRecords = Callable[[DataFrame, OffsetRanges], Cut]
+CutRecords = Callable[["DataFrame | None", OffsetRanges], Cut]
 """Makes runs of the records of some ranges."""
 
 
@@ -110,6 +110,12 @@ class LogCheck:
     def was_read_again(self, read: ReadBatch) -> None:
         """Record that the re-read logs of *read* are stored."""
         self._incarnations.was_read_again(self._alias, read.again, read.at)
+
+    def some(self, ranges: OffsetRanges) -> DataFrame | None:
+        """Return the records of *ranges* only; None where they are few, as Spark would take longer than our reader."""
+        filled = {log: each for log, each in ranges.items() if each.end > each.start}
+        is_small = are_few(sum(each.end - each.start for each in filled.values()))
+        return None if is_small else self._asked.read_again(filled)
 
     def before_reading(self, start: Offsets, end: Offsets) -> None:
         """Before reading, query the leader epochs of logs that were never checked.
@@ -194,14 +200,15 @@ class LogCheck:
         ranges = {each: OffsetRange(first, until[each]) for each, first in firsts.items() if first < until[each]}
         rows = [read.cut.filter(pc.invert(is_of(read.cut, begins)))]
         kept = tuple(each._replace(without=each.without | frozenset(begins)) for each in read.kept)
+        stopped: Mapping[TopicPartition, Stop] = {}
         if ranges:
             found = cut(self._asked.read_again(ranges), ranges)
             rows.append(found.rows)
             kept += tuple(each._replace(is_again=True) for each in found.kept)
+            stopped = found.stopped
         again = {each: end if end < read.end[each] else None for each, end in until.items()}
-        return read._replace(
-            cut=pa.concat_tables(rows), start=read.start | begins, end=read.end | until, again=again, kept=kept
-        )
+        read = read._replace(cut=pa.concat_tables(rows), start=read.start | begins, again=again, kept=kept)
+        return read._replace(end=read.end | until).and_stopped(stopped)
 
 
 def _retry_overtaken(ask: Callable[[], _T]) -> _T:

@@ -22,11 +22,11 @@ from offset_sync.config.stream_names import Names
 from offset_sync.ingest.batch_rows import ReadBatch, coverage, is_of, to_quarantine, to_runs
 from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets, are_few, ranges_of
 from offset_sync.ingest.index_parts import IndexProgress
-from offset_sync.ingest.kafka_source import SecondReader
 from offset_sync.ingest.kept_runs import Cut, KeptRuns, cut_by_tasks, release_all
 from offset_sync.ingest.log_check import LogCheck
 from offset_sync.ingest.map_batches import few_rows, has_executors, in_its_share, map_batches
 from offset_sync.ingest.run_builder import CUT_SCHEMA
+from offset_sync.ingest.unreadable_logs import SecondReader
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ClusterError
 from offset_sync.state import failpoints
@@ -93,18 +93,25 @@ class RecordIndexer:
         start, end = self._offsets(batch_id)
         self._record_incarnations(sorted({topic for topic, _ in end}), datetime.now(timezone.utc))
         self._checks.logs.before_reading(start, end)
+        ranges = ranges_of(start, end)
+        is_part = len(ranges) < len(self._planned(batch_id)[1])
         with ExitStack() as made:
             cut = partial(self._cut, made)
-            rows, kept = cut(records, ranges_of(start, end))
-            read = ReadBatch(rows, start, end, datetime.now(timezone.utc), kept=kept)
+            rows, kept, stopped = cut(self._checks.logs.some(ranges) if is_part else records, ranges)
+            read = ReadBatch(rows, start, end, datetime.now(timezone.utc), kept=kept).and_stopped(stopped)
             read = self._checks.logs.checked(read, cut)
             count = self._write(read, batch_id)
         failpoints.failpoint(failpoints.AFTER_RUNS)
+        self._checks.again.unreadable.note(read.end, read.stopped)
         self._checks.logs.was_read_again(read)
-        self._progress.advance(self._builder.alias, start, end, count)
+        self._progress.advance(self._builder.alias, start, read.end, count)
 
     def _offsets(self, batch_id: int) -> tuple[Offsets, Offsets]:
-        """Return from where to where the micro-batch reads."""
+        """Return from where to where the micro-batch reads, without logs that cannot be read on."""
+        return self._checks.again.unreadable.left_out(*self._planned(batch_id))
+
+    def _planned(self, batch_id: int) -> tuple[Offsets, Offsets]:
+        """Return from where to where Spark has planned it."""
         return self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id)
 
     def _writer(self, batch_id: int) -> tuple[str, int]:
@@ -155,11 +162,10 @@ class RecordIndexer:
             logger.warning("%s: %d records with malformed headers put in quarantine", writer[0], count)
         self._tables.append(QUARANTINE, rows, writer, write_by_tasks(self._tables, QUARANTINE, frames))
 
-    def _cut(self, made: ExitStack, records: DataFrame, ranges: OffsetRanges) -> Cut:
+    def _cut(self, made: ExitStack, records: DataFrame | None, ranges: OffsetRanges) -> Cut:
         """Return the runs of *records*, those of *ranges*; runs kept on executors are released with *made*."""
-        found = self._checks.again.map(partial(self._by_spark, records, ranges), self._builder, self.schema, ranges)
-        if not isinstance(found, Cut):
-            return Cut(found)
+        by_spark = None if records is None else partial(self._by_spark, records, ranges)
+        found = self._checks.again.map(by_spark, self._builder, self.schema, ranges)
         made.callback(release_all, found.kept)
         return found
 

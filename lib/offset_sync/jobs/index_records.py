@@ -15,12 +15,13 @@ from offset_sync.contents.index_contents import ContentQueries
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_parts import IndexParts, IndexProgress, TopicAccess, called
-from offset_sync.ingest.kafka_source import MirroredRecords, SecondReader, read_mirrored_ranges, read_mirrored_records
+from offset_sync.ingest.kafka_source import MirroredRecords, read_mirrored_ranges, read_mirrored_records
 from offset_sync.ingest.log_check import LogCheck
 from offset_sync.ingest.origin_check import CopyCheck, OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder, identities_at
+from offset_sync.ingest.unreadable_logs import SecondReader
 from offset_sync.jobs.job_output import IndexOutput
 from offset_sync.jobs.spark_session import check_logins, open_session
 from offset_sync.kafka.cluster_admin import ClusterAdmin
@@ -145,7 +146,8 @@ class _RecordQuery:
     def __init__(self, config: Config, admin: ClusterAdmin, access: TopicAccess, parts: IndexParts) -> None:
         self._config, self._admin, self._access, self._parts = config, admin, access, parts
         reader = RangeReader(admin.alias, config.admin_options(admin.alias), names=config.names)
-        self._again = SecondReader(admin.alias, reader, MirroredRecords(config.mirror))
+        self._again = SecondReader(admin, reader, MirroredRecords(config.mirror))
+        access.watch(self._again.unreadable)
         self._failing = FailingBatches(admin.alias, self._again)
 
     def start(self) -> StreamingQuery | None:
@@ -156,15 +158,17 @@ class _RecordQuery:
         if not is_anything_there:
             # Spark fails on a pattern that matches no topic yet.
             return None
-        reaches = self._admin.reaches(lambda topic: config.is_topic_included(topic) and topic not in refused)
+        checkpoint, names = parts.checkpoint(config, alias), config.names
+        reaches, only = self._again.unreadable.begin(
+            checkpoint, lambda topic: config.is_topic_included(topic) and topic not in refused
+        )
         parts.progress.expect(alias, {partition: reach.stable for partition, reach in reaches.items()})
-        checkpoint, names = parts.checkpoint(config, alias, refused), config.names
         builder = builder_of(config, alias)
         left_out = [*(names.outside(alias, each) for each in refused), *strays(config, self._admin)]
         checks = Checks(self._admin, self._logs(), self._again)
         indexer = RecordIndexer(parts.tables, checkpoint, builder, checks, parts.progress)
         writer = (
-            read_mirrored_records(parts.spark, config, alias, left_out)
+            read_mirrored_records(parts.spark, config, alias, left_out, only)
             .writeStream.queryName(f"index_records {alias}")
             .option("checkpointLocation", checkpoint.path)
             .foreachBatch(parts.queries.stop_between_batches(self._failing.guard(indexer, indexer)))

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.ingest.quarantine_replay import clusters_waiting
 from offset_sync.model.errors import ClusterError
 from offset_sync.state.incarnations import KEPT, LOG, NamedEpochs, candidates, retired_elections
 from offset_sync.tables.catalog import ELECTED, LOG_INCARNATIONS, OFFSET_COMMITS
@@ -46,8 +45,6 @@ class RetireElections:
         due = candidates(rows, old_before)
         # Commits below a checkpoint are in the tables, so these are read afterwards.
         read = {alias for alias in due if self._is_read(alias)}
-        if read:
-            read -= clusters_waiting(self._tables)
         if not read:
             return 0
         retired = retired_elections(rows, self._named(), old_before, read)

@@ -5,21 +5,22 @@ from __future__ import annotations
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 from pyspark.sql import DataFrame
 
-from offset_sync.ingest.commit_batch import CommitBatch
+from offset_sync.ingest.commit_batch import CommitBatch, changed_logs
 from offset_sync.ingest.commit_ingester import Ingester
 from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.model.values import ABSENT
 from offset_sync.state import failpoints
 from offset_sync.state.cluster_clock import Read
+from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Recorded, SyncState
 from offset_sync.sync.left_writes import LeftWrites
-from offset_sync.translate.index.runs import Int64s
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ class SyncBatch:
         self._metrics = metrics
         self._is_ready, self._left_writes = is_ready, left_writes
         self._beside = ThreadPoolExecutor(1, thread_name_prefix=f"history {self._alias}")
-        self._last: tuple[int, Int64s, Recorded] | None = None
+        self._last: tuple[int, CommitRecords, Recorded] | None = None
         self._ended_ms = ABSENT, ABSENT  # when the last two micro-batches ended
         self._reads_on = False  # the last one read up to the log's end
         self._dated = -1, False  # the last one that was dated, and whether the one before it read up to the end
@@ -63,7 +64,7 @@ class SyncBatch:
         with self._metrics.batch(self._alias):
             with self._ingester.taking_in:
                 missed = self._ingester.restore_missed(self._state, batch_id)
-                batch = self._ingester.decode(records, batch_id)
+                batch = self._as_read_now(self._ingester.decode(records, batch_id))
                 self._ingester.restore_lost(self._state, batch)
                 batch = self._with_times(batch)
                 recorded = self._record(batch)
@@ -86,14 +87,31 @@ class SyncBatch:
         """Note that the query is started, maybe with more partitions: its first records may be as old as the log."""
         self._reads_on, self._dated = False, (self._dated[0], False)
 
+    def _as_read_now(self, batch: CommitBatch) -> CommitBatch:
+        """Return *batch*; a retry whose logs have other records than before has nothing left of the first try.
+
+        These logs were truncated meanwhile, so they count as begun again. Errs to the groups' own: writes of ours that
+        the first try has matched are no longer known.
+        """
+        if self._last is None or self._last[0] != batch.batch_id:
+            return batch
+        with self._state.lock:
+            rows = self._state.offsets.ids(batch.keys)
+        if changed := changed_logs(before := self._last[1], batch.commit_records.with_key(rows)):
+            self._last = None
+            with self._state.lock:
+                self._state.offsets.clusters[self._alias].forget_read(before.key)
+            return replace(batch, looked=batch.looked._replace(begun=batch.looked.begun | changed))
+        return batch
+
     def _record(self, batch: CommitBatch) -> Recorded:
-        records, last = batch.commit_records, self._last
         is_starting = self._left_writes is not None and not self._is_ready.is_set()
+        records = batch.commit_records
         recorded = self._state.record(self._alias, batch.keys, records, is_starting=is_starting)
-        if last is not None and last[0] == batch.batch_id and np.array_equal(last[1], records.log_offset):
+        if self._last is not None and self._last[0] == batch.batch_id:
             # A retry: own writes were matched in the first run, and are no longer known.
-            return last[2]
-        self._last = batch.batch_id, records.log_offset, recorded
+            return self._last[2]
+        self._last = batch.batch_id, records.with_key(recorded.rows), recorded
         return recorded
 
     def _settled(self, batch: CommitBatch, recorded: Recorded) -> Recorded:
@@ -112,7 +130,7 @@ class SyncBatch:
             self._alias, recorded.rows[rows], records.offset[rows], records.made_ms[rows]
         )
         settled = self._state.settle(self._alias, records, recorded, is_own)
-        self._last = batch.batch_id, records.log_offset, settled
+        self._last = batch.batch_id, records.with_key(recorded.rows), settled
         return settled
 
     def _with_times(self, batch: CommitBatch) -> CommitBatch:

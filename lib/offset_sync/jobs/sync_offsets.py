@@ -16,7 +16,6 @@ from offset_sync.ingest.checkpoint import Checkpoint, commit_checkpoint
 from offset_sync.ingest.commit_ingester import CommitIngester
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.kafka_source import read_consumer_offsets, read_polls
-from offset_sync.ingest.quarantine_replay import replay_quarantine
 from offset_sync.ingest.query_supervisor import STOPPED, BatchFunction, QuerySupervisor
 from offset_sync.jobs.job_output import SyncSummary
 from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
@@ -135,8 +134,6 @@ class SyncJob:
         if not self._run.is_dry:
             for alias, checkpoint in done.items():
                 self._reading.ingesters[alias].note_taken_in(checkpoint.last_committed())
-            # Without names: records have their cluster's own topics.
-            replay_quarantine(FencedTables(self._config.tables.root, self._lease, self._tables.files))
         self._reading.begin_after(self._last_known.restore(self._state, self._reading.incarnations))
         self._homes.follow_moves()
         self._partitions.begin_new_partitions()

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from rich.console import Console
 
 from offset_sync.config import Config, load_config
@@ -22,23 +21,21 @@ from offset_sync.jobs.open_tables import check_direction, open_tables
 from offset_sync.jobs.translation.answers import (
     print_csv,
     print_json,
-    print_spark,
     show_answers,
     summary,
     to_answer_table,
 )
 from offset_sync.jobs.translation.offsets import (
-    OPTIONAL,
     REQUIRED,
+    TAKEN_AT,
     OffsetTable,
     check_columns,
     parse_time,
     read_csv,
     to_offsets,
 )
-from offset_sync.jobs.translation.spark_checkpoint import read_checkpoint
 from offset_sync.model.errors import ConfigError, OffsetSyncError
-from offset_sync.model.text import escaped, visible
+from offset_sync.model.text import visible
 from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.status.job_progress import IndexCatchUp
 from offset_sync.status.kept_offsets import OffsetTranslation
@@ -46,7 +43,6 @@ from offset_sync.status.live_state import LiveState
 from offset_sync.status.waiting import Wait, waiting
 
 logger = logging.getLogger(__name__)
-SPARK = "spark"
 _SCHEMA = pa.schema([("topic", pa.string()), ("partition", pa.int64()), ("offset", pa.int64())])
 ByTopic = Mapping[str, Mapping[Any, int]]
 
@@ -63,7 +59,6 @@ def translate_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentPar
         metavar="CSV",
         help="a CSV file with header topic,partition,offset, one offset a line; -: standard input",
     )
-    parser.add_argument("--spark-checkpoint", metavar="DIR", help="the checkpoint folder of a streaming query")
     parser.add_argument(
         "--taken-at",
         metavar="TIME",
@@ -71,9 +66,7 @@ def translate_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentPar
     )
     parser.add_argument("--disaster", action="store_true", help="the source is lost, and is not queried")
     parser.add_argument(
-        "--format",
-        choices=("table", "json", "csv", SPARK),
-        help="output format (default: table; for a checkpoint: spark)",
+        "--format", choices=("table", "json", "csv"), default="table", help="output format (default: table)"
     )
     return parser
 
@@ -82,13 +75,11 @@ def translate(config: Config, arguments: argparse.Namespace, stop: threading.Eve
     """Translate the offsets that *arguments* name and print them; return one line if any is withheld."""
     pair = (arguments.source, arguments.target)
     check_direction(config, *pair)
-    table, remarks = _read(arguments, system_now_ms())
+    table = _read(arguments, system_now_ms())
     logger.info("read %s offsets", f"{len(table.offsets):,}")
-    for remark in remarks:
-        print(escaped(remark), file=sys.stderr, flush=True)
     with waiting("translations", total=len(table.offsets)) as wait:
         answers = translate_table(config, pair, table, arguments.disaster, _telling(wait, stop))
-    _print(answers, arguments.format or (SPARK if arguments.spark_checkpoint else "table"), pair)
+    _print(answers, arguments.format, pair)
     return summary(answers)
 
 
@@ -104,8 +95,8 @@ def translate_offsets(
 
     *conf* is the configuration or its file. *offsets* are each the next to read: ``{"orders": {0: 7}}`` as Spark writes
     them, or rows as mappings, or anything with an Arrow stream (a table, a DataFrame of pandas) with the columns
-    ``topic``, ``partition``, ``offset`` and, if known, ``taken_at`` (with its zone) and ``leader_epoch``. *taken_at*:
-    offsets without a time of their own were read off the log then or later. *disaster*: the source is lost.
+    ``topic``, ``partition``, ``offset`` and, if known, ``taken_at`` (with its zone). *taken_at*: offsets without a time
+    of their own were read off the log then or later. *disaster*: the source is lost.
 
     Returns the same columns and ``target_offset``, ``state``, ``duplicates``, ``duplicates_at_most``, ``lost`` and
     ``reason``, a row per offset in their order; if copies have other names also ``target_topic``. For a withheld answer
@@ -117,7 +108,7 @@ def translate_offsets(
     check_direction(config, *pair)
     given, now_ms = _to_table(offsets), system_now_ms()
     check_columns(given.column_names)
-    known = [name for name in (*REQUIRED, *OPTIONAL) if name in given.column_names]
+    known = [name for name in (*REQUIRED, TAKEN_AT) if name in given.column_names]
     texts = pa.table({name: given.column(name).cast(pa.string()).fill_null("") for name in known})
     rows = to_offsets(texts, range(1, given.num_rows + 1), now_ms)
     if taken_at is not None:
@@ -173,28 +164,23 @@ def _telling(wait: Wait, stop: threading.Event) -> Callable[[int], None]:
     return tell
 
 
-def _read(arguments: argparse.Namespace, now_ms: int) -> tuple[OffsetTable, list[str]]:
-    """Return the offsets that *arguments* name, and remarks on them; raises ConfigError."""
+def _read(arguments: argparse.Namespace, now_ms: int) -> OffsetTable:
+    """Return the offsets that *arguments* name; raises ConfigError."""
     one = {name: getattr(arguments, name) for name in REQUIRED}
     is_one = any(each is not None for each in one.values())
-    ways = is_one + (arguments.file is not None) + (arguments.spark_checkpoint is not None)
-    if ways != 1 or (is_one and None in one.values()):
-        raise ConfigError(["name the offsets: --topic, --partition and --offset, or --file, or --spark-checkpoint"])
-    if arguments.format == SPARK and arguments.spark_checkpoint is None:
-        raise ConfigError(["--format spark needs --spark-checkpoint"])
+    if is_one == (arguments.file is not None) or (is_one and None in one.values()):
+        raise ConfigError(["name the offsets: --topic, --partition and --offset, or --file"])
     try:
         taken_at_ms = None if arguments.taken_at is None else parse_time(arguments.taken_at, now_ms)
     except ValueError as error:
         raise ConfigError([f"--taken-at {arguments.taken_at!a} {error}"]) from None
-    if arguments.spark_checkpoint is not None:
-        return read_checkpoint(arguments.spark_checkpoint, taken_at_ms, now_ms)
     if arguments.file is not None:
-        return read_csv(arguments.file, now_ms).taken_at(taken_at_ms), []
+        return read_csv(arguments.file, now_ms).taken_at(taken_at_ms)
     try:
         table = to_offsets(pa.table({name: [each] for name, each in one.items()}), [0], now_ms)
     except ConfigError as error:
         raise ConfigError([problem.replace("line 0: ", "--", 1) for problem in error.problems]) from None
-    return table.taken_at(taken_at_ms), []
+    return table.taken_at(taken_at_ms)
 
 
 def _print(answers: pa.Table, wanted: str, pair: tuple[str, str]) -> None:
@@ -203,18 +189,7 @@ def _print(answers: pa.Table, wanted: str, pair: tuple[str, str]) -> None:
         if wanted == "table":
             show_answers(answers, f"{visible(pair[0])} → {visible(pair[1])}", Console())
         else:
-            {"csv": print_csv, "json": print_json, SPARK: print_spark}[wanted](answers, sys.stdout)
+            {"csv": print_csv, "json": print_json}[wanted](answers, sys.stdout)
         sys.stdout.flush()
-        if wanted == SPARK:
-            _tell_left_out(answers)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it ends
-
-
-def _tell_left_out(answers: pa.Table) -> None:
-    withheld = answers.filter(pc.is_null(answers.column("target_offset")))
-    for row in withheld.select(["topic", "partition", "state", "reason"]).to_pylist():
-        place = f"{row['topic']}-{row['partition']}"
-        print(escaped(f"{place} is left out: {row['state']}: {row['reason']}"), file=sys.stderr)
-    if withheld.num_rows:
-        print("Spark starts only if every partition is named; -2 starts a partition at its beginning", file=sys.stderr)

@@ -1,9 +1,8 @@
-"""Internal logs read without Spark: commits of groups, open transactions, MirrorMaker's checkpoints.
+"""Internal logs read without Spark: commits of groups, and MirrorMaker's checkpoints.
 
 With read_committed, ``__consumer_offsets`` is readable up to a partition's last stable offset, where the oldest open
 transaction begins; later commits of other groups are held back too. With read_uncommitted we get the keys of these
-commits. Their producer is not known (librdkafka hides the batch headers), so ``__transaction_state`` is read from
-shortly before on.
+commits.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Message
 
-from offset_sync.decode.cursor import DecodeError, TransactionState, decode_transaction, decode_transactional_id
+from offset_sync.decode.cursor import DecodeError
 from offset_sync.decode.offset_records import decode_commit_key
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.log_reader import (
@@ -27,17 +26,13 @@ from offset_sync.kafka.log_reader import (
     to_content,
 )
 from offset_sync.kafka.requests import NOT_AUTHORIZED, NotAuthorizedError, Reach, TransientError
-from offset_sync.kafka.tail_reader import TailReader
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.held_commits import HeldCommits, OpenTransaction
+from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, OffsetRange, RecordContent, TopicPartition
 
-TRANSACTIONS = "__transaction_state"
 DEADLINE_S = 6.0
 _ENDS_S = 5.0
 _SILENCE_S = 2.0
-_MARGIN_MS = 60_000
-"""A transaction's coordinator records it before its first record is written; clocks of brokers differ."""
 _MOST_COMMITS, _MOST_CHECKPOINTS = 5_000, 500
 _MOST_AT_ONCE = 100_000
 """The most checkpoints in memory at once: a log may have many millions before its first compaction."""
@@ -97,18 +92,16 @@ class CommitLogReader:
 
 
 class HeldCommitsReader:
-    """Reads commits held back by open transactions, and these transactions; *options* are librdkafka's."""
+    """Reads commits held back by open transactions; *options* are librdkafka's."""
 
     def __init__(self, admin: ClusterAdmin, options: Mapping[str, str]) -> None:
-        self._admin, self._times = admin, TailReader(admin.alias, options)
-        self._committed = RangeReader(admin.alias, options, _SILENCE_S)
+        self._admin = admin
         self._uncommitted = RangeReader(admin.alias, {**options, **_UNCOMMITTED}, _SILENCE_S)
 
     def read(self, partitions: Collection[int], deadline: float = DEADLINE_S) -> dict[int, HeldCommits]:
         """Return the commits held back in those of *partitions* where a transaction is open.
 
-        Raises ClusterError where the cluster does not answer. Errs to unknown keys and unnamed producers, after
-        *deadline* (seconds).
+        Raises ClusterError where the cluster does not answer. Errs to unknown keys, after *deadline* (seconds).
         """
         ends_at = time.monotonic() + deadline
         reaches = self._admin.reaches(lambda name: name == CONSUMER_OFFSETS, deadline)
@@ -116,8 +109,7 @@ class HeldCommitsReader:
         for place, reach in reaches.items():
             if place.partition in partitions and reach.stable < reach.high:
                 keys, since_ms = self._keys(place, reach, ends_at)
-                open_ones = self._open_in(place, since_ms, ends_at) if since_ms is not None else ()
-                found[place.partition] = HeldCommits(place.partition, reach.stable, reach.high, keys, open_ones)
+                found[place.partition] = HeldCommits(place.partition, reach.stable, reach.high, keys, since_ms)
         return found
 
     def _keys(
@@ -127,7 +119,7 @@ class HeldCommitsReader:
         keys: set[GroupPartition] = set()
         since_ms: int | None = None
         try:
-            for record in self._records(self._uncommitted, {place: OffsetRange(reach.stable, reach.high)}, ends_at):
+            for record in self._records({place: OffsetRange(reach.stable, reach.high)}, ends_at):
                 since_ms = record.timestamp_ms if since_ms is None else since_ms
                 with suppress(DecodeError):  # sync_offsets quarantines it
                     if record.key is not None and (key := decode_commit_key(record.key)) is not None:
@@ -136,35 +128,12 @@ class HeldCommitsReader:
             return None, since_ms
         return frozenset(keys), since_ms
 
-    def _open_in(self, place: TopicPartition, since_ms: int, ends_at: float) -> tuple[OpenTransaction, ...]:
-        """Return the open transactions of *place*, the oldest first; none if they cannot be read."""
-        states: dict[str, TransactionState | None] = {}
-        try:
-            for record in self._records(self._committed, self._log_since(since_ms - _MARGIN_MS), ends_at):
-                if record.key is not None:
-                    state = decode_transaction(record.key, record.value) if record.value is not None else None
-                    states[decode_transactional_id(record.key)] = state
-        except (ClusterError, DecodeError):
-            return ()
-        found = [each for each in states.values() if each is not None and tuple(place) in each.partitions]
-        transactions = [OpenTransaction(each.transactional_id, each.producer_id, each.started_at_ms) for each in found]
-        return tuple(sorted(transactions, key=lambda each: each.started_at_ms))
-
-    def _records(
-        self, reader: RangeReader, ranges: Mapping[TopicPartition, OffsetRange], ends_at: float
-    ) -> Iterator[RecordContent]:
+    def _records(self, ranges: Mapping[TopicPartition, OffsetRange], ends_at: float) -> Iterator[RecordContent]:
         """Yield the records of *ranges*; raises ClusterError if not all are read by *ends_at*."""
-        for chunk in reader.read(ranges):
+        for chunk in self._uncommitted.read(ranges):
             yield from (record for _, record in chunk)
             if time.monotonic() > ends_at:
                 raise ClusterError(self._admin.alias, "records not read in time")
-
-    def _log_since(self, at_ms: int) -> dict[TopicPartition, OffsetRange]:
-        """Return the ranges that the transaction coordinators have written since *at_ms*; raises ClusterError."""
-        count = self._admin.partition_count(TRANSACTIONS, _SILENCE_S) or 0
-        first = self._times.offsets_at({TopicPartition(TRANSACTIONS, each): at_ms for each in range(count)}, _SILENCE_S)
-        ends = self._admin.ends(first, _SILENCE_S)
-        return {place: OffsetRange(first[place], end.log_end) for place, end in ends.items()}
 
 
 class CheckpointLog:

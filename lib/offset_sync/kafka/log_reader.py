@@ -15,7 +15,7 @@ from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
 from offset_sync.kafka.msk_tokens import with_tokens
 from offset_sync.kafka.requests import Door, TopicNames
 from offset_sync.model.errors import ClusterError, PlatformError
-from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
+from offset_sync.model.values import OffsetRange, RecordContent, Stop, TopicPartition
 
 DEADLINE_S = 10.0
 PATIENCE_S = 30.0
@@ -53,11 +53,14 @@ Chunk = list[tuple[TopicPartition, RecordContent]]
 
 
 class UnreadError(ClusterError):
-    """Some logs could not be read up to the end of their ranges; *reasons* has why for each."""
+    """Some logs could not be read up to the end of their ranges; *stops* has the place of each, and why.
 
-    def __init__(self, alias: str, reasons: Mapping[TopicPartition, str]) -> None:
-        super().__init__(alias, next(iter(reasons.values())))
-        self.reasons = reasons
+    *is_silent*: nothing came of any log.
+    """
+
+    def __init__(self, alias: str, stops: Mapping[TopicPartition, Stop], is_silent: bool = False) -> None:
+        super().__init__(alias, next(stop.at(f"{log.topic}-{log.partition}") for log, stop in stops.items()))
+        self.stops, self.is_silent = stops, is_silent
 
 
 @contextmanager
@@ -218,11 +221,11 @@ class RangeReader:
     def _read(self, consumer: Consumer, waiting: dict[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
         consumer.assign([ClientPartition(*place, each.start) for place, each in waiting.items()])
         seen = dict.fromkeys(waiting, _SILENT)
-        came_at = time.monotonic()
+        came_at, is_silent = time.monotonic(), True
         while waiting:
             chunk: Chunk = []
             for message in next_messages(consumer, _MOST_RECORDS, _POLL_S):
-                place = place_of(message)
+                place, is_silent = place_of(message), False
                 if place in waiting and _take(place, message, waiting, chunk, seen):
                     del waiting[place]
                     consumer.incremental_unassign([ClientPartition(*place)])
@@ -230,11 +233,12 @@ class RangeReader:
                 came_at = time.monotonic()
                 yield chunk
             elif waiting and time.monotonic() > came_at + self._patience_for([seen[each] for each in waiting]):
-                raise UnreadError(
-                    self._alias, {each: _why(each, waiting[each], seen[each]) for each in sorted(waiting)}
-                )
+                stops = {each: Stop(waiting[each].start, seen[each].reason) for each in sorted(waiting)}
+                raise UnreadError(self._alias, self._door.into(stops), is_silent)
 
     def _patience_for(self, seen: Sequence[_Seen]) -> float:
+        if all(each.is_broken for each in seen):
+            return 0.0
         return min(_ENDED_S, self._patience) if all(each.is_end for each in seen) else self._patience
 
 
@@ -262,7 +266,3 @@ def _take(
         chunk.append((place, to_content(message)))
         waiting[place] = wanted._replace(start=offset + 1)
     return offset >= wanted.end - 1
-
-
-def _why(place: TopicPartition, wanted: OffsetRange, seen: _Seen) -> str:
-    return f"{place.topic}-{place.partition} cannot be read up to offset {wanted.end}: {seen.reason}"

@@ -263,6 +263,17 @@ class OffsetRange(NamedTuple):
     end: int
 
 
+class Stop(NamedTuple):
+    """From which offset a log cannot be read, and why."""
+
+    offset: int
+    why: str
+
+    def at(self, log: str) -> str:
+        """Return the text about the log of that name."""
+        return f"{log} cannot be read from offset {self.offset} on: {self.why}"
+
+
 @dataclass(frozen=True)
 class RecordContent:
     """One record as its cluster holds it."""

@@ -303,6 +303,12 @@ class ClusterOffsets:
                 self.columns[name][key] = value
         self._read_last.clear()
 
+    def forget_read(self, key: NDArray[np.intp]) -> None:
+        """Forget the last record of *key*, which its log has lost; a group has still read what it had committed."""
+        for name in ("log_partition", "log_offset", "actual_offset"):
+            self.columns[name][key] = ABSENT
+        self.columns["actual_is_own"][key] = False
+
     def begin_partition(self, key: NDArray[np.intp], at_ms: Int64s) -> None:
         """Put groups at the start of partitions added *at_ms*, after they had committed others of the topic."""
         column = self.columns

@@ -125,8 +125,8 @@ def follow_commits(tables: TableStore, state: SyncState, known: int, incarnation
 def take_in_added(tables: TableStore, state: SyncState, rows: pa.Table, incarnations: CommitLogIncarnations) -> None:
     """Take in *rows* that were appended to offset_commits since, in any order; known ones change nothing.
 
-    A cluster with late rows, as from a replay of quarantine, is restored as a whole: one may have been a rewind, or the
-    group's newest commit.
+    A cluster with late rows, as from a driver that was overtaken, is restored as a whole: one may have been a rewind,
+    or the group's newest commit.
     """
     incarnations.refresh()  # after the rows were read: incarnations and partition counts are written before their rows
     note_partitions(state, incarnations)

@@ -108,6 +108,7 @@ class Assessment:
     unread_commits: Int64s = _LATER  # of __consumer_offsets, that may concern the group
     are_commits_known: Bools = _LATER  # all relevant clusters answered
     held_back: NDArray[np.object_] = _LATER  # by which open transaction; None: by none
+    unreadable: NDArray[np.object_] = _LATER  # why a log cannot be read on; None: both can
     staleness_ms: Int64s = _LATER  # for how long the target has not had the translation
     mirror_lag_ms: Int64s = _LATER  # age of the oldest pending record
     sync_silent_ms: Int64s = _LATER  # for how long sync_offsets has not moved, with a backlog

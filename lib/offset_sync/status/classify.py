@@ -109,6 +109,7 @@ def _stalled(assessment: Assessment, behind: Causes, after_ms: int) -> Causes:
     is_stale = ~holds & (assessment.staleness_ms > after_ms)
     is_late = holds & (assessment.mirror_lag_ms > after_ms)
     return [
+        _with_value(has_text(assessment.unreadable), "{}", assessment.unreadable),
         _with_value(sync_ms > after_ms, "sync_offsets has made no progress for {} s", sync_ms // 1000),
         _with_value(index_ms > after_ms, "index_records has made no progress for {} s", index_ms // 1000),
         *(cause.also(is_stale) for cause in behind),

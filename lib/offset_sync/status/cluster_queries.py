@@ -27,11 +27,10 @@ from offset_sync.ingest.group_activity import GroupActivity
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.internal_logs import CheckpointLog, CommitLogReader, HeldCommitsReader, commit_log_ends
-from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.kafka.log_reader import RecordReader
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
-from offset_sync.model.values import ABSENT, EpochChange, GroupPartition, RecordContent, TopicPartition
+from offset_sync.model.values import ABSENT, GroupPartition, RecordContent, TopicPartition
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
@@ -83,7 +82,6 @@ class ClusterQueries:
             for alias, each in options.items()
         }
         self._readers = {alias: RecordReader(alias, each, config.names) for alias, each in options.items()}
-        self._epochs = {alias: LeaderEpochs(alias, each, config.names) for alias, each in options.items()}
         self._checkpoints = {alias: _open_checkpoints(config, alias, each) for alias, each in self._admins.items()}
         self._held = {alias: HeldCommitsReader(self._admins[alias], each) for alias, each in options.items()}
         self._names, self._polled = config.names, config.polled()
@@ -99,14 +97,6 @@ class ClusterQueries:
         asked = [alias for alias in aliases if alias not in self._given_up]
         given_up = {alias: error for alias, error in self._given_up.items() if alias in aliases}
         return {**given_up, **self._fetcher.fetch(asked, partitions)}
-
-    def epoch_ends(self, alias: str, epochs: Mapping[TopicPartition, EpochChange]) -> Mapping[TopicPartition, int]:
-        """Return the first offset after the records of each epoch, of logs whose leaders answer."""
-        try:
-            found = {} if alias in self._given_up else self._epochs[alias].ends_in_time(epochs)
-        except ClusterError:
-            return {}
-        return {each: end for each, (end, _) in found.items()}
 
     def active_groups(self, alias: str, groups: Collection[str] | None = None) -> Collection[str] | ClusterError:
         """Return the groups of a cluster that have members now; the answer is complete for *groups*."""

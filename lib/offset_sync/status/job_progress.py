@@ -62,12 +62,20 @@ class JobProgress:
     """Per cluster: *commits*, the backlog of sync_offsets, and *index_silent_ms*, the silence of index_records.
 
     A cluster missing in *commits* does not answer. *has_sync_ended*: no sync_offsets is running, and the last one
-    recorded its end, as after ``--once``.
+    recorded its end, as after ``--once``. *unreadable* says of logs why index_records cannot read them on.
     """
 
     commits: Mapping[str, StreamLag] = field(default_factory=dict)
     index_silent_ms: Mapping[str, int] = field(default_factory=dict)
     has_sync_ended: bool = False
+    unreadable: Mapping[ClusterPartition, str] = field(default_factory=dict)
+
+    def unindexed(self, clusters: Iterable[str], keys: Sequence[GroupPartition]) -> NDArray[np.object_]:
+        """Return why the log of each key at one of *clusters* cannot be read on; None where it can; shape (keys,)."""
+        logs = [[ClusterPartition(alias, *key.topic_partition) for alias in clusters] for key in keys]
+        return np.array(
+            [next((self.unreadable[log] for log in each if log in self.unreadable), None) for each in logs], object
+        )
 
     def unread_commits(self, cluster: str, hashes: Int64s) -> tuple[Int64s, Bools]:
         """Return how many offsets of each group's commit log partition are unread, and where that is known.
@@ -205,7 +213,8 @@ class CheckpointProgress:
         kinds = (".originals", ".copies") if config.is_by_contents else ("",)
         index = f"{root}/index_records/"
         self._index = {
-            alias: [Checkpoint(files, f"{index}{alias}{kind}") for kind in kinds] for alias in config.clusters
+            alias: [Checkpoint(files, f"{index}{alias}{kind}", alias, config.names) for kind in kinds]
+            for alias in config.clusters
         }
 
     def read(self, now_ms: int) -> JobProgress:
@@ -215,7 +224,15 @@ class CheckpointProgress:
         self._patience.wait(lambda: self._behind(ends), lambda: self._jobs.is_running(_SYNC))
         silent = self._of_each(self._index, lambda alias: _silent_ms(self._index[alias], now_ms))
         lags = self._of_each(ends, lambda alias: self._lag(alias, ends[alias], now_ms))
-        return JobProgress(lags, silent, self._jobs.has_ended(_SYNC))
+        return JobProgress(lags, silent, self._jobs.has_ended(_SYNC), self._unreadable())
+
+    def _unreadable(self) -> dict[ClusterPartition, str]:
+        every = [(alias, each) for alias, checkpoints in self._index.items() for each in checkpoints]
+        return {
+            ClusterPartition(alias, *log): stop.at(f"{each.name_of(log)} at {alias}")
+            for alias, each in every
+            for log, stop in each.unreadable().items()
+        }
 
     def _of_each(self, aliases: Collection[str], look: Callable[[str], _Found]) -> dict[str, _Found]:
         """Return what *look* returns for each cluster, in parallel."""

@@ -16,7 +16,7 @@ from offset_sync.state.sync_state import SyncState, frontiers, known_end
 from offset_sync.state.translator import Pair, Translator
 from offset_sync.status.cluster_queries import ClusterQueries
 from offset_sync.status.job_progress import IndexCatchUp
-from offset_sync.status.withheld_reasons import ReadEpochs, WithheldReasons
+from offset_sync.status.withheld_reasons import WithheldReasons
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations, withhold, withhold_some
@@ -32,8 +32,8 @@ _PARTITIONS = 1 << 31
 class KeptOffsets:
     """Offsets at the source, each the next to read; all arrays have shape (offsets,).
 
-    *topic* holds places in *topics*. An offset was taken from the log at *taken_at_ms* (since the epoch) or later;
-    *leader_epoch* is that of the last record read; both are ``ABSENT`` where unknown.
+    *topic* holds places in *topics*. An offset was taken from the log at *taken_at_ms* (since the epoch) or later,
+    ``ABSENT`` where that is unknown.
     """
 
     topics: Sequence[str]
@@ -41,7 +41,6 @@ class KeptOffsets:
     partition: Int64s
     offset: Int64s
     taken_at_ms: Int64s
-    leader_epoch: Int64s
 
     def __len__(self) -> int:
         """Return how many offsets there are."""
@@ -59,7 +58,8 @@ class KeptOffsets:
 
     def given(self, rows: NDArray[np.intp]) -> GivenOffsets:
         """Return *rows* in the form that is translated."""
-        return GivenOffsets(self.offset[rows], self.taken_at_ms[rows], self.leader_epoch[rows], [None] * len(rows))
+        no_epoch = np.full(len(rows), ABSENT, np.int64)
+        return GivenOffsets(self.offset[rows], self.taken_at_ms[rows], no_epoch, [None] * len(rows))
 
 
 class KeptAnswers:
@@ -122,18 +122,14 @@ class OffsetTranslation:
         answers, rows_of = KeptAnswers(len(offsets)), list(offsets.by_partition())
         snapshot = self._ask(pair, [partition for partition, _ in rows_of])
         reasons = WithheldReasons(pair, self._translator, self._state, snapshot)
-        epochs = self._epochs(pair[0], offsets, rows_of, snapshot)
         for partition, rows in rows_of:
             given = offsets.given(rows)
             found = self._withheld(pair, partition, len(rows), snapshot, is_source_lost=is_source_lost)
             if found is None:
                 found = self._answers(pair, partition, given, snapshot)
-                found = withhold_some(found, np.where(found.is_withheld, ABSENT, epochs.reasons(partition, given)))
             answers.put(rows, found)
             for state, of_state in _withheld_rows(found):
-                some = GivenOffsets(given.offset[of_state], given.at_ms[of_state], given.leader_epoch[of_state], ())
-                why = epochs.why(state, partition, some) or reasons.of(state, partition, some)
-                answers.explain(rows[of_state], why)
+                answers.explain(rows[of_state], reasons.of(state, partition, given.offset[of_state]))
             tell(len(rows))
         return answers
 
@@ -179,21 +175,6 @@ class OffsetTranslation:
         metadata = self._clusters.fetch([target, source], wanted)
         self._catch_up.wait(metadata)
         return Snapshot(metadata, known_to, asked_at_ms)
-
-    def _epochs(
-        self,
-        source: str,
-        offsets: KeptOffsets,
-        rows_of: list[tuple[TopicPartition, NDArray[np.intp]]],
-        snapshot: Snapshot,
-    ) -> ReadEpochs:
-        """Return the check of the leader epochs of *offsets*, after asking the source's leaders."""
-        found = ReadEpochs(source, self._clusters, self._state.index, snapshot, self._state.now_ms())
-        wanted: dict[TopicPartition, set[int]] = {}
-        for partition, rows in rows_of:
-            wanted.setdefault(partition, set()).update(np.unique(offsets.leader_epoch[rows]).tolist())
-        found.ask(wanted)
-        return found
 
     def _withheld(
         self, pair: tuple[str, str], partition: TopicPartition, count: int, snapshot: Snapshot, *, is_source_lost: bool

@@ -57,6 +57,7 @@ class PresentFacts:
             is_activity_known=np.full(count, is_known),
             is_target_active=np.array([group_id in members for group_id, _, _ in captured.keys], np.bool_),
             held_back=progress.held_back(self._aliases, captured.keys),
+            unreadable=progress.unindexed(pair, captured.keys),
             staleness_ms=staleness.behind_ms(key, is_behind, begins_ms, captured.target_offset, now_ms),
             mirror_lag_ms=np.where(captured.mirror_lag > 0, age_ms, 0),
             sync_silent_ms=self._sync_silent_ms(captured, progress, is_behind),

@@ -242,15 +242,17 @@ class LeftWrites:
 
         If nothing was indexed before, there was no end: a reset to the beginning is the group's own.
         """
-        log = self._state.index.log(alias, *partition)
-        if log is None:
-            return NO_LIMIT, ABSENT
-        times = log.indexing_times
-        first, last = times.first_since(made_ms - _INDEXED_BEFORE_MS), times.first_since(made_ms + _INDEXED_AFTER_MS)
-        most = log.frontier if last is None else last
+        with self._state.lock:
+            log = self._state.index.log(alias, *partition)
+            if log is None:
+                return NO_LIMIT, ABSENT
+            times, frontier = log.indexing_times, log.frontier
+            began = times.first_since(0)
+            first, last = (times.first_since(made_ms + each) for each in (-_INDEXED_BEFORE_MS, _INDEXED_AFTER_MS))
+        most = frontier if last is None else last
         if first is None:
             return NO_LIMIT, most
-        return first + 1 if first == times.first_since(0) else first, most
+        return first + 1 if first == began else first, most
 
     def _translated(self, pair: Pair, partition: TopicPartition, offset: Int64s) -> tuple[Int64s, Int64s]:
         """Return the least and greatest that answers to *offset* may have been, shapes (commits,); ABSENT: none.

@@ -161,7 +161,7 @@ OFFSET_TRANSLATIONS = Table(
 )
 QUARANTINE = Table(
     "quarantine",
-    "Records that could not be decoded, kept whole to be replayed.",
+    "Records that could not be decoded, kept whole.",
     columns(
         "cluster | string | cluster of the record",
         "topic | string | topic",
@@ -169,7 +169,7 @@ QUARANTINE = Table(
         "offset | bigint | offset",
         "key | binary | its key; of a mirrored record the origin header",
         "value | binary | its value; of a mirrored record the offset header",
-        "error | string | why; in a second row 'replayed: …', once it could be decoded",
+        "error | string | why",
         "seen_at | timestamp | when we read it",
     ),
 )

@@ -191,17 +191,24 @@ def needs_of_unindexed(source: PartitionLog, target: PartitionLog, bounds: Bound
                    commit 2                x2 is read, so the holes x0 and x1 count as read
 
     The source's own records are never holes there: reaching the first one is enough. ``NO_LIMIT`` if an origin has no
-    indexed record, or if copies below the index may be lost at the source or of a former incarnation of their origin.
-    Errs to the large side, which withholds the answer.
+    indexed record, or the target's first own one is a copy that came back, or if copies below the index may be lost at
+    the source or of a former incarnation of their origin. Errs to the large side, which withholds the answer.
     """
     first_runs = target.index.first_runs()
     is_known = {source.origin, target.origin} | bounds.origins <= target.index.origins
-    if not is_known or source.index.last_unknown >= NO_LIMIT or _may_differ(first_runs, source, bounds).any():
+    is_doubtful = _may_differ(first_runs, source, bounds) | _is_echo(first_runs, target.origin)
+    if not is_known or source.index.last_unknown >= NO_LIMIT or is_doubtful.any():
         return int(NO_LIMIT)
     pieces = cut_pieces(first_runs, source, bounds.young_since_ms)
     first = np.searchsorted(pieces.start, first_runs.start)
     passed = pieces.needs[first] + (first_runs.origin != source.origin)
     return int(passed.max(initial=0)) if len(pieces) else int(NO_LIMIT)
+
+
+def _is_echo(first_runs: Runs, origin: int) -> NDArray[np.bool_]:
+    """Return which *first_runs* are copies that came back to their *origin*: later records of it may be below."""
+    found: NDArray[np.bool_] = (first_runs.origin == origin) & (first_runs.start != first_runs.origin_start)
+    return found
 
 
 def _may_differ(first_runs: Runs, source: PartitionLog, bounds: Bounds) -> NDArray[np.bool_]:

@@ -27,7 +27,7 @@ def change_record(cluster: EmbeddedCluster, topic: str, partition: int, before: 
     cluster.start()
 
 
-def _end_of(segment: bytes, records: int) -> int:
+def _end_of(segment: bytes | bytearray, records: int) -> int:
     """Return where the batch ends that holds the last of the first *records*; it has to end there."""
     end = last = 0
     while last < records:
@@ -36,3 +36,15 @@ def _end_of(segment: bytes, records: int) -> int:
         end += 12 + int.from_bytes(segment[end + _BATCH_LENGTH_AT : end + _BATCH_LENGTH_AT + 4], "big")
     assert last == records, "cut inside a batch"
     return end
+
+
+def corrupt_batch(cluster: EmbeddedCluster, topic: str, partition: int, offset: int) -> None:
+    """Change the last byte of the batch that begins at *offset*: its CRC is wrong, and the broker serves it."""
+    cluster.stop()  # after a crash the broker would read the log and cut it there
+    (segment,) = cluster.directory.glob(f"logs/{topic}-{partition}/*.log")
+    content = bytearray(segment.read_bytes())
+    begin = _end_of(content, offset)
+    length = int.from_bytes(content[begin + _BATCH_LENGTH_AT : begin + _BATCH_LENGTH_AT + 4], "big")
+    content[begin + _BATCH_LENGTH_AT + 4 + length - 1] ^= 0xFF
+    segment.write_bytes(content)
+    cluster.start()

@@ -28,6 +28,7 @@ from offset_sync.model.values import (
     GroupPartition,
     OffsetRange,
     ReportedEnd,
+    Stop,
     TopicPartition,
 )
 from offset_sync.state.cluster_metadata import ClusterMetadata
@@ -157,7 +158,7 @@ class CommitLogJob(IngestingJob, AsTables):
             self.is_first = False
             yield from self.rows.read(ranges)
             if self.unread:
-                yield unread_rows({LOG: self.unread})
+                yield unread_rows({LOG: Stop(0, self.unread)})
             return
         self.read_again.append(dict(ranges))
         rows = [

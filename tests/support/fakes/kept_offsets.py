@@ -18,13 +18,12 @@ class NoWait:
         """Return at once."""
 
 
-def kept(*places: tuple[TopicPartition, int], taken_at_ms: int = ABSENT, leader_epoch: int = ABSENT) -> KeptOffsets:
-    """Return these offsets, all of one time and epoch."""
+def kept(*places: tuple[TopicPartition, int], taken_at_ms: int = ABSENT) -> KeptOffsets:
+    """Return these offsets, all of one time."""
     topics = sorted({place.topic for place, _ in places})
     columns = [(topics.index(place.topic), place.partition, offset) for place, offset in places]
     topic, partition, offset = (np.array([row[n] for row in columns], np.int64) for n in range(3))
-    same = np.ones(len(places), np.int64)
-    return KeptOffsets(topics, topic, partition, offset, taken_at_ms * same, leader_epoch * same)
+    return KeptOffsets(topics, topic, partition, offset, np.full(len(places), taken_at_ms, np.int64))
 
 
 def translated(site: Site, offsets: KeptOffsets, *, is_source_lost: bool = False) -> KeptAnswers:

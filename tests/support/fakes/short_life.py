@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from builders.logs import log
-from builders.offset_records import commit_key, commit_value
 from fakes.reconciler_site import STARTED_MS, Site, config_of
 from offset_sync.model.values import GroupPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
@@ -19,7 +18,7 @@ from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import NoLease
 from offset_sync.state.restore import restore_answers, restore_commits
-from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, QUARANTINE
+from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
 
@@ -48,12 +47,6 @@ class Life:
         row |= {"committed_offset": offset, "is_tombstone": offset is None, "captured_at": at(ms + 1)}
         row |= {"leader_epoch": None if place % 3 == 0 else place}
         self.add(OFFSET_COMMITS, **row, metadata="", topic_id=None)
-
-    def quarantine(self, place: int, offset: int, ms: int) -> None:
-        """Have a commit of the group at X that was not understood when it was read."""
-        row = {"cluster": "X", "topic": "__consumer_offsets", "partition": 0, "offset": place}
-        row |= {"key": commit_key(*KEY), "value": commit_value(offset, committed_at_ms=STARTED_MS + ms)}
-        self.add(QUARANTINE, **row, error="version 4 is unknown", seen_at=at(ms + 1))
 
     def answer(self, offset: int, ms: int, group: str = "g") -> None:
         """Have a row that says that X's commit was committed at Y."""

@@ -13,7 +13,7 @@ from builders.logs import log
 from fakes.reconciler_site import ORDERS, Site, config_of
 from generators.mirrored_logs import CLUSTERS
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import GroupPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition, GroupPartition, TopicPartition
 from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.key_index import KeyRows
 from offset_sync.status.job_progress import JobProgress, StreamLag
@@ -47,6 +47,7 @@ class StatusSite(Site):
     refusing: dict[str, ClusterError] = field(default_factory=dict)
     checkpoints: dict[str, MirrorCheckpoints] = field(default_factory=dict)
     shared: dict[str, set[str]] = field(default_factory=dict)
+    unreadable: dict[ClusterPartition, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.records: dict[tuple[str, TopicPartition], Log] = {}
@@ -123,7 +124,7 @@ class StatusSite(Site):
         """Return how far the jobs have read: to the end, unless told otherwise."""
         read = StreamLag(dict.fromkeys(range(2), 0), 0, 2)
         lags = {alias: self.lags.get(alias, read) for alias, each in self.clusters.items() if not each.is_down}
-        return JobProgress(lags, self.index_still_ms, self.has_sync_ended)
+        return JobProgress(lags, self.index_still_ms, self.has_sync_ended, self.unreadable)
 
     def report(self, now_ms: int | None = None) -> list[Row]:
         """Read all commits and report on them, a row per key and target."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any
+from unittest.mock import MagicMock
 
 from offset_sync.ingest.commit_batch import Looked
+from offset_sync.ingest.unreadable_logs import UnreadableLogs
 
 
 class UncheckedLogs:
@@ -24,7 +26,9 @@ class UncheckedLogs:
 
 
 class OnlySpark:
-    """Reads nothing again."""
+    """Reads nothing again, and can read every log."""
+
+    unreadable = UnreadableLogs(MagicMock(), MagicMock())
 
     def map(self, by_spark: Callable[[], Any], *_what: object) -> Any:
         """Return what *by_spark* returns."""

@@ -51,7 +51,7 @@ ON_REQUEST = (
 a log loses its end, is written to before any read, and groups commit before they ask it for anything."""
 LISTS = "lists"
 """As a fault, which may be wanted beside any other: some groups get read lists, and their consumers skip."""
-KNOWN_HOLES = ("leak", "huge", "silent_origin", "late_echo")
+KNOWN_HOLES = ("leak", "huge", "silent_origin")
 """Faults that are not withstood yet, or not played; see tests/simulation."""
 _APART = {"anew", "third_anew", "cut_frozen", "shrink", "expire"}
 """Not in worlds of homes, unless they are wanted there."""
@@ -93,7 +93,7 @@ def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[
         faults -= {"anew"}
     if "late_index" in faults:
         # Records before an index that began late count as read by the mirror's order, see docs/design/index.md.
-        disorder = {"late", "reorder"} | (set() if "late_echo" in wanted else {"echo"})
+        disorder = {"late", "reorder"}
         faults -= {"late_index"} if disorder & wanted else disorder
     if "down" in faults and "silent_origin" not in wanted:
         # An origin that cannot be asked is believed: a limit that the documents name.

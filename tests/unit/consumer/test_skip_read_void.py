@@ -87,6 +87,34 @@ def test_a_void_list_stays_void_after_a_restart(listed: SkipReadCases, own: int 
         assert listed.uses == []
 
 
+@pytest.mark.parametrize("failure", ["timeout", "refused", "error"])
+def test_a_group_that_began_below_its_list_while_nothing_could_be_asked_gets_everything(
+    listed: SkipReadCases, failure: str
+) -> None:
+    listed.set(failure=failure, own={PLACE: 50})
+    assert listed.poll(50, 99, 100) == [50, 99, 100]
+    assert listed.poll(101, 102) == [101, 102], "in the pause"
+    listed.set(failure="", own={PLACE: 103})
+    listed.later(10_000)
+    assert listed.poll(*ALL[3:]) == ALL[3:]
+    assert listed.uses == [{PLACE: use(START, VOID)}]
+    listed.give(103, [(104, 106)], own=103)
+    assert listed.poll(103, 104, 106) == [103, 106], "this is another list, and nothing was read below it"
+
+
+def test_so_does_one_that_was_sought_back_in_the_pause(listed: SkipReadCases) -> None:
+    assert listed.poll(100, 102) == [100]
+    listed.set(failure="timeout")
+    listed.later(10_001)
+    assert listed.poll(103) == [103]
+    listed.seek()
+    assert listed.poll(99, 100) == [99, 100], "not asked yet"
+    assert len(listed.waits) == 2
+    listed.set(failure="", own={PLACE: 104})
+    listed.later(10_000)
+    assert listed.poll(101, 102) == [101, 102]
+
+
 @pytest.mark.parametrize("failure", ["use timeout", "use refused", "use error"])
 def test_what_cannot_be_written_down_is_written_with_a_later_question(listed: SkipReadCases, failure: str) -> None:
     listed.set(failure=failure, own={PLACE: 50})

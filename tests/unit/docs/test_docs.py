@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from offset_sync.jobs.translation.offsets import ANSWER_COLUMNS, OPTIONAL, REQUIRED
+from offset_sync.jobs.translation.offsets import ANSWER_COLUMNS, REQUIRED, TAKEN_AT
 from offset_sync.tables.catalog import ALL_TABLES
 from offset_sync.tables.views import QUESTIONS, VIEWS
 from spark_options import split_options
@@ -177,7 +177,7 @@ def test_every_setting_that_is_named_exists(page: Path) -> None:
 def test_every_name_in_the_pages_for_people_is_a_table_a_column_or_a_job(page: str) -> None:
     columns = {name for table in ALL_TABLES for name in table.names}
     known = columns | {described.name for described in (*ALL_TABLES, *VIEWS, *QUESTIONS)} | set(JOBS)
-    known |= {*REQUIRED, *OPTIONAL, *ANSWER_COLUMNS}
+    known |= {*REQUIRED, TAKEN_AT, *ANSWER_COLUMNS}
     known.add("delta_log")  # the lock table that Delta keeps in DynamoDB unless told otherwise
     assert set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", (REPO / page).read_text())) - known == set()
 

@@ -16,7 +16,7 @@ from offset_sync.ingest import commit_batch, kafka_source
 from offset_sync.ingest.commit_batch import UNREAD, CommitReader
 from offset_sync.ingest.kafka_source import shares
 from offset_sync.kafka.log_reader import Chunk, UnreadError
-from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, RecordContent, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, RecordContent, Stop, TopicPartition
 
 SEVENTH = TopicPartition(CONSUMER_OFFSETS, 7)
 RANGES = st.dictionaries(
@@ -49,7 +49,7 @@ class Reader:
         key, value = commit_key("g", "orders", 0), commit_value(5, committed_at_ms=1)
         for place, each in ranges.items():
             yield [(place, RecordContent(each.start, 5, key, value, ()))]
-        raise UnreadError("dc1", dict.fromkeys(ranges, "the log ends at offset 4"))
+        raise UnreadError("dc1", dict.fromkeys(ranges, Stop(3, "the log ends at offset 4")))
 
 
 def test_what_was_read_is_said_and_which_logs_were_not_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,7 @@ def test_what_was_read_is_said_and_which_logs_were_not_to_the_end(monkeypatch: p
     rows = [row for batch in CommitReader("dc1", {}).read({SEVENTH: OffsetRange(0, 9)}) for row in batch.to_pylist()]
     assert [(row["kind"], row["log_partition"], row["log_offset"], row["error"]) for row in rows] == [
         ("commit", 7, 0, None),
-        (UNREAD, 7, None, "the log ends at offset 4"),
+        (UNREAD, 7, None, "__consumer_offsets-7 cannot be read from offset 3 on: the log ends at offset 4"),
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -12,9 +13,11 @@ from builders.record_schemas import CONSUMER_OFFSETS, MIRRORED_RECORDS
 from offset_sync.config import Mirror
 from offset_sync.ingest.checkpoint import ranges_of
 from offset_sync.ingest.commit_batch import LAST_MS, offset_records
-from offset_sync.ingest.kafka_source import MirroredRecords, SecondReader, is_for_a_time
-from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk
-from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
+from offset_sync.ingest.kafka_source import MirroredRecords
+from offset_sync.ingest.kept_runs import Cut
+from offset_sync.ingest.unreadable_logs import SecondReader, is_of_source
+from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk, UnreadError
+from offset_sync.model.values import OffsetRange, RecordContent, Stop, TopicPartition
 
 ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 1)
 TIMES = pa.schema([("offset", pa.int64()), ("timestamp", pa.timestamp("us", tz="UTC"))])
@@ -22,7 +25,9 @@ RANGES = {ORDERS: OffsetRange(0, 9)}
 
 
 class Log:
-    """What a cluster's logs hold."""
+    """What a cluster's logs hold; *problem* ends each answer."""
+
+    problem: Exception | None = None
 
     def __init__(self, *chunks: Chunk) -> None:
         self.chunks, self.asked = chunks, list[Mapping[TopicPartition, OffsetRange]]()
@@ -30,6 +35,8 @@ class Log:
     def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
         self.asked.append(ranges)
         yield from self.chunks
+        if self.problem is not None:
+            raise self.problem
 
 
 def record(offset: int, timestamp_ms: int = 5, *headers: tuple[str, bytes | None]) -> RecordContent:
@@ -37,19 +44,19 @@ def record(offset: int, timestamp_ms: int = 5, *headers: tuple[str, bytes | None
 
 
 def again(log: Log) -> SecondReader:
-    return SecondReader("dc1", log, MirroredRecords(Mirror()))  # type: ignore[arg-type]
+    return SecondReader(SimpleNamespace(alias="dc1"), log, MirroredRecords(Mirror()))  # type: ignore[arg-type]
 
 
 def times(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     return (batch.select(TIMES.names) for batch in batches)
 
 
-def overflow() -> pa.Table:
+def overflow() -> Cut:
     raise RuntimeError("Job aborted\nCaused by: java.lang.ArithmeticException: long overflow")
 
 
 def read(reader: SecondReader, by_spark: object = overflow) -> list[tuple[int, int]]:
-    found = reader.map(by_spark, times, TIMES, RANGES)  # type: ignore[arg-type]
+    found = reader.map(by_spark, times, TIMES, RANGES).rows  # type: ignore[arg-type]
     return list(zip(found["offset"].to_pylist(), found["timestamp"].cast(pa.int64()).to_pylist(), strict=True))
 
 
@@ -69,19 +76,19 @@ def test_the_third_header_is_read_too_where_the_mirror_stamps_it() -> None:
 def test_what_spark_can_read_is_spark_s() -> None:
     log = Log()
     table = pa.table({"offset": [7], "timestamp": pa.array([1], TIMES.field(1).type)})
-    assert read(again(log), lambda: table) == [(7, 1)]
+    assert read(again(log), lambda: Cut(table)) == [(7, 1)]
     assert log.asked == []
 
 
 def test_any_other_failure_stays_one() -> None:
-    def refused() -> pa.Table:
+    def refused() -> Cut:
         raise OSError("no brokers")
 
     log = Log()
     with pytest.raises(OSError, match="no brokers"):
         read(again(log), refused)
     assert log.asked == []
-    assert not is_for_a_time(OSError("no brokers"))
+    assert not is_of_source(OSError("no brokers"))
 
 
 def test_while_such_records_come_spark_is_not_asked_first() -> None:
@@ -90,9 +97,9 @@ def test_while_such_records_come_spark_is_not_asked_first() -> None:
     read(reader)
     asked: list[int] = []
 
-    def by_spark() -> pa.Table:
+    def by_spark() -> Cut:
         asked.append(1)
-        return TIMES.empty_table()
+        return Cut(TIMES.empty_table())
 
     read(reader, by_spark)
     assert asked == []
@@ -148,3 +155,29 @@ def test_a_partition_without_a_beginning_is_read_from_its_first_record() -> None
         ORDERS: OffsetRange(3, 9),
         PAY: OffsetRange(0, 4),
     }
+
+
+KAFKA = "org.apache.kafka.common.KafkaException: Record batch is invalid"
+
+
+def corrupt() -> Cut:
+    raise RuntimeError(f"Job aborted\nCaused by: {KAFKA}")
+
+
+def test_what_kafka_s_client_fails_on_is_read_up_to_where_it_can_be() -> None:
+    log = Log([(PAY, record(0)), (ORDERS, record(0)), (ORDERS, record(1))])
+    log.problem = UnreadError("dc1", {ORDERS: Stop(2, "bad CRC")})
+    found = again(log).map(corrupt, times, TIMES, RANGES)
+    assert found.rows["offset"].to_pylist() == [0, 1, 0]
+    assert found.stopped == {ORDERS: Stop(2, "bad CRC")}
+
+
+def test_a_cluster_of_which_nothing_comes_is_an_error() -> None:
+    log = Log()
+    log.problem = UnreadError("dc1", {ORDERS: Stop(0, "no answer")}, is_silent=True)
+    with pytest.raises(UnreadError, match="orders-0 cannot be read from offset 0 on: no answer"):
+        again(log).map(corrupt, times, TIMES, RANGES)
+
+
+def test_what_spark_would_read_with_other_logs_is_read_without_it() -> None:
+    assert again(Log([(ORDERS, record(7))])).map(None, times, TIMES, RANGES).rows["offset"].to_pylist() == [7]

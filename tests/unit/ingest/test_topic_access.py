@@ -118,6 +118,17 @@ def test_each_refusal_is_logged_once_and_again_when_it_comes_again(caplog: pytes
         assert said() == ["clusters.X: pay-in is closed"]
 
 
+def test_a_log_that_can_be_read_again_is_noticed_within_a_minute_and_named_until_then() -> None:
+    site, unreadable = Site(Admin("X", "orders")), ["clusters.X: orders-0 cannot be read"]
+    logs: Any = SimpleNamespace(alias="X", lines=lambda: unreadable, can_be_read=lambda: not unreadable)
+    site.rights.watch(logs)
+    assert site.rights.refusals() == ["clusters.X: orders-0 cannot be read"]
+    assert site.granted_after(EVERY_S) == []
+    unreadable.clear()
+    assert site.granted_after(EVERY_S / 2) == []
+    assert site.granted_after(EVERY_S / 2) == ["X"]
+
+
 # The job
 
 

@@ -56,6 +56,17 @@ def test_they_are_counted_over_many_micro_batches(job: Job) -> None:
     assert counts(job) == (0, FEW)
 
 
+def test_a_micro_batch_that_fails_for_another_reason_counts_once(job: Job) -> None:
+    """Else five broken records and two retries would stop the query."""
+    job.reconcile_errors = [RuntimeError("another"), RuntimeError("reason")]
+    for _ in range(2):
+        with pytest.raises(RuntimeError):
+            job.ingest(0, *new(FEW // 2))
+    job.ingest(0, *new(FEW // 2))
+    job.ingest(1, *new(FEW - FEW // 2), first=FEW)
+    assert counts(job) == (0, FEW)
+
+
 def test_many_broken_ones_among_more_that_can_be_read_are_no_new_version(job: Job) -> None:
     mixed = [record for pair in zip(new(30), known(30), known(30), strict=True) for record in pair]
     job.ingest(0, *mixed)

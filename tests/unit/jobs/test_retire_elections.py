@@ -15,14 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.offset_records import commit_key, commit_value
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.jobs.retire_elections import RetireElections, _is_marked
 from offset_sync.model.errors import ClusterError
 from offset_sync.state.incarnations import LOG
-from offset_sync.tables.catalog import ELECTED, LOG_INCARNATIONS, OFFSET_COMMITS, QUARANTINE, TRUNCATED
+from offset_sync.tables.catalog import ELECTED, LOG_INCARNATIONS, OFFSET_COMMITS, TRUNCATED
 from offset_sync.tables.definition import Table
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.store import TableStore
@@ -131,13 +130,6 @@ def test_nothing_goes_where_a_cluster_does_not_answer(site: Site) -> None:
         raise ClusterError(alias, "does not answer")
 
     site.ends = ends
-    assert (site.cut(), site.epochs()) == (0, [5, 6, 7])
-
-
-def test_nothing_goes_while_commits_wait_in_quarantine(site: Site) -> None:
-    record = {"topic": "__consumer_offsets", "partition": 0, "offset": 3, "error": "value version 9 is unknown"}
-    bytes_of = {"key": commit_key("g", "orders", 0), "value": commit_value(150, version=9), "seen_at": NOW}
-    add(site.tables, QUARANTINE, {"cluster": "X"} | record | bytes_of)
     assert (site.cut(), site.epochs()) == (0, [5, 6, 7])
 
 

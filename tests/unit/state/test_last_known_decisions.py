@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from fakes.short_life import DAY_MS, KEY, Life, at
-from offset_sync.ingest.quarantine_replay import replay_quarantine
 from offset_sync.state import last_known
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.restore import restore_commits
@@ -42,49 +41,6 @@ def test_writes_at_a_cluster_that_is_not_read_are_remembered(
     life.site.pass_time(8 * DAY_MS + 5000)
     life.says("X", 50, 10)
     assert life.stands("Y") == 10, "the group came back lower"
-
-
-@BOTH_STARTS
-@pytest.mark.parametrize("clusters", ["XY", "XYZ"])
-def test_a_commit_that_is_replayed_from_quarantine_counts(
-    tables: TableStore, tmp_path: Path, clusters: str, is_folded: bool
-) -> None:
-    """The group was set back at X to 20 after it had been at 180 at Y; what it said then was not understood."""
-    life = Life(tables, tmp_path, clusters)
-    life.site.clusters["Y"].commit("g", next(iter(life.site.clusters["Y"].logs)), 180)
-    order = [("Y", 0, 180, 0), ("X", 0, 100, 1000)] if clusters == "XY" else [("X", 0, 100, 0), ("Y", 0, 180, 1000)]
-    for each in order:
-        life.commit(*each)
-    life.quarantine(1, 20, 2000)
-    life.commit("X", 2, 120 if clusters == "XY" else -1, 3000)
-    life.start(is_folded=True)
-    replay_quarantine(tables)
-    life.start(is_folded=is_folded)
-    life.site.pass_time(100_000)
-    if clusters == "XY":
-        assert life.stands("Y") == 120
-    else:
-        assert life.stands("Z") in (None, 20), "the newest word of the group is 20 at X"
-
-
-@BOTH_STARTS
-def test_a_commit_of_a_key_that_is_over_is_not_the_newest_when_it_is_replayed(
-    tables: TableStore, tmp_path: Path, is_folded: bool
-) -> None:
-    """The group was at 180 at X, in a record that could not be decoded, then at 20, and was deleted."""
-    life = Life(tables, tmp_path, "XY")
-    life.quarantine(0, 180, 1000)
-    life.commit("X", 1, 20, 2000)
-    life.commit("X", 2, None, 3000)
-    for alias in "XY":
-        life.commit(alias, 12, 5, 8 * DAY_MS, "other")
-    life.start(is_folded=True)
-    life.start(is_folded=True)
-    assert life.site.state.offsets.unknown([KEY]) == {KEY}, "it was over"
-    replay_quarantine(tables)
-    life.start(is_folded=is_folded)
-    life.site.pass_time(8 * DAY_MS + 5000)
-    assert life.stands("Y") is None, "the group's last word was 20, and then it was deleted"
 
 
 @BOTH_STARTS

@@ -10,7 +10,7 @@ from fakes.reconciler_site import ORDERS
 from fakes.status_site import IN_SYNC, at_target, moved, status_site
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
-from offset_sync.model.values import GroupPartition, Status
+from offset_sync.model.values import ClusterPartition, GroupPartition, Status
 from offset_sync.status.job_progress import StreamLag
 
 MINUTE_MS = 60_000
@@ -140,11 +140,21 @@ def test_an_open_transaction_names_itself_to_the_groups_that_it_holds_back() -> 
         assert site.said()[0] == word
     held = {number: HeldCommits(number, 5, 6, None) for number in (0, 1)}
     site.lags["Y"] = StreamLag({0: 0, 1: 0}, 0, 2, held)
-    assert "transaction that is open since offset 5 of __consumer_offsets-" in str(site.said()[1])
+    assert "holds commits back from offset 5 of __consumer_offsets-" in str(site.said()[1])
     site.clusters["Y"].group_offsets["g", ORDERS] = GroupOffset(3, "")  # behind, for it cannot be written there
     word, reason = site.said()
     assert word == "Behind"
-    assert "transaction that is open" in str(reason)
+    assert "open transaction" in str(reason)
+
+
+@pytest.mark.parametrize("alias", ["X", "Y"])
+def test_a_log_that_cannot_be_read_on_stalls_whatever_else_waits(alias: str) -> None:
+    site = moved("X0:10", "X0:10", 4, status=MINUTE)
+    site.index_still_ms["Y"] = 10 * MINUTE_MS
+    site.unreadable[ClusterPartition(alias, *ORDERS)] = "orders-0 cannot be read from offset 10 on"
+    assert site.said() == ("Stalled", "orders-0 cannot be read from offset 10 on")
+    site.unreadable = {ClusterPartition("Z", *ORDERS): "no matter"}
+    assert site.said() == IN_SYNC
 
 
 def test_a_stopped_index_stalls_if_records_wait_for_it() -> None:

@@ -22,8 +22,8 @@ from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.held_commits import HeldCommits, OpenTransaction
-from offset_sync.model.values import GroupPartition, TopicPartition
+from offset_sync.model.held_commits import HeldCommits
+from offset_sync.model.values import GroupPartition, Stop, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.lease import Claim, ended, to_rows
 from offset_sync.state.sync_state import SyncState
@@ -66,12 +66,11 @@ def test_the_longest_silence_of_both_clusters_counts() -> None:
 def test_an_open_transaction_holds_back_the_keys_behind_it_and_no_other() -> None:
     odd, even = "a", "b"  # 97 and 98
     keys = [GroupPartition(group, "orders", number) for group in (odd, even) for number in (0, 1)]
-    transaction = OpenTransaction("orders-app", 4001, 1_700_000_000_000)
-    held = HeldCommits(1, 20, 23, frozenset(keys[:1]), (transaction,))
+    held = HeldCommits(1, 20, 23, frozenset(keys[:1]), 1_700_000_000_000)
     progress = JobProgress({"X": StreamLag({0: 0, 1: 0}, 0, 2, {1: held}), "Y": StreamLag({0: 0, 1: 0}, 0, 2)})
     reason = (
-        "an open transaction holds commits back from offset 20 of __consumer_offsets-1 at X: "
-        "producer 4001 ('orders-app', since 2023-11-14T22:13:20+00:00)"
+        "an open transaction holds commits back from offset 20 of __consumer_offsets-1 at X "
+        "since 2023-11-14T22:13:20+00:00"
     )
     assert progress.held_back("YX", keys).tolist() == [reason, None, None, None]
     assert progress.held_back("Y", keys).tolist() == [None] * 4
@@ -83,8 +82,7 @@ def test_where_it_is_not_known_what_is_held_back_all_groups_of_the_partition_wai
     progress = JobProgress({"X": StreamLag({0: 0, 1: 0}, 0, 2, {1: HeldCommits(1, 20, 23, None)})})
     found = progress.held_back("X", keys).tolist()
     assert [reason is not None for reason in found] == [True, False, True]
-    assert "since offset 20 of __consumer_offsets-1 at X" in found[0]
-    assert "kafka-transactions.sh describe-producers names its producer" in found[0]
+    assert found[0] == "an open transaction holds commits back from offset 20 of __consumer_offsets-1 at X"
 
 
 NOW_MS = 1_795_000_000_000
@@ -205,6 +203,16 @@ def test_the_index_is_as_old_as_its_last_sign_of_life(site: Site) -> None:
     batch(site.root, "index_records/Y", 0, at_ms=NOW_MS - 7000)
     batch(site.root, "index_records/Y", 1, at_ms=NOW_MS - 1000, is_done=False)
     assert site.progress.read(NOW_MS).index_silent_ms == {"X": 7000, "Y": 1000}
+
+
+def test_a_log_that_cannot_be_read_on_is_named_for_its_keys_and_no_others(site: Site) -> None:
+    stops = {TopicPartition("orders", 1): Stop(10, "bad CRC")}
+    Checkpoint(Files(), f"{site.root}/index_records/Y").keep_unreadable(stops)
+    keys = [GroupPartition("g", "orders", number) for number in (0, 1)]
+    progress = site.progress.read(NOW_MS)
+    assert progress.unindexed("XY", keys).tolist() == [None, "orders-1 at Y cannot be read from offset 10 on: bad CRC"]
+    assert progress.unindexed("XZ", keys).tolist() == [None, None]
+    assert site.progress.read(NOW_MS).unindexed("XY", []).tolist() == []
 
 
 def test_a_job_that_never_ran_is_not_silent(site: Site) -> None:

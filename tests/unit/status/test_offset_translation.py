@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.logs import log
-from fakes.clusters import MemoryEnds
 from fakes.kept_offsets import NoWait, kept, said, silent, site_of, translated, why
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site, config_of
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import random_cases, random_world
-from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, EpochEnd, State, TopicPartition
+from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
 from offset_sync.status.kept_offsets import KeptOffsets, OffsetTranslation
 from offset_sync.translate.index.incarnations import Incarnation
 from oracles.translation import answers as brute_force
@@ -164,19 +163,10 @@ def test_the_time_that_a_reason_names_is_late_enough() -> None:
     assert said(translated(site, kept((ORDERS, 5), taken_at_ms=at_ms))) == [("EXACT", 5)]
 
 
-def test_an_offset_that_names_a_lost_leader_epoch_has_no_answer() -> None:
-    site = site_of()
-    site.clusters["X"].logs[ORDERS] = MemoryEnds(0, 10, 2)
-    site.clusters["X"].epochs[ORDERS] = {1: 0, 2: 8}  # the leader of now says less than the index has seen
-    site.index.ended[ClusterPartition("X", *ORDERS)] = [EpochEnd(2, 6)]
-    for epoch, answer in ((1, ("LOG_TRUNCATED", ABSENT)), (2, ("EXACT", 8)), (ABSENT, ("EXACT", 8))):
-        assert said(translated(site, kept((ORDERS, 8), leader_epoch=epoch))) == [answer]
-
-
 def test_a_million_offsets_of_one_partition_are_taken_in_parts() -> None:
     offsets = np.arange(3 << 20) % 11
     zeros = np.zeros(len(offsets), np.int64)
-    many = KeptOffsets(["orders"], zeros, zeros, offsets, zeros - 1, zeros - 1)
+    many = KeptOffsets(["orders"], zeros, zeros, offsets, zeros - 1)
     assert [len(rows) for _, rows in many.by_partition()] == [1 << 20] * 3
     found = translated(site_of(), many)
     assert (found.target_offset == offsets).all()

@@ -77,6 +77,20 @@ def test_the_answer_to_a_commit_that_was_not_recorded_as_answered_is_ours() -> N
     assert Start().reads(8).ours() == [10]
 
 
+def test_the_index_grows_in_other_threads_so_it_is_read_under_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = Start().reads(8)
+    times, held = IndexingTimes.first_since, list[bool]()
+
+    def first_since(self: IndexingTimes, at_ms: int) -> int | None:
+        held.append(start.site.state.lock._is_owned())  # type: ignore[attr-defined]
+        return times(self, at_ms)
+
+    monkeypatch.setattr(IndexingTimes, "first_since", first_since)
+    start.ours(later_ms=0)
+    assert held
+    assert all(held)
+
+
 def test_nothing_is_kept_of_what_was_read_at_the_start() -> None:
     start = Start().reads(8)
     start.left.forget()

@@ -103,7 +103,7 @@ def late(source: str, *commits: int, begins_with: str) -> Translations:
 
 
 def test_what_an_index_that_began_late_cannot_know_is_withheld() -> None:
-    found = late("X0:4 Y5 X5:10", 3, 4, 5, 9, begins_with="Y5 X5:10")
+    found = late("X0:4 Y6 X5:10", 3, 4, 5, 9, begins_with="Y6 X5:10")
     assert states(found) == [State.NOT_INDEXED, State.NOT_INDEXED, State.EXACT, State.EXACT]
     assert found.wanted.tolist() == [-1, -1, 7, 11]
 
@@ -112,6 +112,12 @@ def test_what_an_index_that_began_late_cannot_know_is_withheld() -> None:
 def test_an_origin_of_which_the_late_index_holds_nothing_may_have_unread_records_below(begins_with: str) -> None:
     # Only X5:10 is indexed: what Y had produced before, and was never mirrored, is unread by the group at X.
     found = late("X0:4 Y5 X5:10", 9, 10, begins_with=begins_with)
+    assert states(found) == [State.NOT_INDEXED] * 2
+
+
+def test_a_copy_that_came_back_says_nothing_of_what_its_origin_has_written_below_a_late_index() -> None:
+    # Y4 and Y5 are below the index: who has read Y3 at X has not read them.
+    found = late("X0:4 Y3 X5:10", 5, 9, begins_with="Y3 Y7 X5:10")
     assert states(found) == [State.NOT_INDEXED] * 2
 
 
@@ -151,7 +157,7 @@ def test_copies_that_a_cut_has_taken_from_the_source_may_be_below_a_late_index(l
 
 @pytest.mark.parametrize(("begun", "state"), [(5, State.NOT_INDEXED), (6, State.AT_FRONTIER)])
 def test_copies_of_a_former_life_of_their_origin_may_be_below_a_late_index(begun: int, state: State) -> None:
-    logs = late_logs("X0:7 Y8 X8", "X6 Y8 X8")
+    logs = late_logs("X0:7 Y7 X8", "X6 Y7 X8")
     logs.begun = {logs.index.code("X"): begun}
     assert states(logs.ask(9)) == [state]
 

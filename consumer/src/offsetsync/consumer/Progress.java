@@ -16,7 +16,7 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
  * first offset. A list is void, which is the same from the largest offset on, in three cases:
  * <ul>
  * <li>The group has committed less than the list's start, or nothing.
- * <li>The consumer reads below the list's start.
+ * <li>The consumer reads below the list's start, or has done so since the broker's last answer.
  * <li>The leader epoch of the records falls: this is another topic of the same name.
  * </ul>
  *
@@ -42,6 +42,8 @@ final class Progress {
     private long seenAt;
     private long last = NONE;
     private long newestEpoch = NONE;
+    /** The first record that was delivered since the last answer. */
+    private long began = Long.MAX_VALUE;
     /** Of the newest list, whether it is used or not. */
     private long start = NONE;
     private long from;
@@ -61,6 +63,15 @@ final class Progress {
     }
 
     /**
+     * Forgets the answer; the broker is asked for the next one before records from {@code first} on are judged. Until
+     * it answers they are delivered, and may be committed. So the answer counts from the first of them.
+     */
+    void begin(long first) {
+        forget();
+        began = Math.min(began, first);
+    }
+
+    /**
      * Takes the answer; the next record is {@code first}. {@code own} is what the group has committed, null for
      * nothing. Returns what has to be committed before records are judged, or null.
      */
@@ -70,6 +81,8 @@ final class Progress {
         isKnown = true;
         askedAt = now;
         newestEpoch = NONE;
+        long least = Math.min(first, began);
+        began = Long.MAX_VALUE;
         if (found == null) {
             return null;
         }
@@ -77,7 +90,7 @@ final class Progress {
             start = found.start;
             from = own == null ? VOID : own;
         }
-        boolean isSetBack = own == null || own < start || first < start;
+        boolean isSetBack = own == null || own < start || least < start;
         long remembered = remembered(used);
         from = isSetBack ? VOID : Math.max(from, remembered);
         if (first >= found.end()) {

@@ -56,7 +56,7 @@ final class ReadLists {
             List<? extends ConsumerRecord<?, ?>> all = records.records(place);
             Progress progress = partitions.computeIfAbsent(place, unknown -> new Progress());
             if (!all.isEmpty() && progress.isDue(all.get(0).offset(), now)) {
-                progress.forget();
+                progress.begin(all.get(0).offset());
                 due.put(place, all.get(0).offset());
             }
         }

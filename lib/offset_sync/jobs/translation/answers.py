@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, TextIO
 
 import numpy as np
@@ -17,8 +17,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from offset_sync.jobs.translation.offsets import ANSWER_COLUMNS, OPTIONAL, REQUIRED, OffsetTable
-from offset_sync.jobs.translation.spark_checkpoint import SOURCE
+from offset_sync.jobs.translation.offsets import ANSWER_COLUMNS, REQUIRED, TAKEN_AT, OffsetTable
 from offset_sync.model.text import escaped, to_count, to_range, visible
 from offset_sync.model.values import State
 from offset_sync.status.kept_offsets import KeptAnswers
@@ -91,36 +90,13 @@ def print_json(answers: pa.Table, out: TextIO) -> None:
     out.flush()
 
 
-def print_spark(answers: pa.Table, out: TextIO) -> None:
-    """Print ``{"orders":{"0":7}}`` for the option ``startingOffsets``, a line for each source of the query.
-
-    Withheld answers are left out: Spark does not start until every partition is named.
-    """
-    for offsets in starting_offsets(answers):
-        print(json.dumps(offsets, separators=(",", ":")), file=out)
-    out.flush()
-
-
-def starting_offsets(answers: pa.Table) -> Iterator[dict[str, dict[str, int]]]:
-    """Yield, by source of the query, the target offsets by topic and partition."""
-    names = answers.column_names
-    sources = answers.column(SOURCE).to_pylist() if SOURCE in names else [""] * answers.num_rows
-    found: dict[str, dict[str, dict[str, int]]] = {source: {} for source in sources}
-    topic = "target_topic" if "target_topic" in names else "topic"
-    columns = (answers.column(name).to_pylist() for name in (topic, "partition", "target_offset"))
-    for source, topic, partition, offset in zip(sources, *columns, strict=True):
-        if offset is not None:
-            found[source].setdefault(topic, {})[str(partition)] = offset
-    yield from found.values()
-
-
 def show_answers(answers: pa.Table, direction: str, console: Console) -> None:
     """Print at most :data:`MOST` answers, and each reason once with its partitions. Fits 80 columns."""
     is_withheld = pc.is_null(answers.column("target_offset"))
     shown = answers
     if answers.num_rows > MOST:
         shown = pa.concat_tables([answers.filter(is_withheld), answers.filter(pc.invert(is_withheld))]).slice(0, MOST)
-    own = [name for name in answers.column_names if name not in (*REQUIRED, *OPTIONAL, *ANSWER_COLUMNS)]
+    own = [name for name in answers.column_names if name not in (*REQUIRED, TAKEN_AT, *ANSWER_COLUMNS)]
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for name in (*map(visible, own), "partition", "offset", "target", "state", "repeats", "lost"):
         is_number = name in _NUMBERS

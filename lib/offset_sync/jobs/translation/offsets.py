@@ -22,7 +22,8 @@ from offset_sync.model.values import ABSENT, CLOCKS_APART_MS
 from offset_sync.status.kept_offsets import KeptOffsets
 
 REQUIRED = ("topic", "partition", "offset")
-OPTIONAL = ("taken_at", "leader_epoch")
+TAKEN_AT = "taken_at"
+"""An optional column."""
 ANSWER_COLUMNS = ("target_offset", "state", "duplicates", "duplicates_at_most", "lost", "reason")
 """The columns added to those given."""
 STANDARD_INPUT = "-"
@@ -52,8 +53,8 @@ class OffsetTable:
 def read_csv(path: str, now_ms: int) -> OffsetTable:
     """Return the offsets of the file at *path*, ``-`` for standard input; raises ConfigError with every bad line.
 
-    The header names ``topic``, ``partition`` and ``offset`` in any order; ``taken_at`` (ISO 8601 with a zone) and
-    ``leader_epoch`` are optional, and may be empty. Other columns are kept as text. Empty lines are ignored.
+    The header names ``topic``, ``partition`` and ``offset`` in any order; ``taken_at`` (ISO 8601 with a zone) is
+    optional, and may be empty. Other columns are kept as text. Empty lines are ignored.
     """
     try:
         content = sys.stdin.buffer.read() if path == STANDARD_INPUT else Path(path).read_bytes()
@@ -124,12 +125,11 @@ def to_offsets(given: pa.Table, lines: Sequence[int], now_ms: int, problems: Seq
     topics = values("topic", _topic)
     partitions = values("partition", partial(_number, most=_LARGEST_INT32))
     offsets = values("offset", partial(_number, most=_LARGEST_INT64))
-    times = values("taken_at", partial(_optional, partial(parse_time, now_ms=now_ms)))
-    epochs = values("leader_epoch", partial(_optional, partial(_number, most=_LARGEST_INT32)))
+    times = values(TAKEN_AT, lambda text: parse_time(text, now_ms) if text.strip() else ABSENT)
     if bad:
         raise ConfigError(_told(sorted(bad)))
     code = {name: number for number, name in enumerate(dict.fromkeys(topics))}
-    columns = ([code[each] for each in topics], partitions, offsets, times, epochs)
+    columns = ([code[each] for each in topics], partitions, offsets, times)
     return OffsetTable(given, KeptOffsets([*code], *(np.array(each, np.int64) for each in columns)))
 
 
@@ -150,10 +150,6 @@ def _number(text: str, most: int) -> int:
     if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS and int(digits) <= most):
         raise ValueError(f"is no number from 0 to {most}")
     return int(digits)
-
-
-def _optional(parse: Callable[[str], int], text: str) -> int:
-    return parse(text) if text.strip() else ABSENT
 
 
 def parse_time(text: str, now_ms: int) -> int:

@@ -16,9 +16,7 @@ from offset_sync.jobs.translation.answers import (
     MOST,
     print_csv,
     print_json,
-    print_spark,
     show_answers,
-    starting_offsets,
     summary,
     to_answer_table,
 )
@@ -82,15 +80,6 @@ def test_json_is_an_object_per_line() -> None:
         "reason": None,
     }
     assert (second["target_offset"], second["reason"]) == (None, REASON)
-
-
-def test_sparks_form_leaves_out_what_is_withheld() -> None:
-    assert printed(print_spark) == '{"orders":{"0":5},"pay-in":{"12":1000017}}\n'
-
-
-def test_sparks_form_has_a_line_per_source() -> None:
-    table = answers().append_column("source", pa.array(["0", "1", "0"]))
-    assert list(starting_offsets(table)) == [{"orders": {"0": 5}, "pay-in": {"12": 1_000_017}}, {}]
 
 
 def test_the_summary_counts_by_reason() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 import threading
@@ -15,7 +14,6 @@ import pytest
 
 from fakes.reconciler_site import config_of
 from offset_sync.jobs import translate
-from offset_sync.jobs.translation.answers import print_spark
 from offset_sync.jobs.translation.offsets import to_offsets
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.status.kept_offsets import KeptAnswers
@@ -53,9 +51,6 @@ def test_streams_are_translated_and_the_name_at_the_target_is_in_the_answer(
     assert Translation.asked == ["dc1.orders", "dc2.orders"]
     assert found.column("topic").to_pylist() == ["orders", "dc2.orders", "orders"]
     assert found.column("target_topic").to_pylist() == ["dc1.orders", "orders", "dc1.orders"]
-    out = io.StringIO()
-    print_spark(found, out)
-    assert out.getvalue() == '{"dc1.orders":{"0":13},"orders":{"0":12}}\n'
 
 
 def test_with_the_same_names_an_answer_has_no_other_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

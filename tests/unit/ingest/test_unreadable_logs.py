@@ -1,0 +1,231 @@
+"""Logs that cannot be read on: what a query plans without them, and that it goes on where each stopped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from fakes.clusters import MemoryTopic
+from fakes.indexing import ORDERS, PAY, SECOND, Job, Plan
+from fakes.unchecked import OnlySpark
+from offset_sync.ingest import log_check
+from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges
+from offset_sync.ingest.kept_runs import Cut
+from offset_sync.ingest.run_builder import CUT_SCHEMA
+from offset_sync.ingest.unreadable_logs import UnreadableLogs
+from offset_sync.kafka.log_reader import Chunk, UnreadError
+from offset_sync.kafka.requests import Reach
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import OffsetRange, RecordContent, Stop, TopicPartition
+from offset_sync.state.record_index import RecordIndex
+from offset_sync.tables.files import Files
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
+
+CORRUPT = {ORDERS: Stop(10, "bad CRC")}
+ALL = {ORDERS, SECOND, PAY}
+
+
+class Cluster:
+    """A cluster whose logs of orders and pay end at 50; it is its own reader."""
+
+    alias = "dc1"
+
+    def __init__(self) -> None:
+        self.counts, self.silent = {"orders": 2, "pay": 1}, set[TopicPartition]()
+        self.corrupt = {ORDERS: 10}
+        self.asked = list[Mapping[TopicPartition, OffsetRange]]()
+
+    def topics(self) -> dict[str, MemoryTopic]:
+        return {topic: MemoryTopic("id", count) for topic, count in self.counts.items()}
+
+    def reaches(self, is_wanted: Callable[[str], bool]) -> dict[TopicPartition, Reach]:
+        every = [TopicPartition(topic, n) for topic, count in self.counts.items() for n in range(count)]
+        return {log: Reach(50, 50) for log in every if is_wanted(log.topic) and log not in self.silent}
+
+    def read(self, ranges: OffsetRanges) -> Iterator[Chunk]:
+        self.asked.append(ranges)
+        for log, each in ranges.items():
+            if self.corrupt.get(log, 99) <= each.start:
+                raise UnreadError("dc1", {log: Stop(each.start, "bad CRC")})
+            yield [(log, RecordContent(each.start, 1, None, None))]
+
+
+class Query:
+    """The checkpoint of a query in *folder*, and its unreadable logs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.cluster, self.excluded = folder, Cluster(), set[str]()
+        self.checkpoint = Checkpoint(Files(), str(folder))
+        self.logs = UnreadableLogs(self.cluster, self.cluster)  # type: ignore[arg-type]
+
+    def begin(self) -> set[TopicPartition] | None:
+        """Start the query; return what it is to assign."""
+        _, only = self.logs.begin(self.checkpoint, lambda topic: topic not in self.excluded)
+        return None if only is None else set(only)
+
+    def plan(self, batch_id: int, *ends: int, is_done: bool = True) -> None:
+        """Let Spark plan, and maybe do, a micro-batch up to *ends* of orders-0, orders-1 and pay-0."""
+        for name in ("offsets", "commits"):
+            (self.folder / name).mkdir(exist_ok=True)
+        found: dict[str, dict[str, int]] = {}
+        for (topic, number), end in zip((ORDERS, SECOND, PAY), ends):
+            found.setdefault(topic, {})[str(number)] = end
+        (self.folder / "offsets" / str(batch_id)).write_text(f"v1\n{{}}\n{json.dumps(found)}")
+        if is_done:
+            (self.folder / "commits" / str(batch_id)).write_text("v1\n{}")
+
+    def ends(self, batch_id: int) -> tuple[int, ...]:
+        found = self.checkpoint.end_offsets(batch_id)
+        return tuple(found[log] for log in (ORDERS, SECOND, PAY) if log in found)
+
+
+@pytest.fixture
+def query(tmp_path: Path) -> Query:
+    found = Query(tmp_path)
+    found.plan(0, 5, 5, 5)
+    return found
+
+
+def test_where_all_can_be_read_nothing_is_changed(query: Query) -> None:
+    query.plan(1, 9, 9, 9, is_done=False)
+    assert query.begin() is None
+    assert (query.ends(1), query.logs.lines(), query.logs.can_be_read()) == ((9, 9, 9), [], False)
+    assert query.logs.left_out({ORDERS: 5}, {ORDERS: 9}) == ({ORDERS: 5}, {ORDERS: 9})
+
+
+def test_a_log_that_stopped_is_left_out_of_later_plans_and_read_from_there_after_a_restart(query: Query) -> None:
+    query.begin()
+    query.logs.note({ORDERS: 10, PAY: 20}, CORRUPT)
+    assert query.logs.left_out({ORDERS: 20, PAY: 20}, {ORDERS: 30, PAY: 30}) == ({PAY: 20}, {PAY: 30})
+    assert query.logs.lines()[0].startswith("clusters.dc1: orders-0 cannot be read from offset 10 on: bad CRC")
+    query.plan(1, 30, 30, 30)
+    restarted = Query(query.folder)
+    assert restarted.begin() is None
+    assert (restarted.ends(1), restarted.checkpoint.unreadable()) == ((10, 30, 30), {})
+    assert restarted.logs.left_out({ORDERS: 10}, {ORDERS: 50}) == ({ORDERS: 10}, {ORDERS: 50})
+
+
+def test_a_plan_that_is_not_done_yet_goes_on_without_it(query: Query) -> None:
+    query.begin()
+    query.logs.note({ORDERS: 10}, CORRUPT)
+    query.plan(1, 30, 30, 30)
+    query.plan(2, 40, 40, 40, is_done=False)
+    restarted = Query(query.folder)
+    restarted.begin()
+    assert (restarted.ends(1), restarted.ends(2)) == ((30, 30, 30), (40, 40, 40))
+    assert restarted.logs.left_out({ORDERS: 30}, {ORDERS: 40}) == ({}, {})
+    assert restarted.checkpoint.unreadable().keys() == {ORDERS}
+
+
+def test_a_leader_that_is_away_is_not_planned_for_and_its_log_goes_on_where_it_was(query: Query) -> None:
+    query.plan(1, 9, 9, 9, is_done=False)
+    query.cluster.silent = {SECOND}
+    assert query.begin() == {ORDERS, PAY}
+    assert query.ends(1) == (9, 5, 9)
+    assert query.checkpoint.unreadable()[SECOND].offset == 5
+    query.plan(1, 9, 5, 9)
+    (query.folder / "offsets" / "2").write_text('v1\n{}\n{"orders": {"0": 40}, "pay": {"0": 40}}')
+    (query.folder / "commits" / "2").write_text("v1\n{}")
+    assert query.begin() == {ORDERS, PAY}
+    query.cluster.silent = set()
+    assert query.logs.can_be_read()
+    assert query.begin() is None
+    assert (query.ends(2), query.checkpoint.unreadable()) == ((40, 5, 40), {})
+
+
+def test_a_micro_batch_that_reads_the_log_on_ends_it(query: Query) -> None:
+    query.begin()
+    query.logs.note({ORDERS: 10}, CORRUPT)
+    query.logs.note({ORDERS: 10}, {})
+    assert query.checkpoint.unreadable().keys() == {ORDERS}
+    query.logs.note({ORDERS: 11}, {})
+    assert (query.checkpoint.unreadable(), query.logs.lines()) == ({}, [])
+
+
+def test_a_topic_that_is_excluded_is_planned_for_no_more(query: Query) -> None:
+    query.begin()
+    query.logs.note({ORDERS: 10}, CORRUPT)
+    query.plan(1, 30, 30, 30, is_done=False)
+    query.excluded = {"orders"}
+    assert query.begin() is None
+    assert (query.ends(1), query.checkpoint.unreadable()) == ((5, 5, 30), {})
+
+
+def test_it_is_read_again_only_once_it_can_be(query: Query) -> None:
+    query.begin()
+    query.logs.note({ORDERS: 10}, CORRUPT)
+    assert not query.logs.can_be_read()
+    query.cluster.corrupt = {}
+    assert query.logs.can_be_read()
+    assert query.cluster.asked == [{ORDERS: OffsetRange(10, 50)}] * 2
+
+
+def test_while_a_leader_is_away_new_partitions_are_noticed(query: Query) -> None:
+    query.cluster.silent = {SECOND}
+    query.begin()
+    assert not query.logs.can_be_read()
+    query.cluster.counts["late"] = 1
+    assert query.logs.can_be_read()
+
+
+def test_a_cluster_of_which_no_leader_answers_is_an_error(query: Query) -> None:
+    query.cluster.silent = ALL
+    with pytest.raises(ClusterError, match="no leader answers"):
+        query.begin()
+    assert query.checkpoint.unreadable() == {}
+
+
+class Stopping(OnlySpark):
+    """Stops reading orders-0 at offset 2, unless it is healed."""
+
+    def __init__(self, folder: Path) -> None:
+        query = Query(folder)
+        self.unreadable, self.is_healed = query.logs, False
+        query.begin()
+
+    def map(self, by_spark: Callable[[], Cut] | None, function: object = None, *what: object) -> Cut:
+        found = Cut(CUT_SCHEMA.empty_table()) if by_spark is None else by_spark()
+        ranges: OffsetRanges = what[-1]  # type: ignore[assignment]
+        return found._replace(stopped={ORDERS: Stop(2, "bad CRC")} if ORDERS in ranges and not self.is_healed else {})
+
+
+def frontier(job: Job, log: TopicPartition) -> int:
+    index = RecordIndex(job.tables)  # type: ignore[arg-type]
+    index.refresh()
+    found = index.log("Y", *log)
+    assert found is not None
+    assert UNKNOWN_ORIGIN not in found.origins
+    return found.frontier
+
+
+def test_the_index_ends_where_the_log_stopped_and_is_without_a_gap_once_it_is_read_again(tmp_path: Path) -> None:
+    job = Job(Plan({ORDERS: 0, PAY: 0}, [{ORDERS: 9, PAY: 2}, {ORDERS: 12, PAY: 4}]))
+    again = Stopping(tmp_path)
+    job.indexer._checks = job.indexer._checks._replace(again=again)  # type: ignore[arg-type]
+    job.index(0, (ORDERS, 0, None), (ORDERS, 1, None), (PAY, 0, None), (PAY, 1, None))
+    assert (frontier(job, ORDERS), frontier(job, PAY)) == (2, 2)
+    assert again.unreadable.left_out({ORDERS: 9}, {ORDERS: 12}) == ({}, {})
+    job.index(1)
+    assert (frontier(job, ORDERS), frontier(job, PAY)) == (2, 4)
+    # Restarted: Spark goes on from where it was set back to.
+    job.plan.ends[1][ORDERS] = 2
+    job.plan.ends.append({ORDERS: 14, PAY: 4})
+    again.is_healed = True
+    job.index(2, *((ORDERS, offset, None) for offset in range(2, 14)))
+    assert (frontier(job, ORDERS), again.unreadable.lines()) == (14, [])
+
+
+def test_a_large_micro_batch_without_it_is_read_by_spark_from_the_other_logs_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_check, "are_few", lambda records: False)
+    job = Job(Plan({ORDERS: 0, PAY: 0}, [{ORDERS: 9, PAY: 2}, {ORDERS: 12, PAY: 4}]))
+    job.indexer._checks = job.indexer._checks._replace(again=Stopping(tmp_path))  # type: ignore[arg-type]
+    job.index(0, (ORDERS, 0, None), (PAY, 0, None), (PAY, 1, None))
+    job.read_again = [(PAY, 3, None), (ORDERS, 11, None)]
+    job.index(1, (PAY, 2, None), (ORDERS, 10, None))
+    assert [run[:4] for run in job.runs() if run[3]] == [("orders", 0, 0, 1), ("pay", 0, 0, 2), ("pay", 0, 3, 1)]
+    assert (frontier(job, ORDERS), frontier(job, PAY)) == (2, 4)
