@@ -217,8 +217,10 @@ class IncarnationCheck:
             found = []
             for partition, offset in sorted(unread.items()):
                 log = ClusterPartition(alias, *partition)
-                known, is_present = self._log.known(log), self._log.begun_ms.get(partition, 0) < epoch_ms(at)
-                if known is not None and known.unread_from != offset and is_present:
+                known = self._log.known(log)
+                if known is None or known.unread_from == offset:
+                    continue
+                if self._log.begun_ms.get(partition, 0) < epoch_ms(at):
                     found.append(IncarnationRow(log, known.topic_id, known.leader_epoch, offset, READ_AGAIN))
             self._log.write(found)
 
@@ -270,12 +272,12 @@ class IncarnationCheck:
             for each, indexed in self._reaches().items():
                 self._reach[each] = max(indexed, self._reach.get(each, 0))
             self._is_read = True
-        reach, known = self._reach.get(log, 0), self._log.known(log)
+        known, epoch = self._log.known(log), ends.leader_epoch
         if known is not None:
-            is_known_leader = known.leader_epoch is not None and known.leader_epoch == ends.leader_epoch
+            is_known_leader = epoch is not None and epoch == known.leader_epoch
             if known.unread_from is not None or (plan.end < plan.start and is_known_leader):
-                return reach
-        return max(reach, plan.start, plan.end if ends.log_end < plan.end else 0)
+                plan = _NO_PLAN
+        return max(self._reach.get(log, 0), plan.start, plan.end if ends.log_end < plan.end else 0)
 
 
 def _epoch_of(known: KnownLog | None) -> int | None:
@@ -313,8 +315,8 @@ def plans_of(
     alias: str, logs: Collection[TopicPartition], start: Offsets, end: Offsets
 ) -> dict[ClusterPartition, OffsetRange]:
     """Return what a micro-batch of a cluster reads of *logs*."""
-    firsts = {each: start.get(each, 0) for each in logs}
-    return {ClusterPartition(alias, *each): OffsetRange(first, end.get(each, first)) for each, first in firsts.items()}
+    ends = start | end
+    return {ClusterPartition(alias, *each): OffsetRange(start.get(each, 0), ends.get(each, 0)) for each in logs}
 
 
 def changed(start: Offsets, end: Offsets) -> set[TopicPartition]:

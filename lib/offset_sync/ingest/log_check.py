@@ -28,7 +28,7 @@ from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.origin_check import CopyCheck, OriginCheck
 from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetRange, Stop, TopicPartition
+from offset_sync.model.values import OffsetRange, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 
 _TRIES = 5
@@ -200,15 +200,14 @@ class LogCheck:
         ranges = {each: OffsetRange(first, until[each]) for each, first in firsts.items() if first < until[each]}
         rows = [read.cut.filter(pc.invert(is_of(read.cut, begins)))]
         kept = tuple(each._replace(without=each.without | frozenset(begins)) for each in read.kept)
-        stopped: Mapping[TopicPartition, Stop] = {}
+        again = {each: end if end < read.end[each] else None for each, end in until.items()}
+        read = read._replace(start=read.start | begins, end=read.end | until, again=again)
         if ranges:
             found = cut(self._asked.read_again(ranges), ranges)
             rows.append(found.rows)
             kept += tuple(each._replace(is_again=True) for each in found.kept)
-            stopped = found.stopped
-        again = {each: end if end < read.end[each] else None for each, end in until.items()}
-        read = read._replace(cut=pa.concat_tables(rows), start=read.start | begins, again=again, kept=kept)
-        return read._replace(end=read.end | until).and_stopped(stopped)
+            read = read.and_stopped(found.stopped)
+        return read._replace(cut=pa.concat_tables(rows), kept=kept)
 
 
 def _retry_overtaken(ask: Callable[[], _T]) -> _T:
