@@ -4,8 +4,10 @@ Two real brokers, one topic of 8 partitions that both clusters write half each, 
 it (``scale_index``), log ends to it (``scale_logs``); what is above is indexed by ``index_records``. Then, with default
 settings, each in a process of its own:
 
-*start*: ``sync_offsets``, with 1,000 groups that have committed at random depths before: until the first answer is
-at the target, until all do, and what Python and the JVM held at most. *deep*: the same groups commit again, anywhere;
+*index*: processor seconds of a start of the record index, and the row groups that it reads; *later_index*: the same
+where the first row of each log was indexed later than all others. *start*: ``sync_offsets``, with 1,000 groups that
+have committed at random depths before: until the first answer is at the target, until all do, and what Python and the
+JVM held at most. *deep*: the same groups commit again, anywhere;
 *tail*: 200 groups commit once a second at the end, while another topic is produced, mirrored and indexed. Latencies are
 by the brokers' own timestamps. Last ``report_status --once``. All answers are compared with what is right.
 
@@ -17,12 +19,14 @@ from __future__ import annotations
 import argparse
 import os
 import resource
+import shutil
 import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import yaml
@@ -37,6 +41,9 @@ from startup import SUBMIT, run
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.values import CONSUMER_OFFSETS
+from offset_sync.state.record_index import RecordIndex
+from offset_sync.tables.segments import Segments
+from offset_sync.tables.store import TableStore
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
 from offset_sync_demo.kafka.topics import create_topic, partition_count
 from offset_sync_demo.load.mirror import Mirror
@@ -52,6 +59,7 @@ _DEEP_S, _DEEP_GROUPS = 20, 10
 _SETTLE_S = 10.0
 _INDEX_STARTS_S = 20.0
 _PATIENCE_S = 900.0
+_INDEX_MEMORY = 512 << 20
 
 
 def main() -> None:
@@ -78,6 +86,7 @@ def measure(
     """Return what was measured with an index of so many *runs*."""
     logs = [Blocks.of(partition, runs) for partition in range(PARTITIONS)]
     found: dict[str, Any] = {"runs": runs, **write_table(directory / "tables", STEADY, runs)}
+    found |= measure_index(directory, runs)
     spare = 2 * (_WARM_UP_S + given.seconds + 10) * STEP
     write_long_logs(clusters, STEADY, logs, spare)
     create_topic(clusters.values(), "flow", 8)
@@ -106,6 +115,31 @@ def measure(
     finally:
         sync.stop()
     return found
+
+
+def measure_index(directory: Path, runs: int) -> dict[str, Any]:
+    """Return what a start of the index takes in processor time, and how many row groups it reads.
+
+    The same for an index of which the first row of each log was indexed later than all others. The best of three, in
+    turn.
+    """
+    write_table(directory / "later", STEADY, runs, is_later=True)
+    found: dict[str, Any] = {}
+    for name, folder in [("index", "tables"), ("later_index", "later")] * 3:
+        cpu_s, groups = start_index(TableStore(str(directory / folder)))
+        found[f"{name}_cpu_s"] = min(cpu_s, found.get(f"{name}_cpu_s", cpu_s))
+        found[f"{name}_groups"] = groups
+    shutil.rmtree(directory / "later")
+    return found
+
+
+def start_index(tables: TableStore) -> tuple[float, int]:
+    """Return the processor seconds of a start of the index, and how many row groups it read."""
+    tables.create()
+    began_s = time.process_time()
+    with mock.patch.object(Segments, "read", autospec=True, side_effect=Segments.read) as read:
+        RecordIndex(tables, memory_bytes=_INDEX_MEMORY, keep=None).refresh()
+    return round(time.process_time() - began_s, 2), read.call_count
 
 
 def index_to_the_end(config: Path, gap: int) -> None:

@@ -101,13 +101,16 @@ class Blocks:
         return {name: np.array([value], np.int64) for name, value in row.items()}
 
 
-def write_table(root: Path, topic: str, runs: int) -> dict[str, Any]:
-    """Write ``record_runs`` of so many *runs* below *root*; return its files and MiB, and the seconds it took."""
+def write_table(root: Path, topic: str, runs: int, *, is_later: bool = False) -> dict[str, Any]:
+    """Write ``record_runs`` of so many *runs* below *root*; return its files and MiB, and the seconds it took.
+
+    *is_later*: the first row of each log was indexed later than all others, as by a clock that was set back.
+    """
     began, folder = time.monotonic(), root / RECORD_RUNS.name
     TableStore(str(root)).create([RECORD_RUNS])
     ends_ms = int(time.time() * 1000) - 5 * _FILE_MS
     with multiprocessing.get_context("spawn").Pool(len(ALIASES)) as pool:
-        given = [(folder, topic, runs, cluster, ends_ms) for cluster in range(len(ALIASES))]
+        given = [(folder, topic, runs, cluster, ends_ms, is_later) for cluster in range(len(ALIASES))]
         added = [each for written in pool.starmap(_write_files, given) for each in written]
     said = {"commitInfo": {"timestamp": ends_ms, "operation": "WRITE", "engineInfo": "offset-sync benchmark"}}
     entry = folder / "_delta_log" / f"{1:020d}.json"
@@ -116,7 +119,9 @@ def write_table(root: Path, topic: str, runs: int) -> dict[str, Any]:
     return {"files": len(added), "table_mib": size, "written_s": round(time.monotonic() - began, 1)}
 
 
-def _write_files(folder: Path, topic: str, runs: int, cluster: int, ends_ms: int) -> list[dict[str, Any]]:
+def _write_files(
+    folder: Path, topic: str, runs: int, cluster: int, ends_ms: int, is_later: bool
+) -> list[dict[str, Any]]:
     """Write the files of a cluster's logs; return their entries in the log of the table."""
     partitions = [Blocks.of(partition, runs) for partition in range(PARTITIONS)]
     files = max(1, -(-runs // (len(ALIASES) * FILE_RUNS)))
@@ -128,6 +133,11 @@ def _write_files(folder: Path, topic: str, runs: int, cluster: int, ends_ms: int
         found = [(p, each.rows(cluster, first, end)) for p, each in enumerate(partitions)]
         found += [(p, each.begin(cluster, first)) for p, each in enumerate(partitions)]
         rows = pa.concat_tables([_table(cluster, topic, partition, each, seen_ms) for partition, each in found])
+        if is_later and number == 0:
+            is_first = pc.and_(pc.equal(rows.column("start_offset"), 0), pc.greater(rows.column("length"), 0))
+            later = pa.scalar((ends_ms + _FILE_MS) * 1000).cast(rows.schema.field("indexed_at").type)
+            at = pc.if_else(is_first, later, rows.column("indexed_at"))
+            rows = rows.set_column(rows.schema.get_field_index("indexed_at"), "indexed_at", at)
         name = f"{PREFIX}{number:05d}-{ALIASES[cluster]}.snappy.parquet"
         rows, directory = sealed(rows)
         file = write_sealed(Files(), str(folder), rows, directory, name)

@@ -13,13 +13,14 @@ import pytest
 
 import offset_sync
 from broker.cluster_actions import Acts
-from broker.committed_offsets import Partition, commit
+from broker.committed_offsets import Partition, commit, committed
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
-from broker.installation import install
+from broker.installation import install, until
 from broker.segments import keep_records
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.model.values import EpochChange, ReportedEnd, TopicPartition
+from offset_sync.state.failpoints import BEFORE_RUNS
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
 
@@ -193,3 +194,56 @@ def test_a_target_that_was_cut_is_answered_up_to_the_cut_before_the_index_has_lo
     assert acts.installation.index() == []
     acts.play()
     assert [acts.offset(act, "dc2", group, place) for act in (0, -1)] == [6, 4]
+
+
+@pytest.mark.parametrize("mode", ["running", "once"])
+def test_a_target_that_was_recreated_under_traffic_is_exact_again_without_a_restart(
+    three_clusters: Clusters, spark_environment: None, tmp_path: Path, mode: str
+) -> None:
+    """The index goes on where it had planned to, at 400 of the old log, while the new one grows from 5 on."""
+    dc1, dc2 = three_clusters["dc1"], three_clusters["dc2"]
+    place, group = at(f"anew-{mode}"), f"anew-{mode}"
+    for cluster in (dc1, dc2):
+        create_topics(cluster, {place[0]: 1})
+    write_log(dc1, {place: native_log("dc1", 400)})
+    write_log(dc2, {place: copied_log("dc1", range(100))})
+    servers = {alias: cluster.bootstrap_servers for alias, cluster in (("dc1", dc1), ("dc2", dc2))}
+    installation = install(tmp_path, servers, [f"anew-{mode}"])
+    assert installation.index() == []
+    write_log(dc2, {place: copied_log("dc1", range(400))})
+    installation.run("index_records", "--once", kill_at=BEFORE_RUNS)
+    recreate(dc2, place[0])
+    mirror = _Mirror(dc2, place)
+    commit(dc1, {group: {place: 200}})
+    if mode == "running":
+        with installation.running():
+            until(lambda: mirror.go_on() and _offset(dc2, group, place) == 200)
+    else:
+        assert installation.index() == []
+        until(mirror.is_done)
+        assert [*installation.index(), *installation.sync()] == []
+    assert _offset(dc2, group, place) == 200
+    reasons = {row["reason"] for row in installation.rows("log_incarnations", cluster="dc2", topic=place[0])}
+    assert reasons - {"ARRIVED"} == {None, "TOPIC_RECREATED", "READ_AGAIN"}
+    assert "LOG_TRUNCATED" not in {row["state"] for row in installation.translations()}
+
+
+class _Mirror:
+    """Copies dc1's records into *place* at *cluster*, a few at a time, up to 300."""
+
+    def __init__(self, cluster: EmbeddedCluster, place: Partition) -> None:
+        self._cluster, self._place, self._end = cluster, place, 0
+        self.go_on()
+
+    def go_on(self) -> bool:
+        self._end = min(self._end + 5, 300)
+        write_log(self._cluster, {self._place: copied_log("dc1", range(self._end))})
+        return True
+
+    def is_done(self) -> bool:
+        return self.go_on() and self._end == 300
+
+
+def _offset(cluster: EmbeddedCluster, group: str, place: Partition) -> int | None:
+    found = committed(cluster, [group])[group].get(place)
+    return None if found is None else found.offset

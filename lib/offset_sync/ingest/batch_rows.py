@@ -28,15 +28,16 @@ _ORDER = ("topic", "partition", "start_offset")
 class ReadBatch(NamedTuple):
     """Rows of :data:`CUT_SCHEMA`, read from *start* to *end*, before *at*.
 
-    *again* are logs that were re-read. *complete_until* has, by log, the time up to which its records are read. *kept*
-    are more such rows, which stay with the tasks that made them. Logs that *stopped* end before the end of their plan.
+    *again* are logs that were re-read, with the offset from which they still have to be (None: read as far as the query
+    has). *complete_until* has, by log, the time up to which its records are read. *kept* are more such rows, which stay
+    with the tasks that made them. Logs that *stopped* end before the end of their plan.
     """
 
     cut: pa.Table
     start: Offsets
     end: Offsets
     at: datetime
-    again: frozenset[TopicPartition] = frozenset()
+    again: Mapping[TopicPartition, int | None] = MappingProxyType({})
     complete_until: Mapping[TopicPartition, datetime] = MappingProxyType({})
     kept: tuple[KeptRuns, ...] = ()
     stopped: Mapping[TopicPartition, Stop] = MappingProxyType({})

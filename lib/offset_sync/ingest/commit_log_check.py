@@ -19,12 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.decode.offset_records import COMMIT, COMMIT_LAYOUTS, KIND_OF_TYPE, MALFORMED, unknown_version
-from offset_sync.ingest.checkpoint import Checkpoint, Offsets
+from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_batch import Looked
-from offset_sync.ingest.incarnation_check import DueLogs, IncarnationCheck, changed, refuse_unknown
+from offset_sync.ingest.incarnation_check import DueLogs, IncarnationCheck, changed, plans_of, refuse_unknown
 from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError, UnknownVersionError
-from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, OffsetRange, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 from offset_sync.translate.index.runs import Int64s
 
@@ -59,7 +59,7 @@ class CommitLogCheck:
         moment, before = self._incarnations.moment(), self._incarnations.leader_epochs(self._alias, wanted)
         said = self._ask(wanted)
         refuse_unknown(self._alias, said, start, end)
-        at = self._incarnations.note({self._alias: said}, self._read_to(said, start, end), moment)
+        at = self._incarnations.note({self._alias: said}, plans_of(self._alias, said.ends, start, end), moment)
         begun = self._incarnations.to_read_again(self._alias)
         # Under a new leader: what was read before the query may be truncated, although it was never recorded.
         led = self._led | dict(before)
@@ -77,7 +77,7 @@ class CommitLogCheck:
 
     def was_read_again(self, looked: Looked) -> None:
         """Record that logs with a new incarnation need not be re-read any more."""
-        self._incarnations.was_read_again(self._alias, looked.whole)
+        self._incarnations.was_read_again(self._alias, dict.fromkeys(looked.whole), looked.at)
 
     def _ask(self, wanted: set[TopicPartition]) -> ClusterMetadata:
         said = self._logs.fetch_each({self._alias: wanted})[self._alias]
@@ -87,14 +87,6 @@ class CommitLogCheck:
         # Recreated with fewer partitions: the records of the others are gone too.
         gone = {each for each in wanted if topic is not None and each.partition >= topic.partitions}
         return ClusterMetadata(said.topics, {**said.ends, **dict.fromkeys(gone, LogEnds(0, 0))})
-
-    def _read_to(self, said: ClusterMetadata, start: Offsets, end: Offsets) -> dict[ClusterPartition, int]:
-        """Return how far each log has certainly reached: to the batch's end if it is shorter now, else to its start."""
-
-        def read_to(place: TopicPartition, ends: LogEnds) -> int:
-            return max(start.get(place, 0), end.get(place, 0) if ends.log_end < end.get(place, 0) else 0)
-
-        return {ClusterPartition(self._alias, *each): read_to(each, ends) for each, ends in said.ends.items()}
 
 
 LEAST_RECORDS = 10

@@ -16,7 +16,7 @@ from offset_sync.ingest.checkpoint import Offsets
 from offset_sync.ingest.incarnation_log import IncarnationLog, IncarnationRow, KnownLog
 from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, EpochChange, ReportedEnd, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochChange, OffsetRange, ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, named
 from offset_sync.state.incarnations import epoch_ms
 from offset_sync.tables.catalog import ARRIVED, COPIED, ELECTED, READ_AGAIN, RECREATED, TRUNCATED, WRITTEN
@@ -35,6 +35,9 @@ ALL_LOGS_SECONDS = 60.0
 
 Said = Mapping[str, "ClusterMetadata | ClusterError"]
 """The clusters' answers about their logs, by alias, or the error of one that did not answer."""
+Plans = Mapping[ClusterPartition, OffsetRange]
+"""From where to where micro-batches read; backwards where the log had become shorter by the time it was planned."""
+_NO_PLAN = OffsetRange(0, 0)
 
 
 def ends_of_epochs(
@@ -91,18 +94,17 @@ class IncarnationCheck:
         with self._lock:
             return self._log.moment
 
-    def note(self, said: Said, read_to: Mapping[ClusterPartition, int], moment: int) -> datetime:
+    def note(self, said: Said, plans: Plans, moment: int) -> datetime:
         """Record which of the logs in *said* have other records than before, and from which offset on.
 
         Return the timestamp for rows that were read before the clusters were queried, at *moment*: later than every
-        incarnation recorded so far, earlier than any recorded afterwards. *read_to* is how far logs were indexed
-        before. A cluster that does not answer is skipped: its logs count as unchanged. If it is unknown where the
-        records begin to differ, it is the beginning of the log. Raises OvertakenError if another query has recorded a
-        change.
+        incarnation recorded so far, earlier than any recorded afterwards. *plans* are of the logs that were read. A
+        cluster that does not answer is skipped: its logs count as unchanged. If it is unknown where the records begin
+        to differ, it is the beginning of the log. Raises OvertakenError if another query has recorded a change.
         """
         with self._lock:
             self._refuse_overtaken(said, moment)
-            asked = {log: self._log.known(log) for log, *_ in _logs(said) if self._is_questionable(log, said, read_to)}
+            asked = {log: self._log.known(log) for log, *_ in _logs(said) if self._is_questionable(log, said, plans)}
         # Without the lock, which all clusters share: a leader may not answer.
         ends_of_epoch = ends_of_epochs(self._epochs, asked, said)
         with self._lock:
@@ -111,10 +113,10 @@ class IncarnationCheck:
             for log, topic_id, ends in _logs(said):
                 # Another query may have recorded the new leader, and that its log reaches beyond the old one's end.
                 is_older = log in asked and _epoch_of(asked[log]) != _epoch_of(self._log.known(log))
-                if is_older or (log not in asked and self._is_questionable(log, said, read_to)):
+                if is_older or (log not in asked and self._is_questionable(log, said, plans)):
                     raise OvertakenError(log.cluster, f"{log!r}: change recorded by another query; retrying")
                 now = IncarnationRow(log, topic_id, ends.leader_epoch)
-                found, reach[log] = self._rows(now, ends, read_to, ends_of_epoch)
+                found, reach[log] = self._rows(now, ends, plans, ends_of_epoch)
                 entries += found
             begun = [entry.log for entry in entries if entry.is_new]
             if begun and self._log.is_behind(begun):
@@ -123,6 +125,8 @@ class IncarnationCheck:
             # Not before the write: a new leader's reach must not be compared with the old leader's epoch.
             self._reach |= reach
             for entry in entries:
+                if entry.reason == RECREATED:  # its epochs begin anew
+                    self._elected.pop(entry.log, None)
                 if entry.reason == ELECTED and entry.leader_epoch is not None:
                     self._elected.setdefault(entry.log, {})[entry.leader_epoch] = entry.begins_at or 0
             return self._log.now()
@@ -204,32 +208,39 @@ class IncarnationCheck:
             if log not in recorded
         ]
 
-    def was_read_again(self, alias: str, partitions: Collection[TopicPartition]) -> None:
-        """Record that *partitions* of a cluster were re-read, as :meth:`to_read_again` demands."""
-        with self._lock:
-            logs = [ClusterPartition(alias, *each) for each in sorted(partitions)]
-            known = [(log, each) for log in logs if (each := self._log.known(log)) is not None]
-            self._log.write(
-                [IncarnationRow(log, each.topic_id, each.leader_epoch, None, READ_AGAIN) for log, each in known]
-            )
+    def was_read_again(self, alias: str, unread: Mapping[TopicPartition, int | None], at: datetime) -> None:
+        """Record that logs of a cluster were re-read before *at*, up to the offset in *unread* (None: all).
 
-    def _is_questionable(self, log: ClusterPartition, said: Said, read_to: Mapping[ClusterPartition, int]) -> bool:
+        An incarnation that was noticed since is still to be read.
+        """
+        with self._lock:
+            found = []
+            for partition, offset in sorted(unread.items()):
+                log = ClusterPartition(alias, *partition)
+                known = self._log.known(log)
+                if known is None or known.unread_from == offset:
+                    continue
+                if self._log.begun_ms.get(partition, 0) < epoch_ms(at):
+                    found.append(IncarnationRow(log, known.topic_id, known.leader_epoch, offset, READ_AGAIN))
+            self._log.write(found)
+
+    def _is_questionable(self, log: ClusterPartition, said: Said, plans: Plans) -> bool:
         """Return whether a log has a new leader or is shorter than it was, so that its epochs must be queried."""
         before, metadata = self._log.known(log), said[log.cluster]
         assert isinstance(metadata, ClusterMetadata)
-        ends = metadata.ends[log.topic_partition]
+        ends, plan = metadata.ends[log.topic_partition], plans.get(log, _NO_PLAN)
         if before is None:
             # A commit log is truncated if an earlier version, which recorded no incarnations, had read more of it.
-            return self._of_commits and ends.log_end < read_to.get(log, 0)
+            return self._of_commits and ends.log_end < max(plan)
         if before.topic_id != metadata.topics[log.topic].topic_id:
             return False
-        return before.leader_epoch != ends.leader_epoch or ends.log_end < self._reach_of(log, read_to)
+        return before.leader_epoch != ends.leader_epoch or ends.log_end < max(self._reach.get(log, 0), *plan)
 
     def _rows(
         self,
         now: IncarnationRow,
         ends: LogEnds,
-        read_to: Mapping[ClusterPartition, int],
+        plans: Plans,
         ends_of_epoch: Mapping[ClusterPartition, ReportedEnd | None],
     ) -> tuple[list[IncarnationRow], int]:
         """Return the rows to record for a log, and how far it is known to reach then.
@@ -241,7 +252,7 @@ class IncarnationCheck:
         if before is not None and before.topic_id != now.topic_id:
             return [now._replace(begins_at=0, reason=RECREATED)], ends.log_end
         if is_asked:
-            reach, reported = self._reach_of(log, read_to, is_exact=True), ends_of_epoch[log]
+            reach, reported = self._reach_of(log, plans.get(log, _NO_PLAN), ends), ends_of_epoch[log]
             if (ends.log_end if reported is None else reported.end) < reach:
                 begins_at = reported.end if reported is not None and reported.is_certain else 0
                 return [now._replace(begins_at=begins_at, reason=TRUNCATED)], ends.log_end
@@ -251,14 +262,22 @@ class IncarnationCheck:
             found.append(now)
         return found, max(ends.log_end, self._reach.get(log, 0))
 
-    def _reach_of(
-        self, log: ClusterPartition, read_to: Mapping[ClusterPartition, int], *, is_exact: bool = False
-    ) -> int:
-        if is_exact and not self._is_read:
-            for each, reach in self._reaches().items():
-                self._reach[each] = max(reach, self._reach.get(each, 0))
+    def _reach_of(self, log: ClusterPartition, plan: OffsetRange, ends: LogEnds) -> int:
+        """Return how far *log* has certainly reached in its present incarnation.
+
+        The *plan* does not say it while the log has to be re-read, nor where it goes backwards under the leader that is
+        known already: its offsets are of an earlier incarnation.
+        """
+        if not self._is_read:
+            for each, indexed in self._reaches().items():
+                self._reach[each] = max(indexed, self._reach.get(each, 0))
             self._is_read = True
-        return max(self._reach.get(log, 0), read_to.get(log, 0))
+        known, epoch = self._log.known(log), ends.leader_epoch
+        if known is not None:
+            is_known_leader = epoch is not None and epoch == known.leader_epoch
+            if known.unread_from is not None or (plan.end < plan.start and is_known_leader):
+                plan = _NO_PLAN
+        return max(self._reach.get(log, 0), plan.start, plan.end if ends.log_end < plan.end else 0)
 
 
 def _epoch_of(known: KnownLog | None) -> int | None:
@@ -290,6 +309,14 @@ class DueLogs:
             self._all_due_at = time.monotonic() + ALL_LOGS_SECONDS
         is_read = set(end) if is_due else changed(start, end)
         return is_read | {each for each in self._incarnations.to_read_again(self._alias) if each in end}
+
+
+def plans_of(
+    alias: str, logs: Collection[TopicPartition], start: Offsets, end: Offsets
+) -> dict[ClusterPartition, OffsetRange]:
+    """Return what a micro-batch of a cluster reads of *logs*."""
+    ends = start | end
+    return {ClusterPartition(alias, *each): OffsetRange(start.get(each, 0), ends.get(each, 0)) for each in logs}
 
 
 def changed(start: Offsets, end: Offsets) -> set[TopicPartition]:

@@ -204,7 +204,7 @@ class IncarnationLog:
         before = self._logs.get(entry.log)
         begins_at = entry.begins_at if entry.is_new else None
         unread = [each for each in (begins_at, before and before.unread_from) if each is not None]
-        unread_from = None if entry.reason == READ_AGAIN else min(unread, default=None)
+        unread_from = entry.begins_at if entry.reason == READ_AGAIN else min(unread, default=None)
         self._logs[entry.log] = KnownLog(
             entry.topic_id, entry.leader_epoch, unread_from, before.ended_by(entry) if before is not None else ()
         )

@@ -21,13 +21,14 @@ from offset_sync.ingest.incarnation_check import (
     OvertakenError,
     Said,
     changed,
+    plans_of,
     refuse_unknown,
 )
 from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.origin_check import CopyCheck, OriginCheck
 from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, OffsetRange, TopicPartition
+from offset_sync.model.values import OffsetRange, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 
 _TRIES = 5
@@ -108,7 +109,7 @@ class LogCheck:
 
     def was_read_again(self, read: ReadBatch) -> None:
         """Record that the re-read logs of *read* are stored."""
-        self._incarnations.was_read_again(self._alias, read.again)
+        self._incarnations.was_read_again(self._alias, read.again, read.at)
 
     def some(self, ranges: OffsetRanges) -> DataFrame | None:
         """Return the records of *ranges* only; None where they are few, as Spark would take longer than our reader."""
@@ -138,9 +139,11 @@ class LogCheck:
         here, said, at, asked_at = _retry_overtaken(partial(self._ask, read, wanted))
         self._copies.look(self._alias, here.ends, said, copies)
         self._incarnations.note_arrived(self._alias, here.ends, asked_at)
-        places = {each: here.ends[each] for each in self._incarnations.to_read_again(self._alias) if each in here.ends}
-        read = self._read_again(read._replace(at=at), places, cut)
-        read = self._read_of_new_leaders(read, here.ends, self._incarnations.elected_since(self._alias, before), cut)
+        # Of a new leader: what was read above the end of the epoch before may have been truncated by the election.
+        elected = self._incarnations.elected_since(self._alias, before).items()
+        begins = {each: read.start.get(each, 0) for each, offset in elected if offset < read.end.get(each, 0)}
+        begins |= self._incarnations.to_read_again(self._alias)
+        read = self._read_again(read._replace(at=at), begins, here.ends, cut)
         self._epochs |= _those_known({each: of_log.leader_epoch for each, of_log in here.ends.items()})
         complete_until = self._completeness.of(read, here.ends, asked_at)
         kept = tuple(each._replace(beyond=self._origins.refuted_kept(each.summary, said)) for each in read.kept)
@@ -172,66 +175,37 @@ class LogCheck:
             raise here
         refuse_unknown(alias, here, read.start, read.end)
         said = {alias: here, **(ask() if others is None else others.result())}
-        read_to = {ClusterPartition(alias, *each): read.start.get(each, 0) for each in wanted}
-        return here, said, self._incarnations.note(said, read_to, moment), asked_at
+        plans = plans_of(alias, wanted, read.start, read.end)
+        return here, said, self._incarnations.note(said, plans, moment), asked_at
 
-    def _read_again(self, read: ReadBatch, places: Mapping[TopicPartition, LogEnds], cut: CutRecords) -> ReadBatch:
-        """Return *read* with the logs in *places* re-read from where their records have changed."""
-        places = {each: ends for each, ends in places.items() if each in read.end}
-        if not places:
-            return read
+    def _read_again(
+        self,
+        read: ReadBatch,
+        begins: Mapping[TopicPartition, int],
+        ends: Mapping[TopicPartition, LogEnds],
+        cut: CutRecords,
+    ) -> ReadBatch:
+        """Return *read* with logs re-read from where their records may have changed, and no others of these logs.
+
+        Where the query goes on beyond the log's end, the rest is re-read with a later micro-batch.
+        """
         # From the start of this micro-batch, if that is lower: what it read there is re-read too.
         begins = {
-            each: min(offset, read.start.get(each, 0))
-            for each, offset in self._incarnations.to_read_again(self._alias).items()
+            each: min(at, read.start.get(each, 0)) for each, at in begins.items() if each in ends and each in read.end
         }
-        until = {each: max(begins[each], min(read.end[each], ends.log_end)) for each, ends in places.items()}
-        first = {each: max(begins[each], ends.log_start) for each, ends in places.items()}
-        ranges = {each: OffsetRange(first[each], end) for each, end in until.items() if first[each] < end}
-        read = read._replace(
-            start=read.start | {each: begins[each] for each in places}, end=read.end | until, again=frozenset(places)
-        )
-        return self._replaced(read, places, ranges, cut, is_again=True)
-
-    def _read_of_new_leaders(
-        self,
-        read: ReadBatch,
-        ends: Mapping[TopicPartition, LogEnds],
-        lost_from: Mapping[TopicPartition, int],
-        cut: CutRecords,
-    ) -> ReadBatch:
-        """Return *read* with logs re-read from *lost_from* on, where an election may have truncated what was read.
-
-        Nothing above *lost_from* was indexed before, else the log has a new incarnation. Errs to reading twice.
-        """
-        ranges = {}
-        for each, offset in lost_from.items():
-            first, end = read.start.get(each, 0), read.end.get(each, 0)
-            if each in ends and each not in read.again and max(first, offset) < end:
-                ranges[each] = OffsetRange(max(first, ends[each].log_start), min(end, ends[each].log_end))
-        if not ranges:
+        if not begins:
             return read
-        some = {each: each_range for each, each_range in ranges.items() if each_range.start < each_range.end}
-        # The query continues behind the truncated part and may never read what is appended there: do not cover it.
-        places = {each: max(read.start.get(each, 0), ranges[each].end) for each in ranges}
-        return self._replaced(read._replace(end=read.end | places), ranges, some, cut, is_again=False)
-
-    def _replaced(
-        self,
-        read: ReadBatch,
-        places: Collection[TopicPartition],
-        ranges: Mapping[TopicPartition, OffsetRange],
-        cut: CutRecords,
-        *,
-        is_again: bool,
-    ) -> ReadBatch:
-        """Return *read* with the present records of *ranges*, and no others of the logs in *places*."""
-        rows = [read.cut.filter(pc.invert(is_of(read.cut, places)))]
-        kept = tuple(each._replace(without=each.without | frozenset(places)) for each in read.kept)
+        until = {each: max(first, min(read.end[each], ends[each].log_end)) for each, first in begins.items()}
+        firsts = {each: max(first, ends[each].log_start) for each, first in begins.items()}
+        ranges = {each: OffsetRange(first, until[each]) for each, first in firsts.items() if first < until[each]}
+        rows = [read.cut.filter(pc.invert(is_of(read.cut, begins)))]
+        kept = tuple(each._replace(without=each.without | frozenset(begins)) for each in read.kept)
+        again = {each: end if end < read.end[each] else None for each, end in until.items()}
+        read = read._replace(start=read.start | begins, end=read.end | until, again=again)
         if ranges:
             found = cut(self._asked.read_again(ranges), ranges)
             rows.append(found.rows)
-            kept += tuple(each._replace(is_again=is_again) for each in found.kept)
+            kept += tuple(each._replace(is_again=True) for each in found.kept)
             read = read.and_stopped(found.stopped)
         return read._replace(cut=pa.concat_tables(rows), kept=kept)
 

@@ -40,6 +40,10 @@ class EpochEnds(Protocol):
         """Return the end of the known epoch, of logs whose leaders answer and still lead."""
 
 
+_Log = tuple[ClusterPartition, str]
+"""A log and the id of its topic: the epochs of a recreated topic begin anew."""
+
+
 class _Question:
     """A request in a background thread."""
 
@@ -75,7 +79,7 @@ class CheckedMetadata:
     ) -> None:
         self._fetcher, self._index, self._epochs = fetcher, index, epochs
         self._on_return, self._patience_s = on_return, patience_s
-        self._reported: dict[ClusterPartition, tuple[EpochChange, ReportedEnd]] = {}
+        self._reported: dict[_Log, tuple[EpochChange, ReportedEnd]] = {}
         self._questions: dict[str, _Question] = {}
         self._lock = threading.Lock()
 
@@ -90,7 +94,8 @@ class CheckedMetadata:
         changes = self._changes(alias, metadata)
         if not changes:
             return metadata
-        ends = self._ends(alias, changes)
+        logs = {each: (ClusterPartition(alias, *each), metadata.topics[each.topic].topic_id) for each in changes}
+        ends = self._ends(alias, {logs[each]: change for each, change in changes.items()})
         with self._index.lock:
             cut = {
                 each
@@ -113,11 +118,10 @@ class CheckedMetadata:
                 found[each] = EpochChange(known[1], ends.leader_epoch, self._index.epoch_ends(log))
         return found
 
-    def _ends(self, alias: str, changes: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
+    def _ends(self, alias: str, changes: Mapping[_Log, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
         """Return the ends of the known epochs, of logs for which they arrive in time."""
-        logs = {each: ClusterPartition(alias, *each) for each in changes}
         # A leader with an epoch below the indexed one is stale: it is not asked.
-        asked = {logs[each]: change for each, change in changes.items() if change.now > change.known}
+        asked = {log: change for log, change in changes.items() if change.now > change.known}
         until = time.monotonic() + self._patience_s
         while True:
             with self._lock:
@@ -130,21 +134,21 @@ class CheckedMetadata:
                     question = self._questions[alias] = _Question(partial(self._ask, alias, unknown))
             left = until - time.monotonic()
             if not unknown or question is None or left <= 0:
-                return {log.topic_partition: end for log, end in reported.items()}
+                return {log.topic_partition: end for (log, _), end in reported.items()}
             question.wait(left)  # it may be for other logs: then these come next
 
-    def _is_reported(self, log: ClusterPartition, change: EpochChange) -> bool:
+    def _is_reported(self, log: _Log, change: EpochChange) -> bool:
         return log in self._reported and self._reported[log][0] == change
 
-    def _ask(self, alias: str, unknown: Mapping[ClusterPartition, EpochChange]) -> None:
-        epochs = {log.topic_partition: change for log, change in unknown.items()}
+    def _ask(self, alias: str, unknown: Mapping[_Log, EpochChange]) -> None:
+        epochs = {log.topic_partition: change for (log, _), change in unknown.items()}
         ends: Mapping[TopicPartition, ReportedEnd] = {}
         try:
             ends = self._epochs[alias].ends_in_time(epochs, DEADLINE_S)
         except Exception as problem:  # the logs stay unsettled
             logger.info("clusters.%s: cannot get the ends of leader epochs: %s", alias, problem)
         with self._lock:
-            places = ((log, change, ends.get(log.topic_partition)) for log, change in unknown.items())
+            places = ((log, change, ends.get(log[0].topic_partition)) for log, change in unknown.items())
             self._reported |= {log: (change, end) for log, change, end in places if end is not None}
         if ends:
             self._on_return()

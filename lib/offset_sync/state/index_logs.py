@@ -61,6 +61,10 @@ class IndexLogs:
         log.extend(whole, int(runs.end.max()))
         _note_times(log, rows, kept, is_timed=is_timed)
 
+    def is_contradicted(self, of_log: ClusterPartition) -> bool:
+        """Return whether a log has two different records for one offset."""
+        return of_log in self.logs and self.logs[of_log].is_contradicted
+
     def begin(self, of_log: ClusterPartition, first: int) -> LogIndex:
         """Begin the index of a log at its offset *first*."""
         log = LogIndex(first)

@@ -88,9 +88,13 @@ class _LogStart:
         start, end = column("start", self.parts), column("end", self.parts)
         if source.incarnations.concern(source.place) or source.reader.rows.is_timed(source.place.topic):
             return np.zeros(len(start), np.bool_)
-        reach = np.maximum.accumulate(np.concatenate((start[:1], end)))[:-1]
-        # Rows at the same offset are ordered by when they were seen.
-        newest_ms = np.maximum.accumulate(np.concatenate(([-1], column("newest_ms", self.parts))))[:-1]
+        highest = np.maximum.accumulate(end)
+        reach = np.concatenate((start[:1], highest[:-1]))
+        # Rows at one offset are ordered by when they were seen: only parts that end where this one starts have others.
+        _, step = np.unique(highest, return_inverse=True)
+        newest_ms = np.full(len(start), -1)
+        np.maximum.at(newest_ms, step, np.where(end == highest, column("newest_ms", self.parts), -1))
+        newest_ms = np.concatenate(([-1], newest_ms[step]))[:-1]
         is_apart = (start > reach) | ((start == reach) & (column("oldest_ms", self.parts) >= newest_ms))
         is_next_apart = np.append(is_apart[1:], True)
         is_missing = (column("begins", self.parts) > 0) & (start > reach)

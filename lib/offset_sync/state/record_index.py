@@ -132,7 +132,10 @@ class RecordIndex:
             for number, of_log in added.by_log():
                 if (log := self._reader.logs[number]).topic_partition not in rebuilt:
                     self._grown.add(log.topic_partition)
+                    was_contradicted = self._taken.is_contradicted(log)
                     self._taken.take_in(log, of_log, incarnations, is_timed=self._is_timed(log.topic))
+                    # In another order the rows may agree: read as at a start, once.
+                    self._is_stale |= self._taken.is_contradicted(log) and not was_contradicted
             for each in sealed:
                 if each.place.topic_partition not in rebuilt:
                     self._let_go(each)

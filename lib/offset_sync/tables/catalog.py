@@ -76,10 +76,11 @@ LOG_INCARNATIONS = Table(
         "leader_epoch | int | newest leader epoch; null: the broker named none",
         "begins_at | bigint | first offset with other records; with ARRIVED, ELECTED and WRITTEN: end of the log, of "
         "the previous leaders' records, of the original",
-        "reason | string | TOPIC_RECREATED, LOG_TRUNCATED; READ_AGAIN: read again since; ARRIVED: no copy from "
-        "begins_at on is of an earlier incarnation of its origin; WRITTEN: a copy byte for byte had records that its "
-        "original had not; COPIED: indexed as such a copy; ELECTED or null: the log goes on. Of copies matched by "
-        "contents the newest of ALIGNED and, withheld, AMBIGUOUS, MIRROR_ALTERS_RECORDS, NOT_INDEXED counts",
+        "reason | string | TOPIC_RECREATED, LOG_TRUNCATED; READ_AGAIN: read again since, up to begins_at (null: all); "
+        "ARRIVED: no copy from begins_at on is of an earlier incarnation of its origin; WRITTEN: a copy byte for byte "
+        "had records that its original had not; COPIED: indexed as such a copy; ELECTED or null: the log goes on. Of "
+        "copies matched by contents the newest of ALIGNED and, withheld, AMBIGUOUS, MIRROR_ALTERS_RECORDS, "
+        "NOT_INDEXED counts",
         "noticed_at | timestamp | rows of this log indexed or captured later belong to this incarnation",
     ),
     is_cut=True,

@@ -12,7 +12,8 @@ from fakes.indexing import ORDERS, Job, Plan, mirrored
 from fakes.tables import PowerFailure
 from offset_sync.ingest.incarnation_check import ALL_LOGS_SECONDS
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition, OffsetRange, TopicPartition
+from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
 
 
@@ -46,19 +47,20 @@ def test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_again_from_th
     assert [at for at, *_ in job.tables.rows(LOG_INCARNATIONS, "begins_at") if at is not None] == [6]
 
 
+@pytest.mark.parametrize("log_end", [8, 10], ids=["indexed", "planned"])
 @pytest.mark.parametrize(("epoch", "begins_at"), [(None, 0), (1, 6)], ids=["no epochs", "the same leader"])
 def test_a_log_that_is_shorter_than_it_was_is_noticed_though_its_leader_is_no_other(
-    epoch: int | None, begins_at: int
+    epoch: int | None, begins_at: int, log_end: int
 ) -> None:
     job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 11}]))
     job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=epoch)}}
     job.index(0, *((ORDERS, offset, None) for offset in range(10)))
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 8, leader_epoch=epoch)}}
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, log_end, leader_epoch=epoch)}}
     job.epoch_ends = {ORDERS: 6}
-    job.read_again = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(begins_at, 8)]
+    job.read_again = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(begins_at, log_end)]
     job.index(1, (ORDERS, 10, None))
     assert ("Y", epoch, begins_at, "LOG_TRUNCATED") in lives(job)
-    assert (begins_at, 8 - begins_at, "X", 100 + begins_at) in [run[2:] for run in job.runs()]
+    assert (begins_at, log_end - begins_at, "X", 100 + begins_at) in [run[2:] for run in job.runs()]
 
 
 def test_the_rows_of_the_new_life_are_later_than_its_row_also_where_the_clock_was_set_back() -> None:
@@ -78,6 +80,7 @@ def test_a_driver_that_dies_between_noticing_and_reading_leaves_it_to_the_next()
     job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
     assert [run[2:] for run in job.runs() if run[4] == "X"] == [(6, 6, "X", 106)]
     assert lives(job)[-1] == ("Y", 2, None, "READ_AGAIN")
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 13, leader_epoch=2)}}
     job.index(2, (ORDERS, 12, None))
     assert (12, 1, "Y", 12) in [run[2:] for run in job.runs()], "and goes on"
     assert len(lives(job)) == 3
@@ -142,7 +145,7 @@ def test_the_leader_after_one_under_which_nothing_was_written_says_where_the_epo
     job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=2)}}
     job.plan.ends[1:] = [{ORDERS: 10}, {ORDERS: 12}]
     said, place = {"Y": job.fetch_each({"Y": [TopicPartition(*ORDERS)]})["Y"]}, ClusterPartition("Y", *ORDERS)
-    job.incarnations.note(said, {place: 10}, job.incarnations.moment())
+    job.incarnations.note(said, {place: OffsetRange(10, 10)}, job.incarnations.moment())
     job.restart()
     job.logs, job.told_epoch = {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=3)}}, 1
     job.read_again = [(ORDERS, 10, None), (ORDERS, 11, None)]
@@ -208,6 +211,74 @@ def test_an_origin_that_was_recreated_is_noticed_with_its_first_copy() -> None:
     job.topics_of_x["orders"] = MemoryTopic("another", 2)
     job.index(1, *((ORDERS, at, mirrored(at - 2)) for at in (2, 3)))
     assert lives(job)[-1] == ("X", None, 0, "TOPIC_RECREATED")
+
+
+def recreated_job() -> Job:
+    """Return a job whose topic was recreated when the next micro-batch was planned: it goes on in the old log."""
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 20}, {ORDERS: 8}, {ORDERS: 12}, {ORDERS: 14}]))
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=0)}}
+    job.index(0, *((ORDERS, offset, None) for offset in range(10)))
+    job.topics = {"orders": MemoryTopic("orders-2", 2)}
+    job.read_again = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(14)]
+    return job
+
+
+@pytest.mark.parametrize("repeated", [(), (1,), (2,), (1, 2, 3)])
+def test_a_topic_that_was_recreated_under_traffic_is_read_whole_and_its_old_offsets_show_no_cut(
+    repeated: tuple[int, ...],
+) -> None:
+    """The query goes on at 20, where the old log ended, and then below; a driver that dies repeats what it planned."""
+    job = recreated_job()
+    follower = RecordIndex(job.tables)  # type: ignore[arg-type]
+    follower.refresh()
+    for batch_id, log_end in ((1, 3), (2, 9), (3, 12), (4, 14)):
+        job.logs, job.epoch_ends = {"Y": {ORDERS: MemoryEnds(0, log_end, leader_epoch=0)}}, {ORDERS: log_end}
+        read = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(log_end) if batch_id > 2]
+        first = job.plan.ends[batch_id - 1][ORDERS]
+        job.index(batch_id, *(each for each in read if each[1] >= first))
+        if batch_id in repeated:
+            job.restart()
+            job.index(batch_id, *(each for each in read if each[1] >= first))
+        follower.refresh()
+        assert not follower.all_logs()[ClusterPartition("Y", *ORDERS)].is_contradicted
+    assert {life[3] for life in lives(job)} == {None, "TOPIC_RECREATED", "READ_AGAIN"}
+    assert [life for life in lives(job) if life[0] == "Y"][-1] == ("Y", 0, None, "READ_AGAIN")
+    fresh = RecordIndex(job.tables)  # type: ignore[arg-type]
+    fresh.refresh()
+    for index in (follower, fresh):
+        log = index.log("Y", *ORDERS)
+        assert log is not None
+        assert (log.is_contradicted, log.frontier) == (False, 14)
+        assert (log.runs.start.tolist(), log.runs.origin_start.tolist()) == ([0], [100])
+
+
+def test_elections_of_the_topic_before_have_nothing_of_the_recreated_one_read_twice() -> None:
+    job = cut_job()
+    job.plan.ends[1:] = [{ORDERS: 12}, {ORDERS: 14}, {ORDERS: 16}]
+    job.epoch_ends = {ORDERS: 10}
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    job.topics, job.logs = {"orders": MemoryTopic("orders-2", 2)}, {"Y": {ORDERS: MemoryEnds(0, 14, leader_epoch=0)}}
+    job.index(2)
+    job.logs, job.read_again = {"Y": {ORDERS: MemoryEnds(0, 16, leader_epoch=0)}}, []
+    job.index(3, *((ORDERS, offset, None) for offset in range(14, 16)))
+    assert (14, 2, "Y", 14) in [run[2:] for run in job.runs()]
+
+
+def test_an_incarnation_that_begins_while_the_one_before_is_read_again_is_read_too() -> None:
+    """Another query has noticed it, with a copy of it, before this one has stored what it read."""
+    job = recreated_job()
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 20, leader_epoch=0)}}
+    was_read_again = job.incarnations.was_read_again
+
+    def after_another(*read: Any) -> None:
+        job.topics = {"orders": MemoryTopic("orders-3", 2)}
+        said = {"Y": job.fetch_each({"Y": [TopicPartition(*ORDERS)]})["Y"]}
+        job.incarnations.note(said, {}, job.incarnations.moment())
+        was_read_again(*read)
+
+    job.incarnations.was_read_again = after_another  # type: ignore[method-assign]
+    job.index(1)
+    assert job.incarnations.to_read_again("Y") == {ORDERS: 0}
 
 
 def test_a_log_of_which_an_earlier_version_knew_two_lives_stays_withheld(caplog: pytest.LogCaptureFixture) -> None:

@@ -10,7 +10,7 @@ import pytest
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.tables import MemoryTables
 from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
-from offset_sync.model.values import ClusterPartition, EpochChange, ReportedEnd, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochChange, OffsetRange, ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.tables.catalog import LOG_INCARNATIONS
 
@@ -44,7 +44,8 @@ class Queries:
             place: MemoryEnds(0, end, leader_epoch=leader_epoch) for place, end in places.items() if end is not None
         }
         said: dict[str, Any] = {"Y": ClusterMetadata({"orders": MemoryTopic("id")}, ends)}
-        self.check.note(said, {ClusterPartition("Y", *place): OLD_END for place in ends}, self.check.moment())
+        plans = {ClusterPartition("Y", *place): OffsetRange(OLD_END, OLD_END) for place in ends}
+        self.check.note(said, plans, self.check.moment())
 
     def reasons(self) -> set[str | None]:
         """Return why lives have begun, None where they have not."""

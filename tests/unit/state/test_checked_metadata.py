@@ -65,6 +65,13 @@ class Leaders:
         return "cut" if ORDERS in said.cut else "unknown" if ORDERS in said.unsettled else "whole"
 
 
+def test_what_a_leader_said_of_a_log_says_nothing_of_that_of_the_recreated_topic() -> None:
+    leaders = Leaders(ended=10)
+    assert leaders.look() == "whole"
+    leaders.topic_id, leaders.ended, leaders.index.epochs[AT_X] = "another", 9, ("another", 4)
+    assert leaders.look() == "cut"
+
+
 @pytest.mark.parametrize(("ended", "found"), [(9, "cut"), (10, "whole"), (11, "whole"), (0, "cut")])
 def test_a_log_is_cut_if_its_last_epoch_ended_below_what_is_indexed_and_that_is_asked_once(
     ended: int, found: str

@@ -99,6 +99,19 @@ def test_a_start_reads_no_row_of_what_is_sealed_and_an_answer_reads_a_page() -> 
     assert tables.groups_read == 1
 
 
+def test_a_start_reads_two_pages_where_a_row_was_indexed_later_than_those_after_it() -> None:
+    """A clock was set back, or the row was entered by hand."""
+    tables = SealedTables()
+    add(tables, RECORD_RUNS, run(0, 1, "X", 0, seen_ms=1_000_000))
+    alternating(tables, 1, 90)
+    tables.seal(8)
+    index = read_in_one(tables)
+    log = index.log("Y", "orders", 0)
+    assert log is not None
+    assert (tables.groups_read, len(log.paged.pages)) == (2, 18)
+    assert content(index) == content(taken_in_whole(tables))
+
+
 def test_a_run_that_is_indexed_again_in_one_piece_is_the_one_that_pages_have_in_two() -> None:
     tables = SealedInMemory()
     for first in (0, 4):
