@@ -18,16 +18,13 @@ from offset_sync.jobs.chosen_groups import chosen_groups, say
 from offset_sync.jobs.open_tables import check_direction, open_tables
 from offset_sync.jobs.rehearse import check_rehearsal, rehearse
 from offset_sync.model.errors import ConfigError
-from offset_sync.state.lease import Lease, held
+from offset_sync.state.lease import FencedTables, Lease, held
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.waiting import waiting
+from offset_sync.tables.files import files_of
 
 _MOST = 100_000
 """Records of a partition, on each side of a start, and seconds."""
-_ACTIONS = (
-    "plan: show the cost and what blocks a move; rehearse: compare the cost with the records of both clusters; "
-    "apply: move; verify: compare both clusters"
-)
 
 
 def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -96,7 +93,10 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
             arguments.without_proof,
             arguments.at_cost,
         )
-        journal = TableJournal(state.tables, direction, mode, say, config.names)
+        # One that was taken over records no home; others claim nothing.
+        fenced = FencedTables(config.tables.root, lease, files_of(config), config.names)
+        steps = fenced if arguments.action == "apply" else state.tables
+        journal = TableJournal(steps, direction, mode, say, config.names)
         with open_cutover(config, state, direction, journal, lease, options) as (cutover, clusters):
             groups = chosen_groups(clusters.groups(), arguments.groups, clusters.share_groups())
             if arguments.action == "plan":

@@ -2,14 +2,20 @@
 
 A process may be suspended between any two instructions, and another driver may take over meanwhile. So a write checks
 twice: first by a look at the table, and again for each request, as late as possible, by the age of that look. A task
-checks the time since its start instead. A look costs one request to the file system, whether the table ``drivers`` has
-a new version, and is valid for two seconds::
+checks the time since its start instead. A look asks the storage whether the table ``drivers`` has a new version. It is
+valid for the length of the claim, by this machine's monotonic clock and from its beginning::
 
     this driver   claim 7 · look · write · look · write · · · (stopped) · · · · look: 8 is newer, end
     the next one                                 claim 8 · restore · read to the end · look · write
 
 The newest claim holds a job, so a restarted driver need not wait until the former one times out. If that one still
 runs, it looks before it writes and finds the newer claim.
+
+**The length** follows the storage: four looks, two seconds at least. It is part of the claim, so another driver does
+not measure it. That one writes only when the lengths of all unended claims before its own have passed since its own is
+in the table: each look that has not seen it began before, and is over by then. When looks take longer, the driver
+enters its claim again with a greater length, and uses that only for looks begun afterwards. Either they see the other
+claim, or the other driver has read the greater length, for entries have one order. A length never shrinks.
 """
 
 from __future__ import annotations
@@ -40,9 +46,11 @@ from offset_sync.tables.transaction_log import DataFile
 logger = logging.getLogger(__name__)
 
 FRESH_S = 2.0
-"""How long a look at the lease is valid."""
-SETTLE_S = 2 * FRESH_S
-"""How long after a claim the former driver may still be writing; a start takes longer anyway."""
+"""The least length of a claim, and that of one without any."""
+_LOOKS = 4
+"""How many looks a claim lasts. The next one begins two before its end, so that writers seldom wait."""
+SETTLE_S = 2.0
+"""How long the last requests of the former driver may be on their way; a start takes longer anyway."""
 _WATCH_S = 1.0
 _LAST_LOOK_S = 5.0
 """How long the end waits for a look in flight: the session ends next."""
@@ -74,6 +82,15 @@ class Claim:
         """Who claimed it and when, for a person."""
         return f"process {self.pid} on {self.host}, since {self.claimed_at:%Y-%m-%d %H:%M:%S} UTC"
 
+    @property
+    def length_s(self) -> float:
+        """For how many seconds its looks are valid: the end of *driver_id*."""
+        return float(self.driver_id.partition("-")[2] or FRESH_S)
+
+    def lasting(self, seconds: float) -> Claim:
+        """Return it with another length."""
+        return replace(self, driver_id=f"{self.driver_id.partition('-')[0]}-{seconds:.1f}")
+
 
 def next_epoch(claims: Iterable[Claim], job: str) -> int:
     """Return the epoch of the claim after *claims*; the groups of one job count together."""
@@ -90,6 +107,16 @@ def holders(claims: Iterable[Claim], job: str, groups: Collection[str | None]) -
         if before is None or (claim.epoch, claim.ended_at is not None) >= (before.epoch, before.ended_at is not None):
             found[claim.group_id] = claim
     return found
+
+
+def unended(claims: Iterable[Claim], mine: Claim) -> list[Claim]:
+    """Return the claims before *mine* whose drivers may still write: those after the last one that has ended.
+
+    A driver that records its end has waited for those before it.
+    """
+    before = [each for each in claims if (each.job, each.group_id) == (mine.job, mine.group_id)]
+    over = max((each.epoch for each in before if each.ended_at is not None), default=0)
+    return [each for each in before if over < each.epoch < mine.epoch]
 
 
 def newer_than(claims: Iterable[Claim], mine: Sequence[Claim]) -> Claim | None:
@@ -125,6 +152,9 @@ def elapsed_s() -> float:
 class ClaimsTable(Protocol):
     """Where claims are kept, see :class:`offset_sync.tables.store.TableStore`."""
 
+    def path(self, table: Table) -> str:
+        """Return the place of a table."""
+
     def rows_since(self, table: Table, known: int | None) -> tuple[pa.Table, int]:
         """Return what was appended after the version *known*, all rows for None; and the version that it is now."""
 
@@ -149,7 +179,8 @@ class Lease:
         self._tables, self._job, self._now = tables, job, now
         self._mine: list[Claim] = []
         self._version: int | None = None
-        self._seen_at = float("-inf")
+        self._length_s, self._look_s = FRESH_S, 0.0
+        self._open_until = float("-inf")
         self._newer: Claim | None = None
         self._settled_at = float("-inf")
         self.may_have_written = False
@@ -163,30 +194,37 @@ class Lease:
         driver_id, host = uuid.uuid4().hex, socket.gethostname()
         for _ in range(_ATTEMPTS):
             rows, version = self._tables.rows_since(DRIVERS, None)
-            claims = to_claims(rows)
+            began = self._now()
+            more, version = self._tables.rows_since(DRIVERS, version)
+            self._length_s = self._needed_s(self._now() - began)
+            claims = to_claims(rows) + to_claims(more)
             epoch, at = next_epoch(claims, self._job), datetime.now(timezone.utc)
-            mine = [Claim(self._job, group, epoch, driver_id, host, os.getpid(), at) for group in groups or (None,)]
+            mine = [
+                Claim(self._job, group, epoch, driver_id, host, os.getpid(), at).lasting(self._length_s)
+                for group in groups or (None,)
+            ]
             began = self._now()
             # One append per epoch of the job: a second driver with the same epoch appends nothing, and takes the next.
             self._tables.append(DRIVERS, to_rows(mine), (f"driver-{self._job}", epoch))
             rows, after = self._tables.rows_since(DRIVERS, version)
             added = to_claims(rows)
-            if any(claim.driver_id == driver_id for claim in added):
-                self._hold(mine, after, began, claims)
+            if any(claim.driver_id == mine[0].driver_id for claim in added):
+                self._version, self._open_until = after, began + self._length_s
+                self._hold(mine, claims + added)
                 self._newer = newer_than(added, mine)
                 return
         raise TableError(f"tables.drivers: {_ATTEMPTS} others have claimed {self._job} first; start it again")
 
-    def _hold(self, mine: list[Claim], version: int, began: float, before: Sequence[Claim]) -> None:
-        self._mine, self._version, self._seen_at = mine, version, began
-        known = holders(before, self._job, {each.group_id for each in mine})
-        left = [each for each in known.values() if each.ended_at is None]
-        self.may_have_written = bool(left) or not known
+    def _hold(self, mine: list[Claim], claims: Sequence[Claim]) -> None:
+        self._mine, known = mine, {(each.job, each.group_id) for each in claims if each.epoch < mine[0].epoch}
+        left = [other for each in mine for other in unended(claims, each)]
+        self.may_have_written = bool(left) or known.isdisjoint((each.job, each.group_id) for each in mine)
         if left:
-            self._settled_at = self._now() + SETTLE_S
+            self._settled_at = self._now() + max(each.length_s for each in left) + SETTLE_S
         logger.info("this is driver %d of %s (%s)", mine[0].epoch, self._job, mine[0].driver_id)
         for claim in left:
-            logger.info("%s is taken over from %s, which has not recorded its end", claim.what, claim.who)
+            wait_s = claim.length_s + SETTLE_S
+            logger.info("%s, of %s, has not recorded its end: writes wait %.1f s for it", claim.what, claim.who, wait_s)
 
     @property
     def is_settled(self) -> bool:
@@ -205,13 +243,13 @@ class Lease:
         if self.is_open():
             return
         with self._lock:
-            if self._newer is None and not self.is_open():
+            while self._newer is None and not self.is_open():
                 self._look()
         self.raise_if_lost()
 
     def is_open(self) -> bool:
         """Return whether it was ours at the last look, and that is still valid."""
-        return self._newer is None and self._now() - self._seen_at < FRESH_S
+        return self._newer is None and self._now() < self._open_until
 
     def raise_if_lost(self) -> None:
         """Raise TakenOverError, naming the new holder, when a newer claim was seen."""
@@ -226,26 +264,49 @@ class Lease:
             rows, version = self._tables.rows_since(DRIVERS, self._version)
             if rows.num_rows:
                 self._newer = newer_than(to_claims(rows), self._mine)
-            self._version = version
+            self._version, self._open_until = version, began + self._length_s
+            if rows.num_rows == 0:
+                self._lengthen(self._needed_s(self._now() - began))
         except Exception as problem:
             reason = next(iter(str(problem).splitlines()), type(problem).__name__)
             raise TableError(f"tables.drivers cannot be read, so nothing is written: {reason}") from problem
-        self._seen_at = began
+
+    def _needed_s(self, look_s: float) -> float:
+        """Return the length of a claim where looks take so long: at least the present one."""
+        self._look_s = look_s
+        if 2 * look_s <= self._length_s:
+            return self._length_s
+        needed_s = round(_LOOKS * look_s, 1)
+        place, wait_s = self._tables.path(DRIVERS), needed_s + SETTLE_S
+        logger.warning("slow storage: %.1f s to look at %s; a new driver waits for %.1f s", look_s, place, wait_s)
+        return needed_s
+
+    def _lengthen(self, seconds: float) -> None:
+        if seconds > self._length_s:
+            longer = [each.lasting(seconds) for each in self._mine]
+            self._tables.append(DRIVERS, to_rows(longer))
+            self._mine, self._length_s = longer, seconds  # for looks from now on
 
     def watch(self) -> None:
         """Look from time to time until it is given back, so that a driver with nothing to write ends too."""
         while not self._has_ended.wait(_WATCH_S):
             try:
-                self.renew()
+                if self._now() + 2 * self._look_s >= self._open_until:
+                    with self._lock:
+                        self._look()
+                self.raise_if_lost()
             except TakenOverError:
                 return  # the job is stopping, and says why
             except TableError as problem:
                 logger.warning("%s", problem)
 
     def end(self) -> None:
-        """Record that this driver has ended, unless another has taken over: the next one need not wait for it."""
+        """Record that this driver has ended: the next one need not wait for it, or for those before it.
+
+        Not where another has taken over, or one before may still write.
+        """
         self._has_ended.set()
-        if self._newer is not None or not self._mine or not self.is_followed_up:
+        if self._newer is not None or not self._mine or not (self.is_followed_up and self.is_settled):
             return
         try:
             self._tables.append(DRIVERS, to_rows(ended(self._mine, datetime.now(timezone.utc))))
@@ -337,23 +398,17 @@ class TaskFence:
 
 
 class FencedTables(TableStore):
-    """Tables under *root*, whose appends check *fence* first."""
+    """Tables under *root*; *fence* is renewed before each entry, so after the lease is lost none is made.
+
+    A file that was written before is never read then. Raises TakenOverError.
+    """
 
     def __init__(self, root: str, fence: Fence, files: Files | None = None, names: TopicNames | None = None) -> None:
-        super().__init__(root, files, names, in_append)
-        self._fence = fence
+        def before_entry(path: str) -> None:
+            fence.renew()
+            in_append(path)
 
-    def append(
-        self,
-        table: Table,
-        rows: pa.Table,
-        writer: tuple[str, int] | None = None,
-        written: Sequence[DataFile] = (),
-    ) -> None:
-        """Append as :class:`TableStore` does; raises TakenOverError, and appends nothing, after the lease is lost."""
-        if rows.num_rows or written:
-            self._fence.renew()
-        super().append(table, rows, writer, written)
+        super().__init__(root, files, names, before_entry)
 
 
 class UnwrittenTables(TableStore):

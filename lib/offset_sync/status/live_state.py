@@ -61,7 +61,7 @@ class LiveState:
     def __init__(self, config: Config, tables: TableStore, given_up: Collection[str] = ()) -> None:
         began = time.monotonic()
         self.tables = tables
-        self.tables.create((*TABLES, *REPORT_TABLES))
+        self.tables.create((*TABLES, *REPORT_TABLES), tests_storage=False)
         self.state = SyncState(
             config, RecordIndex(self.tables, config.timed_topics(), memory_bytes=config.sync.index_memory)
         )
