@@ -108,7 +108,8 @@ class CutoverProcedure:
 
     def apply(self, groups: Sequence[str], mode: Mode, timeout_s: float) -> list[str]:
         """Move all groups that can be moved; return one line with a remedy per group or partition that was not."""
-        plans, refused = self._check(self.plan(groups, mode, judges_lists=False))
+        with waiting(f"the plan, by the tables and {', '.join((self._source, self._target))}"):
+            plans, refused = self._check(self.plan(groups, mode, judges_lists=False))
         if plans and mode is Mode.PLANNED:
             not_ready = self._wait([plan.group_id for plan in plans], timeout_s)
             refused |= not_ready

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 from datetime import timedelta
 
 from rich.console import Console
@@ -107,16 +108,19 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
             if arguments.action == "verify":
                 return cutover.verify(groups)
             # A lease per group: another command may move other groups at the same time.
-            with held(lease, groups):
-                lease.settle()
+            with ExitStack() as claimed:
+                with waiting(f"claims of {len(groups)} groups in {config.tables.root}"):
+                    claimed.enter_context(held(lease, groups))
+                    lease.settle()
                 return cutover.apply(groups, mode, arguments.timeout.total_seconds())
 
 
 def _check(config: Config, arguments: argparse.Namespace) -> None:
     if arguments.action == "rehearse":
         check_rehearsal(arguments)
-    missing = [option for option, value in _needed(arguments) if value is None]
-    if missing:
+    needed = {"--from": arguments.source, "--to": arguments.target, "--groups": arguments.groups}
+    missing = [option for option, value in needed.items() if value is None]
+    if missing and arguments.action != "rehearse":
         raise ConfigError([f"{arguments.action} needs {', '.join(missing)}"])
     if arguments.source is not None:
         check_direction(config, arguments.source, arguments.target)
@@ -126,13 +130,6 @@ def _check(config: Config, arguments: argparse.Namespace) -> None:
         raise ConfigError(["--skip-read is for planned moves: in a disaster the read lists are at the target already"])
     if (arguments.without_proof or arguments.at_cost) and not arguments.skip_read:
         raise ConfigError(["--without-proof and --at-cost need --skip-read"])
-
-
-def _needed(arguments: argparse.Namespace) -> list[tuple[str, object]]:
-    """Return the options that every action but ``rehearse`` needs, with their values."""
-    if arguments.action == "rehearse":
-        return []
-    return [("--from", arguments.source), ("--to", arguments.target), ("--groups", arguments.groups)]
 
 
 def _count(text: str) -> int:

@@ -26,7 +26,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -97,26 +97,14 @@ def next_epoch(claims: Iterable[Claim], job: str) -> int:
     return max((claim.epoch for claim in claims if claim.job == job), default=0) + 1
 
 
-def holders(claims: Iterable[Claim], job: str, groups: Collection[str | None]) -> dict[str | None, Claim]:
-    """Return the newest claim on each of *groups*; None is the job as a whole. It may have ended since."""
-    found: dict[str | None, Claim] = {}
-    for claim in claims:
-        if claim.job != job or claim.group_id not in groups:
-            continue
-        before = found.get(claim.group_id)
-        if before is None or (claim.epoch, claim.ended_at is not None) >= (before.epoch, before.ended_at is not None):
-            found[claim.group_id] = claim
-    return found
+def unended(claims: Iterable[Claim], job: str, group_id: str | None) -> list[Claim]:
+    """Return the claims on a group, None: on the job as a whole, whose drivers may still write; the newest last.
 
-
-def unended(claims: Iterable[Claim], mine: Claim) -> list[Claim]:
-    """Return the claims before *mine* whose drivers may still write: those after the last one that has ended.
-
-    A driver that records its end has waited for those before it.
+    These are the ones after the last that has ended: it waited for those before it.
     """
-    before = [each for each in claims if (each.job, each.group_id) == (mine.job, mine.group_id)]
-    over = max((each.epoch for each in before if each.ended_at is not None), default=0)
-    return [each for each in before if over < each.epoch < mine.epoch]
+    of_it = [each for each in claims if (each.job, each.group_id) == (job, group_id)]
+    over = max((each.epoch for each in of_it if each.ended_at is not None), default=0)
+    return sorted((each for each in of_it if each.epoch > over), key=lambda each: each.epoch)
 
 
 def newer_than(claims: Iterable[Claim], mine: Sequence[Claim]) -> Claim | None:
@@ -209,22 +197,23 @@ class Lease:
             rows, after = self._tables.rows_since(DRIVERS, version)
             added = to_claims(rows)
             if any(claim.driver_id == mine[0].driver_id for claim in added):
-                self._version, self._open_until = after, began + self._length_s
                 self._hold(mine, claims + added)
                 self._newer = newer_than(added, mine)
+                self._version, self._open_until = after, began + self._length_s
                 return
         raise TableError(f"tables.drivers: {_ATTEMPTS} others have claimed {self._job} first; start it again")
 
-    def _hold(self, mine: list[Claim], claims: Sequence[Claim]) -> None:
-        self._mine, known = mine, {(each.job, each.group_id) for each in claims if each.epoch < mine[0].epoch}
-        left = [other for each in mine for other in unended(claims, each)]
-        self.may_have_written = bool(left) or known.isdisjoint((each.job, each.group_id) for each in mine)
+    def _hold(self, mine: list[Claim], claims: Iterable[Claim]) -> None:
+        self._mine, groups = mine, {each.group_id for each in mine}
+        before = [each for each in claims if each.job == self._job and each.epoch < mine[0].epoch]
+        left = [each for group_id in groups for each in unended(before, self._job, group_id)]
+        self.may_have_written = bool(left) or groups.isdisjoint(each.group_id for each in before)
         if left:
             self._settled_at = self._now() + max(each.length_s for each in left) + SETTLE_S
         logger.info("this is driver %d of %s (%s)", mine[0].epoch, self._job, mine[0].driver_id)
         for claim in left:
-            wait_s = claim.length_s + SETTLE_S
-            logger.info("%s, of %s, has not recorded its end: writes wait %.1f s for it", claim.what, claim.who, wait_s)
+            text = "%s is taken over from %s, which has not recorded its end: writes wait %.1f s"
+            logger.info(text, claim.what, claim.who, claim.length_s + SETTLE_S)
 
     @property
     def is_settled(self) -> bool:
@@ -262,11 +251,12 @@ class Lease:
         began = self._now()  # what is seen may be as old as this
         try:
             rows, version = self._tables.rows_since(DRIVERS, self._version)
-            if rows.num_rows:
-                self._newer = newer_than(to_claims(rows), self._mine)
+            self._newer = self._newer or newer_than(to_claims(rows), self._mine)
             self._version, self._open_until = version, began + self._length_s
-            if rows.num_rows == 0:
-                self._lengthen(self._needed_s(self._now() - began))
+            if not rows.num_rows and (needed_s := self._needed_s(self._now() - began)) > self._length_s:
+                longer = [each.lasting(needed_s) for each in self._mine]
+                self._tables.append(DRIVERS, to_rows(longer))
+                self._mine, self._length_s = longer, needed_s  # for looks from now on
         except Exception as problem:
             reason = next(iter(str(problem).splitlines()), type(problem).__name__)
             raise TableError(f"tables.drivers cannot be read, so nothing is written: {reason}") from problem
@@ -276,16 +266,9 @@ class Lease:
         self._look_s = look_s
         if 2 * look_s <= self._length_s:
             return self._length_s
-        needed_s = round(_LOOKS * look_s, 1)
-        place, wait_s = self._tables.path(DRIVERS), needed_s + SETTLE_S
-        logger.warning("slow storage: %.1f s to look at %s; a new driver waits for %.1f s", look_s, place, wait_s)
+        needed_s, place = round(_LOOKS * look_s, 1), self._tables.path(DRIVERS)
+        logger.warning("slow storage: %.1f s to look at %s, so a new driver waits %.1f s", look_s, place, needed_s)
         return needed_s
-
-    def _lengthen(self, seconds: float) -> None:
-        if seconds > self._length_s:
-            longer = [each.lasting(seconds) for each in self._mine]
-            self._tables.append(DRIVERS, to_rows(longer))
-            self._mine, self._length_s = longer, seconds  # for looks from now on
 
     def watch(self) -> None:
         """Look from time to time until it is given back, so that a driver with nothing to write ends too."""
@@ -318,22 +301,8 @@ class NoLease(Lease):
     """For a run that changes nothing: it claims nothing, so it neither takes over nor can be taken over."""
 
     def __init__(self, stop: threading.Event) -> None:
-        self.stop, self._newer, self.may_have_written = stop, None, False
-
-    @property
-    def is_settled(self) -> bool:
-        """True: there is no driver to wait for."""
-        return True
-
-    def settle(self) -> None:
-        """Do not wait."""
-
-    def renew(self) -> None:
-        """Check nothing."""
-
-    def is_open(self) -> bool:
-        """Return True."""
-        return True
+        self.stop, self._now, self._newer, self.may_have_written = stop, elapsed_s, None, False
+        self._open_until, self._settled_at = float("inf"), float("-inf")
 
 
 @contextmanager
@@ -347,13 +316,10 @@ def held(lease: Lease, groups: Sequence[str] = ()) -> Iterator[Lease]:
     watching.start()
     try:
         yield lease
-    except BaseException:
-        lease.raise_if_lost()
-        raise
     finally:
         lease.end()
         watching.join(_LAST_LOOK_S)
-    lease.raise_if_lost()
+        lease.raise_if_lost()
 
 
 class Fence(Protocol):

@@ -33,6 +33,7 @@ from offset_sync.state.lease import Fence, OpenFence
 GROUPS_AT_ONCE = 1000
 _SILENT_TRIES = 2
 """Tries once only groups with silent coordinators are pending: the target's next thousand groups wait for them."""
+_TOO_LATE = "not sent: the deadline passed while the lease was verified; the storage of tables.drivers is slow"
 _READ_S = 3.0  # groups without an answer by then are read by the next try, after the others are written
 
 
@@ -227,11 +228,13 @@ class _Batch:
         except TableError as problem:
             self._errors |= dict.fromkeys(wanted, str(problem))
             return
+        if (left := ends_at - self.clock.now()) <= 0:
+            self._errors |= dict.fromkeys(wanted, _TOO_LATE)
+            return
         by_group: dict[str, list[OffsetWrite]] = {}
         for key in wanted:
             by_group.setdefault(key.group_id, []).append(self.pending[key])
         failpoints.failpoint(failpoints.BEFORE_COMMIT)
-        left = max(ends_at - self.clock.now(), 0.0)
         self._in_doubt.update(wanted)  # until the answer, which may be an error of the whole cluster
         answers = self.admin.write_offsets(by_group, deadline=left, may_send=self.fence.is_open)
         for key in wanted:
