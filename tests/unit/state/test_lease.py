@@ -407,3 +407,19 @@ def test_a_watched_lease_looks_before_it_ends_so_that_it_is_open_all_the_time() 
     lease.watch()
     assert all(is_open)
     assert 5 <= tables.looks - before <= 15
+
+
+def test_a_later_look_that_finds_claims_of_other_jobs_only_gives_nothing_back() -> None:
+    """One thread has seen the newer claim, and the watch looks once more."""
+    tables = Watched()
+    first = tables.claimed()
+    tables.claimed()
+    tables.pass_time(FRESH_S)
+    with pytest.raises(TakenOverError):
+        first.renew()
+    tables.claimed("index_records")
+    first.stop.clear()
+    first._has_ended.wait = lambda _seconds: False  # type: ignore[method-assign, assignment]
+    first.watch()
+    assert first.stop.is_set()
+    assert not first.is_open()
