@@ -418,6 +418,7 @@ def test_a_later_look_that_finds_claims_of_other_jobs_only_gives_nothing_back() 
     with pytest.raises(TakenOverError):
         first.renew()
     tables.claimed("index_records")
+    tables.pass_time(FRESH_S)
     first.stop.clear()
     first._has_ended.wait = lambda _seconds: False  # type: ignore[method-assign, assignment]
     first.watch()
