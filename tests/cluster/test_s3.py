@@ -101,7 +101,7 @@ def test_on_slow_storage_commits_are_late_and_exact_and_a_new_driver_waits_for_t
     with ExitStack() as jobs:
         first = jobs.enter_context(installation.started("sync_offsets", log_name="first"))
         story.arrives("slow-1", 17, first)
-        s3.let_requests_take(1.2)
+        s3.let_requests_take(1.1)
         jobs.callback(s3.let_requests_take, 0.0)
         until(lambda: "slow storage: " in first.output(), job=first)
         story.commit("slow-1", 80)

@@ -54,7 +54,6 @@ logger = logging.getLogger(__name__)
 _MOST_GROUPS = 100
 _SLOW_S = 0.5
 """A request to the tables' storage that takes longer is told."""
-_LATER = "a driver starts, takes over and moves groups some hundred requests later; nothing is lost"
 _STYLES = {Level.OK: "green", Level.SKIP: "dim", Level.WARN: "yellow", Level.FAIL: "bold red"}
 
 
@@ -168,7 +167,8 @@ def _tried_storage(path: str, files: Files, is_root: bool) -> tuple[Level, str]:
         check_storage(path, files)
     if seconds < _SLOW_S:
         return Level.OK, path
-    return Level.WARN, f"{path} is slow, {seconds:.1f} s for each request: {_LATER}"
+    later = "a driver starts, takes over and moves groups some hundred requests later; nothing is lost"
+    return Level.WARN, f"{path} is slow, {seconds:.1f} s for each request: {later}"
 
 
 def show_findings(findings: Sequence[Finding], console: Console) -> None:

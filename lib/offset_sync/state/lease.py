@@ -87,10 +87,6 @@ class Claim:
         """For how many seconds its looks are valid: the end of *driver_id*."""
         return float(self.driver_id.partition("-")[2] or FRESH_S)
 
-    def lasting(self, seconds: float) -> Claim:
-        """Return it with another length."""
-        return replace(self, driver_id=f"{self.driver_id.partition('-')[0]}-{seconds:.1f}")
-
 
 def next_epoch(claims: Iterable[Claim], job: str) -> int:
     """Return the epoch of the claim after *claims*; the groups of one job count together."""
@@ -187,16 +183,14 @@ class Lease:
             self._length_s = self._needed_s(self._now() - began)
             claims = to_claims(rows) + to_claims(more)
             epoch, at = next_epoch(claims, self._job), datetime.now(timezone.utc)
-            mine = [
-                Claim(self._job, group, epoch, driver_id, host, os.getpid(), at).lasting(self._length_s)
-                for group in groups or (None,)
-            ]
+            own = f"{driver_id}-{self._length_s}"
+            mine = [Claim(self._job, group, epoch, own, host, os.getpid(), at) for group in groups or (None,)]
             began = self._now()
             # One append per epoch of the job: a second driver with the same epoch appends nothing, and takes the next.
             self._tables.append(DRIVERS, to_rows(mine), (f"driver-{self._job}", epoch))
             rows, after = self._tables.rows_since(DRIVERS, version)
             added = to_claims(rows)
-            if any(claim.driver_id == mine[0].driver_id for claim in added):
+            if any(claim.driver_id == own for claim in added):
                 self._hold(mine, claims + added)
                 self._newer = newer_than(added, mine)
                 self._version, self._open_until = after, began + self._length_s
@@ -212,8 +206,8 @@ class Lease:
             self._settled_at = self._now() + max(each.length_s for each in left) + SETTLE_S
         logger.info("this is driver %d of %s (%s)", mine[0].epoch, self._job, mine[0].driver_id)
         for claim in left:
-            text = "%s is taken over from %s, which has not recorded its end: writes wait %.1f s"
-            logger.info(text, claim.what, claim.who, claim.length_s + SETTLE_S)
+            wait_s = claim.length_s + SETTLE_S
+            logger.info("%s is taken over from %s, without its end: writes wait %.1f s", claim.what, claim.who, wait_s)
 
     @property
     def is_settled(self) -> bool:
@@ -254,7 +248,8 @@ class Lease:
             self._newer = self._newer or newer_than(to_claims(rows), self._mine)
             self._version, self._open_until = version, began + self._length_s
             if not rows.num_rows and (needed_s := self._needed_s(self._now() - began)) > self._length_s:
-                longer = [each.lasting(needed_s) for each in self._mine]
+                own = f"{self._mine[0].driver_id.partition('-')[0]}-{needed_s}"
+                longer = [replace(each, driver_id=own) for each in self._mine]
                 self._tables.append(DRIVERS, to_rows(longer))
                 self._mine, self._length_s = longer, needed_s  # for looks from now on
         except Exception as problem:
@@ -266,8 +261,13 @@ class Lease:
         self._look_s = look_s
         if 2 * look_s <= self._length_s:
             return self._length_s
-        needed_s, place = round(_LOOKS * look_s, 1), self._tables.path(DRIVERS)
-        logger.warning("slow storage: %.1f s to look at %s, so a new driver waits %.1f s", look_s, place, needed_s)
+        needed_s = round(_LOOKS * look_s, 1)
+        logger.warning(
+            "slow storage: %.1f s to look at %s, so a new driver waits %.1f s",
+            look_s,
+            self._tables.path(DRIVERS),
+            needed_s,
+        )
         return needed_s
 
     def watch(self) -> None:

@@ -33,7 +33,6 @@ from offset_sync.state.lease import Fence, OpenFence
 GROUPS_AT_ONCE = 1000
 _SILENT_TRIES = 2
 """Tries once only groups with silent coordinators are pending: the target's next thousand groups wait for them."""
-_TOO_LATE = "not sent: the deadline passed while the lease was verified; the storage of tables.drivers is slow"
 _READ_S = 3.0  # groups without an answer by then are read by the next try, after the others are written
 
 
@@ -229,7 +228,8 @@ class _Batch:
             self._errors |= dict.fromkeys(wanted, str(problem))
             return
         if (left := ends_at - self.clock.now()) <= 0:
-            self._errors |= dict.fromkeys(wanted, _TOO_LATE)
+            reason = "not sent: the deadline passed while the lease was verified; the storage of tables.drivers is slow"
+            self._errors |= dict.fromkeys(wanted, reason)
             return
         by_group: dict[str, list[OffsetWrite]] = {}
         for key in wanted:
