@@ -108,7 +108,8 @@ class CutoverProcedure:
 
     def apply(self, groups: Sequence[str], mode: Mode, timeout_s: float) -> list[str]:
         """Move all groups that can be moved; return one line with a remedy per group or partition that was not."""
-        plans, refused = self._check(self.plan(groups, mode, judges_lists=False))
+        with waiting(f"the plan, by the tables and {', '.join((self._source, self._target))}"):
+            plans, refused = self._check(self.plan(groups, mode, judges_lists=False))
         if plans and mode is Mode.PLANNED:
             not_ready = self._wait([plan.group_id for plan in plans], timeout_s)
             refused |= not_ready
@@ -343,13 +344,15 @@ class CutoverProcedure:
         """Report the cost of a disaster beyond the records that groups read again at once."""
         groups = [plan.group_id for plan in plans]
         lost, crossed = self._clusters.never_mirrored(groups), self._clusters.crossed(groups, asks_source=False)
+        steps = list[CutoverStep]()
         for plan in plans:
             ranges, repeats = lost.get(plan.group_id, []), self._later_repeats(plan)
             repeats += self._lists_not_there(plan, crossed.get(plan.group_id, []))
             for each in (*(f"never mirrored, so not at {self._target}: {each}" for each in ranges), *repeats):
                 self._journal.say(f"{plan.group_id}: {each}")
             detail = "; ".join([*(ranges or ["no unread record is known to be lost"]), *repeats])
-            self._journal.record([CutoverStep(plan.group_id, Step.VERIFY, Result.DONE, detail)])
+            steps.append(CutoverStep(plan.group_id, Step.VERIFY, Result.DONE, detail))
+        self._journal.record(steps)
 
 
 def _of_plan(plan: GroupPlan, crossed: Sequence[CrossedPartition] | None) -> Sequence[CrossedPartition] | None:

@@ -108,7 +108,7 @@ class SyncJob:
         seen = UnwrittenTables.of(config, names) if run.is_dry else self._tables
         checkpoints = {alias: self._checkpoint(alias) for alias in config.clusters}
         pollers = commit_pollers(config, self._state, self._writers, self._reconciler.writing_to)
-        self._last_known = LastKnown(self._tables, config, None if run.is_dry else run.lease)
+        self._last_known = LastKnown(self._tables, config, replaces=not run.is_dry)
         self._reading = CommitReading(config, seen, self._admins, checkpoints, self._state, pollers)
         translator = Translator(config, self._state)
         folders = config.tables.root, config.tables.checkpoints

@@ -227,11 +227,14 @@ class _Batch:
         except TableError as problem:
             self._errors |= dict.fromkeys(wanted, str(problem))
             return
+        if (left := ends_at - self.clock.now()) <= 0:
+            reason = "not sent: the deadline passed while the lease was verified; the storage of tables.drivers is slow"
+            self._errors |= dict.fromkeys(wanted, reason)
+            return
         by_group: dict[str, list[OffsetWrite]] = {}
         for key in wanted:
             by_group.setdefault(key.group_id, []).append(self.pending[key])
         failpoints.failpoint(failpoints.BEFORE_COMMIT)
-        left = max(ends_at - self.clock.now(), 0.0)
         self._in_doubt.update(wanted)  # until the answer, which may be an error of the whole cluster
         answers = self.admin.write_offsets(by_group, deadline=left, may_send=self.fence.is_open)
         for key in wanted:

@@ -80,6 +80,16 @@ def test_an_idle_partition_that_never_left_the_target_keeps_no_group_from_going_
     assert reason == "some of its newest commits are at Z; stop it there and move it from there first"
 
 
+@pytest.mark.parametrize("mode", Mode)
+def test_many_groups_take_no_more_appends_than_one(mode: Mode) -> None:
+    """On slow storage each takes half a minute."""
+    one, many = Move(FakeClusters()), Move(FakeClusters())
+    assert one.apply("a", mode=mode) == []
+    assert many.apply("a", "b", "c", mode=mode) == []
+    assert many.appends == one.appends
+    assert many.written().count(("verify", "done")) == 3
+
+
 def test_a_disaster_asks_nothing_of_the_source_and_waits_for_nothing() -> None:
     site = FakeClusters([[MIRRORING]], here=SILENT, unread_left=[5], ranges={"g": ["orders-0 X [5, 8)"]})
     move = Move(site)

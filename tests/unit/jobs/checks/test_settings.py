@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -163,3 +164,17 @@ def test_a_place_elsewhere_that_can_be_written_to_is_left_as_it_was(
     found = check_places(at("/tables", "/checkpoints"))
     assert [(each.level, each.text) for each in found] == [(Level.OK, "/tables"), (Level.OK, "/checkpoints")]
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_storage_that_is_slow_is_a_warning_that_says_how_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, clock = (
+        Files(default=f"file://{tmp_path}"),
+        SimpleNamespace(monotonic=iter([10.0, 12.2, 20.0, 20.3]).__next__),
+    )
+    monkeypatch.setattr("offset_sync.jobs.check.files_of", lambda _config: files)
+    monkeypatch.setattr("offset_sync.jobs.check.time", clock)
+    root, checkpoints = check_places(at("/tables", "/checkpoints"))
+    assert (root.level, checkpoints.level) == (Level.WARN, Level.OK)
+    assert root.text.startswith("/tables is slow, 2.2 s for each request: a driver starts, takes over and moves groups")
