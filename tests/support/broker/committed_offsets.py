@@ -78,6 +78,7 @@ def commits_recorded(cluster: EmbeddedCluster, topic_prefix: str) -> int:
 @contextmanager
 def small_batches(cluster: EmbeddedCluster) -> Iterator[None]:
     """Let the cluster's log of commits have batches of 20,000 bytes at most: some 200 commits."""
+    _wait_for_coordinators(admin_for(cluster), ["any"])  # which have the topic made
     _configure(cluster, AlterConfigOpType.SET)
     yield
     _configure(cluster, AlterConfigOpType.DELETE)
