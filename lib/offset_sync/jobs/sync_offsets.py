@@ -6,7 +6,7 @@ import argparse
 import gc
 import logging
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -35,6 +35,7 @@ from offset_sync.jobs.sync_run import (
     opened,
 )
 from offset_sync.jobs.watches import HomeWatch, PartitionWatch
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import NotAuthorizedError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
@@ -89,7 +90,7 @@ class SyncJob:
         self._is_ready, self._gone = threading.Event(), set[str]()
         self._tables = FencedTables(config.tables.root, run.lease, files_of(config), config.names)
         self._writers = TargetWriters(config, spark, run)
-        self._admins = self._writers.admins
+        self._admins: Mapping[str, ClusterAdmin] = self._writers.admins
         learn_names(config, self._admins)
         keep = None if run.is_dry else config.maintenance.keep_versions
         memory_bytes = config.sync.index_memory
