@@ -149,8 +149,10 @@ class SyncJob:
 
     def run(self) -> list[str]:
         """Sync once or until stopped; return one line per failure of the former."""
-        with self._writers.closed_at_the_end():
+        try:
             return self._run_once() if self._is_once else self._run_until_over()
+        finally:
+            self._writers.close()
 
     def _run_once(self) -> list[str]:
         """Read every log to its end, then reconcile everything; return one line per failure."""

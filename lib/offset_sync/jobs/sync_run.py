@@ -103,14 +103,10 @@ class TargetWriters:
                 names=config.names,
             )
 
-    @contextmanager
-    def closed_at_the_end(self) -> Iterator[None]:
-        """Close the readers' clients in the JVM at the end."""
-        try:
-            yield
-        finally:
-            for each in self._at_once.values():
-                each.close()
+    def close(self) -> None:
+        """Close the clients in the JVM."""
+        for each in self._at_once.values():
+            each.close()
 
 
 class CommitReading:

@@ -137,7 +137,7 @@ class CommitParts:
 
 def _stored_bytes(write: OffsetWrite) -> int:
     """Return an upper bound of the bytes that *write* takes in a batch: its record has 46 to 70 beside the texts."""
-    return _RECORD_BYTES + sum(len(text.encode()) for text in (write.group_id, write.topic, write.metadata))
+    return _RECORD_BYTES + len(f"{write.group_id}{write.topic}{write.metadata}".encode())
 
 
 def is_topic_name(topic: str) -> bool:
