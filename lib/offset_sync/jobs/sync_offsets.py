@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -30,7 +31,6 @@ from offset_sync.jobs.sync_run import (
     Run,
     TargetWriters,
     commit_pollers,
-    following,
     opened,
 )
 from offset_sync.jobs.watches import CoordinatorWatch, HomeWatch, PartitionWatch
@@ -71,6 +71,7 @@ def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.
         with opened(config, tables, arguments, stop) as run:
             while not arguments.once and not stop.is_set():
                 SyncJob(config, spark, run, is_once=False).run()
+                gc.collect()  # its state and its clients go before the next one restores its own
             return SyncJob(config, spark, run, is_once=True).run() if arguments.once else []
     finally:
         spark.stop()
@@ -84,11 +85,11 @@ class SyncJob:
 
     def __init__(self, config: Config, spark: SparkSession, run: Run, *, is_once: bool) -> None:
         self._config, self._spark, self._run, self._is_once = config, spark, run, is_once
-        self._lease, self._over = run.lease, following(run.lease.stop)
+        self._lease, self._over = run.lease, threading.Event()
         self._is_ready, self._gone = threading.Event(), set[str]()
         self._tables = FencedTables(config.tables.root, run.lease, files_of(config), config.names)
-        options, most, names = config.admin_options, config.sync.requests_in_flight, config.names
-        self._admins = {a: ClusterAdmin(a, options(a), names, requests_in_flight=most) for a in config.clusters}
+        self._writers = TargetWriters(config, spark, run)
+        self._admins: Mapping[str, ClusterAdmin] = self._writers.admins
         learn_names(config, self._admins)
         keep = None if run.is_dry else config.maintenance.keep_versions
         memory_bytes = config.sync.index_memory
@@ -101,13 +102,12 @@ class SyncJob:
         soon = threading.Event()
         fetcher = checked_metadata(config, self._admins, self._state.index, soon.set, is_once=is_once)
         history = CountedHistory(self._history, self._metrics)
-        self._writers = TargetWriters(config, spark, run)
         lists = ReadLists(config, self._state, self._admins)
         self._reconciler = Reconciler(config, self._state, fetcher, self._writers.by_alias, history, lists)
         self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, self._metrics, soon)
-        seen = UnwrittenTables.of(config, names) if run.is_dry else self._tables
+        seen = UnwrittenTables.of(config, config.names) if run.is_dry else self._tables
         checkpoints = {alias: self._checkpoint(alias) for alias in config.clusters}
-        pollers = commit_pollers(config, self._state, self._writers, self._reconciler.writing_to)
+        pollers = commit_pollers(config, self._state, self._admins, self._reconciler.writing_to)
         self._last_known = LastKnown(self._tables, config, replaces=not run.is_dry)
         self._reading = CommitReading(config, seen, self._admins, checkpoints, self._state, pollers)
         translator = Translator(config, self._state)
@@ -147,8 +147,10 @@ class SyncJob:
 
     def run(self) -> list[str]:
         """Sync once or until stopped; return one line per failure of the former."""
-        with self._writers.closed_at_the_end():
+        try:
             return self._run_once() if self._is_once else self._run_until_over()
+        finally:
+            self._writers.close()
 
     def _run_once(self) -> list[str]:
         """Read every log to its end, then reconcile everything; return one line per failure."""
@@ -178,7 +180,7 @@ class SyncJob:
             each.start()
         self._queries.run_until_stopped(self._note_readiness)
         self._reconciler.close()
-        for each in beside[:2]:
+        for each in beside[:2] if self._lease.stop.is_set() else beside:  # a stop waits for no silent cluster
             each.join()
         self._history.close()
         if endpoint is not None:

@@ -15,17 +15,19 @@ from typing import Any
 from confluent_kafka import IsolationLevel
 from confluent_kafka.admin import AclOperation, TopicDescription  # type: ignore[attr-defined]
 
-from offset_sync.kafka.group_offsets import Coordinators, Errors, partition_of
+from offset_sync.kafka.group_offsets import Coordinators
 from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
 from offset_sync.kafka.requests import (
     Committed,
     Door,
+    Errors,
     LogEnds,
     ManyGroups,
     NotAuthorizedError,
     Reach,
     TopicInfo,
     TopicNames,
+    partition_of,
 )
 from offset_sync.kafka.topic_requests import EARLIEST, LATEST, TopicRequests, allowed
 from offset_sync.model.errors import ClusterError

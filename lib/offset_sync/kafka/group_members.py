@@ -18,6 +18,7 @@ from confluent_kafka.admin import AdminClient
 from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
 from offset_sync.kafka.msk_tokens import with_tokens
 from offset_sync.kafka.requests import LONGEST_S, UNREACHABLE
+from offset_sync.kafka.topic_requests import kept_for
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.text import escaped
 
@@ -78,7 +79,8 @@ class GroupStates:
     @cached_property
     def _client(self) -> AdminClient:
         options: dict[str, Any] = {**CLIENT_OPTIONS, **self._options, "error_cb": lambda error: None}
-        return AdminClient(with_tokens(options))
+        kept_for(self).append(client := AdminClient(with_tokens(options)))
+        return client
 
 
 def _reason(error: Exception, deadline: float) -> str:

@@ -8,8 +8,10 @@ no request is answered: then a new client is used.
 
 from __future__ import annotations
 
+import _thread
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -70,6 +72,7 @@ class TopicRequests:
         self._options = dict(options)
         self._lock, self._opened_at, self._patience_s = threading.Lock(), 0.0, TRY_S
         self._client_errors: deque[KafkaError] = deque(maxlen=1)  # the last one, filled by the client
+        self._kept = kept_for(self)
 
     def names(self, ends_at: float) -> list[str]:
         """Return the name of every topic that we may describe, including internal ones."""
@@ -261,6 +264,8 @@ class TopicRequests:
             if time.monotonic() - self._opened_at < oldest_s:
                 return False
             before = self.__dict__.pop("_client", None)
+            if before is not None:
+                self._kept.remove(before)
         # Closing a client may wait for a silent broker.
         threading.Thread(target=_drop_later, args=([before],), name="old client", daemon=True).start()
         return True
@@ -268,7 +273,8 @@ class TopicRequests:
     @cached_property
     def _client(self) -> AdminClient:
         self._opened_at = time.monotonic()
-        return self._open()
+        self._kept.append(client := self._open())
+        return client
 
     def _open(self) -> AdminClient:
         return open_client(self.alias, self._options, _noting(self._client_errors))
@@ -294,6 +300,22 @@ def open_client(
         raise ClusterError(alias, f"the client rejects its options: {error}") from error
 
 
+def kept_for(owner: object) -> list[AdminClient]:
+    """Return a list for the clients of *owner*, which are closed once it is gone.
+
+    Else the garbage collector clears the clients of an owner in a reference cycle, as all of a job is, before they are
+    closed, which crashes the process (seen: a segmentation fault; ``Handle_clear`` of confluent-kafka 2.16 frees a key
+    that closing the client still uses).
+    """
+    clients: list[AdminClient] = []
+    weakref.finalize(owner, _close, clients).atexit = False
+    return clients
+
+
+def _close(clients: list[AdminClient]) -> None:
+    _thread.start_new_thread(clients.clear, ())  # as in group_offsets: it may wait, and this thread may hold locks
+
+
 def allowed(answers: Mapping[_Key, _Value | NotAuthorizedError]) -> dict[_Key, _Value]:
     """Return the answers without refusals."""
     return {key: answer for key, answer in answers.items() if not isinstance(answer, NotAuthorizedError)}
@@ -307,9 +329,7 @@ def error_name(error: KafkaException) -> str:
 def _noting(errors: deque[KafkaError]) -> Callable[[KafkaError], None]:
     """Return a callback that keeps why a broker cannot be reached; "all brokers down" follows, and must not replace it.
 
-    It must not refer to the client's owner: the garbage collector clears a client in a reference cycle before it is
-    closed, which crashes the process (seen: a segmentation fault; ``Handle_clear`` of confluent-kafka 2.16 frees a key
-    that closing the client still uses).
+    It must not refer to the client's owner, which is to go before its clients.
     """
 
     def note(error: KafkaError) -> None:

@@ -141,11 +141,13 @@ class GroupHomes:
     def note_members(self, alias: str, groups: Collection[str], now_ms: int) -> None:
         """Note which groups have members at a cluster now; all others have none, or it is unknown.
 
-        It counts also for topics on which a group first commits later.
+        It counts also for topics on which a group first commits later, within the silence. Errs, as a restart does, to
+        the cluster of the newest commit.
         """
         self._fit()
         self._with_members[alias] = frozenset(groups)
-        self._seen_ms[alias] |= dict.fromkeys(groups, now_ms)
+        kept = {group: at_ms for group, at_ms in self._seen_ms[alias].items() if at_ms > now_ms - self.silence_ms}
+        self._seen_ms[alias] = kept | dict.fromkeys(groups, now_ms)
         has_members = np.array([group_id in groups for group_id, _ in self._keys.streams], np.bool_)
         self._members[alias][has_members] = now_ms
 

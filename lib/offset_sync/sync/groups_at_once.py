@@ -51,7 +51,7 @@ class GroupsAtOnce:
     def read(self, groups: Sequence[str], seconds: float) -> dict[str, list[PartitionAnswer]]:
         """Return all that each of *groups* has committed; groups without an answer are missing.
 
-        Never raises, and returns after *seconds*, one at most. Reads are stable: a group with a pending transactional
+        Never raises, and waits for *seconds*, one at most. Reads are stable: a group with a pending transactional
         commit is missing.
         """
         with self._lock:
@@ -94,13 +94,13 @@ class GroupsAtOnce:
 
     def _read(self, groups: Sequence[str], seconds: float) -> dict[str, list[PartitionAnswer]]:
         client, json_of = self._connected()
-        wanted = json_of.wishes(groups)
+        wanted, ends_at = json_of.wishes(groups), self._now() + seconds
         asked = []
         for is_stable in (True, False):
             options = java("org.apache.kafka.clients.admin.ListConsumerGroupOffsetsOptions")()
             options = options.timeoutMs(round(seconds * 1000)).requireStable(is_stable)
             asked.append(client.listConsumerGroupOffsets(wanted, options))
-        stable, unstable = (_answers(each, groups, seconds) for each in asked)
+        stable, unstable = (_answers(each, groups, max(ends_at - self._now(), 0.0)) for each in asked)
         found = read_answers(json_of.text(stable))
         return found if stable.equals(unstable) else those_without_errors(found, read_answers(json_of.text(unstable)))
 
@@ -149,7 +149,7 @@ def those_without_errors(
 def _answers(result: Any, groups: Sequence[str], seconds: float) -> Any:
     """Return the answers received so far, as a Java map."""
     try:
-        return result.all().get(round(seconds * 2000), java("java.util.concurrent.TimeUnit").MILLISECONDS)
+        return result.all().get(round(seconds * 1000), java("java.util.concurrent.TimeUnit").MILLISECONDS)
     except JavaError:
         found = java("java.util.HashMap")()
         for group in groups:
