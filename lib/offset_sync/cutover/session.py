@@ -6,19 +6,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+import numpy as np
+
 from offset_sync.config import Config
 from offset_sync.cutover.internal_topics import open_applications
 from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import NO_OPTIONS, Direction, Options
 from offset_sync.cutover.procedure import CutoverProcedure
-from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.lease import Fence
 from offset_sync.status.live_state import LiveState
 from offset_sync.sync.offset_writer import TargetWriter
-from offset_sync.sync.reconciliation import OffsetWriter
-from offset_sync.sync.translation_history import TranslationHistory
+from offset_sync.sync.reconciliation import OffsetWriter, Reconciliation
+from offset_sync.sync.translation_history import to_rows
+from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 
 
 @contextmanager
@@ -30,19 +32,16 @@ def open_cutover(
     fence: Fence,
     options: Options = NO_OPTIONS,
 ) -> Iterator[tuple[CutoverProcedure, LiveClusters]]:
-    """Yield the procedure for *direction*, which writes while *fence* is open; at the end the history is flushed.
+    """Yield the procedure for *direction*, which writes while *fence* is open."""
 
-    Raises OffsetSyncError if that fails: the groups are moved, but the history is incomplete.
-    """
-    history = TranslationHistory(live.tables, live.state.offsets.keys, config)
+    def record(done: Reconciliation) -> None:
+        """Append the new results before any group is at home at the target: an append that fails ends the command."""
+        keys, rows = live.state.offsets.keys, np.flatnonzero(done.is_news)
+        live.tables.append(OFFSET_TRANSLATIONS, to_rows(done, rows, keys, config.strategy_of, config.names))
+
     writer = cutover_writer(config, direction.target, fence)
-    clusters = LiveClusters(config, live, direction, writer, history, open_applications(config, *direction))
-    try:
-        yield CutoverProcedure(direction, clusters, journal, names=config.names, options=options), clusters
-    finally:
-        history.close()
-    if history.error:
-        raise OffsetSyncError(history.error)
+    clusters = LiveClusters(config, live, direction, writer, record, open_applications(config, *direction))
+    yield CutoverProcedure(direction, clusters, journal, names=config.names, options=options), clusters
 
 
 class _CutoverWriter(TargetWriter):

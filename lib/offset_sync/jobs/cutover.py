@@ -18,9 +18,10 @@ from offset_sync.jobs.chosen_groups import chosen_groups, say
 from offset_sync.jobs.open_tables import check_direction, open_tables
 from offset_sync.jobs.rehearse import check_rehearsal, rehearse
 from offset_sync.model.errors import ConfigError
-from offset_sync.state.lease import Lease, held
+from offset_sync.state.lease import FencedTables, Lease, held
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.waiting import waiting
+from offset_sync.tables.files import files_of
 
 _MOST = 100_000
 """Records of a partition, on each side of a start, and seconds."""
@@ -32,11 +33,7 @@ _ACTIONS = (
 
 def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the command's arguments, and return *parser*."""
-    actions = (
-        "plan: show the cost and what blocks a move; rehearse: compare the cost with the records of both clusters; "
-        "apply: move; verify: compare both clusters"
-    )
-    parser.add_argument("action", choices=["plan", "rehearse", "apply", "verify"], help=actions)
+    parser.add_argument("action", choices=["plan", "rehearse", "apply", "verify"], help=_ACTIONS)
     parser.add_argument("--from", dest="source", metavar="CLUSTER", help="where the groups are now")
     parser.add_argument("--to", dest="target", metavar="CLUSTER", help="where they are moved to")
     parser.add_argument("--groups", nargs="+", metavar="PATTERN", help="regular expressions, each for a whole group id")
@@ -96,7 +93,8 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
             arguments.without_proof,
             arguments.at_cost,
         )
-        journal = TableJournal(state.tables, direction, mode, say, config.names)
+        written = FencedTables(config.tables.root, lease, files_of(config), config.names)
+        journal = TableJournal(written, direction, mode, say, config.names)
         with open_cutover(config, state, direction, journal, lease, options) as (cutover, clusters):
             groups = chosen_groups(clusters.groups(), arguments.groups, clusters.share_groups())
             if arguments.action == "plan":

@@ -46,7 +46,7 @@ class Recorded(NamedTuple):
 
 
 class Side(NamedTuple):
-    """A cluster at which a group committed, what it holds there (ABSENT: nothing), and when that was by our clock."""
+    """A cluster where a group is active, what it holds there (ABSENT: nothing), and when it was so by our clock."""
 
     cluster: str
     offset: int
@@ -297,15 +297,15 @@ class SyncState:
             return is_kept
 
     def contests(self, rows: KeyRows) -> dict[int, list[Side]]:
-        """Return, for those of *rows* that two clusters commit at once, these clusters, the last one first."""
+        """Return, for those of *rows* where two clusters are active at once, these clusters, the last one first."""
         with self.lock:
             contested = rows[self.homes_of(rows).is_contested]
-            committed_ms, found = self.homes.committed_ms(contested), dict[int, list[Side]]()
+            active_ms, found = self.homes.active_ms(contested), dict[int, list[Side]]()
             for number, row in enumerate(contested.tolist()):
                 sides = [
                     Side(alias, int(commits.columns["actual_offset"][row]), int(at_ms))
                     for (alias, commits), at_ms in zip(
-                        self.offsets.clusters.items(), committed_ms[:, number].tolist(), strict=True
+                        self.offsets.clusters.items(), active_ms[:, number].tolist(), strict=True
                     )
                     if at_ms != ABSENT
                 ]

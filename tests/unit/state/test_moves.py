@@ -197,3 +197,13 @@ def test_what_a_driver_notices_later_is_no_news_to_who_has_seen_it(site: Site) -
     site.now_ms += HOUR_MS
     assert not reader.follow(site.state)
     assert site.home() == "X", "it went back by itself"
+
+
+def test_a_group_that_goes_on_where_it_was_moved_from_is_active_at_two_different_clusters(site: Site) -> None:
+    site.moves.follow(site.state)
+    site.move("Y")
+    site.moves.follow(site.state)
+    site.now_ms += 1_000
+    site.commit("X", site.now_ms)
+    (sides,) = site.state.contests(site.state.all_rows()).values()
+    assert [(each.cluster, each.at_ms - site.now_ms) for each in sides] == [("X", 0), ("Y", -1_000)]
