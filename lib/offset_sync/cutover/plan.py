@@ -89,6 +89,7 @@ class Step(Enum):
 class Result(Enum):
     """Column ``result`` of cutovers."""
 
+    BEGUN = "begun"  # the commit is about to be sent
     DONE = "done"
     REFUSED = "refused"
     FAILED = "failed"
