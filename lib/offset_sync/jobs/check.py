@@ -66,7 +66,6 @@ def check_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 def check(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Check everything and show it; return one line if a check fails. Nothing is changed at a cluster."""
-    check_client()
     with waiting(f"the tables and clusters {', '.join(config.clusters)}"):
         findings = find_all(config)
     if arguments.json:
@@ -78,7 +77,8 @@ def check(config: Config, arguments: argparse.Namespace, stop: threading.Event) 
 
 
 def find_all(config: Config) -> list[Finding]:
-    """Return the findings, cluster by cluster, then between clusters, then for the tables' places."""
+    """Return the findings: on the client, cluster by cluster, then between clusters, then for the tables' places."""
+    findings = [Finding(Level.FAIL, "confluent-kafka", "version", each) for each in check_client()]
     rights = {alias: OwnRights(alias, config.admin_options(alias)) for alias in config.clusters}
     asked = side_by_side(lambda alias: ask_cluster(config, rights[alias]), rights)
     clusters = answers(asked)
@@ -86,11 +86,12 @@ def find_all(config: Config) -> list[Finding]:
         {a: each.cluster_id for a, each in clusters.items() if isinstance(each.cluster_id, str)}
     )
     # Each cluster is asked about the groups of all: at a new target synced groups do not exist yet.
-    there = {group for each in clusters.values() for group in each.groups if config.is_group_included(group)}
+    listed = {group for each in clusters.values() for group in each.groups}
+    examples = {each.replace(".*", "any-group") for each in config.groups.include}  # without Describe none is listed
+    there = [*filter(config.is_group_included, listed)] or [*filter(config.is_group_included, examples)]
     of_lists = [LIST_GROUP, MARK_GROUP] if config.sync.read_lists.groups else []
     groups = [*sorted(there)[:_MOST_GROUPS], OWN_GROUP, *of_lists]
     of_groups = answers(side_by_side(lambda alias: rights[alias].of_groups(groups), clusters))
-    findings = []
     for alias, each in asked.items():
         if isinstance(each, ClusterError):
             findings.append(Finding(Level.FAIL, f"clusters.{alias}", "connection", each.message))

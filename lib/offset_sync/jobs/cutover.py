@@ -26,15 +26,15 @@ from offset_sync.tables.files import files_of
 
 _MOST = 100_000
 """Records of a partition, on each side of a start, and seconds."""
+_ACTIONS = (
+    "plan: show the cost and what blocks a move; rehearse: compare the cost with the records of both clusters; "
+    "apply: move; verify: compare both clusters"
+)
 
 
 def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the command's arguments, and return *parser*."""
-    actions = (
-        "plan: show the cost and what blocks a move; rehearse: compare the cost with the records of both clusters; "
-        "apply: move; verify: compare both clusters"
-    )
-    parser.add_argument("action", choices=["plan", "rehearse", "apply", "verify"], help=actions)
+    parser.add_argument("action", choices=["plan", "rehearse", "apply", "verify"], help=_ACTIONS)
     parser.add_argument("--from", dest="source", metavar="CLUSTER", help="where the groups are now")
     parser.add_argument("--to", dest="target", metavar="CLUSTER", help="where they are moved to")
     parser.add_argument("--groups", nargs="+", metavar="PATTERN", help="regular expressions, each for a whole group id")

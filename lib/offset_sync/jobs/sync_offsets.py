@@ -124,6 +124,7 @@ class SyncJob:
         members = open_members(config, self._tables, incarnations)
         self._homes = HomeWatch(self._state, members, Moves(self._tables, dates=True), soon.set)
         self._coordinators = CoordinatorWatch(self._state, self._reading.coordinators, soon.set)
+        self._state.before_foreign = self._homes.follow_moves
         self._partitions = PartitionWatch(self._state, self._admins, incarnations, soon.set, self._queries.restart)
         self._restore()
 

@@ -38,28 +38,13 @@ class GroupStates:
 
         Returns a ClusterError if any broker does not answer within *deadline* seconds, as its groups would look empty.
         """
-        listed = self._listed(deadline)
+        listed = self.listed(deadline)
         if isinstance(listed, ClusterError):
             return listed
         return frozenset(group_id for group_id, state in listed.items() if state not in _WITHOUT_MEMBERS)
 
-    def is_of_another_type(self, group_id: str, deadline: float = DEADLINE_S) -> bool | ClusterError:
-        """Return whether a group exists that is neither a classic nor a consumer group.
-
-        The client's older call lists groups of all types, and describes them as classic ones: any other is Dead. One
-        request to each broker, with the names of all its groups in the answer.
-        """
-        try:
-            # Deprecated in favour of the call that lists consumer groups only.
-            found: list[Any] = self._client.list_groups(group_id, timeout=deadline)
-        except (KafkaException, ValueError, TypeError) as error:
-            return self._unknown(_reason(error, deadline))
-        if not any(each.id == group_id and each.state == "Dead" for each in found):
-            return False
-        listed = self._listed(deadline)
-        return listed if isinstance(listed, ClusterError) else group_id not in listed
-
-    def _listed(self, deadline: float) -> dict[str, ConsumerGroupState] | ClusterError:
+    def listed(self, deadline: float = DEADLINE_S) -> Mapping[str, ConsumerGroupState] | ClusterError:
+        """Return the classic and consumer groups that we may describe; members of any other group are unknown."""
         try:
             future = self._client.list_consumer_groups(request_timeout=LONGEST_S)
             listed: Any = future.result(deadline)

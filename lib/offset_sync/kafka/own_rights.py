@@ -56,9 +56,8 @@ class OwnRights:
         }
 
     def groups(self, deadline: float = DEADLINE_S) -> list[str]:
-        """Return the groups that we may describe; none where they cannot be listed."""
-        listed, error = _answer(self._client.list_consumer_groups(request_timeout=LONGEST_S), deadline)
-        return [] if error else sorted(each.group_id for each in listed.valid)
+        """Return the groups that we may describe; raises ClusterError where a broker does not list its own."""
+        return self._requests.groups(time.monotonic() + deadline)
 
     def of_groups(self, groups: Sequence[str], deadline: float = DEADLINE_S) -> dict[str, Operations | str]:
         """Return the operations allowed on each group, whether it exists or not, or the name of an error.

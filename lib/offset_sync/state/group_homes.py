@@ -176,6 +176,10 @@ class GroupHomes:
         self._fit()
         return np.array([self._committed[alias][streams] for alias in self._clusters])
 
+    def active_ms(self, rows: KeyRows) -> Int64s:
+        """Return when each cluster may have been active last for the group of each row, as :func:`last_active` does."""
+        return last_active(self._activity(self._keys.streams_of(rows)))[1]
+
     def moved_ms(self, rows: KeyRows, alias: str) -> Int64s:
         """Return when ``cutover`` moved the group of each row to a cluster; ABSENT: never, or on to another one."""
         streams = self._keys.streams_of(rows)
