@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
-from broker.committed_offsets import committed
+from broker.committed_offsets import commit, committed
 from broker.crafted_logs import copied_log, create_topics, native_log, write_log
+from broker.installation import Installation, install
+from broker.installation import until as until_job
 from broker.live_directions import SHIFT, LiveDirections, until
 from broker.proxied_cluster import ProxiedCluster, proxied_clusters
 from broker.proxy import TO_BROKER, TO_CLIENT
@@ -202,3 +205,68 @@ def test_slow_links_that_are_reset_again_and_again_only_delay(
         stop.set()
         resetting.join()
     print(f"\n200 ms and resets: {took:.1f} s")
+
+
+@contextmanager
+def led_astray(networks: Clusters) -> Iterator[None]:
+    """Let the addresses of X lead to Z for a while, as a name does that fails over."""
+    (proxy,), (other,) = networks["X"].proxies, networks["Z"].proxies
+    before = proxy.lead_to(other.target_port)
+    try:
+        yield
+    finally:
+        proxy.lead_to(before)
+
+
+def astray_site(networks: Clusters, folder: Path, group: str) -> Installation:
+    servers = {alias: networks[alias].bootstrap_servers for alias in ("X", "Z")}
+    intervals = {"reconcile_interval": "5s", "trigger_interval": "1s"}
+    return install(folder, servers, ["orders"], groups={"include": [f"{group}.*"]}, sync=intervals)
+
+
+def commit_all(cluster: ProxiedCluster, group: str, offset: int) -> None:
+    commit(cluster.direct, {group: {("orders", number): offset for number in range(PARTITIONS)}})
+
+
+def is_refused(lines: Sequence[str]) -> bool:
+    return all(line.startswith("clusters.X: its id is ") and "and was " in line for line in lines) and bool(lines)
+
+
+def test_a_name_that_leads_to_another_cluster_for_a_while_changes_nothing_there_by_once(
+    networks: Clusters, spark_environment: None, tmp_path: Path, group_name: str
+) -> None:
+    site, target = astray_site(networks, tmp_path, group_name), networks["Z"]
+    commit_all(networks["X"], group_name, 5)
+    assert (site.index(), site.sync()) == ([], [])
+    assert is_everywhere(target, group_name, 5)
+    runs = site.rows("record_runs")
+    with led_astray(networks):
+        said = [site.index(), site.sync(), site.report()]
+    assert is_everywhere(target, group_name, 5)
+    assert is_refused(said[0])
+    assert is_refused(said[1])
+    assert "TOPIC_RECREATED" not in str(said[2])
+    assert site.rows("record_runs") == runs
+    commit_all(networks["X"], group_name, 9)
+    assert (site.index(), site.sync()) == ([], [])
+    assert is_everywhere(target, group_name, 9)
+
+
+def test_a_name_that_leads_to_another_cluster_while_the_jobs_run_changes_nothing_there(
+    networks: Clusters, spark_environment: None, tmp_path: Path, group_name: str
+) -> None:
+    site, target = astray_site(networks, tmp_path, group_name), networks["Z"]
+    commit_all(networks["X"], group_name, 5)
+    with site.started("index_records") as index, site.started("sync_offsets") as sync:
+        until_job(lambda: is_everywhere(target, group_name, 5), job=sync)
+        with led_astray(networks):
+            for job in (index, sync):
+                until_job(lambda job=job: "clusters.X: its id is " in job.output(), job=job)  # type: ignore[misc]
+            commit_all(target, f"{group_name}-of-z", 9)  # for the log that is not X's to grow
+            until_job(lambda: sync.output().count("clusters.X: its id is ") > 2, job=sync)
+            assert is_everywhere(target, group_name, 5)
+        commit_all(networks["X"], group_name, 9)
+        until_job(lambda: is_everywhere(target, group_name, 9), job=sync)
+    with site.started("index_records", "--once", log_name="again") as again:
+        again.wait()
+    assert again.exit_code == 0

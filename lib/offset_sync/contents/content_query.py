@@ -211,15 +211,16 @@ class ContentQuery:
         """Start to read the records of the wanted streams; None where there is none yet."""
         config, alias, parts = self._config, self._admin.alias, self._parts
         parts.lease.renew()
+        checkpoint = parts.checkpoint(config, alias, f".{self._kind.word}")
         _, refused = self._access.readable(alias)
         reaches = self._admin.reaches(lambda stream: self._wanted(stream) and stream not in refused)
         if not reaches:
             return None
         ends = {each: reach.high if self._kind.are_originals else reach.stable for each, reach in reaches.items()}
         parts.progress.expect(alias, ends)
-        checkpoint = parts.checkpoint(config, alias, refused, f".{self._kind.word}")
+        checkpoint.leave_out(refused)
         origins = OriginCheck(alias, config.clusters)
-        logs = LogCheck(alias, parts.asked(self._read_again), origins, parts.incarnations)
+        logs = LogCheck(alias, parts.asked(config, alias, self._read_again), origins, parts.incarnations)
         checks = Checks(self._admin, logs, self._again)
         indexer = FingerprintIndexer(parts.tables, checkpoint, self._builder(), checks, self._kind)
         records = read_whole_records(parts.spark, config, alias, self._left_out(refused), self._options)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import NamedTuple
 
 from pyspark.sql import SparkSession
@@ -23,8 +24,9 @@ from offset_sync.ingest.origin_check import CopyCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
-from offset_sync.model.errors import ClusterError
+from offset_sync.model.errors import ClusterError, OtherClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.state.cluster_ids import verify
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.lease import Lease
 from offset_sync.tables.store import TableStore
@@ -187,18 +189,29 @@ class IndexParts(NamedTuple):
     lease: Lease
     is_once: bool
 
-    def checkpoint(self, config: Config, alias: str, refused: Collection[str], kind: str = "") -> Checkpoint:
-        """Return the checkpoint of the query of cluster *alias* for *kind*, repaired, without *refused*."""
+    def checkpoint(self, config: Config, alias: str, kind: str = "") -> Checkpoint:
+        """Return the checkpoint of the query of cluster *alias* for *kind*, repaired.
+
+        Raises OtherClusterError where the cluster has another id than before.
+        """
         path = f"{config.tables.checkpoints}/index_records/{alias}{kind}"
         found = Checkpoint(self.tables.files, path, alias, config.names)
-        found.repair()
-        found.leave_out(refused)
+        found.begin(partial(verify, config, self.tables.files, alias))
         return found
 
-    def asked(self, again: ReadRanges) -> Asked:
-        """Return the clients that check what was read; *again* re-reads ranges."""
+    def asked(self, config: Config, alias: str, again: ReadRanges) -> Asked:
+        """Return the clients that check what was read of cluster *alias*; *again* re-reads ranges."""
         own, others = (MetadataFetcher(self.admins, seconds) for seconds in (DEADLINE_S, ORIGIN_DEADLINE_S))
-        return Asked(own, others, again)
+
+        def is_same() -> None:
+            try:
+                verify(config, None, alias, ORIGIN_DEADLINE_S)
+            except OtherClusterError:
+                raise
+            except ClusterError:
+                pass  # *own* asks it too
+
+        return Asked(own, others, again, is_same)
 
     def started(self, writer: DataStreamWriter, alias: str, interval: timedelta) -> StreamingQuery:
         """Start the query of cluster *alias* that *writer* describes: once, or whenever *interval* has passed."""

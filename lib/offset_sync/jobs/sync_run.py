@@ -98,7 +98,10 @@ class TargetWriters:
     """One writer for each cluster of *config*, in *by_alias*."""
 
     def __init__(self, config: Config, spark: SparkSession, run: Run) -> None:
-        self.at_once = {alias: GroupsAtOnce(alias, partial(config.java_options, alias)) for alias in config.clusters}
+        self.at_once = {
+            alias: GroupsAtOnce(alias, partial(config.java_options, alias), cluster_id=config.ids.get(alias, ""))
+            for alias in config.clusters
+        }
         sync, seconds = config.sync, config.sync.commit_timeout.total_seconds()
         self.by_alias: dict[str, OffsetWriter] = {}
         for alias, at_once in self.at_once.items():

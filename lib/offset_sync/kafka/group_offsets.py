@@ -108,6 +108,10 @@ class GroupOffsets:
         # No need to destroy it at the end of the process.
         weakref.finalize(self, _destroy, self._library, self._client, os.getpid(), self._throttle).atexit = False
 
+    def cluster_id(self, seconds: float = 0.0) -> str:
+        """Return the id of the cluster that it was connected to last, "" if to none within *seconds*."""
+        return self._library.cluster_id(self._client, seconds)
+
     def complaint(self) -> str:
         """Return the last error between client and brokers ("Connection refused"), "" for none.
 
@@ -306,7 +310,8 @@ class Coordinators:
         patient_until = time.monotonic() + min(deadline / 3, _UNSTABLE_PATIENCE_S)
         limits = Limits(ends_at, _REQUEST_S, self._in_flight)
         for _ in attempts(ends_at) if pending else ():
-            answers |= self._checked(self._client().read(pending, limits))
+            client = self._client()
+            answers |= self._checked(client, client.read(pending, limits))
             is_patient = time.monotonic() < patient_until
             pending = [group for group in pending if is_worth_repeating(answers[group], is_patient)]
             if not pending:
@@ -341,13 +346,20 @@ class Coordinators:
             valid[group] = [each for each in wanted if invalid_write(each) is None]
         asked = {group: wanted for group, wanted in valid.items() if wanted}
         limits = Limits(time.monotonic() + deadline, _REQUEST_S, self._in_flight, may_send)
-        found = self._checked(self._client().write(asked, limits)) if asked else {}
+        found = self._written(asked, limits) if asked else {}
         for group, written in found.items():
             errors = answer[group]
             assert not isinstance(errors, ClusterError)
             found_errors = errors_by_partition([partition_of(each) for each in asked[group]], written)
             errors |= {each: with_remedy(self.alias, error) for each, error in found_errors.items()}
         return answer
+
+    def _written(self, asked: Mapping[str, Sequence[OffsetWrite]], limits: Limits) -> dict[str, GroupAnswer]:
+        """Write to the cluster that the client is connected to, if it is the right one."""
+        client = self._client()
+        is_known = client.cluster_id(min(limits.request_s, max(0.0, limits.ends_at - time.monotonic())))
+        self._checked(client, {})
+        return self._checked(client, client.write(asked, limits) if is_known else dict.fromkeys(asked, NOT_ASKED))
 
     def _client(self) -> GroupOffsets:
         with self._lock:
@@ -358,18 +370,24 @@ class Coordinators:
                     raise ClusterError(self.alias, str(error)) from error
             return self._connected
 
-    def _checked(self, answers: dict[str, GroupAnswer]) -> dict[str, GroupAnswer]:
-        """Return *answers*; drop the client if a coordinator has moved or does not answer.
+    def _checked(self, client: GroupOffsets, answers: dict[str, GroupAnswer]) -> dict[str, GroupAnswer]:
+        """Return *answers*; drop *client* if a coordinator has moved or does not answer.
+
+        Raises OtherClusterError, and drops it too, if it is connected to another cluster.
 
         librdkafka caches the coordinators of the last groups. Outside of transactions it keeps one that answers
         NOT_COORDINATOR, and one that was away for a moment, for whose abandoned connection it then waits. Only a new
         client looks the coordinator up again.
         """
-        if any(needs_new_client(answer) for answer in answers.values()):
-            with self._lock:
-                if self._connected is not None:
-                    self._last_complaint = self._connected.complaint()
-                self._connected = None
+        is_over = True
+        try:
+            self._topics.refuse_others(client.cluster_id())
+            is_over = any(needs_new_client(answer) for answer in answers.values())
+        finally:
+            if is_over:
+                with self._lock:
+                    self._last_complaint = client.complaint()
+                    self._connected = None
         return answers
 
     def _to_committed(self, group: str, answer: GroupAnswer) -> dict[TopicPartition, Committed] | ClusterError:

@@ -22,7 +22,8 @@ import confluent_kafka
 from confluent_kafka import cimpl
 
 from offset_sync.kafka.msk_tokens import TokenError, needs_token, token_for
-from offset_sync.model.errors import OffsetSyncError, PlatformError
+from offset_sync.model.errors import OffsetSyncError, OtherClusterError, PlatformError
+from offset_sync.model.values import CLUSTER_ID
 from offset_sync.model.versions import Match, match_version
 
 CONFLUENT_KAFKA = "2.16.1"
@@ -48,6 +49,7 @@ CLIENT_OPTIONS = {**KEEPS_BROKERS, **CONNECTS_TO_ALL, "client.id": "offset-sync"
 """For every client of ours; a cluster's own options override them. We report errors, librdkafka does not log them."""
 _REMEDY = "run 'make install', which installs the wheel of confluent-kafka that this was built with"
 OPERATIONS = ("ListConsumerGroupOffsets", "AlterConsumerGroupOffsets")
+_CLIENTS = (cimpl.Consumer, cimpl._AdminClientImpl)
 _CONSUMER = 1
 _CONF_OK = 0
 _ERROR_EVENTS = 0x8
@@ -121,6 +123,8 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     ),
     "oauthbearer_set_token_failure": (c_int, (c_void_p, c_char_p)),
     "destroy_flags": (None, (c_void_p, c_int)),
+    "clusterid": (c_void_p, (c_void_p, c_int)),
+    "mem_free": (None, (c_void_p, c_void_p)),
     "mem_malloc": (c_void_p, (c_void_p, c_size_t)),
     "err2name": (c_char_p, (c_int,)),
     "error_code": (c_int, (c_void_p,)),
@@ -218,7 +222,7 @@ class Library:
             raise BindingError(str(problem)) from problem
         conf = self.conf_new()
         reason = ctypes.create_string_buffer(_ERRSTR_BYTES)
-        for name, value in options.items():
+        for name, value in of_librdkafka(options).items():
             if self.conf_set(conf, name.encode(), value.encode(), reason, _ERRSTR_BYTES) != _CONF_OK:
                 self.conf_destroy(conf)
                 raise BindingError(text(reason.value))
@@ -234,6 +238,16 @@ class Library:
         if has_tokens:  # in a thread of librdkafka: nothing polls this client
             self.sasl_background_callbacks_enable(pointer)
         return pointer
+
+    def cluster_id(self, handle: int, seconds: float = 0.0) -> str:
+        """Return the id of the cluster that a client was connected to last, "" if to none within *seconds*.
+
+        A new connection asks for it before anything else, so it is at least as new as any answer.
+        """
+        pointer = self.clusterid(handle, round(seconds * 1000))
+        found = text(ctypes.string_at(pointer)) if pointer else ""
+        self.mem_free(handle, pointer)
+        return found
 
     def set_token(self, handle: int, option: str) -> None:
         """Give a client its next token, or the reason why there is none: it asks again ten seconds later."""
@@ -307,6 +321,29 @@ def check_client() -> list[str]:
     if refused := [texts[name] for name, match in matches.items() if match is Match.OTHER]:
         raise PlatformError("; ".join([*refused, _REMEDY]))
     return [texts[name] for name, match in matches.items() if match is Match.SIMILAR]
+
+
+def of_librdkafka(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *options* without ours."""
+    return {name: value for name, value in options.items() if name != CLUSTER_ID}
+
+
+def cluster_id_of(client: Any) -> str:
+    """Return :meth:`Library.cluster_id` of a client of confluent-kafka, whose first field is its handle (2.16.1)."""
+    if not isinstance(client, _CLIENTS):
+        return ""  # of a test
+    handle = ctypes.c_void_p.from_address(id(client) + object.__basicsize__).value
+    return library().cluster_id(handle) if handle else ""
+
+
+def refuse_other(alias: str, known: str, found: str) -> None:
+    """Raise OtherClusterError where the cluster *alias* had the id *known* and has the id *found*; "" is not known."""
+    if known and found and known != found:
+        raise OtherClusterError(
+            alias,
+            f"its id is {found} and was {known}, so bootstrap.servers lead to another cluster: correct them, or if it "
+            "was rebuilt on purpose, see docs/operations.md, A cluster with another id",
+        )
 
 
 def elements(partitions: Any) -> list[PartitionStruct]:

@@ -88,7 +88,7 @@ def test_settings_that_may_not_be_read_are_skipped_and_said_what_they_should_be(
 
 
 def of_ids(said: str | ClusterError, preset: str = "redpanda-migrator", **origins: str) -> dict[str, str]:
-    known = known_config(mirror={"preset": preset}).with_origins(origins)
+    known = known_config(mirror={"preset": preset}).with_ids(origins)
     found = judge_id(known, silent_cluster(cluster_id=said))
     return {f"{each.level.value} {each.check}": each.text for each in found}
 
