@@ -20,7 +20,9 @@ from broker.installation import until as until_job
 from broker.live_directions import SHIFT, LiveDirections, until
 from broker.proxied_cluster import ProxiedCluster, proxied_clusters
 from broker.proxy import TO_BROKER, TO_CLIENT
-from offset_sync.model.values import GroupPartition
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.librdkafka import cluster_id_of
+from offset_sync.model.values import GroupPartition, OffsetWrite, Rule
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
 
@@ -270,3 +272,25 @@ def test_a_name_that_leads_to_another_cluster_while_the_jobs_run_changes_nothing
     with site.started("index_records", "--once", log_name="again") as again:
         again.wait()
     assert again.exit_code == 0
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["coordinator unknown", "coordinator known"])
+def test_a_write_in_flight_does_not_go_where_the_name_leads_next(
+    networks: Clusters, group_name: str, is_known: bool
+) -> None:
+    cluster, (proxy,) = networks["X"], networks["X"].proxies
+    admin = ClusterAdmin("X", {"bootstrap.servers": cluster.bootstrap_servers})
+    known = group_name if is_known else f"{group_name}-other"
+    assert admin.committed_offsets([known]) == {known: {}}
+    until(lambda: cluster_id_of(admin._topics._requests._client) or admin.topics())
+    time.sleep(6)
+    proxy.hold(TO_BROKER)
+    wanted = {group_name: [OffsetWrite(group_name, "orders", 0, 7, None, Rule.SET, None)]}
+    writing = threading.Thread(target=lambda: print("ANSWER", admin.write_offsets(wanted, 5.0)))
+    writing.start()
+    time.sleep(0.5)
+    with led_astray(networks):
+        cluster.heal()
+        writing.join()
+        time.sleep(1)
+        assert offsets(networks["Z"].direct, group_name) == {}

@@ -11,19 +11,23 @@ out in librdkafka, and a client with unanswered requests has to be replaced.
 
 from __future__ import annotations
 
-import _thread
-import os
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from offset_sync.kafka.client_callbacks import Callbacks, destroy_later
 from offset_sync.kafka.kerberos import log_in
-from offset_sync.kafka.librdkafka import BindingError, Library, Throttle, elements, library, metadata_of, text
+from offset_sync.kafka.librdkafka import (
+    BindingError,
+    elements,
+    library,
+    metadata_of,
+    text,
+)
 from offset_sync.kafka.requests import (
     ABSENT_TOPIC,
     LONGEST_S,
@@ -51,7 +55,6 @@ from offset_sync.model.values import OffsetWrite, TopicPartition
 _LIST, _ALTER = "ListConsumerGroupOffsets", "AlterConsumerGroupOffsets"
 _ANY_OPERATION = 0
 _POLL_MS = 100
-_NO_CONSUMER_CLOSE = 0x8
 _REQUEST_S = 6.0  # above the broker's own offsets.commit.timeout.ms of 5 s, so that we get the broker's answer
 _UNSTABLE_PATIENCE_S = 2.0  # a transaction ends at once or hangs for minutes; a batch must not wait for the latter
 _PROOF_SHARE = 0.2  # of a deadline, reserved to check whether the whole cluster is silent or only some coordinators
@@ -102,11 +105,10 @@ class GroupOffsets:
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self._library, self._complaint, self._throttle = library(), "", Throttle()
+        self._library, self._complaint, self._callbacks = library(), "", Callbacks()
         log_in(options)
-        self._client = self._library.open_consumer(options, self._throttle.callback)
-        # No need to destroy it at the end of the process.
-        weakref.finalize(self, _destroy, self._library, self._client, os.getpid(), self._throttle).atexit = False
+        self._client = self._library.open_consumer(options, self._callbacks)
+        destroy_later(self, self._library, self._client, self._callbacks)
 
     def cluster_id(self, seconds: float = 0.0) -> str:
         """Return the id of the cluster that it was connected to last, "" if to none within *seconds*."""
@@ -140,7 +142,8 @@ class GroupOffsets:
             group: [(each.topic, each.partition, each.offset, each.leader_epoch, each.metadata) for each in wanted]
             for group, wanted in writes.items()
         }
-        return self._run(_ALTER, rows, limits)
+        with self._callbacks.writing():
+            return self._run(_ALTER, rows, limits)
 
     def _run(self, operation: str, rows: Mapping[str, Sequence[Any] | None], limits: Limits) -> dict[str, GroupAnswer]:
         waiting = deque(enumerate(rows, start=1))  # from 1 on: a 0 would be a null pointer
@@ -148,7 +151,7 @@ class GroupOffsets:
         answers, heard_at = dict[str, GroupAnswer](), 0.0
         with self._opened(operation) as (queue, options):
             while waiting or asked:
-                most = 1 if self._throttle.delay_ms else limits.in_flight
+                most = 1 if self._callbacks.delay_ms else limits.in_flight
                 while waiting and len(asked) < most and time.monotonic() < limits.ends_at:
                     number, group = waiting.popleft()
                     if not limits.may_send():
@@ -164,12 +167,12 @@ class GroupOffsets:
                         answers[asked.pop(number)[0]] = answer
                         heard_at = time.monotonic()
                 self._take_events()
-                since = heard_at if self._throttle.delay_ms else 0.0
+                since = heard_at if self._callbacks.delay_ms else 0.0
                 ends_at = {number: max(at, since) + limits.request_s for number, (_, at) in asked.items()}
                 now = time.monotonic()
                 for number in [each for each, until in ends_at.items() if min(until, limits.ends_at) <= now]:
-                    answers[asked.pop(number)[0]] = _DELAYED if self._throttle.delay_ms else _NO_ANSWER
-        return dict.fromkeys(rows, _DELAYED_UNSENT if self._throttle.delay_ms else NOT_ASKED) | answers
+                    answers[asked.pop(number)[0]] = _DELAYED if self._callbacks.delay_ms else _NO_ANSWER
+        return dict.fromkeys(rows, _DELAYED_UNSENT if self._callbacks.delay_ms else NOT_ASKED) | answers
 
     def _ask(self, operation: str, group: str, rows: Sequence[Any] | None, options: int, queue: int) -> None:
         bound = self._library
@@ -231,20 +234,6 @@ class GroupOffsets:
         finally:  # answers that come later are dropped by librdkafka
             bound.queue_destroy(queue)
             bound.AdminOptions_destroy(options)
-
-
-def _destroy(bound: Library, pointer: int, owner: int, throttle: Throttle) -> None:
-    """Have librdkafka close a client, without waiting; *throttle* lives until then.
-
-    Closing may never end after a broker was away and came back (librdkafka issue 4674), and the thread that drops a
-    client holds a lock. ``threading.Thread`` takes locks when started, and a finalizer may run at any point.
-    """
-    if os.getpid() == owner:  # a forked child has no threads of the client: destroying would wait for ever
-        _thread.start_new_thread(_close, (bound, pointer, throttle))
-
-
-def _close(bound: Library, pointer: int, _throttle: Throttle) -> None:
-    bound.destroy_flags(pointer, _NO_CONSUMER_CLOSE)
 
 
 def errors_by_partition(partitions: Iterable[TopicPartition], answer: GroupAnswer) -> Errors:
@@ -355,11 +344,10 @@ class Coordinators:
         return answer
 
     def _written(self, asked: Mapping[str, Sequence[OffsetWrite]], limits: Limits) -> dict[str, GroupAnswer]:
-        """Write to the cluster that the client is connected to, if it is the right one."""
-        client = self._client()
-        is_known = client.cluster_id(min(limits.request_s, max(0.0, limits.ends_at - time.monotonic())))
+        client, left_s = self._client(), max(0.0, limits.ends_at - time.monotonic())
+        is_connected = client.cluster_id(min(limits.request_s, left_s)) != ""
         self._checked(client, {})
-        return self._checked(client, client.write(asked, limits) if is_known else dict.fromkeys(asked, NOT_ASKED))
+        return self._checked(client, client.write(asked, limits) if is_connected else dict.fromkeys(asked, NOT_ASKED))
 
     def _client(self) -> GroupOffsets:
         with self._lock:

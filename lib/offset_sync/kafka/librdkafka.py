@@ -21,6 +21,7 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import cimpl
 
+from offset_sync.kafka.client_callbacks import Callbacks, OnConnect, OnThrottle
 from offset_sync.kafka.msk_tokens import TokenError, needs_token, token_for
 from offset_sync.model.errors import OffsetSyncError, OtherClusterError, PlatformError
 from offset_sync.model.values import CLUSTER_ID
@@ -60,26 +61,6 @@ class BindingError(OffsetSyncError):
     """librdkafka refused the options."""
 
 
-_OnThrottle = CFUNCTYPE(None, c_void_p, c_char_p, c_int32, c_int, c_void_p)
-
-
-class Throttle:
-    """For how many milliseconds a broker's quota delays a client's requests, 0 for not; updated while it is polled."""
-
-    def __init__(self) -> None:
-        delay = self._delay = c_int(0)
-
-        def note(_client: int, _name: bytes, _broker: int, delay_ms: int, _opaque: int) -> None:
-            delay.value = delay_ms
-
-        self.callback = _OnThrottle(note)
-
-    @property
-    def delay_ms(self) -> int:
-        """The delay of the last answer."""
-        return self._delay.value
-
-
 class PartitionStruct(ctypes.Structure):
     """``rd_kafka_topic_partition_t``."""
 
@@ -110,7 +91,8 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "conf_new": (c_void_p, ()),
     "conf_set": (c_int, (c_void_p, c_char_p, c_char_p, c_char_p, c_size_t)),
     "conf_set_events": (None, (c_void_p, c_int)),
-    "conf_set_throttle_cb": (None, (c_void_p, _OnThrottle)),
+    "conf_set_throttle_cb": (None, (c_void_p, OnThrottle)),
+    "conf_set_connect_cb": (None, (c_void_p, OnConnect)),
     "conf_set_oauthbearer_token_refresh_cb": (None, (c_void_p, _RefreshToken)),
     "conf_enable_sasl_queue": (None, (c_void_p, c_int)),
     "conf_get": (c_int, (c_void_p, c_char_p, c_char_p, POINTER(c_size_t))),
@@ -211,10 +193,10 @@ class Library:
         self.conf_destroy(conf)
         return frozenset(text(value.value).split(","))
 
-    def open_consumer(self, options: Mapping[str, str], on_throttle: Any) -> int:
+    def open_consumer(self, options: Mapping[str, str], callbacks: Callbacks) -> int:
         """Return a new client handle of the consumer kind, with errors as events; raises BindingError.
 
-        *on_throttle* is that of a :class:`Throttle`, which has to live as long as the client.
+        The *callbacks* have to live as long as the client.
         """
         try:
             has_tokens = needs_token(options)
@@ -227,7 +209,8 @@ class Library:
                 self.conf_destroy(conf)
                 raise BindingError(text(reason.value))
         self.conf_set_events(conf, _ERROR_EVENTS)
-        self.conf_set_throttle_cb(conf, on_throttle)
+        self.conf_set_throttle_cb(conf, callbacks.on_throttle)
+        self.conf_set_connect_cb(conf, callbacks.on_connect)
         if has_tokens:
             self.conf_set_oauthbearer_token_refresh_cb(conf, _REFRESH)
             self.conf_enable_sasl_queue(conf, 1)

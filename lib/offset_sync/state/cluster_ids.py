@@ -53,7 +53,7 @@ def with_first_ids(config: Config, files: Files, ask: Ask = ask_by_new_client) -
     answer where the mirror names its records by its id.
     """
     config = with_known_ids(config, files)
-    wanted, needed = config.clusters.keys() - config.ids, config.to_ask()
+    wanted, needed = [alias for alias in config.clusters if alias not in config.ids], config.to_ask()
 
     def asked(alias: str) -> str:
         try:
@@ -79,7 +79,7 @@ def _keep(config: Config, files: Files, found: Mapping[str, str]) -> Config:
     kept = _kept(config, files)
     for alias, each in found.items():
         refuse_other(alias, kept.get(alias, ""), each)  # another job may have kept one meanwhile
-    known = config.with_ids({**found, **kept})
+    known = config.with_ids({**kept, **found})
     if known.ids != kept:
         files.write_text(ids_file(config), json.dumps(known.ids))
     return known

@@ -74,7 +74,7 @@ def test_an_origin_that_is_given_is_not_asked_for() -> None:
 
 
 def test_two_clusters_with_one_id_are_refused_and_both_named() -> None:
-    with pytest.raises(ConfigError, match=r"clusters\.dc2\.origin: 'id' is the id of clusters\.dc1 too; "):
+    with pytest.raises(ConfigError, match=r"clusters\.dc2: is the same cluster as clusters\.dc1, with the id id; "):
         mirrored(REDPANDA).with_ids({"dc1": "id", "dc2": "id"})
 
 
