@@ -20,9 +20,15 @@ from broker.installation import until as until_job
 from broker.live_directions import SHIFT, LiveDirections, until
 from broker.proxied_cluster import ProxiedCluster, proxied_clusters
 from broker.proxy import TO_BROKER, TO_CLIENT
+from offset_sync.config import Config, load_config
+from offset_sync.jobs.check import find_all
+from offset_sync.kafka import client_callbacks
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.librdkafka import cluster_id_of
+from offset_sync.model.errors import ClusterError, OtherClusterError
+from offset_sync.model.finding import Level
 from offset_sync.model.values import GroupPartition, OffsetWrite, Rule
+from offset_sync.state.cluster_ids import with_known_ids
+from offset_sync.tables.files import files_of
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
 
@@ -230,6 +236,10 @@ def commit_all(cluster: ProxiedCluster, group: str, offset: int) -> None:
     commit(cluster.direct, {group: {("orders", number): offset for number in range(PARTITIONS)}})
 
 
+def failed_checks(config: Config) -> dict[tuple[str, str], str]:
+    return {(each.place, each.check): each.text for each in find_all(config) if each.level is Level.FAIL}
+
+
 def is_refused(lines: Sequence[str]) -> bool:
     return all(line.startswith("clusters.X: its id is ") and "and was " in line for line in lines) and bool(lines)
 
@@ -244,10 +254,14 @@ def test_a_name_that_leads_to_another_cluster_for_a_while_changes_nothing_there_
     runs = site.rows("record_runs")
     with led_astray(networks):
         said = [site.index(), site.sync(), site.report()]
+        config = load_config(site.config_file)
+        known, unknown = failed_checks(with_known_ids(config, files_of(config))), failed_checks(config)
     assert is_everywhere(target, group_name, 5)
     assert is_refused(said[0])
     assert is_refused(said[1])
     assert "TOPIC_RECREATED" not in str(said[2])
+    assert "its id is " in known["clusters.X", "connection"]
+    assert unknown["clusters.Z", "cluster id"].startswith("is the same cluster as clusters.X, with the id ")
     assert site.rows("record_runs") == runs
     commit_all(networks["X"], group_name, 9)
     assert (site.index(), site.sync()) == ([], [])
@@ -274,23 +288,38 @@ def test_a_name_that_leads_to_another_cluster_while_the_jobs_run_changes_nothing
     assert again.exit_code == 0
 
 
+def asked(admin: ClusterAdmin, group: str) -> object:
+    try:
+        return admin.committed_offsets([group], 5.0)[group]
+    except ClusterError as problem:
+        return problem
+
+
 @pytest.mark.parametrize("is_known", [False, True], ids=["coordinator unknown", "coordinator known"])
 def test_a_write_in_flight_does_not_go_where_the_name_leads_next(
-    networks: Clusters, group_name: str, is_known: bool
+    networks: Clusters, group_name: str, is_known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, (proxy,) = networks["X"], networks["X"].proxies
     admin = ClusterAdmin("X", {"bootstrap.servers": cluster.bootstrap_servers})
     known = group_name if is_known else f"{group_name}-other"
     assert admin.committed_offsets([known]) == {known: {}}
-    until(lambda: cluster_id_of(admin._topics._requests._client) or admin.topics())
-    time.sleep(6)
+    monkeypatch.setattr(client_callbacks, "OPENING_S", 0.0)
+    is_sent, refused = threading.Event(), list[OtherClusterError]()
+
+    def write() -> None:
+        try:
+            admin.write_offsets({group_name: [wanted]}, 5.0, lambda: is_sent.set() or True)  # type: ignore[func-returns-value]
+        except OtherClusterError as problem:
+            refused.append(problem)
+
+    wanted = OffsetWrite(group_name, "orders", 0, 7, None, Rule.SET, None)
     proxy.hold(TO_BROKER)
-    wanted = {group_name: [OffsetWrite(group_name, "orders", 0, 7, None, Rule.SET, None)]}
-    writing = threading.Thread(target=lambda: print("ANSWER", admin.write_offsets(wanted, 5.0)))
+    writing = threading.Thread(target=write)
     writing.start()
-    time.sleep(0.5)
+    assert is_sent.wait(60)
     with led_astray(networks):
         cluster.heal()
         writing.join()
-        time.sleep(1)
+        until(lambda: not isinstance(asked(admin, known), dict))
         assert offsets(networks["Z"].direct, group_name) == {}
+    until(lambda: asked(admin, group_name) == {})

@@ -21,13 +21,7 @@ from typing import Any, TypeAlias
 
 from offset_sync.kafka.client_callbacks import Callbacks, destroy_later
 from offset_sync.kafka.kerberos import log_in
-from offset_sync.kafka.librdkafka import (
-    BindingError,
-    elements,
-    library,
-    metadata_of,
-    text,
-)
+from offset_sync.kafka.librdkafka import BindingError, elements, library, metadata_of, text
 from offset_sync.kafka.requests import (
     ABSENT_TOPIC,
     LONGEST_S,
@@ -344,8 +338,8 @@ class Coordinators:
         return answer
 
     def _written(self, asked: Mapping[str, Sequence[OffsetWrite]], limits: Limits) -> dict[str, GroupAnswer]:
-        client, left_s = self._client(), max(0.0, limits.ends_at - time.monotonic())
-        is_connected = client.cluster_id(min(limits.request_s, left_s)) != ""
+        client = self._client()
+        is_connected = client.cluster_id(min(limits.request_s, max(0.0, limits.ends_at - time.monotonic())))
         self._checked(client, {})
         return self._checked(client, client.write(asked, limits) if is_connected else dict.fromkeys(asked, NOT_ASKED))
 
@@ -359,9 +353,7 @@ class Coordinators:
             return self._connected
 
     def _checked(self, client: GroupOffsets, answers: dict[str, GroupAnswer]) -> dict[str, GroupAnswer]:
-        """Return *answers*; drop *client* if a coordinator has moved or does not answer.
-
-        Raises OtherClusterError, and drops it too, if it is connected to another cluster.
+        """Return *answers*; drop *client* if a coordinator has moved or does not answer, or it is of another cluster.
 
         librdkafka caches the coordinators of the last groups. Outside of transactions it keeps one that answers
         NOT_COORDINATOR, and one that was away for a moment, for whose abandoned connection it then waits. Only a new
