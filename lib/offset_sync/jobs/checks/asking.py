@@ -116,7 +116,7 @@ def ask_cluster(config: Config, rights: OwnRights) -> Cluster:
         admin,
         TailReader(alias, options, names),
         brokers=len(brokers),
-        cluster_id=rights.cluster_id(),
+        cluster_id=admin.cluster_id(),
         own_rights=rights.of_cluster(),
         topics=topics,
         partitions=partitions,
