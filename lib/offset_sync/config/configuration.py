@@ -43,7 +43,7 @@ from offset_sync.config.sections import (
 )
 from offset_sync.config.stream_names import SAME_NAMES, MirroredNames, Names
 from offset_sync.model.errors import ConfigError
-from offset_sync.model.values import OWN_GROUPS
+from offset_sync.model.values import CLUSTER_ID, OWN_GROUPS
 
 _TIMED = frozenset({"timestamp", "identity"})
 _DIRECTIONS = "not a list of directions; write all, or [[source, target], …]"
@@ -77,6 +77,7 @@ class Config(Section):
     maintenance: Maintenance = Maintenance()
     _hidden: frozenset[KeyPath] = PrivateAttr(default=frozenset())
     _names: Names = PrivateAttr(default=SAME_NAMES)
+    _ids: Mapping[str, str] = PrivateAttr(default_factory=dict)
 
     @model_validator(mode="wrap")
     @classmethod
@@ -111,21 +112,27 @@ class Config(Section):
         """Return the clusters whose origin is their id, which has to be fetched."""
         return [alias for alias, cluster in self.clusters.items() if not cluster.origin]
 
-    def with_origins(self, asked: Mapping[str, str]) -> Config:
-        """Return the same configuration with the fetched origins *asked*, by alias; configured ones stay.
+    @property
+    def ids(self) -> Mapping[str, str]:
+        """The ids that clusters had when they first answered, as far as known."""
+        return self._ids
 
-        Raises ConfigError where two clusters have the same one.
+    def with_ids(self, ids: Mapping[str, str]) -> Config:
+        """Return the same configuration for the clusters with these *ids*; clients refuse others.
+
+        Where the mirror's headers have ids they are the origins, unless others are configured. Raises ConfigError where
+        two clusters have the same id or origin.
         """
         clusters = {
-            alias: cluster.model_copy(update={"origin": cluster.origin or asked.get(alias, "")})
+            alias: cluster.model_copy(update={"origin": cluster.origin or ids.get(alias, "")})
             for alias, cluster in self.clusters.items()
         }
-        owner: dict[str, str] = {}
-        for alias, cluster in clusters.items():
-            if cluster.origin and owner.setdefault(cluster.origin, alias) != alias:
-                path = f"clusters.{alias}.origin: {cluster.origin!r} is the id of clusters.{owner[cluster.origin]} too"
-                raise ConfigError([f"{path}; correct bootstrap.servers of one of them, or give each its own origin"])
-        return self.model_copy(update={"clusters": clusters})
+        origins = {alias: cluster.origin for alias, cluster in clusters.items() if cluster.origin}
+        if problems := same_ids(ids) or same_ids(origins):
+            raise ConfigError(problems)
+        made = self.model_copy(update={"clusters": clusters})
+        made._ids = ids
+        return made
 
     def spark_options(self, alias: str) -> dict[str, str]:
         """Return :meth:`java_options` of *alias* for Spark's Kafka source, each with the prefix ``kafka.``."""
@@ -137,7 +144,8 @@ class Config(Section):
 
     def admin_options(self, alias: str) -> dict[str, str]:
         """Return the options of *alias* for librdkafka: the common ones, overridden by ``admin``."""
-        return to_librdkafka(self.clusters[alias])
+        known = {CLUSTER_ID: self._ids[alias]} if alias in self._ids else {}
+        return {**to_librdkafka(self.clusters[alias]), **known}
 
     def mirror_aliases(self) -> dict[str, str]:
         """Return the mirror's alias of each cluster, by default its alias here."""
@@ -237,6 +245,17 @@ class Config(Section):
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         yield from self.redacted().items()
+
+
+def same_ids(ids: Mapping[str, str]) -> list[str]:
+    """Return a line for each alias whose cluster has another alias too, by their *ids*."""
+    owner: dict[str, str] = {}
+    return [
+        f"clusters.{alias}: is the same cluster as clusters.{owner[found]}, with the id {found}; correct "
+        "bootstrap.servers of one of them, or see docs/operations.md, A cluster with another id"
+        for alias, found in ids.items()
+        if owner.setdefault(found, alias) != alias
+    ]
 
 
 def _rule_problems_beside(

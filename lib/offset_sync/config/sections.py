@@ -135,7 +135,7 @@ class Security(Section):
 class Cluster(Section):
     """One Kafka cluster; *origin* is its value of the mirror's origin header, by default the alias.
 
-    It is empty until it is fetched from the cluster, where it is an id, see :meth:`Config.with_origins`.
+    It is empty until it is fetched from the cluster, where it is an id, see :meth:`Config.with_ids`.
     *mirror_alias* is its alias in the names of copies; empty: the alias. *commits* says where those of its groups come
     from: ``__consumer_offsets``, or requests to the coordinators.
     """

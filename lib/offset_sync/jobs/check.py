@@ -24,6 +24,7 @@ from rich.table import Table
 from rich.text import Text
 
 from offset_sync.config import Config
+from offset_sync.config.configuration import same_ids
 from offset_sync.config.problems import path_text
 from offset_sync.config.rules import cautions
 from offset_sync.jobs.checks.asking import Cluster, answers, ask_cluster, look_at_logs, side_by_side
@@ -82,9 +83,8 @@ def find_all(config: Config) -> list[Finding]:
     rights = {alias: OwnRights(alias, config.admin_options(alias)) for alias in config.clusters}
     asked = side_by_side(lambda alias: ask_cluster(config, rights[alias]), rights)
     clusters = answers(asked)
-    known = config.with_origins(
-        {a: each.cluster_id for a, each in clusters.items() if isinstance(each.cluster_id, str)}
-    )
+    ids = {**config.ids, **{alias: each.cluster_id for alias, each in clusters.items()}}
+    known = config.with_ids({alias: found for found, alias in {found: alias for alias, found in ids.items()}.items()})
     # Each cluster is asked about the groups of all: at a new target synced groups do not exist yet.
     listed = {group for each in clusters.values() for group in each.groups}
     examples = {each.replace(".*", "any-group") for each in config.groups.include}  # without Describe none is listed
@@ -92,6 +92,8 @@ def find_all(config: Config) -> list[Finding]:
     of_lists = [LIST_GROUP, MARK_GROUP] if config.sync.read_lists.groups else []
     groups = [*sorted(there)[:_MOST_GROUPS], OWN_GROUP, *of_lists]
     of_groups = answers(side_by_side(lambda alias: rights[alias].of_groups(groups), clusters))
+    same = (line.partition(": ") for line in same_ids(ids))
+    findings += [Finding(Level.FAIL, place, "cluster id", text) for place, _, text in same]
     for alias, each in asked.items():
         if isinstance(each, ClusterError):
             findings.append(Finding(Level.FAIL, f"clusters.{alias}", "connection", each.message))

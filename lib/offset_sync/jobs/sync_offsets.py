@@ -7,6 +7,7 @@ import gc
 import logging
 import threading
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -39,6 +40,7 @@ from offset_sync.kafka.requests import NotAuthorizedError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.checked_metadata import checked_metadata
+from offset_sync.state.cluster_ids import verify, with_first_ids, with_known_ids
 from offset_sync.state.groups_by_log import open_members
 from offset_sync.state.known_names import learn_names
 from offset_sync.state.last_known import LastKnown
@@ -68,6 +70,8 @@ def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.
         check_logins(config)
         tables = TableStore.of(config)
         tables.create((*TABLES, CUTOVERS))
+        with_ids = with_known_ids if arguments.dry_run else with_first_ids
+        config = with_ids(config, tables.files)
         with opened(config, tables, arguments, stop) as run:
             while not arguments.once and not stop.is_set():
                 SyncJob(config, spark, run, is_once=False).run()
@@ -191,12 +195,16 @@ class SyncJob:
     def start_query(self, alias: str) -> StreamingQuery | None:
         """Start to read the commits of a cluster; None if it has no ``__consumer_offsets`` yet."""
         self._lease.renew()
-        records = self._polls(alias) if alias in self._config.polled() else self._log(alias)
+        checkpoint, files = self._checkpoint(alias), None if self._run.is_dry else self._tables.files
+        try:
+            checkpoint.begin(partial(verify, self._config, files, alias))
+            records = read_polls(self._spark) if alias in self._config.polled() else self._log(alias)
+        except ClusterError as problem:
+            self._gone |= set() if isinstance(problem, NotAuthorizedError) else {alias}
+            raise
         if records is None:
             return None
         self._syncs[alias].note_start()
-        checkpoint = self._checkpoint(alias)
-        checkpoint.repair()
         writer = (
             records.writeStream.queryName(f"sync_offsets {alias}")
             .option("checkpointLocation", checkpoint.path)
@@ -209,25 +217,12 @@ class SyncJob:
 
     def _log(self, alias: str) -> DataFrame | None:
         """Return the records of a cluster's commit log; None if it has none yet."""
-        try:
-            partitions = self._admins[alias].partition_count(CONSUMER_OFFSETS)
-        except ClusterError as problem:
-            self._gone |= set() if isinstance(problem, NotAuthorizedError) else {alias}
-            raise
+        partitions = self._admins[alias].partition_count(CONSUMER_OFFSETS)
         if not partitions:
             return None
         self._partitions.note_partitions(alias)
         starting = self._positions_before[alias] if self._run.is_dry else None
         return read_consumer_offsets(self._spark, self._config, alias, partitions, starting)
-
-    def _polls(self, alias: str) -> DataFrame:
-        """Return the polls of a cluster; raises ClusterError where it does not answer."""
-        try:
-            self._admins[alias].topic_names()
-        except ClusterError:
-            self._gone.add(alias)
-            raise
-        return read_polls(self._spark)
 
     def _trigger(self, alias: str) -> dict[str, Any]:
         if self._is_once:

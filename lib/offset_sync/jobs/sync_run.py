@@ -84,7 +84,10 @@ class TargetWriters:
     """One client for each cluster of *config*, in *admins*, and one writer that uses it, in *by_alias*."""
 
     def __init__(self, config: Config, spark: SparkSession, run: Run) -> None:
-        self._at_once = {alias: GroupsAtOnce(alias, partial(config.java_options, alias)) for alias in config.clusters}
+        self._at_once = {
+            alias: GroupsAtOnce(alias, partial(config.java_options, alias), cluster_id=config.ids.get(alias, ""))
+            for alias in config.clusters
+        }
         most, seconds = config.sync.requests_in_flight, config.sync.commit_timeout.total_seconds()
         self.admins, self.by_alias = dict[str, ClusterAdmin](), dict[str, OffsetWriter]()
         for alias, at_once in self._at_once.items():

@@ -15,12 +15,12 @@ from typing import Any
 from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
-from offset_sync.kafka.msk_tokens import with_tokens
+from offset_sync.kafka.librdkafka import cluster_id_of, refuse_other
 from offset_sync.kafka.requests import LONGEST_S, UNREACHABLE
-from offset_sync.kafka.topic_requests import kept_for
+from offset_sync.kafka.topic_requests import kept_for, open_client
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.text import escaped
+from offset_sync.model.values import CLUSTER_ID
 
 DEADLINE_S = 10.0
 _WITHOUT_MEMBERS = (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD)
@@ -48,6 +48,10 @@ class GroupStates:
         try:
             future = self._client.list_consumer_groups(request_timeout=LONGEST_S)
             listed: Any = future.result(deadline)
+            refuse_other(self._alias, self._options.get(CLUSTER_ID, ""), cluster_id_of(self._client))
+        except ClusterError as problem:
+            self.__dict__.pop("_client", None)  # the next one starts from bootstrap.servers
+            return problem
         except (KafkaException, FutureTimeout, ValueError, TypeError) as error:
             return self._unknown(_reason(error, deadline))
         if listed.errors:
@@ -63,8 +67,7 @@ class GroupStates:
 
     @cached_property
     def _client(self) -> AdminClient:
-        options: dict[str, Any] = {**CLIENT_OPTIONS, **self._options, "error_cb": lambda error: None}
-        kept_for(self).append(client := AdminClient(with_tokens(options)))
+        kept_for(self).append(client := open_client(self._alias, self._options))
         return client
 
 

@@ -11,19 +11,17 @@ out in librdkafka, and a client with unanswered requests has to be replaced.
 
 from __future__ import annotations
 
-import _thread
-import os
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from offset_sync.kafka.client_callbacks import Callbacks, destroy_later
 from offset_sync.kafka.kerberos import log_in
-from offset_sync.kafka.librdkafka import BindingError, Library, Throttle, elements, library, metadata_of, text
+from offset_sync.kafka.librdkafka import BindingError, elements, library, metadata_of, text
 from offset_sync.kafka.requests import (
     ABSENT_TOPIC,
     LONGEST_S,
@@ -54,13 +52,11 @@ from offset_sync.model.values import OffsetWrite, TopicPartition
 _LIST, _ALTER = "ListConsumerGroupOffsets", "AlterConsumerGroupOffsets"
 _ANY_OPERATION = 0
 _POLL_MS = 100
-_NO_CONSUMER_CLOSE = 0x8
 _REQUEST_S = 6.0  # above the broker's own offsets.commit.timeout.ms of 5 s, so that we get the broker's answer
 _UNSTABLE_PATIENCE_S = 2.0  # a transaction ends at once or hangs for minutes; a batch must not wait for the latter
 _PROOF_SHARE = 0.2  # of a deadline, reserved to check whether the whole cluster is silent or only some coordinators
 _SHOWN_CHARACTERS = 80
-# The group is never joined; without an id librdkafka crashes (librdkafka.py).
-_GROUP_OPTIONS = {"group.id": "offset-sync-admin", "enable.auto.commit": "false"}
+_GROUP_OPTIONS = {"group.id": "offset-sync-admin", "enable.auto.commit": "false"}  # never joined; see librdkafka.py
 
 
 @dataclass(frozen=True)
@@ -72,6 +68,7 @@ class RequestFailure:
 
 
 GroupAnswer = list[PartitionAnswer] | RequestFailure
+_Parts = Sequence[Sequence[OffsetWrite]]
 NOT_ASKED = RequestFailure("_TIMED_OUT", "the deadline passed before the request was sent")
 NOT_SENT = RequestFailure("REQUEST_NOT_SENT", "not sent: the driver's lease has to be verified again first")
 _NO_ANSWER = RequestFailure("_TIMED_OUT", "the group's coordinator did not answer in time")
@@ -103,12 +100,15 @@ class GroupOffsets:
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self._library, self._complaint, self._throttle = library(), "", Throttle()
+        self._library, self._complaint, self._callbacks = library(), "", Callbacks()
         self.parts = CommitParts()
         log_in(options)
-        self._client = self._library.open_consumer(options, self._throttle.callback)
-        # No need to destroy it at the end of the process.
-        weakref.finalize(self, _destroy, self._library, self._client, os.getpid(), self._throttle).atexit = False
+        self._client = self._library.open_consumer(options, self._callbacks)
+        destroy_later(self, self._library, self._client, self._callbacks)
+
+    def cluster_id(self, seconds: float = 0.0) -> str:
+        """Return the id of the cluster that it was connected to last, "" if to none within *seconds*."""
+        return self._library.cluster_id(self._client, seconds)
 
     def complaint(self) -> str:
         """Return the last error between client and brokers ("Connection refused"), "" for none.
@@ -133,13 +133,14 @@ class GroupOffsets:
         wanted = [*dict.fromkeys(groups)]
         return dict(zip(wanted, self._run(_LIST, [(group, None) for group in wanted], limits), strict=True))
 
-    def write(self, parts: Iterable[Sequence[OffsetWrite]], limits: Limits) -> list[GroupAnswer]:
+    def write(self, parts: _Parts, limits: Limits) -> list[GroupAnswer]:
         """Commit without a member, with leader epoch and metadata of each write; each part is of one group."""
         requests = [
             (part[0].group_id, [(e.topic, e.partition, e.offset, e.leader_epoch, e.metadata) for e in part])
             for part in parts
         ]
-        return self._run(_ALTER, requests, limits)
+        with self._callbacks.writing():
+            return self._run(_ALTER, requests, limits)
 
     def _run(self, operation: str, requests: Sequence[tuple[str, Any]], limits: Limits) -> list[GroupAnswer]:
         waiting = deque(enumerate(requests, start=1))  # from 1 on: a 0 would be a null pointer
@@ -147,7 +148,7 @@ class GroupOffsets:
         answers, heard_at = dict[int, GroupAnswer](), 0.0
         with self._opened(operation) as (queue, options):
             while waiting or asked:
-                most = 1 if self._throttle.delay_ms else limits.in_flight
+                most = 1 if self._callbacks.delay_ms else limits.in_flight
                 while waiting and len(asked) < most and time.monotonic() < limits.ends_at:
                     number, request = waiting.popleft()
                     if not limits.may_send():
@@ -163,13 +164,13 @@ class GroupOffsets:
                         answers[number] = answer
                         heard_at = time.monotonic()
                 self._take_events()
-                since = heard_at if self._throttle.delay_ms else 0.0
+                since = heard_at if self._callbacks.delay_ms else 0.0
                 ends_at = {number: max(at, since) + limits.request_s for number, at in asked.items()}
                 now = time.monotonic()
                 for number in [each for each, until in ends_at.items() if min(until, limits.ends_at) <= now]:
                     del asked[number]
-                    answers[number] = _DELAYED if self._throttle.delay_ms else _NO_ANSWER
-        unsent = _DELAYED_UNSENT if self._throttle.delay_ms else NOT_ASKED
+                    answers[number] = _DELAYED if self._callbacks.delay_ms else _NO_ANSWER
+        unsent = _DELAYED_UNSENT if self._callbacks.delay_ms else NOT_ASKED
         return [answers.get(number, unsent) for number in range(1, len(requests) + 1)]
 
     def _ask(self, operation: str, group: str, rows: Sequence[Any] | None, options: int, queue: int) -> None:
@@ -232,20 +233,6 @@ class GroupOffsets:
         finally:  # answers that come later are dropped by librdkafka
             bound.queue_destroy(queue)
             bound.AdminOptions_destroy(options)
-
-
-def _destroy(bound: Library, pointer: int, owner: int, throttle: Throttle) -> None:
-    """Have librdkafka close a client, without waiting; *throttle* lives until then.
-
-    Closing may never end after a broker was away and came back (librdkafka issue 4674), and the thread that drops a
-    client holds a lock. ``threading.Thread`` takes locks when started, and a finalizer may run at any point.
-    """
-    if os.getpid() == owner:  # a forked child has no threads of the client: destroying would wait for ever
-        _thread.start_new_thread(_close, (bound, pointer, throttle))
-
-
-def _close(bound: Library, pointer: int, _throttle: Throttle) -> None:
-    bound.destroy_flags(pointer, _NO_CONSUMER_CLOSE)
 
 
 def errors_by_partition(partitions: Iterable[TopicPartition], answer: GroupAnswer) -> Errors:
@@ -311,8 +298,9 @@ class Coordinators:
         patient_until = time.monotonic() + min(deadline / 3, _UNSTABLE_PATIENCE_S)
         limits = Limits(ends_at, _REQUEST_S, self._in_flight)
         for _ in attempts(ends_at) if pending else ():
-            found = self._client().read(pending, limits)
-            self._check(found.values())
+            client = self._client()
+            found = client.read(pending, limits)
+            self._check(client, found.values())
             answers |= found
             is_patient = time.monotonic() < patient_until
             pending = [group for group in pending if is_worth_repeating(answers[group], is_patient)]
@@ -347,8 +335,7 @@ class Coordinators:
                 continue
             answer[group] = {partition_of(each): invalid_write(each) for each in wanted}
             parts += client.parts.of(each for each in wanted if invalid_write(each) is None)
-        found = client.write(parts, Limits(time.monotonic() + deadline, _REQUEST_S, self._in_flight, may_send))
-        self._check(found)
+        found = self._written(client, parts, Limits(time.monotonic() + deadline, _REQUEST_S, self._in_flight, may_send))
         for part, written in zip(parts, found, strict=True):
             errors = answer[part[0].group_id]
             assert not isinstance(errors, ClusterError)
@@ -356,6 +343,16 @@ class Coordinators:
             noted = client.parts.noted(part, by_partition)
             errors |= {each: with_remedy(self.alias, error) for each, error in noted.items()}
         return answer
+
+    def _written(self, client: GroupOffsets, parts: _Parts, limits: Limits) -> list[GroupAnswer]:
+        if not parts:
+            return []
+        is_connected = client.cluster_id(min(limits.request_s, max(0.0, limits.ends_at - time.monotonic())))
+        self._check(client, ())
+        if not is_connected:
+            return [NOT_ASKED for _ in parts]
+        self._check(client, found := client.write(parts, limits))
+        return found
 
     def _client(self) -> GroupOffsets:
         with self._lock:
@@ -366,18 +363,22 @@ class Coordinators:
                     raise ClusterError(self.alias, str(error)) from error
             return self._connected
 
-    def _check(self, answers: Iterable[GroupAnswer]) -> None:
-        """Drop the client if a coordinator has moved or does not answer.
+    def _check(self, client: GroupOffsets, answers: Iterable[GroupAnswer]) -> None:
+        """Drop *client* if a coordinator has moved or does not answer, or it is of another cluster.
 
         librdkafka caches the coordinators of the last groups. Outside of transactions it keeps one that answers
         NOT_COORDINATOR, and one that was away for a moment, for whose abandoned connection it then waits. Only a new
         client looks the coordinator up again.
         """
-        if any(needs_new_client(answer) for answer in answers):
-            with self._lock:
-                if self._connected is not None:
-                    self._last_complaint = self._connected.complaint()
-                self._connected = None
+        is_over = True
+        try:
+            self._topics.refuse_others(client.cluster_id())
+            is_over = any(needs_new_client(answer) for answer in answers)
+        finally:
+            if is_over:
+                with self._lock:
+                    self._last_complaint = client.complaint()
+                    self._connected = None
 
     def _to_committed(self, group: str, answer: GroupAnswer) -> dict[TopicPartition, Committed] | ClusterError:
         if isinstance(answer, RequestFailure):

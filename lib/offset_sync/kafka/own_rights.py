@@ -38,10 +38,6 @@ class OwnRights:
         self._requests.names(time.monotonic() + deadline)  # for its error message about a refused login
         return [node.id for node in self._of_cluster(deadline).nodes]
 
-    def cluster_id(self, deadline: float = DEADLINE_S) -> str:
-        """Return Kafka's own id of the cluster; raises ClusterError where no broker returns it."""
-        return self._requests.cluster_id(time.monotonic() + deadline)
-
     def of_cluster(self, deadline: float = DEADLINE_S) -> Operations:
         """Return the operations allowed on the cluster itself, as far as reported."""
         return _named(self._of_cluster(deadline).authorized_operations)

@@ -97,7 +97,7 @@ def test_prefixes_say_where_each_stream_is_produced_so_both_ways_are_possible() 
 
 def test_names_that_are_learned_are_known_to_a_configuration_with_the_ids_of_the_clusters() -> None:
     config = parsed(mirror={"names": "mm2", "preset": "redpanda-migrator"})
-    assert config.with_origins({"dc1": "id-1", "dc2": "id-2"}).names is config.names
+    assert config.with_ids({"dc1": "id-1", "dc2": "id-2"}).names is config.names
 
 
 def test_an_origin_beside_prefixes_is_refused() -> None:

@@ -62,26 +62,26 @@ def test_redpanda_migrators_headers_are_set_and_the_clusters_are_to_be_asked() -
     }
     assert (mirror.offset_encoding, mirror.known.is_closed) == ("int64", True)
     assert (config.to_ask(), config.origins()) == (["dc1", "dc2"], {})
-    known = config.with_origins({"dc1": "id-1", "dc2": "id-2"})
+    known = config.with_ids({"dc1": "id-1", "dc2": "id-2"})
     assert (known.to_ask(), known.origins()) == ([], {"id-1": "dc1", "id-2": "dc2"})
 
 
 def test_an_origin_that_is_given_is_not_asked_for() -> None:
     config = mirrored(REDPANDA, {"dc1": {**DC1, "origin": "id-1"}, "dc2": DC2})
     assert (config.to_ask(), config.origins()) == (["dc2"], {"id-1": "dc1"})
-    assert config.with_origins({"dc1": "said", "dc2": "id-2"}).origins() == {"id-1": "dc1", "id-2": "dc2"}
-    assert config.with_origins({}).to_ask() == ["dc2"]
+    assert config.with_ids({"dc1": "said", "dc2": "id-2"}).origins() == {"id-1": "dc1", "id-2": "dc2"}
+    assert config.with_ids({}).to_ask() == ["dc2"]
 
 
 def test_two_clusters_with_one_id_are_refused_and_both_named() -> None:
-    with pytest.raises(ConfigError, match=r"clusters\.dc2\.origin: 'id' is the id of clusters\.dc1 too; "):
-        mirrored(REDPANDA).with_origins({"dc1": "id", "dc2": "id"})
+    with pytest.raises(ConfigError, match=r"clusters\.dc2: is the same cluster as clusters\.dc1, with the id id; "):
+        mirrored(REDPANDA).with_ids({"dc1": "id", "dc2": "id"})
 
 
 def test_a_preset_may_be_made_in_python_and_travels_to_an_executor() -> None:
     assert Mirror(preset="redpanda-migrator").offset_encoding == "int64"
     assert Mirror(preset="redpanda-migrator", place_header="Place").header_columns()["place_header"] == "Place"
-    config = mirrored(REDPANDA).with_origins({"dc1": "id-1", "dc2": "id-2"})
+    config = mirrored(REDPANDA).with_ids({"dc1": "id-1", "dc2": "id-2"})
     assert pickle.loads(pickle.dumps(config)).origins() == {"id-1": "dc1", "id-2": "dc2"}
 
 
@@ -93,7 +93,7 @@ def test_what_is_shown_loads_as_the_same_configuration(mirror: dict[str, Any], t
 
 
 def test_secrets_stay_hidden_when_origins_become_known() -> None:
-    config = parsed({"T": "orders"}, mirror=REDPANDA, topics={"include": ["${T}"]}).with_origins({"dc1": "id-1"})
+    config = parsed({"T": "orders"}, mirror=REDPANDA, topics={"include": ["${T}"]}).with_ids({"dc1": "id-1"})
     assert config.redacted()["topics"]["include"] == ["***"]
     assert config.redacted()["clusters"]["dc1"]["origin"] == "id-1"
 

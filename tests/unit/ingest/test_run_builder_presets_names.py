@@ -25,7 +25,7 @@ Run = tuple[str, int, int, str | None, int | None]
 
 def config_of(topics: dict[str, Any] | None = None, **mirror: Any) -> Config:
     tree = {"clusters": {"X": ENDS, "Y": ENDS}, "mirror": mirror, "topics": {"include": [".*"], **(topics or {})}}
-    return parse_config(tree, {}).with_origins({"X": "id-X", "Y": "id-Y"})
+    return parse_config(tree, {}).with_ids({"X": "id-X", "Y": "id-Y"})
 
 
 def runs_at(config: Config, alias: str, topic: str, *records: Headers) -> tuple[list[Run], list[str]]:

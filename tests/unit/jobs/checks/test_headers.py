@@ -157,7 +157,7 @@ def test_a_preset_that_is_spelled_out_is_not_advised() -> None:
 
 
 def test_what_redpanda_migrator_brought_from_elsewhere_fails_with_the_remedy() -> None:
-    known = known_config(mirror={"preset": "redpanda-migrator"}).with_origins({"dc1": "id-1", "dc2": "id-2"})
+    known = known_config(mirror={"preset": "redpanda-migrator"}).with_ids({"dc1": "id-1", "dc2": "id-2"})
     other = {**REDPANDA, "redpanda-migrator-provenance": b"id-0"}
     cases = ((REDPANDA, "OK"), (other, "'id-0' is of no cluster"), (MIRRORED, "mirror.preset offset-sync"))
     for headers, words in cases:
