@@ -366,9 +366,8 @@ class Coordinators:
     def _check(self, client: GroupOffsets, answers: Iterable[GroupAnswer]) -> None:
         """Drop *client* if a coordinator has moved or does not answer, or it is of another cluster.
 
-        librdkafka caches the coordinators of the last groups. Outside of transactions it keeps one that answers
-        NOT_COORDINATOR, and one that was away for a moment, for whose abandoned connection it then waits. Only a new
-        client looks the coordinator up again.
+        librdkafka caches coordinators: outside of transactions also one that answers NOT_COORDINATOR, and one that was
+        away for a moment, for whose abandoned connection it waits. Only a new client looks them up again.
         """
         is_over = True
         try:

@@ -49,20 +49,18 @@ ORDERS = TopicPartition("orders", 0)
 
 def test_of_requests_those_are_not_sent_that_come_after_the_right_to_send_was_lost() -> None:
     """No broker listens there, so a request that is sent fails in another way."""
-    asked, writes = (
-        list[bool](),
-        {
-            group: [OffsetWrite(group, *ORDERS, offset=7, leader_epoch=None, rule=Rule.SET, expected_offset=None)]
-            for group in ("a", "b", "c")
-        },
-    )
+    asked = list[bool]()
+    writes = [
+        [OffsetWrite(group, *ORDERS, offset=7, leader_epoch=None, rule=Rule.SET, expected_offset=None)]
+        for group in ("a", "b", "c")
+    ]
 
     def may_send() -> bool:
         asked.append(not asked)
         return asked[-1]
 
     client = GroupOffsets({"bootstrap.servers": "127.0.0.1:1", "group.id": "unused"})
-    found = [*client.write(writes, Limits(time.monotonic() + 0.3, 6.0, 500, may_send)).values()]
+    found = client.write(writes, Limits(time.monotonic() + 0.3, 6.0, 500, may_send))
     assert found[0] != NOT_SENT
     assert found[1:] == [NOT_SENT] * 2
     assert asked == [True, False, False], "each request is asked for by itself"

@@ -22,6 +22,9 @@ class SilentClient:
             partitionsToOffsetAndMetadata=lambda _group: SimpleNamespace(isDone=lambda: False),
         )
 
+    def describeCluster(self) -> Any:
+        return SimpleNamespace(clusterId=lambda: SimpleNamespace(get=lambda *_limit: "an id"))
+
     def _wait(self, milliseconds: int, _unit: Any) -> None:
         self.seconds += milliseconds / 1000
         raise TimeoutError
