@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from itertools import takewhile
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -22,16 +22,15 @@ from offset_sync.config.mirror import Mirror
 from offset_sync.config.name_patterns import is_match
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.problems import KeyPath, Problem, explain, to_lines
-from offset_sync.config.rule_names import RuleNames
 from offset_sync.config.rules import rule_problems
 from offset_sync.config.secret import Substitution, shown
 from offset_sync.config.sections import (
     Cluster,
+    Directions,
     Groups,
     Index,
     Maintenance,
     Metrics,
-    Pairs,
     Reporting,
     Section,
     Status,
@@ -39,14 +38,12 @@ from offset_sync.config.sections import (
     Sync,
     Tables,
     Topics,
-    words_or,
 )
-from offset_sync.config.stream_names import SAME_NAMES, MirroredNames, Names
+from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.values import CLUSTER_ID, OWN_GROUPS
 
 _TIMED = frozenset({"timestamp", "identity"})
-_DIRECTIONS = "not a list of directions; write all, or [[source, target], …]"
 
 
 def _with_origins(clusters: dict[str, Cluster], info: ValidationInfo) -> dict[str, Cluster]:
@@ -65,7 +62,7 @@ class Config(Section):
 
     mirror: Mirror = Mirror()  # first: it decides the default of an origin
     clusters: Annotated[dict[str, Cluster], AfterValidator(_with_origins)]
-    directions: Annotated[Literal["all"] | Pairs, words_or(Pairs, ("all",), _DIRECTIONS)] = "all"
+    directions: Directions = "all"
     topics: Topics
     groups: Groups = Groups()
     sync: Sync = Sync()
@@ -156,12 +153,9 @@ class Config(Section):
         return frozenset(alias for alias, cluster in self.clusters.items() if cluster.commits == "admin")
 
     def _to_names(self) -> Names:
-        names, aliases = self.mirror.names, self.mirror_aliases()
-        if names == "same":
+        if self.mirror.names == "same":
             return SAME_NAMES
-        if names == "mm2":
-            return MirroredNames(PrefixNames(aliases, self.mirror.separator))
-        return MirroredNames(RuleNames.of(names, aliases))
+        return PrefixNames(self.mirror_aliases(), self.mirror.separator)
 
     @property
     def names(self) -> Names:
@@ -171,7 +165,7 @@ class Config(Section):
     def strategy_of(self, stream: str) -> Strategy:
         """Return how offsets of *stream* are translated; ``off`` too for one that is not included."""
         topics, topic = self.topics, self._names.origin_topic(stream)
-        if topic is None or topic.startswith("__") or (self.is_by_contents and self.origin_of(stream) is None):
+        if topic is None or topic.startswith("__"):
             return "off"
         if not is_match(topics.include, topic) or is_match(topics.exclude, topic):
             return "off"
@@ -184,7 +178,7 @@ class Config(Section):
         """
         if self.strategy_of(stream) != "identity":
             return None
-        return self._names.home(stream) or self.topics.origin_of(self._names.origin_topic(stream) or stream)
+        return self._names.home(stream) or self.topics.origin_of(stream)
 
     @property
     def has_copies(self) -> bool:
@@ -224,8 +218,8 @@ class Config(Section):
 
         With the same names it is exact. Else it is for *cluster*, and errs to more. *without* are names to leave out.
         """
-        affixes = self._names.affixes(cluster or next(iter(self.clusters)))
-        return self.topics.java_pattern(without, affixes)
+        prefix = self._names.prefix_pattern(cluster or next(iter(self.clusters)))
+        return self.topics.java_pattern(without, prefix)
 
     def is_group_included(self, group_id: str) -> bool:
         """Whether the offsets of *group_id* are synced; never those of the empty id, which has no coordinator.

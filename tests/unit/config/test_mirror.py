@@ -23,9 +23,6 @@ DC1, DC2 = TWO.values()
 REDPANDA = {"preset": "redpanda-migrator"}
 HUB = {"identity": "fingerprint", "flows": [["dc1", "dc2"], ["dc1", "dc3"]], "exclusive": True}
 PREFIXES = {"identity": "fingerprint", "names": "mm2"}
-RULE = {"from": "dc1", "to": "dc2", "topics": "pay-.*", "name": "{topic}.{from}"}
-ONWARD = {"from": "dc2", "to": "dc3", "topics": r"pay-.*\.dc1", "name": "{topic}.{from}"}
-ELSE = {"from": "dc2", "to": "dc3", "topics": "audit", "name": "{topic}.{from}"}
 
 
 def mirrored(mirror: dict[str, Any], known: dict[str, Any] = TWO, **sections: Any) -> Config:
@@ -178,16 +175,6 @@ def test_flows_say_it_where_copies_have_the_names_of_their_originals(flows: list
     assert found.strategy_of("orders") == "exact"
 
 
-def test_a_topic_that_no_rule_renames_is_left_out_unless_flows_say_where_it_is_produced() -> None:
-    rules = [{"from": "dc2", "to": "dc1", "topics": "orders", "name": "{topic}-replica"}]
-    topics = {"include": ["orders", "pay"]}
-    found = mirrored({"identity": "fingerprint", "names": rules}, THREE, topics=topics)
-    assert (found.origin_of("dc2/orders"), found.strategy_of("dc2/orders")) == ("dc2", "exact")
-    assert (found.origin_of("pay"), found.strategy_of("pay")) == (None, "off")
-    both = mirrored(HUB | {"names": rules}, THREE, topics=topics)
-    assert (both.origin_of("dc2/orders"), both.origin_of("pay"), both.strategy_of("pay")) == ("dc2", "dc1", "exact")
-
-
 def test_what_is_known_of_the_mirror_has_defaults() -> None:
     mirror = mirrored(PREFIXES, THREE).mirror
     assert (mirror.order, mirror.keeps, mirror.slack) == ("kept", ("timestamps", "headers"), 1_000)
@@ -237,19 +224,12 @@ def said(known: Any = THREE, **sections: Any) -> list[str]:
     return [str(each) for each in cautions(parsed(clusters=known, **sections))]
 
 
-@pytest.mark.parametrize("names", ["mm2", [RULE, ONWARD]])
-def test_copies_that_may_pass_two_hops_want_their_place(names: Any) -> None:
-    (found,) = said(mirror={"names": names})
-    assert found.startswith("mirror.place_header: is empty, and with these mirror.names and 3 clusters a copy may come")
+def test_copies_that_may_pass_two_hops_want_their_place() -> None:
+    (found,) = said(mirror={"names": "mm2"})
+    assert found.startswith("mirror.place_header: is empty, and with mirror.names mm2 and 3 clusters a copy may come")
     assert "have the mirror stamp the place" in found
-    assert said(mirror={"names": names, "place_header": "Place"}) == []
-
-
-@pytest.mark.parametrize(
-    "mirror", [{}, {"names": [RULE]}, {"names": [RULE, ELSE]}, {"names": [RULE, {**ONWARD, "to": "dc1"}]}]
-)
-def test_where_nothing_is_copied_on_by_name_there_is_nothing_to_say(mirror: Any) -> None:
-    assert said(mirror=mirror) == []
+    assert said(mirror={"names": "mm2", "place_header": "Place"}) == []
+    assert said() == []
 
 
 def test_two_clusters_copies_without_headers_and_other_strategies_need_no_place() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from builders.mirror_checkpoints import MemoryCheckpoints, checkpoint, checkpoints_at
 from offset_sync.config.prefix_names import PrefixNames
-from offset_sync.config.stream_names import SAME_NAMES, MirroredNames, Names
+from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.kafka.requests import NotAuthorizedError, TransientError
 from offset_sync.model.values import GroupPartition, RecordContent
 from offset_sync.status.mirror_checkpoints import MirrorCheckpoints
@@ -46,7 +46,7 @@ def test_a_rewind_of_the_group_is_followed_by_the_newest_checkpoint() -> None:
 
 
 def test_names_of_the_cluster_are_streams_inside() -> None:
-    names: Names = MirroredNames(PrefixNames({"X": "X", "Y": "Y"}, "."))
+    names: Names = PrefixNames({"X": "X", "Y": "Y"}, ".")
     back = {"Y": [MemoryCheckpoints([checkpoint(100, NOW_MS, topic="orders")])]}  # which X calls its own
     known = checkpoints_at("X", back, names)
     assert newest(known, "Y", GroupPartition("g", "X.orders", 0)) == 100

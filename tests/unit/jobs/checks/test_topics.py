@@ -173,14 +173,10 @@ def test_checkpoints_that_may_be_there_are_told_with_the_right_that_is_missing()
     assert "grant Read" in found
 
 
-@pytest.mark.parametrize(
-    ("names", "copy"),
-    [("mm2", "dc1.orders"), ([{"from": "dc1", "to": "dc2", "topics": "orders", "name": "{topic}.x"}], "orders.x")],
-)
-def test_checkpoints_have_the_names_of_their_cluster(names: Any, copy: str) -> None:
-    config = known_config(**NAMED, mirror={"names": names})
-    logs = {"dc1": {}, "dc2": {"dc1.checkpoints.internal": [checkpoint(0, "billing", copy, 9)]}}
-    held = {"dc2": {"billing": {TopicPartition(config.names.inside("dc2", copy), 0): Committed(9, "")}}}
+def test_checkpoints_have_the_names_of_their_cluster() -> None:
+    config = known_config(**NAMED, mirror={"names": "mm2"})
+    logs = {"dc1": {}, "dc2": {"dc1.checkpoints.internal": [checkpoint(0, "billing", "dc1.orders", 9)]}}
+    held = {"dc2": {"billing": {TopicPartition(config.names.inside("dc2", "dc1.orders"), 0): Committed(9, "")}}}
     assert [each[:4] for each in said_at("dc2", config, logs, committed=held) if CHECK in each] == ["WARN"]
 
 
