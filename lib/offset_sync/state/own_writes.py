@@ -101,7 +101,7 @@ class OwnWrites:
             self._pending[key] = [*writes, *self._pending.get(key, [])][-_LONGEST:]
 
     def drop_inherited(self) -> None:
-        """Forget inherited writes that were not found up to the log end: their records were compacted away."""
+        """Forget inherited writes that neither the log nor the coordinators have."""
         for key, pending in list(self._pending.items()):
             self._keep(key, [each for each in pending if not each.is_inherited])
 

@@ -324,12 +324,13 @@ class SyncState:
     def note_read(self, aliases: Collection[str]) -> list[str]:
         """Note which logs of commits were read to their ends since the start; return those that were not before.
 
-        Writes of a former driver that are not in the log up to there were compacted away.
+        Writes of a former driver that a poll does not find are over; those that a log has lost, a coordinator may hold.
         """
         with self.lock:
             fresh = self.unread.note_read(aliases)
-            for alias in fresh:
-                self.offsets.clusters[alias].own_writes.drop_inherited()
+            for each in (self.offsets.clusters[alias] for alias in fresh):
+                if each.is_polled:
+                    each.own_writes.drop_inherited()
             return fresh
 
     def may_count(self, source: str, target: str, commits: Commits) -> NDArray[np.bool_]:
