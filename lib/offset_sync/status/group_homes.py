@@ -21,11 +21,16 @@ GroupTopic: TypeAlias = "tuple[str, str]"
 """A group, and a stream that it commits."""
 
 
-def rows_by_home(state: SyncState, keys: KeyRows) -> dict[str, KeyRows]:
-    """Return those of *keys* that are synced, by their home."""
+def rows_by_home(state: SyncState, keys: KeyRows, contests: Mapping[int, Sequence[Side]]) -> dict[str, KeyRows]:
+    """Return those of *keys* that are synced, by their home; in *contests* by a side that is translated from."""
     with state.lock:
         included = keys[state.keys.is_included(keys)]
-        home = state.homes_of(included).home
+        home, aliases = state.homes_of(included).home, list(state.offsets.clusters)
+        sources = {source for source, _ in state.last_translations}
+        for place, row in enumerate(included.tolist() if contests else ()):
+            sides = [each.cluster for each in contests.get(row, ()) if each.cluster in sources]
+            if sides and aliases[home[place]] not in sources:
+                home[place] = aliases.index(sides[0])
         return {alias: included[home == number] for number, alias in enumerate(state.offsets.clusters)}
 
 

@@ -24,7 +24,7 @@ from offset_sync.state.last_known import LastKnown
 from offset_sync.state.moves import Moves
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import follow_commits
-from offset_sync.state.sync_state import Commits, SyncState, frontiers
+from offset_sync.state.sync_state import Commits, Side, SyncState, frontiers
 from offset_sync.state.topic_partitions import begin_new_partitions
 from offset_sync.state.translator import Translator
 from offset_sync.status.assess import Assessor
@@ -167,7 +167,7 @@ class StatusReporter:
             for alias, groups in active.items():
                 known = frozenset() if isinstance(groups, ClusterError) else frozenset(groups) - shared[alias]
                 self._state.homes.note_members(alias, known, self._state.now_ms())
-        homes = rows_by_home(self._state, keys)
+        homes = rows_by_home(self._state, keys, self._state.contests(keys))
         groups = {alias: groups_of(self._state, rows) for alias, rows in homes.items() if len(rows)}
         with ThreadPoolExecutor(1) as pool:  # most of the index is read while waiting for the clusters
             reading = pool.submit(self._state.index.refresh)
@@ -185,9 +185,9 @@ class StatusReporter:
         has all commits that *progress* counts as read.
         """
         self._state.index.refresh()
-        measured: list[Assessment] = []
+        contests, measured = self._state.contests(keys), list[Assessment]()
         for target in dict.fromkeys(target for _, target in self._config.pairs()):
-            commits, partitions, known_to = self._commits_for(target, keys)
+            commits, partitions, known_to = self._commits_for(target, keys, contests)
             if not partitions:
                 continue
             metadata = self._clusters.fetch([target, *commits], partitions)
@@ -198,7 +198,7 @@ class StatusReporter:
                 if not len(kept.key):
                     continue
                 found = self._assessor.assess(source, target, kept, snapshot, now_ms, held)
-                found = with_contests(found, self._state.contests(found.key), now_ms)
+                found = with_contests(found, contests, now_ms)
                 found = with_share_groups(found, self._state, target)
                 measured.append(with_uncommitted(found, self._state, held, metadata))
         elsewhere, pairs = clusters_by_group(self._state, keys), {(each.source, each.target): each for each in measured}
@@ -211,14 +211,14 @@ class StatusReporter:
         return pa.concat_tables(parts).combine_chunks()
 
     def _commits_for(
-        self, target: str, keys: KeyRows
+        self, target: str, keys: KeyRows, contests: Mapping[int, Sequence[Side]]
     ) -> tuple[dict[str, Commits], set[TopicPartition], Mapping[ClusterPartition, int]]:
         """Return the commits to translate to *target*, by source; their partitions; and how far these are indexed."""
         state = self._state
         with state.lock:
             owned = {
                 alias: state.keys.by_partition(rows[state.offsets.clusters[alias].position(rows)[0] >= 0])
-                for alias, rows in rows_by_home(state, keys).items()
+                for alias, rows in rows_by_home(state, keys, contests).items()
                 if (alias, target) in state.last_translations
             }
             commits = {source: state.commits(source, rows) for source, rows in owned.items() if len(rows)}

@@ -33,9 +33,9 @@ def test_times_to_come_and_offsets_that_are_gone_can_be_told() -> None:
     assert text.startswith("committed at both dc1 (no offset, 0 s ago) and dc2 (60, 1 s ago)")
 
 
-def twins(at_x: int, at_y: int) -> StatusSite:
+def twins(at_x: int, at_y: int, **sections: object) -> StatusSite:
     """A group that commits at Y first, and at X after it."""
-    site = StatusSite(config_of(["X", "Y"], sync={"home_silence": "5m"}))
+    site = StatusSite(config_of(["X", "Y"], sync={"home_silence": "5m"}, **sections))
     for alias in "XY":
         site.put(log(alias, "X0:10"))
     site.commit("Y", "g", at_y)
@@ -62,6 +62,15 @@ def test_a_report_withholds_it_and_costs_are_not_known() -> None:
     assert (row["source_cluster"], row["status"], row["state"]) == ("X", "Withheld", "COMMITTED_AT_BOTH")
     assert row["reason"].startswith("committed at both X (8, 0 s ago) and Y (3, 3 s ago) within sync.home_silence")
     assert (row["wanted_offset"], row["duplicates"], row["lost"]) == (None, None, None)
+
+
+@pytest.mark.parametrize("is_later", [True, False])
+def test_one_way_it_is_reported_whichever_side_has_the_newest_commit(is_later: bool) -> None:
+    site = twins(8, 3, directions=[["X", "Y"]])
+    if is_later:  # as MirrorMaker's group sync does
+        site.commit("Y", "g", 3)
+    (row,) = site.report()
+    assert (row["source_cluster"], row["status"], row["state"]) == ("X", "Withheld", "COMMITTED_AT_BOTH")
 
 
 OTHER = TopicPartition("orders", 2)
