@@ -7,17 +7,28 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
-from broker.committed_offsets import committed
+from broker.committed_offsets import commit, committed
 from broker.crafted_logs import copied_log, create_topics, native_log, write_log
+from broker.installation import Installation, install
+from broker.installation import until as until_job
 from broker.live_directions import SHIFT, LiveDirections, until
 from broker.proxied_cluster import ProxiedCluster, proxied_clusters
 from broker.proxy import TO_BROKER, TO_CLIENT
-from offset_sync.model.values import GroupPartition
+from offset_sync.config import Config, load_config
+from offset_sync.jobs.check import find_all
+from offset_sync.kafka import client_callbacks
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.model.errors import ClusterError, OtherClusterError
+from offset_sync.model.finding import Level
+from offset_sync.model.values import GroupPartition, OffsetWrite, Rule
+from offset_sync.state.cluster_ids import with_known_ids
+from offset_sync.tables.files import files_of
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
 
@@ -202,3 +213,113 @@ def test_slow_links_that_are_reset_again_and_again_only_delay(
         stop.set()
         resetting.join()
     print(f"\n200 ms and resets: {took:.1f} s")
+
+
+@contextmanager
+def led_astray(networks: Clusters) -> Iterator[None]:
+    """Let the addresses of X lead to Z for a while, as a name does that fails over."""
+    (proxy,), (other,) = networks["X"].proxies, networks["Z"].proxies
+    before = proxy.lead_to(other.target_port)
+    try:
+        yield
+    finally:
+        proxy.lead_to(before)
+
+
+def astray_site(networks: Clusters, folder: Path, group: str) -> Installation:
+    servers = {alias: networks[alias].bootstrap_servers for alias in ("X", "Z")}
+    intervals = {"reconcile_interval": "5s", "trigger_interval": "1s"}
+    return install(folder, servers, ["orders"], groups={"include": [f"{group}.*"]}, sync=intervals)
+
+
+def commit_all(cluster: ProxiedCluster, group: str, offset: int) -> None:
+    commit(cluster.direct, {group: {("orders", number): offset for number in range(PARTITIONS)}})
+
+
+def failed_checks(config: Config) -> dict[tuple[str, str], str]:
+    return {(each.place, each.check): each.text for each in find_all(config) if each.level is Level.FAIL}
+
+
+def is_refused(lines: Sequence[str]) -> bool:
+    return all(line.startswith("clusters.X: its id is ") and "and was " in line for line in lines) and bool(lines)
+
+
+def test_a_name_that_leads_to_another_cluster_for_a_while_changes_nothing_there_by_once(
+    networks: Clusters, spark_environment: None, tmp_path: Path, group_name: str
+) -> None:
+    site, target = astray_site(networks, tmp_path, group_name), networks["Z"]
+    commit_all(networks["X"], group_name, 5)
+    assert (site.index(), site.sync()) == ([], [])
+    assert is_everywhere(target, group_name, 5)
+    runs = site.rows("record_runs")
+    with led_astray(networks):
+        said = [site.index(), site.sync(), site.report()]
+        config = load_config(site.config_file)
+        known, unknown = failed_checks(with_known_ids(config, files_of(config))), failed_checks(config)
+    assert is_everywhere(target, group_name, 5)
+    assert is_refused(said[0])
+    assert is_refused(said[1])
+    assert "TOPIC_RECREATED" not in str(said[2])
+    assert "its id is " in known["clusters.X", "connection"]
+    assert unknown["clusters.Z", "cluster id"].startswith("is the same cluster as clusters.X, with the id ")
+    assert site.rows("record_runs") == runs
+    commit_all(networks["X"], group_name, 9)
+    assert (site.index(), site.sync()) == ([], [])
+    assert is_everywhere(target, group_name, 9)
+
+
+def test_a_name_that_leads_to_another_cluster_while_the_jobs_run_changes_nothing_there(
+    networks: Clusters, spark_environment: None, tmp_path: Path, group_name: str
+) -> None:
+    site, target = astray_site(networks, tmp_path, group_name), networks["Z"]
+    commit_all(networks["X"], group_name, 5)
+    with site.started("index_records") as index, site.started("sync_offsets") as sync:
+        until_job(lambda: is_everywhere(target, group_name, 5), job=sync)
+        with led_astray(networks):
+            for job in (index, sync):
+                until_job(lambda job=job: "clusters.X: its id is " in job.output(), job=job)  # type: ignore[misc]
+            commit_all(target, f"{group_name}-of-z", 9)  # for the log that is not X's to grow
+            until_job(lambda: sync.output().count("clusters.X: its id is ") > 2, job=sync)
+            assert is_everywhere(target, group_name, 5)
+        commit_all(networks["X"], group_name, 9)
+        until_job(lambda: is_everywhere(target, group_name, 9), job=sync)
+    with site.started("index_records", "--once", log_name="again") as again:
+        again.wait()
+    assert again.exit_code == 0
+
+
+def asked(admin: ClusterAdmin, group: str) -> object:
+    try:
+        return admin.committed_offsets([group], 5.0)[group]
+    except ClusterError as problem:
+        return problem
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["coordinator unknown", "coordinator known"])
+def test_a_write_in_flight_does_not_go_where_the_name_leads_next(
+    networks: Clusters, group_name: str, is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, (proxy,) = networks["X"], networks["X"].proxies
+    admin = ClusterAdmin("X", {"bootstrap.servers": cluster.bootstrap_servers})
+    known = group_name if is_known else f"{group_name}-other"
+    assert admin.committed_offsets([known]) == {known: {}}
+    monkeypatch.setattr(client_callbacks, "OPENING_S", 0.0)
+    is_sent, refused = threading.Event(), list[OtherClusterError]()
+
+    def write() -> None:
+        try:
+            admin.write_offsets({group_name: [wanted]}, 5.0, lambda: is_sent.set() or True)  # type: ignore[func-returns-value]
+        except OtherClusterError as problem:
+            refused.append(problem)
+
+    wanted = OffsetWrite(group_name, "orders", 0, 7, None, Rule.SET, None)
+    proxy.hold(TO_BROKER)
+    writing = threading.Thread(target=write)
+    writing.start()
+    assert is_sent.wait(60)
+    with led_astray(networks):
+        cluster.heal()
+        writing.join()
+        until(lambda: not isinstance(asked(admin, known), dict))
+        assert offsets(networks["Z"].direct, group_name) == {}
+    until(lambda: asked(admin, group_name) == {})

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import ctypes
+import gc
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from confluent_kafka import cimpl
 
 from broker.committed_offsets import Partition, commit, committed
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
@@ -55,6 +58,8 @@ def test_a_driver_that_restarts_in_its_process_goes_on_as_the_same_driver(
 ) -> None:
     ready = [threading.Event() for _ in range(3)]
     lives = iter(ready)
+    gc.collect()  # what earlier tests have left goes at any time
+    of_clients, of_python = threads()
 
     def begin_again_at_once(self: Renewal, stop: threading.Event, is_ready: threading.Event) -> None:
         mine = next(lives)
@@ -78,9 +83,25 @@ def test_a_driver_that_restarts_in_its_process_goes_on_as_the_same_driver(
         finally:
             stop.set()  # else a failure would wait for the job for ever
         assert job.result() == []
+    # Nothing of the three jobs is left.
+    until(lambda: threads()[0] <= of_clients and threads()[1] == of_python)
     assert len(claims(installation)) == epochs + 1
     offsets = [row["target_offset"] for row in installation.translations(group_id=group_name, outcome="COMMITTED")]
     assert offsets == [10 + SHIFT, 20 + SHIFT, 30 + SHIFT]
+
+
+def threads() -> tuple[int, list[str]]:
+    """Return how many threads librdkafka's clients have in this process, and the names of Python's.
+
+    Those are left out in which py4j waits for the JVM to call a function of foreachBatch.
+    """
+    of_clients: int = ctypes.CDLL(cimpl.__file__).rd_kafka_thread_cnt()
+    mine = [each for each in threading.enumerate() if not _is_py4j(each)]
+    return of_clients, sorted(each.name for each in mine)
+
+
+def _is_py4j(thread: threading.Thread) -> bool:
+    return type(getattr(getattr(thread, "_target", None), "__self__", None)).__module__.startswith("py4j")
 
 
 def stands(clusters: Clusters, group: str) -> int | None:

@@ -82,13 +82,12 @@ def test_groups_of_other_types_are_told_from_classic_and_consumer_groups(
         members.enter_context(member(cluster, f"{group_name}-classic", topic_name))
         members.enter_context(share_consumer(cluster, f"{group_name}-share", topic_name, tmp_path / "share"))
         members.enter_context(streams_application(cluster, f"{group_name}-streams", topic_name, tmp_path / "streams"))
-        for kind in ("share", "streams"):
-            until(lambda kind=kind: states.is_of_another_type(f"{group_name}-{kind}") is True, 120)
-        others = ("classic", "offsets-only", "nowhere")
-        assert [states.is_of_another_type(f"{group_name}-{kind}") for kind in others] == [False] * 3
-        listed = states.active()
-        assert not isinstance(listed, ClusterError), listed
-        assert {each for each in listed if each.startswith(group_name)} == {f"{group_name}-classic"}
+        admin = admin_for(cluster)
+        until(lambda: {f"{group_name}-{kind}" for kind in ("share", "streams")} <= {*admin.groups_of_all_types()}, 120)
+        for kinds, found in ((["classic", "offsets-only"], states.listed()), (["classic"], states.active())):
+            assert not isinstance(found, ClusterError), found
+            mine = {each for each in found if each.startswith(group_name)}
+            assert mine == {f"{group_name}-{kind}" for kind in kinds}
 
 
 def test_a_streams_group_has_members_while_its_application_runs_and_takes_offsets_after_it(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 import pytest
 from confluent_kafka import Consumer
-from confluent_kafka.admin import NewTopic
+from confluent_kafka.admin import NewPartitions, NewTopic
 
 from broker.broker_versions import PROTOCOLS
+from broker.committed_offsets import small_batches
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import Committed
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
 from offset_sync.state.lease import OpenFence
 from offset_sync.sync.offset_writer import write_offsets
@@ -23,6 +25,7 @@ from offset_sync_demo.kafka.clients import admin_of, client_options
 pytestmark = [pytest.mark.broker, pytest.mark.versions]
 
 PARTITIONS = 4
+MANY = 300
 
 
 @pytest.fixture
@@ -136,3 +139,43 @@ def test_a_request_is_sent_only_as_long_as_it_may_be(admin: ClusterAdmin, topic:
     assert [len(each) for each in admin.committed_offsets(groups).values() if isinstance(each, dict)] == [1] * 3 + [
         0
     ] * 3
+
+
+@pytest.fixture
+def wide_topic(cluster: EmbeddedCluster, admin: ClusterAdmin, topic: str) -> str:
+    creator = admin_of(cluster)
+    creator.create_partitions([NewPartitions(topic, MANY)])[topic].result(120)
+    while not admin.ends([TopicPartition(topic, MANY - 1)]):
+        time.sleep(0.02)
+    return topic
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_commit_larger_than_a_batch_is_written_in_parts(
+    cluster: EmbeddedCluster, admin: ClusterAdmin, wide_topic: str, group_name: str, protocol: str
+) -> None:
+    writes = [OffsetWrite(group_name, wide_topic, each, 7, None, Rule.SET, None) for each in range(MANY)]
+    with member(cluster, group_name, wide_topic, protocol):
+        pass
+    with small_batches(cluster):
+        results = write_batch(admin, [*writes, *wanted(f"{group_name}-small", wide_topic)])
+        again = write_batch(admin, [replace(each, refresh=True, expected_offset=7) for each in writes])
+    assert {each.outcome for each in (*results, *again)} == {Outcome.COMMITTED}
+    found = admin.committed_offsets([group_name])[group_name]
+    assert found == {TopicPartition(wide_topic, number): Committed(7, "") for number in range(MANY)}
+
+
+@pytest.mark.parametrize("is_small", [False, True])
+def test_many_read_lists_are_written_in_parts(
+    cluster: EmbeddedCluster, admin: ClusterAdmin, wide_topic: str, group_name: str, is_small: bool
+) -> None:
+    texts = {number: f"{number:04}" * 1000 for number in range(MANY)}
+    lists = [
+        OffsetWrite(group_name, wide_topic, each, 7, None, Rule.SET, None, metadata=text)
+        for each, text in texts.items()
+    ]
+    with small_batches(cluster) if is_small else nullcontext():
+        assert {each.outcome for each in write_batch(admin, lists)} == {Outcome.COMMITTED}
+    found = admin.committed_offsets([group_name])[group_name]
+    assert not isinstance(found, ClusterError)
+    assert {place.partition: each.metadata for place, each in found.items()} == texts

@@ -22,10 +22,9 @@ pytestmark = [pytest.mark.broker, pytest.mark.in_order, pytest.mark.timeout(1200
 
 MIGRATED: Partition = ("migrated", 0)
 LINKED: Partition = ("linked", 0)
-LINKED_COPY: Partition = ("linked.copy", 0)
+LINKED_COPY: Partition = ("dc1.linked", 0)
 COUNT, MIRRORED_FROM, LINKED_TO = 20, 4, 16
 FIRST_MS = int(time.time() * 1000) - 60_000  # not so old that retention takes them
-RULES = [{"from": "dc1", "to": "dc2", "topics": "linked", "name": "{topic}.copy"}]
 
 
 def unstamped(_number: int) -> Headers:
@@ -96,8 +95,8 @@ def installation(clusters: Clusters, spark_environment: None, tmp_path_factory: 
     write(clusters["dc1"], LINKED, range(COUNT))
     write(clusters["dc2"], LINKED_COPY, range(LINKED_TO))
     commit(clusters["dc1"], {"linked-12": {LINKED: 12}, "linked-18": {LINKED: 18}})
-    overrides = [{"topics": [LINKED[0]], "strategy": "identity", "origin": "dc1"}]
-    folder, mirror = tmp_path_factory.mktemp("renamed"), {"names": RULES}
+    overrides = [{"topics": [LINKED[0]], "strategy": "identity"}]
+    folder, mirror = tmp_path_factory.mktemp("renamed"), {"names": "mm2"}
     made = install(folder, servers_of(clusters), [LINKED[0]], mirror=mirror, topics={"overrides": overrides})
     assert (made.index(), made.sync()) == ([], [])
     return made

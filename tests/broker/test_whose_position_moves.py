@@ -116,6 +116,25 @@ def a_reader_without_membership_that_commits_keeps_its_group_from_a_planned_move
     move(case, "dc1", "dc2", "--confirm-readers")
 
 
+def a_move_that_is_killed_before_its_last_step_has_moved_nothing(case: Performer) -> Iterator[Pause]:
+    """It dies once dc2 holds the start of the partition that was never committed, and before it is written down."""
+    case.fill(partitions=2)
+    case.commit("dc1", 60)
+    yield SILENCE
+    case.becomes(dc2=60)
+    words = ["--from", "dc1", "--to", "dc2", "--groups", case.group, "--planned", "--timeout", "15s"]
+    # Before it are check, wait, check, commit, read_back, verify, and the intent.
+    assert case.installation.run("cutover", "apply", *words, kill_at="append.cutovers:8").exit_code == -9
+    steps = {(row["step"], row["result"]) for row in case.installation.rows("cutovers", group_id=case.group)}
+    assert ("commit", "begun") in steps
+    assert not {step for step, _ in steps} & {"home"}
+    assert case.offset("dc2", 1) == 0
+    yield SILENCE
+    case.commit("dc1", 70)
+    yield SYNC
+    case.becomes(dc1=70, dc2=70)
+
+
 def a_reset_right_after_the_move_is_followed(case: Performer) -> Iterator[Pause]:
     yield from in_sync_and_silent(case)
     move(case, "dc1", "dc2")
@@ -297,6 +316,7 @@ CASES: list[Case] = [
     a_reader_without_membership_that_commits_keeps_its_group_from_a_planned_move,
     a_reset_right_after_the_move_is_followed,
     a_reset_forward_right_after_the_move_is_followed,
+    a_move_that_is_killed_before_its_last_step_has_moved_nothing,
     a_move_there_and_back_takes_idle_partitions_along,
     a_reset_of_an_idle_partition_after_the_move_is_followed,
     moves_in_a_row_leave_the_group_where_the_last_one_led,

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import itertools
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from broker.committed_offsets import commit, committed
+from broker.committed_offsets import commit, committed, small_batches
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
-from broker.installation import install, until
+from broker.installation import Installation, install, until
+from offset_sync.config import load_config
+from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
+from offset_sync.jobs.runner import job_arguments
 from offset_sync.kafka.requests import THROTTLED
 from offset_sync.model.values import OffsetWrite, Outcome, Rule
 from offset_sync.sync.offset_writer import TargetWriter
@@ -81,3 +85,44 @@ def test_a_quota_is_named_as_the_reason_and_a_commit_that_it_delays_is_made_late
     assert all(
         {place: each.offset for place, each in held.items()} == dict.fromkeys(PLACES, 7) for held in found.values()
     )
+
+
+MANY, WIDE = 300, "wide"
+WIDE_PLACES = [(WIDE, number) for number in range(MANY)]
+
+
+@pytest.fixture
+def wide(clusters: Clusters, spark_environment: None, tmp_path: Path) -> Iterator[Installation]:
+    """A group of 300 partitions at dc1, whose commit does not fit into a batch of dc2's coordinators."""
+    for alias in ("dc1", "dc2"):
+        create_topics(clusters[alias], {WIDE: MANY})
+    write_log(clusters["dc1"], {place: native_log("dc1", 9) for place in WIDE_PLACES})
+    write_log(clusters["dc2"], {place: [*[None] * 3, *copied_log("dc1", range(9), first=3)] for place in WIDE_PLACES})
+    servers = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
+    with small_batches(clusters["dc2"]):
+        installation = install(tmp_path, servers, [WIDE], groups={"include": ["wide-.*"]})
+        assert installation.index() == []
+        yield installation
+
+
+def test_a_group_of_many_partitions_is_committed_where_batches_are_small(
+    clusters: Clusters, wide: Installation
+) -> None:
+    def at_dc2(group: str) -> set[int]:
+        return {each.offset for each in committed(clusters["dc2"], [group])[group].values()}
+
+    commit(clusters["dc1"], {"wide-one": dict.fromkeys(WIDE_PLACES, 2), "wide-two": {WIDE_PLACES[0]: 2}})
+    assert wide.sync() == []
+    assert len(committed(clusters["dc2"], ["wide-one"])["wide-one"]) == MANY
+    assert (at_dc2("wide-one"), at_dc2("wide-two")) == ({5}, {5})
+    with wide.started("sync_offsets") as job:
+        commit(clusters["dc1"], {"wide-one": dict.fromkeys(WIDE_PLACES, 4)})
+        until(lambda: at_dc2("wide-one") == {7}, job=job)
+    commit(clusters["dc1"], {"wide-one": dict.fromkeys(WIDE_PLACES, 6), "wide-new": dict.fromkeys(WIDE_PLACES, 3)})
+    assert wide.sync(no_writes=True) == []
+    assert (at_dc2("wide-one"), at_dc2("wide-new")) == ({7}, set())
+    words = ["apply", "--conf", "x", "--from", "dc1", "--to", "dc2", "--groups", "wide-.*", "--disaster"]
+    arguments = cutover_arguments(job_arguments("cutover")).parse_args(words)
+    assert list(cutover_groups(load_config(wide.config_file), arguments, threading.Event())) == []
+    assert (at_dc2("wide-one"), at_dc2("wide-new")) == ({9}, {6})
+    assert len(committed(clusters["dc2"], ["wide-new"])["wide-new"]) == MANY

@@ -91,8 +91,8 @@ KAFKAS_OWN_CLIENT = "sync.groups_at_once"
 """The only other one that asks the door for classes."""
 JVM_CLASS = re.compile(r"(io|org)\.[\w.]+\.[A-Z]\w*(\$\w*)?")
 CLASS_NAMES_AS_SETTINGS = ("config.client_options", "jobs.spark_session")
-DOORS_TO_C = {"kafka.librdkafka"}
-"""The client of Kafka, and malloc."""
+DOORS_TO_C = {"kafka.librdkafka", "kafka.client_callbacks"}
+"""The client of Kafka, with malloc and connect."""
 
 
 def module_name(path: Path) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from itertools import takewhile
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -22,16 +22,15 @@ from offset_sync.config.mirror import Mirror
 from offset_sync.config.name_patterns import is_match
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.problems import KeyPath, Problem, explain, to_lines
-from offset_sync.config.rule_names import RuleNames
 from offset_sync.config.rules import rule_problems
 from offset_sync.config.secret import Substitution, shown
 from offset_sync.config.sections import (
     Cluster,
+    Directions,
     Groups,
     Index,
     Maintenance,
     Metrics,
-    Pairs,
     Reporting,
     Section,
     Status,
@@ -39,14 +38,12 @@ from offset_sync.config.sections import (
     Sync,
     Tables,
     Topics,
-    words_or,
 )
-from offset_sync.config.stream_names import SAME_NAMES, MirroredNames, Names
+from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.model.errors import ConfigError
-from offset_sync.model.values import OWN_GROUPS
+from offset_sync.model.values import CLUSTER_ID, OWN_GROUPS
 
 _TIMED = frozenset({"timestamp", "identity"})
-_DIRECTIONS = "not a list of directions; write all, or [[source, target], …]"
 
 
 def _with_origins(clusters: dict[str, Cluster], info: ValidationInfo) -> dict[str, Cluster]:
@@ -65,7 +62,7 @@ class Config(Section):
 
     mirror: Mirror = Mirror()  # first: it decides the default of an origin
     clusters: Annotated[dict[str, Cluster], AfterValidator(_with_origins)]
-    directions: Annotated[Literal["all"] | Pairs, words_or(Pairs, ("all",), _DIRECTIONS)] = "all"
+    directions: Directions = "all"
     topics: Topics
     groups: Groups = Groups()
     sync: Sync = Sync()
@@ -77,6 +74,7 @@ class Config(Section):
     maintenance: Maintenance = Maintenance()
     _hidden: frozenset[KeyPath] = PrivateAttr(default=frozenset())
     _names: Names = PrivateAttr(default=SAME_NAMES)
+    _ids: Mapping[str, str] = PrivateAttr(default_factory=dict)
 
     @model_validator(mode="wrap")
     @classmethod
@@ -111,21 +109,27 @@ class Config(Section):
         """Return the clusters whose origin is their id, which has to be fetched."""
         return [alias for alias, cluster in self.clusters.items() if not cluster.origin]
 
-    def with_origins(self, asked: Mapping[str, str]) -> Config:
-        """Return the same configuration with the fetched origins *asked*, by alias; configured ones stay.
+    @property
+    def ids(self) -> Mapping[str, str]:
+        """The ids that clusters had when they first answered, as far as known."""
+        return self._ids
 
-        Raises ConfigError where two clusters have the same one.
+    def with_ids(self, ids: Mapping[str, str]) -> Config:
+        """Return the same configuration for the clusters with these *ids*; clients refuse others.
+
+        Where the mirror's headers have ids they are the origins, unless others are configured. Raises ConfigError where
+        two clusters have the same id or origin.
         """
         clusters = {
-            alias: cluster.model_copy(update={"origin": cluster.origin or asked.get(alias, "")})
+            alias: cluster.model_copy(update={"origin": cluster.origin or ids.get(alias, "")})
             for alias, cluster in self.clusters.items()
         }
-        owner: dict[str, str] = {}
-        for alias, cluster in clusters.items():
-            if cluster.origin and owner.setdefault(cluster.origin, alias) != alias:
-                path = f"clusters.{alias}.origin: {cluster.origin!r} is the id of clusters.{owner[cluster.origin]} too"
-                raise ConfigError([f"{path}; correct bootstrap.servers of one of them, or give each its own origin"])
-        return self.model_copy(update={"clusters": clusters})
+        origins = {alias: cluster.origin for alias, cluster in clusters.items() if cluster.origin}
+        if problems := same_ids(ids) or same_ids(origins):
+            raise ConfigError(problems)
+        made = self.model_copy(update={"clusters": clusters})
+        made._ids = ids
+        return made
 
     def spark_options(self, alias: str) -> dict[str, str]:
         """Return :meth:`java_options` of *alias* for Spark's Kafka source, each with the prefix ``kafka.``."""
@@ -137,7 +141,8 @@ class Config(Section):
 
     def admin_options(self, alias: str) -> dict[str, str]:
         """Return the options of *alias* for librdkafka: the common ones, overridden by ``admin``."""
-        return to_librdkafka(self.clusters[alias])
+        known = {CLUSTER_ID: self._ids[alias]} if alias in self._ids else {}
+        return {**to_librdkafka(self.clusters[alias]), **known}
 
     def mirror_aliases(self) -> dict[str, str]:
         """Return the mirror's alias of each cluster, by default its alias here."""
@@ -148,12 +153,9 @@ class Config(Section):
         return frozenset(alias for alias, cluster in self.clusters.items() if cluster.commits == "admin")
 
     def _to_names(self) -> Names:
-        names, aliases = self.mirror.names, self.mirror_aliases()
-        if names == "same":
+        if self.mirror.names == "same":
             return SAME_NAMES
-        if names == "mm2":
-            return MirroredNames(PrefixNames(aliases, self.mirror.separator))
-        return MirroredNames(RuleNames.of(names, aliases))
+        return PrefixNames(self.mirror_aliases(), self.mirror.separator)
 
     @property
     def names(self) -> Names:
@@ -163,7 +165,7 @@ class Config(Section):
     def strategy_of(self, stream: str) -> Strategy:
         """Return how offsets of *stream* are translated; ``off`` too for one that is not included."""
         topics, topic = self.topics, self._names.origin_topic(stream)
-        if topic is None or topic.startswith("__") or (self.is_by_contents and self.origin_of(stream) is None):
+        if topic is None or topic.startswith("__"):
             return "off"
         if not is_match(topics.include, topic) or is_match(topics.exclude, topic):
             return "off"
@@ -176,7 +178,7 @@ class Config(Section):
         """
         if self.strategy_of(stream) != "identity":
             return None
-        return self._names.home(stream) or self.topics.origin_of(self._names.origin_topic(stream) or stream)
+        return self._names.home(stream) or self.topics.origin_of(stream)
 
     @property
     def has_copies(self) -> bool:
@@ -216,8 +218,8 @@ class Config(Section):
 
         With the same names it is exact. Else it is for *cluster*, and errs to more. *without* are names to leave out.
         """
-        affixes = self._names.affixes(cluster or next(iter(self.clusters)))
-        return self.topics.java_pattern(without, affixes)
+        prefix = self._names.prefix_pattern(cluster or next(iter(self.clusters)))
+        return self.topics.java_pattern(without, prefix)
 
     def is_group_included(self, group_id: str) -> bool:
         """Whether the offsets of *group_id* are synced; never those of the empty id, which has no coordinator.
@@ -237,6 +239,17 @@ class Config(Section):
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         yield from self.redacted().items()
+
+
+def same_ids(ids: Mapping[str, str]) -> list[str]:
+    """Return a line for each alias whose cluster has another alias too, by their *ids*."""
+    owner: dict[str, str] = {}
+    return [
+        f"clusters.{alias}: is the same cluster as clusters.{owner[found]}, with the id {found}; correct "
+        "bootstrap.servers of one of them, or see docs/operations.md, A cluster with another id"
+        for alias, found in ids.items()
+        if owner.setdefault(found, alias) != alias
+    ]
 
 
 def _rule_problems_beside(

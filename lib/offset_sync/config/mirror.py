@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, model_validator
 
 from offset_sync.config.duration import Duration, PositiveDuration
 from offset_sync.config.problems import refused
-from offset_sync.config.sections import Count, Pairs, Pattern, Section, Text, words_or
+from offset_sync.config.sections import Count, Pairs, Section, Text
 from offset_sync.decode.mirror_headers import OFFSET_HEADER, ORIGIN_HEADER, PLACE_HEADER, Encoding
 
 OWN: Final = "offset-sync"
@@ -59,27 +59,6 @@ def _checked_separator(separator: str) -> str:
     return separator
 
 
-def _checked_name(name: str) -> str:
-    rest = name.replace("{from}", "").replace("{to}", "")
-    if rest.count("{topic}") != 1:
-        raise refused("has not {topic} once, so the original name cannot be found; write it once")
-    if not is_part_of_name(rest.replace("{topic}", "")):
-        raise refused("is no name of a topic; use {topic}, {from}, {to} and A-Z a-z 0-9 . _ -")
-    return name
-
-
-_NAMES = "is none of its values; use same, mm2 or a list of rules {from, to, topics, name}"
-
-
-class NameRule(Section):
-    """Topics of *source* whose names match *topics* are called *name* at *target*."""
-
-    source: Text = Field(alias="from")
-    target: Text = Field(alias="to")
-    topics: Pattern
-    name: Annotated[str, AfterValidator(_checked_name)]
-
-
 class Mirror(Section):
     """The headers the data mirror stamps on every record it copies; the third one only where it is named.
 
@@ -107,9 +86,7 @@ class Mirror(Section):
     offset_header: Text = PRESETS[OWN].offset_header
     offset_encoding: Encoding = PRESETS[OWN].offset_encoding
     place_header: str = ""
-    names: Annotated[
-        Literal["same", "mm2"] | tuple[NameRule, ...], words_or(tuple[NameRule, ...], ("same", "mm2"), _NAMES)
-    ] = "same"
+    names: Literal["same", "mm2"] = "same"
     separator: Annotated[Text, AfterValidator(_checked_separator)] = "."
 
     @model_validator(mode="before")

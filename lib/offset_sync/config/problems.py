@@ -31,6 +31,11 @@ _REMOVED: dict[KeyPath, str] = {
         "other clusters and expire there; nothing is deleted"
     ),
     ("sync", "metadata"): "was removed; remove the line: commits carry empty metadata",
+    ("mirror", "names", "list"): (
+        "rules were removed; write mm2 if each copy has the name of its source before its own, whatever the mirror "
+        "calls that (clusters.X.mirror_alias, mirror.separator), else have the mirror keep the names, and write same "
+        "(docs/mirrors-names.md)"
+    ),
     ("mirror", "pipelines"): "was removed together with mirror.preset lenses-k2k, its only user; remove the line",
     ("mirror", "preset", "lenses-k2k"): (
         "'lenses-k2k' was removed: it was never tested with Lenses K2K; write identity: fingerprint and keeps: "
@@ -40,7 +45,7 @@ _REMOVED: dict[KeyPath, str] = {
         "no copy is copied on or back, and no application passes headers on; else unread records may count as read"
     ),
 }
-"""Removed options, whatever their value, and removed values, by option and value; each with the remedy."""
+"""Removed options, whatever their value, and removed values, by option and value, or ``list``; each with the remedy."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,8 @@ def _text(detail: ErrorDetails, path: KeyPath, model: type[BaseModel]) -> str:
     if kind == _PROBLEM:
         return detail["msg"]
     if kind == "literal_error":
-        if isinstance(value, str) and (removed := _REMOVED.get((*path, value))):
+        named = value if isinstance(value, str) else type(value).__name__
+        if removed := _REMOVED.get((*path, named)):
             return removed
         shown = repr(value) if isinstance(value, str) else "this"
         return f"{shown} is none of its values; use {detail['ctx']['expected']}"

@@ -9,10 +9,9 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from offset_sync.config.client_options import option_problems
-from offset_sync.config.mirror import PRESETS, REDPANDA, Mirror, NameRule, is_part_of_name
+from offset_sync.config.mirror import PRESETS, REDPANDA, Mirror, is_part_of_name
 from offset_sync.config.prefix_names import ambiguous_aliases
 from offset_sync.config.problems import KeyPath, Problem
-from offset_sync.config.rule_names import RuleNames, irreversible, is_copied_on
 from offset_sync.config.sections import Override, Topics
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 _ALIAS = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _FLOWS: KeyPath = ("mirror", "flows")
-_NAMES: KeyPath = ("mirror", "names")
 
 
 def rule_problems(config: Config) -> Iterator[Problem]:
@@ -50,22 +48,15 @@ def rule_problems(config: Config) -> Iterator[Problem]:
 def cautions(config: Config) -> Iterator[Problem]:
     """Yield what *config* leaves unverified, though it works. Refuses no start."""
     mirror, is_by_headers = config.mirror, config.topics.strategies & {"exact", "header"}
-    if mirror.place_header or config.is_by_contents or not is_by_headers or not _copies_on(config):
+    is_copied_on = mirror.names == "mm2" and len(config.clusters) > 2
+    if mirror.place_header or config.is_by_contents or not is_by_headers or not is_copied_on:
         return
     text = (
-        f"is empty, and with these mirror.names and {len(config.clusters)} clusters a copy may come by way of another "
+        f"is empty, and with mirror.names mm2 and {len(config.clusters)} clusters a copy may come by way of another "
         "cluster: whether its offset is that at its origin cannot be verified then; have the mirror stamp the place "
         "(docs/mirrors.md), and name that header here"
     )
     yield Problem(("mirror", "place_header"), text)
-
-
-def _copies_on(config: Config) -> bool:
-    """Whether by its name a copy may be copied on to a third cluster. Errs to yes."""
-    names = config.mirror.names
-    if len(config.clusters) < 3 or names == "same":
-        return False
-    return names == "mm2" or is_copied_on(RuleNames.of(names, config.mirror_aliases()))
 
 
 def _origin_problems(origins: Mapping[str, str]) -> Iterator[Problem]:
@@ -91,7 +82,7 @@ def _kerberos_problems(config: Config) -> Iterator[Problem]:
 
 
 def _end_problem(ends: tuple[str, str], clusters: Collection[str]) -> str:
-    """Return what is wrong with the *ends* of a direction, a flow or a rule for names; empty where nothing is."""
+    """Return what is wrong with the *ends* of a direction or a flow; empty where nothing is."""
     if unknown := sorted({*ends} - {*clusters}):
         return f"no cluster {' or '.join(map(repr, unknown))}; use aliases below clusters"
     return "source and target are the same cluster; name two" if ends[0] == ends[1] else ""
@@ -144,8 +135,9 @@ def _identity_problems(config: Config) -> Iterator[Problem]:
         if section.strategy not in ("exact", "off"):  # others use headers, or only times
             text = "does not use contents, as mirror.identity: fingerprint does; write exact or off"
             yield Problem((*path, "strategy"), f"{section.strategy} {text}")
-    if mirror.names == "mm2" and mirror.flows:
-        yield Problem(_FLOWS, "follows from the names of copies with mirror.names: mm2; remove it")
+    if mirror.names == "mm2":
+        if mirror.flows:
+            yield Problem(_FLOWS, "follows from the names of copies with mirror.names: mm2; remove it")
     elif mirror.flows:
         yield from _flow_problems(mirror.flows, config.clusters)
         if not mirror.exclusive:
@@ -154,7 +146,7 @@ def _identity_problems(config: Config) -> Iterator[Problem]:
                 "record that is produced there; write true if only the mirror writes to copies"
             )
             yield Problem(("mirror", "exclusive"), text)
-    elif mirror.names == "same":
+    else:
         text = (
             "is needed by mirror.identity: fingerprint with the same names, as contents do not tell where a record "
             "was produced; write [[source, target], …], all of them from one cluster"
@@ -177,9 +169,9 @@ def _flow_problems(flows: Sequence[tuple[str, str]], clusters: Collection[str]) 
 
 def _name_problems(config: Config) -> Iterator[Problem]:
     """Yield problems of the names of copies, from which those of the originals have to follow."""
-    names, separator, aliases = config.mirror.names, config.mirror.separator, config.mirror_aliases()
-    if names == "same":
+    if config.mirror.names == "same":
         return
+    separator, aliases = config.mirror.separator, config.mirror_aliases()
     owners: dict[str, str] = {}
     for cluster, alias in aliases.items():
         path = ("clusters", cluster, "mirror_alias")
@@ -187,29 +179,13 @@ def _name_problems(config: Config) -> Iterator[Problem]:
             yield Problem(path, f"{alias!r} cannot begin the name of a topic; use A-Z a-z 0-9 . _ - and no __ in front")
         elif owners.setdefault(alias, cluster) != cluster:
             yield Problem(path, f"{alias!r} is the mirror's alias of clusters.{owners[alias]} too; correct one of them")
-        elif names == "mm2" and f"{alias}{separator}".startswith("__"):
+        elif f"{alias}{separator}".startswith("__"):
             text = f"copies begin with {alias}{separator}, as a cluster's own topics do; choose another separator"
             yield Problem(path, text)
-    if names == "mm2":
-        for one, other in ambiguous_aliases(aliases, separator):
-            first, second = f"{aliases[one]}{separator}", f"{aliases[other]}{separator}"
-            text = f"{second!r} begins as copies of {one} do ({first!r}), so they are ambiguous; rename one"
-            yield Problem(("clusters", other, "mirror_alias"), text)
-    else:
-        yield from _rule_problems(names, aliases)
-
-
-def _rule_problems(rules: Sequence[NameRule], aliases: Mapping[str, str]) -> Iterator[Problem]:
-    ends = [_end_problem((each.source, each.target), aliases) for each in rules]
-    if any(ends):
-        yield from (Problem((*_NAMES, number), text) for number, text in enumerate(ends) if text)
-        return
-    names = RuleNames.of(rules, aliases)
-    for number, renaming in enumerate(names.rules):
-        if renaming.prefix.startswith("__"):
-            text = "begins with __, as a cluster's own topics do; begin otherwise"
-            yield Problem((*_NAMES, number, "name"), text)
-    yield from (Problem((*_NAMES, number), text) for number, text in irreversible(names))
+    for one, other in ambiguous_aliases(aliases, separator):
+        first, second = f"{aliases[one]}{separator}", f"{aliases[other]}{separator}"
+        text = f"{second!r} begins as copies of {one} do ({first!r}), so they are ambiguous; rename one"
+        yield Problem(("clusters", other, "mirror_alias"), text)
 
 
 def _sections(topics: Topics) -> Iterator[tuple[KeyPath, Topics | Override]]:

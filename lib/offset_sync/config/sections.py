@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from datetime import timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
@@ -72,18 +72,12 @@ def _to_pair(value: object) -> tuple[str, str]:
     raise refused("is no pair of clusters; write [source, target]")
 
 
-def words_or(kind: Any, words: Collection[object], otherwise: str) -> PlainValidator:
-    """Return a validator for one of *words*, or a list of this *kind* that is not empty."""
-    read = TypeAdapter(kind).validate_python
-
-    def validate(value: object) -> object:
-        if value in words:
-            return value
-        if not isinstance(value, (list, tuple)) or not value:
-            raise refused(otherwise)
-        return read(value)
-
-    return PlainValidator(validate)
+def _to_directions(value: object) -> object:
+    if value == "all":
+        return value
+    if not isinstance(value, (list, tuple)) or not value:
+        raise refused("not a list of directions; write all, or [[source, target], …]")
+    return TypeAdapter(Pairs).validate_python(value)
 
 
 Text = Annotated[str, Field(min_length=1), WrapValidator(keep_secret)]
@@ -97,6 +91,7 @@ Limit = Annotated[Count | None, BeforeValidator(_to_limit)]
 """A number, or None for ``off``, which templates write as false."""
 Pairs = tuple[Annotated[tuple[str, str], PlainValidator(_to_pair)], ...]
 """Pairs of a source and a target cluster."""
+Directions = Annotated[Literal["all"] | Pairs, PlainValidator(_to_directions)]
 
 
 class Section(BaseModel):
@@ -135,7 +130,7 @@ class Security(Section):
 class Cluster(Section):
     """One Kafka cluster; *origin* is its value of the mirror's origin header, by default the alias.
 
-    It is empty until it is fetched from the cluster, where it is an id, see :meth:`Config.with_origins`.
+    It is empty until it is fetched from the cluster, where it is an id, see :meth:`Config.with_ids`.
     *mirror_alias* is its alias in the names of copies; empty: the alias. *commits* says where those of its groups come
     from: ``__consumer_offsets``, or requests to the coordinators.
     """
@@ -178,25 +173,21 @@ class Topics(Section):
         """All strategies that topics may have."""
         return frozenset({self.strategy, *(each.strategy for each in self.overrides)})
 
-    def java_pattern(self, without: Collection[str], affixes: Iterable[tuple[str, str]]) -> str:
-        """Return a Java expression for the names of these topics with one of *affixes*, but those in *without*.
+    def java_pattern(self, without: Collection[str], prefix: str) -> str:
+        """Return a Java expression for the names of these topics after the expression *prefix*, but not *without*.
 
-        Spark lists the topics by it for every micro-batch. Affixes are expressions before and after a name.
+        Spark lists the topics by it for every micro-batch.
         """
         left_out = f"(?!{java_any(list(map(re.escape, sorted(without))))}$)" if without else ""
-        ways = [f"{prefix}{self._java_pattern(suffix)}" for prefix, suffix in affixes]
-        return f"^(?!__){left_out}{ways[0] if len(ways) == 1 else java_any(ways)}$"
-
-    def _java_pattern(self, suffix: str) -> str:
         is_on = "(?!)" if self.strategy == "off" else ""  # which never matches
         for override in reversed(self.overrides):
-            named = f"{java_any(override.topics)}{suffix}$"
+            named = f"{java_any(override.topics)}$"
             if override.strategy == "off":
                 is_on = f"(?!{named}){is_on}"
             elif is_on:
                 is_on = f"(?:(?={named})|(?!{named}){is_on})"
-        excluded = f"(?!{java_any(self.exclude)}{suffix}$)" if self.exclude else ""
-        return f"{excluded}{is_on}{java_any(self.include)}{suffix}"
+        excluded = f"(?!{java_any(self.exclude)}$)" if self.exclude else ""
+        return f"^(?!__){left_out}{prefix}{excluded}{is_on}{java_any(self.include)}$"
 
     def origin_of(self, topic: str) -> str:
         """Return the configured origin of *topic*, empty where there is none."""

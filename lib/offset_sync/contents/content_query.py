@@ -213,8 +213,8 @@ class ContentQuery:
         """Start to read the records of the wanted streams; None where there is none yet."""
         config, alias, parts = self._config, self._admin.alias, self._parts
         parts.lease.renew()
-        _, refused = self._access.readable(alias)
         checkpoint = parts.checkpoint(config, alias, f".{self._kind.word}")
+        _, refused = self._access.readable(alias)
         reaches, only = self._again.unreadable.begin(
             checkpoint, lambda stream: self._wanted(stream) and stream not in refused
         )
@@ -223,7 +223,7 @@ class ContentQuery:
         ends = {each: reach.high if self._kind.are_originals else reach.stable for each, reach in reaches.items()}
         parts.progress.expect(alias, ends)
         origins = OriginCheck(alias, config.clusters)
-        logs = LogCheck(alias, parts.asked(self._read_again), origins, parts.incarnations)
+        logs = LogCheck(alias, parts.asked(config, alias, self._read_again), origins, parts.incarnations)
         checks = Checks(self._admin, logs, self._again)
         indexer = FingerprintIndexer(parts.tables, checkpoint, self._builder(), checks, self._kind)
         records = read_whole_records(parts.spark, config, alias, self._left_out(refused), self._options, only)

@@ -51,7 +51,7 @@ class TableJournal:
         }
 
     def record(self, steps: Sequence[CutoverStep]) -> None:
-        """Append *steps* with the present time."""
+        """Append *steps*, if any, with the present time."""
         now = datetime.now(timezone.utc)
         rows = [{**self._same_in_all, "at": now, **self._to_row(step)} for step in steps]
         self._tables.append(CUTOVERS, pa.Table.from_pylist(rows, CUTOVERS.arrow_schema))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -44,7 +44,7 @@ from offset_sync.status.job_progress import JobProgress
 from offset_sync.status.live_state import LiveState
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
-from offset_sync.sync.reconciliation import OffsetWriter, Reconciliation, ReconciliationLog
+from offset_sync.sync.reconciliation import OffsetWriter, Reconciliation
 from offset_sync.tables.catalog import CUTOVERS, GROUP_EVENTS, OFFSET_COMMITS
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
@@ -53,10 +53,7 @@ from offset_sync.translate.replication_gap import joined, replication_gaps
 
 
 class LiveClusters:
-    """Moves go in *direction*; *writer* commits at its target, *history* records reconciliations.
-
-    *applications* are those of Kafka Streams.
-    """
+    """Moves go in *direction*; *writer* commits, *record* keeps reconciliations; *applications* of Kafka Streams."""
 
     def __init__(
         self,
@@ -64,11 +61,11 @@ class LiveClusters:
         live: LiveState,
         direction: Direction,
         writer: OffsetWriter,
-        history: ReconciliationLog,
+        record: Callable[[Reconciliation], None],
         applications: StreamsApplications | None = None,
     ) -> None:
         self._config = config.model_copy(update={"directions": ((direction.source, direction.target),)})
-        self._live, self._state, self._history = live, live.state, history
+        self._live, self._state, self._record = live, live.state, record
         self._source, self._target = direction
         self._backlog = IndexBacklog(live.clusters, self._state.index)
         self._reconciliations: list[Reconciliation] = []
@@ -85,7 +82,7 @@ class LiveClusters:
     def append(self, reconciliation: Reconciliation) -> None:
         """Keep a reconciliation for :meth:`translate_and_commit`, and pass it on."""
         self._reconciliations.append(reconciliation)
-        self._history.append(reconciliation)
+        self._record(reconciliation)
 
     def groups(self) -> list[str]:
         """Return every included group that has committed on an included topic, by the tables or coordinators."""
@@ -94,14 +91,17 @@ class LiveClusters:
             return sorted(groups_of(self._state, rows[self._state.keys.is_included(rows)]))
 
     def activities(self, alias: str, groups: Collection[str]) -> Mapping[str, Activity] | ClusterError:
-        """Return whether each of *groups* has members at a cluster now, or the error of one that does not answer."""
+        """Return whether each of *groups* has members there now; UNKNOWN: it has offsets there, and is not listed."""
         active = self._live.clusters.active_groups(alias, groups)
+        unlisted = self._live.clusters.unlisted(alias, groups)
         if isinstance(active, ClusterError):
             return active
-        try:
-            unknown = self._live.clusters.unknown_members(alias, groups)
-        except ClusterError as error:
-            return error
+        if isinstance(unlisted, ClusterError):
+            return unlisted
+        rows, there = self._live.keys_of(unlisted), self._state.offsets.clusters[alias]
+        with self._state.lock:
+            is_there = (there.position(rows)[0] >= 0) & ~there.columns["is_deleted"][rows]
+            unknown = groups_of(self._state, rows[is_there])
         found = dict.fromkeys(groups, Activity.INACTIVE) | dict.fromkeys(unknown, Activity.UNKNOWN)
         return found | dict.fromkeys(active, Activity.ACTIVE)
 
@@ -327,8 +327,7 @@ class LiveClusters:
                 (gap.skipped.from_offset(first), gap.pending.from_offset(first))
                 for gap in replication_gaps(origin, *views[partition])
             ]
-            topic = self._config.names.outside(self._source, partition.topic)
-            where = f"{topic}-{partition.partition} {self._source}"
+            where = f"{self._config.names.outside(self._source, partition.topic)}-{partition.partition} {self._source}"
             for unread in map(joined, zip(*parts, strict=True)):
                 ranges = _to_ranges(unread.start, unread.length)
                 found.setdefault(group_id, []).extend(f"{where} {each}" for each in ranges)

@@ -81,14 +81,15 @@ class Step(Enum):
     WAIT = "wait"
     COMMIT = "commit"
     READ_BACK = "read_back"
-    HOME = "home"  # from now on the group reads the stream at the target
     VERIFY = "verify"
+    HOME = "home"  # from now on the group reads the stream at the target
     REHEARSE = "rehearse"  # nothing is moved
 
 
 class Result(Enum):
     """Column ``result`` of cutovers."""
 
+    BEGUN = "begun"  # the commit is about to be sent
     DONE = "done"
     REFUSED = "refused"
     FAILED = "failed"
@@ -99,7 +100,7 @@ class Activity(Enum):
 
     ACTIVE = "active"
     INACTIVE = "inactive"
-    UNKNOWN = "unknown"  # the cluster does not answer; or, where commits are polled, does not tell for its type
+    UNKNOWN = "unknown"  # the cluster does not answer, or does not list a group that has offsets there
 
 
 @dataclass(frozen=True)

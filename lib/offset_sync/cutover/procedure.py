@@ -1,14 +1,15 @@
 """Move consumer groups from one cluster to another: check, refuse or wait, translate, commit, read back, verify.
 
 Every step is idempotent, and may be repeated at any time by any operator. Nothing is committed for a group while there
-is a reason not to move it; without one, everything is. Errs to not moving: a group that stays costs nothing, one moved
-wrongly loses records.
+is a reason not to move it; without one, everything is. A group is at home at the target by the last step, one append
+for all groups of which every other step is done. Where the command ends before, in whatever way, its commits count as
+those of ``sync_offsets``, which goes on from the source. Errs to not moving: a group that stays costs nothing, one
+moved wrongly loses records.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.crossed import CrossedPartition
@@ -70,9 +71,7 @@ class CutoverProcedure:
 
         Read lists are checked after the last commits are captured, as these may have passed the list.
         """
-        aliases = (self._source, self._target) if mode is Mode.PLANNED else (self._target,)
-        asked = {alias: self._clusters.activities(alias, groups) for alias in aliases}
-        here, there = asked.get(self._source, ClusterError(self._source, "not asked")), asked[self._target]
+        here, there = (self._clusters.activities(alias, groups) for alias in (self._source, self._target))
         shared = self._clusters.share_groups()
         statuses, elsewhere = self._clusters.partition_statuses(groups), self._clusters.owned_elsewhere(groups)
         readers = self._clusters.readers(groups) if mode is Mode.PLANNED else {}
@@ -81,8 +80,8 @@ class CutoverProcedure:
         has_lists = self._options.has_read_lists or mode is Mode.DISASTER
         crossed = self._clusters.crossed(groups, asks_source=mode is Mode.PLANNED) if has_lists else {}
         # A cluster that does not answer blocks the move anyway.
-        is_answered = not any(isinstance(each, ClusterError) for each in asked.values())
-        internal = self._verification.internal_topics(groups) if is_answered else {}
+        is_silent = isinstance(there, ClusterError) or (mode is Mode.PLANNED and isinstance(here, ClusterError))
+        internal = {} if is_silent else self._verification.internal_topics(groups)
         for group_id in groups:
             activities = _activity(group_id, here), _activity(group_id, there)
             of_group = statuses.get(group_id, [])
@@ -108,7 +107,8 @@ class CutoverProcedure:
 
     def apply(self, groups: Sequence[str], mode: Mode, timeout_s: float) -> list[str]:
         """Move all groups that can be moved; return one line with a remedy per group or partition that was not."""
-        plans, refused = self._check(self.plan(groups, mode, judges_lists=False))
+        with waiting(f"the plan, by the tables and {', '.join((self._source, self._target))}"):
+            plans, refused = self._check(self.plan(groups, mode, judges_lists=False))
         if plans and mode is Mode.PLANNED:
             not_ready = self._wait([plan.group_id for plan in plans], timeout_s)
             refused |= not_ready
@@ -116,26 +116,26 @@ class CutoverProcedure:
             left = [plan.group_id for plan in plans if plan.group_id not in not_ready]
             plans, started = self._check(self.plan(left, mode) if left else [])
             refused |= started
-        failures = [f"{group_id}: {reason}" for group_id, reason in refused.items()]
-        if not plans:
-            return failures
-        moving = [plan.group_id for plan in plans]
-        failures += self._commit_and_read_back(plans, timeout_s if mode is Mode.PLANNED else 0.0)
-        if mode is Mode.DISASTER:
-            self._tell_lost(plans)
-            return failures
-        return failures + self._verified(moving)
+        failures = [(group_id, f"{group_id}: {reason}") for group_id, reason in refused.items()]
+        for step in (self._commit_and_read_back, self._verified, self._commit_starts, self._make_home):
+            failed = dict(failures)
+            plans = [plan for plan in plans if plan.group_id not in failed]
+            failures += step(plans, timeout_s) if plans else []
+        return [line for _, line in failures]
 
     def verify(self, groups: Sequence[str]) -> list[str]:
         """Return one line with a remedy per partition that is not ready; no line: all groups may be started."""
-        return self._verification.verify(groups)
+        return [line for _, line in self._verification.verify(groups)]
 
-    def _verified(self, groups: Sequence[str]) -> list[str]:
-        """Verify *groups* just moved; again after a failure, as sync_offsets may have touched idle partitions."""
-        found = self.verify(groups)
+    def _verified(self, plans: Sequence[GroupPlan], _timeout_s: float) -> Failures:
+        """Verify what was committed; again after a failure, as sync_offsets may have touched idle partitions."""
+        if plans[0].mode is Mode.DISASTER:
+            return self._tell_lost(plans)
+        groups = [plan.group_id for plan in plans]
+        found = self._verification.verify(groups)
         if found:
             self._clock.pause(_PAUSE_S)
-            found = self.verify(groups)
+            found = self._verification.verify(groups)
         return found
 
     def _list_reasons(self, plan: GroupPlan) -> list[str]:
@@ -168,7 +168,8 @@ class CutoverProcedure:
         if self._options.are_readers_confirmed:
             return []
         if plan.at_source is Activity.UNKNOWN:
-            return [f"{self._source} does not tell whether it has members: stop them, and pass --confirm-readers"]
+            why = "does not list it: it is of another type, or Describe on it is missing (operations.md, Minimal ACLs)"
+            return [f"{self._source} {why}; if its members are stopped, pass --confirm-readers"]
         if reader is None or reader.is_member:
             return []
         ago = to_duration(reader.age_ms)
@@ -266,37 +267,37 @@ class CutoverProcedure:
             for key, each in self._verification.lists(groups).items()
         }
 
-    def _commit_and_read_back(self, plans: Sequence[GroupPlan], timeout_s: float) -> list[str]:
-        """Commit; and again where sync_offsets knew one more record, and committed or listed further just after.
-
-        Groups with all offsets at the target are at home there from now on, for every stream of theirs.
-        """
+    def _commit_and_read_back(self, plans: Sequence[GroupPlan], timeout_s: float) -> Failures:
+        """Commit; and again where sync_offsets knew one more record, and committed or listed further just after."""
         groups = [plan.group_id for plan in plans]
         committed = self._commit(groups)
         failures, is_overtaken = self._read_back(committed)
         for _ in range(_TRIES):
             if not is_overtaken:
                 break
-            if timeout_s:
+            if plans[0].mode is Mode.PLANNED:
                 self._wait(groups, timeout_s)
             committed = self._commit(groups)
             failures, is_overtaken = self._read_back(committed)
         failures += _left_out(plans, committed)
         for key, each in self._verification.lists(groups).items():
             if (problem := each.problem(self._target, is_at_cost=self._options.is_at_cost)) is not None:
-                failures.append((key.group_id, f"{self._name(key.topic_partition)}: {problem}; repeat apply"))
-        if not self._options.are_uncommitted_left:
-            failures += self._commit_starts([plan for plan in plans if plan.uncommitted])
-        failed = {group_id for group_id, _ in failures}
-        moved = [plan for plan in plans if plan.group_id not in failed]
-        homes = dict.fromkeys((plan.group_id, each.topic_partition.topic) for plan in moved for each in plan.partitions)
+                line = f"{key.group_id} {self._name(key.topic_partition)}: {problem}; repeat apply"
+                failures.append((key.group_id, line))
+        return failures
+
+    def _make_home(self, plans: Sequence[GroupPlan], _timeout_s: float) -> Failures:
+        """Make the target the home of every stream; nothing that can fail comes after it."""
+        homes = dict.fromkeys((plan.group_id, each.topic_partition.topic) for plan in plans for each in plan.partitions)
         self._journal.record(
             [CutoverStep(group_id, Step.HOME, Result.DONE, stream=stream) for group_id, stream in homes]
         )
-        return [f"{group_id} {line}" for group_id, line in sorted(failures, key=itemgetter(0))]
+        return []
 
-    def _commit_starts(self, plans: Sequence[GroupPlan]) -> Failures:
+    def _commit_starts(self, plans: Sequence[GroupPlan], _timeout_s: float) -> Failures:
         """Commit the target's log start for partitions that groups have never committed."""
+        if self._options.are_uncommitted_left:
+            return []
         missing = [
             GroupPartition(plan.group_id, stream, number)
             for plan in plans
@@ -309,7 +310,7 @@ class CutoverProcedure:
         failures, _ = self._read_back([each for each in committed if each.outcome is not Outcome.NOT_FORWARD])
         for key in missing:
             if key not in found:
-                line = f"{self._name(key.topic_partition)}: its log start at {self._target} is unknown"
+                line = f"{key.group_id} {self._name(key.topic_partition)}: its log start at {self._target} is unknown"
                 failures.append((key.group_id, f"{line}; repeat apply, or pass --leave-uncommitted"))
         return failures
 
@@ -333,23 +334,26 @@ class CutoverProcedure:
             if not is_there:
                 found = str(answer) if isinstance(answer, ClusterError) else f"{self._target} holds {position}"
                 detail = f"{each.error or each.outcome.name}; {found}, wanted {each.target_offset}"
-                name = self._name(each.topic_partition)
+                name = f"{each.group_id} {self._name(each.topic_partition)}"
                 failures.append((each.group_id, f"{name}: {detail}; correct that and repeat the command"))
             steps.append(read_back_step(each, position, detail))
         self._journal.record(steps)
         return failures, is_overtaken
 
-    def _tell_lost(self, plans: Sequence[GroupPlan]) -> None:
+    def _tell_lost(self, plans: Sequence[GroupPlan]) -> Failures:
         """Report the cost of a disaster beyond the records that groups read again at once."""
         groups = [plan.group_id for plan in plans]
         lost, crossed = self._clusters.never_mirrored(groups), self._clusters.crossed(groups, asks_source=False)
+        steps = list[CutoverStep]()
         for plan in plans:
             ranges, repeats = lost.get(plan.group_id, []), self._later_repeats(plan)
             repeats += self._lists_not_there(plan, crossed.get(plan.group_id, []))
             for each in (*(f"never mirrored, so not at {self._target}: {each}" for each in ranges), *repeats):
                 self._journal.say(f"{plan.group_id}: {each}")
             detail = "; ".join([*(ranges or ["no unread record is known to be lost"]), *repeats])
-            self._journal.record([CutoverStep(plan.group_id, Step.VERIFY, Result.DONE, detail)])
+            steps.append(CutoverStep(plan.group_id, Step.VERIFY, Result.DONE, detail))
+        self._journal.record(steps)
+        return []
 
 
 def _of_plan(plan: GroupPlan, crossed: Sequence[CrossedPartition] | None) -> Sequence[CrossedPartition] | None:
@@ -365,7 +369,7 @@ def _left_out(plans: Sequence[GroupPlan], committed: Sequence[Committed]) -> Fai
     for plan in plans:
         for each in plan.partitions:
             if (plan.group_id, each.topic_partition) not in found:
-                name = f"{each.topic_partition.topic}-{each.topic_partition.partition}"
+                name = f"{plan.group_id} {each.topic_partition.topic}-{each.topic_partition.partition}"
                 left.append((plan.group_id, f"{name}: its position has changed during the move; repeat apply"))
     return left
 

@@ -6,19 +6,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+import numpy as np
+
 from offset_sync.config import Config
 from offset_sync.cutover.internal_topics import open_applications
 from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.live_clusters import LiveClusters
-from offset_sync.cutover.plan import NO_OPTIONS, Direction, Options
+from offset_sync.cutover.plan import NO_OPTIONS, CutoverStep, Direction, Options, Result, Step
 from offset_sync.cutover.procedure import CutoverProcedure
-from offset_sync.model.errors import OffsetSyncError
-from offset_sync.model.values import OffsetWrite, WriteOutcome
+from offset_sync.model.values import OffsetWrite, Outcome, TopicPartition, WriteOutcome
 from offset_sync.state.lease import Fence
 from offset_sync.status.live_state import LiveState
 from offset_sync.sync.offset_writer import TargetWriter
-from offset_sync.sync.reconciliation import OffsetWriter
-from offset_sync.sync.translation_history import TranslationHistory
+from offset_sync.sync.reconciliation import Reconciliation
+from offset_sync.sync.translation_history import to_rows
+from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 
 
 @contextmanager
@@ -30,41 +32,52 @@ def open_cutover(
     fence: Fence,
     options: Options = NO_OPTIONS,
 ) -> Iterator[tuple[CutoverProcedure, LiveClusters]]:
-    """Yield the procedure for *direction*, which writes while *fence* is open; at the end the history is flushed.
-
-    Raises OffsetSyncError if that fails: the groups are moved, but the history is incomplete.
-    """
+    """Yield the procedure for *direction*, which writes while *fence* is open."""
     live.ask_of_untold()
-    history = TranslationHistory(live.tables, live.state.offsets.keys, config)
-    writer = cutover_writer(config, direction.target, fence)
-    clusters = LiveClusters(config, live, direction, writer, history, open_applications(config, *direction))
-    try:
-        yield CutoverProcedure(direction, clusters, journal, names=config.names, options=options), clusters
-    finally:
-        history.close()
-    if history.error:
-        raise OffsetSyncError(history.error)
+
+    def record(done: Reconciliation) -> None:
+        """Append the new results before any group is at home at the target: an append that fails ends the command."""
+        keys, rows = live.state.offsets.keys, np.flatnonzero(done.is_news)
+        live.tables.append(OFFSET_TRANSLATIONS, to_rows(done, rows, keys, config.strategy_of, config.names))
+
+    writer = CutoverWriter(config, direction.target, fence, journal)
+    clusters = LiveClusters(config, live, direction, writer, record, open_applications(config, *direction))
+    yield CutoverProcedure(direction, clusters, journal, names=config.names, options=options), clusters
 
 
-class _CutoverWriter(TargetWriter):
-    """Commits forward even over an unexpected value: sync_offsets may have written since the tables were read.
+class CutoverWriter:
+    """Commits at *target* while *fence* is open; *journal* has each write before it is sent.
 
-    It may have died before it recorded that. Errs to not writing: an unexpected offset ahead of the answer is kept.
+    So ``sync_offsets`` knows that it is ours (``state/moves.py``), however this command ends.
+
+    It commits forward even over an unexpected value: sync_offsets may have written since the tables were read. It may
+    have died before it recorded that. Errs to not writing: an unexpected offset ahead of the answer is kept.
     """
+
+    def __init__(self, config: Config, target: str, fence: Fence, journal: TableJournal) -> None:
+        self._journal = journal
+        self._writer = TargetWriter(
+            target,
+            config.admin_options(target),
+            config.sync.requests_in_flight,
+            config.sync.commit_timeout.total_seconds(),
+            is_dry_run=False,
+            fence=fence,
+            names=config.names,
+        )
 
     def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         """Return one outcome per write, in order."""
-        return super().write([replace(each, moves_forward=True) for each in writes])
-
-
-def cutover_writer(config: Config, target: str, fence: Fence) -> OffsetWriter:
-    """Return the writer that commits at *target* while *fence* is open."""
-    return _CutoverWriter(
-        target,
-        config.admin_options(target),
-        config.sync.requests_in_flight,
-        config.sync.commit_timeout.total_seconds(),
-        is_dry_run=False,
-        fence=fence,
-        names=config.names,
-    )
+        writes = [replace(each, moves_forward=True, refresh=False) for each in writes]
+        tried = replace(self._writer, is_dry_run=True).write(writes)
+        self._journal.record(
+            [
+                CutoverStep(
+                    *(write.group_id, Step.COMMIT, Result.BEGUN, None, TopicPartition(write.topic, write.partition)),
+                    target_offset=write.offset,
+                )
+                for write, found in zip(writes, tried, strict=True)
+                if found.outcome is Outcome.DRY_RUN and not write.metadata
+            ]
+        )
+        return self._writer.write(writes)

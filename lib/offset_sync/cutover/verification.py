@@ -30,25 +30,25 @@ class Verification:
         self._source, self._target = direction
         self._clusters, self._journal, self._names, self._options = clusters, journal, names, options
 
-    def verify(self, groups: Sequence[str]) -> list[str]:
-        """Return one line with a remedy per partition that is not in sync; no line: all groups may be started."""
-        failures, steps = list[str](), list[CutoverStep]()
+    def verify(self, groups: Sequence[str]) -> list[tuple[str, str]]:
+        """Return a group and a line with a remedy per partition that is not in sync; none: all may be started."""
+        failures, steps = list[tuple[str, str]](), list[CutoverStep]()
         statuses, lists = self._clusters.partition_statuses(groups), self.lists(groups)
         for group_id in groups:
             partitions = statuses.get(group_id, [])
             if not partitions:
                 problems = self._arrival_problems(group_id)
-                failures += [f"{group_id}: {each}" for each in problems]
+                failures += [(group_id, f"{group_id}: {each}") for each in problems]
                 result = Result.FAILED if problems else Result.DONE
                 steps.append(CutoverStep(group_id, Step.VERIFY, result, "; ".join(problems) or None))
             for each in partitions:
                 problem, remedy = self._problem(each, lists.get(GroupPartition(group_id, *each.topic_partition)))
                 steps.append(verify_step(each, problem))
                 if problem is not None:
-                    failures.append(f"{group_id} {self.name(each.topic_partition)}: {problem}; {remedy}")
+                    failures.append((group_id, f"{group_id} {self.name(each.topic_partition)}: {problem}; {remedy}"))
         for group_id, found in self.internal_topics(groups).items():
             problems = [*found.unprocessed, *found.not_restorable]
-            failures += [f"{group_id}: {each}" for each in problems]
+            failures += [(group_id, f"{group_id}: {each}") for each in problems]
             steps += [CutoverStep(group_id, Step.VERIFY, Result.FAILED, problem) for problem in problems]
             for note in found.notes:
                 self._journal.say(f"{group_id}: {note}")

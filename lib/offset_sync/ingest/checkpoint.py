@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 
 from offset_sync.config import Config
 from offset_sync.config.stream_names import SAME_NAMES, Names
-from offset_sync.model.errors import TableError
+from offset_sync.model.errors import OtherClusterError, TableError
 from offset_sync.model.values import OffsetRange, Stop, TopicPartition
 from offset_sync.spark import CHECKPOINT_FORMAT
 from offset_sync.tables.files import Files
@@ -84,6 +84,15 @@ class Checkpoint:
             self._stored = batch_id
         return _parse(self._lines(f"offsets/{batch_id}")[2])
 
+    def begin(self, verify: Callable[[], None]) -> None:
+        """Repair it before its query is started; forget its plan if *verify* raises OtherClusterError."""
+        try:
+            verify()
+        except OtherClusterError:
+            self.forget_plan()
+            raise
+        self.repair()
+
     def repair(self) -> None:
         """Remove the newest files if a power failure left them empty or truncated; the query must not be running.
 
@@ -97,13 +106,26 @@ class Checkpoint:
             gone = [f"commits/{done[-1]}"]
         is_nameless = self._is_nameless()
         if damaged or (is_nameless and planned):
-            self._files.write_text(f"{self.path}/metadata", json.dumps({"id": str(uuid.uuid4())}))
+            self._rename()
         elif is_nameless and self._files.exists(f"{self.path}/metadata"):
             gone.append("metadata")
         for name in [*gone, *damaged]:
             self._files.delete(f"{self.path}/{name}")
             logger.warning("%s/%s was empty or truncated, removed: its micro-batch is read again", self.path, name)
         self._stored = -1
+
+    def forget_plan(self) -> None:
+        """Have the micro-batch that is planned and not done planned again: it was planned at another cluster."""
+        planned = self._last("offsets")
+        if planned is None or planned == self.last_committed():
+            return
+        self._rename()
+        for name in (f"offsets/{planned}", _INITIAL)[: 1 + (planned == 0)]:
+            self._files.delete(f"{self.path}/{name}")
+        self._stored = -1
+
+    def _rename(self) -> None:
+        self._files.write_text(f"{self.path}/metadata", json.dumps({"id": str(uuid.uuid4())}))
 
     def _damaged_plans(self, planned: list[int]) -> list[str]:
         """Return the files to delete so that the newest micro-batch is planned again; none if its plan can be read."""

@@ -239,6 +239,10 @@ class CommitIngester(Ingester):
         """Return what a micro-batch reads."""
         return ranges_of(self._checkpoint.start_offsets(batch_id), self._checkpoint.end_offsets(batch_id))
 
+    def forget_plan(self) -> None:
+        """Have the micro-batch planned again, which another cluster has planned."""
+        self._checkpoint.forget_plan()
+
     def try_rows(self, rows: pa.RecordBatch) -> None:
         """Decode *rows* as those of a micro-batch, and write nothing."""
         records = pa.Table.from_batches(list(decode_batches([rows])), DECODED_SCHEMA)

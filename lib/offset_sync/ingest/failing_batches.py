@@ -12,7 +12,7 @@ from offset_sync.ingest.checkpoint import OffsetRanges
 from offset_sync.ingest.commit_batch import LogRows
 from offset_sync.ingest.query_errors import first_line, reason_of
 from offset_sync.ingest.query_supervisor import BatchFunction
-from offset_sync.model.errors import OffsetSyncError
+from offset_sync.model.errors import OffsetSyncError, OtherClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 
 logger = logging.getLogger(__name__)
@@ -26,6 +26,9 @@ class Step(Protocol):
 
     def ranges(self, batch_id: int) -> OffsetRanges:
         """Return what the micro-batch reads."""
+
+    def forget_plan(self) -> None:
+        """Have the micro-batch planned again."""
 
     def try_rows(self, rows: pa.RecordBatch) -> None:
         """Do what is done with the rows of a micro-batch, and write nothing."""
@@ -45,6 +48,8 @@ class FailingBatches:
             try:
                 function(batch, batch_id)
             except Exception as problem:
+                if OtherClusterError.__name__ in f"{type(problem).__name__} {problem}":  # of a task: as text
+                    step.forget_plan()
                 self._times = self._times + 1 if batch_id == self._batch_id else 1
                 self._batch_id = batch_id
                 if self._times == TIMES:

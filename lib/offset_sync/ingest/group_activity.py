@@ -45,56 +45,47 @@ class GroupActivity:
         self._partitions = 0
 
     def active(self, groups: Collection[str] | None = None) -> frozenset[str] | ClusterError:
-        """Return the groups with members: all of them, or those among *groups* and maybe others.
+        """Return the groups with members, without :meth:`unknown` ones: all, or *groups* and maybe others.
 
         For all groups, if the rest of the log is not read within :data:`DEADLINE_S` seconds, streams and share groups
-        are those of the table, and a warning is logged. For *groups* the answer is complete: ClusterError if their part
-        of the log is not read to its end, and a group that is neither classic nor consumer counts as having members
-        unless the log says that it has none.
+        are those of the table, and a warning is logged. For *groups* it is a ClusterError if their part of the log is
+        not read to its end.
         """
         asked = self._asked.active()
         if isinstance(asked, ClusterError) or self._log is None:
             return asked
         try:
-            untold = self._untold(groups, asked)
+            self._read_on(groups)
         except ClusterError as error:
             if groups is not None:
                 return error
             logger.warning("%s", error)
-            untold = frozenset()
-        return asked | self._by_log.with_members(self._alias) | untold
+        return asked | self._by_log.with_members(self._alias)
 
-    def unknown(self, groups: Collection[str]) -> frozenset[str]:
-        """Return those of *groups* whose members are unknown; raises ClusterError if the cluster does not answer."""
-        return self._of_another_type(groups, frozenset()) if self._log is None else frozenset()
+    def unknown(self, groups: Collection[str]) -> Collection[str] | ClusterError:
+        """Return those of *groups* that the cluster does not list, and the log, as of :meth:`active`, does not have.
+
+        They do not exist there, are of another type, or may not be described: whether they have members is unknown.
+        """
+        listed = self._asked.listed()
+        if isinstance(listed, ClusterError):
+            return listed
+        return {*groups} - listed.keys() - self._by_log.streams_groups(self._alias) - self.share_groups()
 
     def share_groups(self) -> frozenset[str]:
         """Return the share groups, with members or without, as of the last :meth:`active`."""
         return self._by_log.share_groups(self._alias)
 
-    def _untold(self, groups: Collection[str] | None, asked: frozenset[str]) -> frozenset[str]:
-        """Read the log to its end; return those of *groups* that are of neither type, and not in it."""
+    def _read_on(self, groups: Collection[str] | None) -> None:
+        """Read the log to its end, as far as it may have *groups*."""
         position = self._checkpoint.position()  # first: what is read by then is in the table
         self._by_log.refresh()
         self._by_log.take_in(self._alias, self._read(groups, position))
-        untold = self._of_another_type(groups or (), asked)
-        # An earlier version did not decode these types, and a tombstone may have been compacted before it was read.
-        doubtful = untold | self._by_log.with_members(self._alias) & {*(groups or ())}
+        # A tombstone may have been compacted before it was read.
+        doubtful = self._by_log.with_members(self._alias) & {*(groups or ())}
         if doubtful and self._partitions:
             partitions = _partitions_of(doubtful, self._partitions)
             self._by_log.take_in_whole(self._alias, partitions, self._read(doubtful, {}))
-        return untold - self._known()
-
-    def _of_another_type(self, groups: Collection[str], asked: frozenset[str]) -> frozenset[str]:
-        known = asked if self._log is None else asked | self._known()
-        found = {group_id: self._asked.is_of_another_type(group_id) for group_id in {*groups} - known}
-        for each in found.values():
-            if isinstance(each, ClusterError):
-                raise each
-        return frozenset(group_id for group_id, is_other in found.items() if is_other)
-
-    def _known(self) -> frozenset[str]:
-        return self._by_log.streams_groups(self._alias) | self._by_log.share_groups(self._alias)
 
     def _read(self, groups: Collection[str] | None, position: Mapping[int, int]) -> pa.Table:
         """Return group events from *position* on, of *groups* or all; ClusterError if a log is not read to its end."""

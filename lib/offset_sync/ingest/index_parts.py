@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import NamedTuple
 
 from pyspark.sql import SparkSession
@@ -24,8 +25,9 @@ from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.unreadable_logs import UnreadableLogs
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
-from offset_sync.model.errors import ClusterError
+from offset_sync.model.errors import ClusterError, OtherClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.state.cluster_ids import verify
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.lease import Lease
 from offset_sync.tables.store import TableStore
@@ -196,16 +198,28 @@ class IndexParts(NamedTuple):
     is_once: bool
 
     def checkpoint(self, config: Config, alias: str, kind: str = "") -> Checkpoint:
-        """Return the checkpoint of the query of cluster *alias* for *kind*, repaired."""
+        """Return the checkpoint of the query of cluster *alias* for *kind*, repaired.
+
+        Raises OtherClusterError where the cluster has another id than before.
+        """
         path = f"{config.tables.checkpoints}/index_records/{alias}{kind}"
         found = Checkpoint(self.tables.files, path, alias, config.names)
-        found.repair()
+        found.begin(partial(verify, config, self.tables.files, alias))
         return found
 
-    def asked(self, again: ReadRanges) -> Asked:
-        """Return the clients that check what was read; *again* re-reads ranges."""
+    def asked(self, config: Config, alias: str, again: ReadRanges) -> Asked:
+        """Return the clients that check what was read of cluster *alias*; *again* re-reads ranges."""
         own, others = (MetadataFetcher(self.admins, seconds) for seconds in (DEADLINE_S, ORIGIN_DEADLINE_S))
-        return Asked(own, others, again)
+
+        def is_same() -> None:
+            try:
+                verify(config, None, alias, ORIGIN_DEADLINE_S)
+            except OtherClusterError:
+                raise
+            except ClusterError:
+                pass  # *own* asks it too
+
+        return Asked(own, others, again, is_same)
 
     def started(self, writer: DataStreamWriter, alias: str, interval: timedelta) -> StreamingQuery:
         """Start the query of cluster *alias* that *writer* describes: once, or whenever *interval* has passed."""

@@ -82,12 +82,14 @@ CutRecords = Callable[["DataFrame | None", OffsetRanges], Cut]
 class Asked(NamedTuple):
     """The clients for checks: *own* for the logs of the cluster that is read, *others* for the origins of copies.
 
-    *others* should have a short deadline. *read_again* re-reads parts of the cluster's logs.
+    *others* should have a short deadline. *read_again* re-reads parts of the cluster's logs. *verify* raises
+    OtherClusterError where new clients get to another cluster: Spark's may have.
     """
 
     own: MetadataFetcher
     others: MetadataFetcher
     read_again: ReadRanges
+    verify: Callable[[], None] = lambda: None
 
 
 class LogCheck:
@@ -167,10 +169,12 @@ class LogCheck:
         originals = self._copies.originals(alias, wanted)
         wanted_there = {each: {*origins.get(each, ()), *originals.get(each, ())} for each in [*origins, *originals]}
         ask = partial(self._asked.others.fetch_each, wanted_there)
-        with ThreadPoolExecutor(1) as beside:  # each answer takes several requests, one after the other
+        with ThreadPoolExecutor(2) as beside:  # each answer takes several requests, one after the other
+            verified = beside.submit(self._asked.verify)
             # But with byte-for-byte copies the copy's end must be queried before the original's.
             others = None if originals else beside.submit(ask)
             here = self._asked.own.fetch_each({alias: wanted})[alias]
+        verified.result()
         if isinstance(here, ClusterError):
             raise here
         refuse_unknown(alias, here, read.start, read.end)

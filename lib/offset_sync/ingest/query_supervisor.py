@@ -45,21 +45,26 @@ def has_caught_up(query: StreamingQuery) -> bool:
 class HeldFunction:
     """Calls *function*, which may reference all state of a job, until :meth:`let_go` releases it.
 
-    Spark keeps a function of foreachBatch until its JVM collects garbage, if ever.
+    Spark keeps a function of foreachBatch and its last error until its JVM collects garbage, if ever.
     """
 
     def __init__(self, function: BatchFunction) -> None:
         self._function: BatchFunction | None = function
+        self._error = Exception()
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Call the function; RuntimeError, so that the micro-batch is repeated, once it was released."""
         if (function := self._function) is None:
             raise RuntimeError("the job whose micro-batch this is has ended")
-        function(batch, batch_id)
+        try:
+            function(batch, batch_id)
+        except Exception as error:
+            self._error = error
+            raise
 
     def let_go(self) -> None:
-        """Release the function."""
-        self._function = None
+        """Release the function, and what the traceback of its last error references."""
+        self._function = self._error.__traceback__ = self._error.__cause__ = self._error.__context__ = None
 
 
 class QueryStarter(Protocol):

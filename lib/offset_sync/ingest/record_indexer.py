@@ -179,6 +179,10 @@ class RecordIndexer:
         """Return what a micro-batch reads."""
         return ranges_of(*self._offsets(batch_id))
 
+    def forget_plan(self) -> None:
+        """Have the micro-batch planned again, which another cluster has planned."""
+        self._checkpoint.forget_plan()
+
     def try_rows(self, rows: pa.RecordBatch) -> None:
         """Cut *rows* as those of a micro-batch, and write nothing."""
         cut, now = pa.Table.from_batches(list(self._builder([rows])), CUT_SCHEMA), datetime.now(timezone.utc)

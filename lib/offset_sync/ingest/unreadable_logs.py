@@ -89,8 +89,8 @@ class UnreadableLogs:
 
     def lines(self) -> list[str]:
         """Return one line for each."""
-        name_of = self._checkpoint.name_of
-        return [f"clusters.{self.alias}: {stop.at(name_of(log))}" for log, stop in sorted(self._logs.items())]
+        logs = sorted(self._logs.items())
+        return [f"clusters.{self.alias}: {stop.at(self._checkpoint.name_of(log))}" for log, stop in logs]
 
     def _all(self) -> frozenset[TopicPartition]:
         topics = {topic: each for topic, each in self._admin.topics().items() if self._is_read(topic)}

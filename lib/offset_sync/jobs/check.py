@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 import threading
+import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ from rich.table import Table
 from rich.text import Text
 
 from offset_sync.config import Config
+from offset_sync.config.configuration import same_ids
 from offset_sync.config.problems import path_text
 from offset_sync.config.rules import cautions
 from offset_sync.jobs.checks.asking import Cluster, answers, ask_cluster, look_at_logs, side_by_side
@@ -51,8 +53,8 @@ from offset_sync.tables.storage_check import check_storage
 
 logger = logging.getLogger(__name__)
 _MOST_GROUPS = 100
-_MOST_S = 60.0
-"""How long the checks take where a cluster is silent."""
+_SLOW_S = 0.5
+"""A request to the tables' storage that takes longer is told."""
 _STYLES = {Level.OK: "green", Level.SKIP: "dim", Level.WARN: "yellow", Level.FAIL: "bold red"}
 
 
@@ -65,8 +67,7 @@ def check_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 def check(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Check everything and show it; return one line if a check fails. Nothing is changed at a cluster."""
-    check_client()
-    with waiting(f"clusters {', '.join(config.clusters)}", _MOST_S):
+    with waiting(f"the tables and clusters {', '.join(config.clusters)}"):
         findings = find_all(config)
     if arguments.json:
         print_json(findings, sys.stdout)
@@ -77,19 +78,22 @@ def check(config: Config, arguments: argparse.Namespace, stop: threading.Event) 
 
 
 def find_all(config: Config) -> list[Finding]:
-    """Return the findings, cluster by cluster, then between clusters, then for the tables' places."""
+    """Return the findings: on the client, cluster by cluster, then between clusters, then for the tables' places."""
+    findings = [Finding(Level.FAIL, "confluent-kafka", "version", each) for each in check_client()]
     rights = {alias: OwnRights(alias, config.admin_options(alias)) for alias in config.clusters}
     asked = side_by_side(lambda alias: ask_cluster(config, rights[alias]), rights)
     clusters = answers(asked)
-    known = config.with_origins(
-        {a: each.cluster_id for a, each in clusters.items() if isinstance(each.cluster_id, str)}
-    )
+    ids = {**config.ids, **{alias: each.cluster_id for alias, each in clusters.items()}}
+    known = config.with_ids({alias: found for found, alias in {found: alias for alias, found in ids.items()}.items()})
     # Each cluster is asked about the groups of all: at a new target synced groups do not exist yet.
-    there = {group for each in clusters.values() for group in each.groups if config.is_group_included(group)}
+    listed = {group for each in clusters.values() for group in each.groups}
+    examples = {each.replace(".*", "any-group") for each in config.groups.include}  # without Describe none is listed
+    there = [*filter(config.is_group_included, listed)] or [*filter(config.is_group_included, examples)]
     of_lists = [LIST_GROUP, MARK_GROUP] if config.sync.read_lists.groups else []
     groups = [*sorted(there)[:_MOST_GROUPS], OWN_GROUP, *of_lists]
     of_groups = answers(side_by_side(lambda alias: rights[alias].of_groups(groups), clusters))
-    findings = []
+    same = (line.partition(": ") for line in same_ids(ids))
+    findings += [Finding(Level.FAIL, place, "cluster id", text) for place, _, text in same]
     for alias, each in asked.items():
         if isinstance(each, ClusterError):
             findings.append(Finding(Level.FAIL, f"clusters.{alias}", "connection", each.message))
@@ -134,8 +138,8 @@ def check_places(config: Config) -> Iterator[Finding]:
     for key, path in (("root", config.tables.root), ("checkpoints", config.tables.checkpoints)):
         lines, own = Lines("tables", key), files.local(path)
         try:
-            text = _tried_storage(path, files, key == "root") if own is None else _tried_folder(own)
-            yield lines.of(Level.OK, text)
+            found = _tried_storage(path, files, key == "root") if own is None else (Level.OK, _tried_folder(own))
+            yield lines.of(*found)
         except PlatformError as error:
             yield lines.of(Level.FAIL, str(error))
         except OSError as error:
@@ -156,13 +160,18 @@ def _tried_folder(folder: Path) -> str:
     return str(folder) if there == folder.absolute() else f"{folder}, which the jobs will create in {there}"
 
 
-def _tried_storage(path: str, files: Files, is_root: bool) -> str:
+def _tried_storage(path: str, files: Files, is_root: bool) -> tuple[Level, str]:
     name = f"{path.rstrip('/')}/.offset-sync-check-{uuid.uuid4()}"
     files.write_text(name, "check")
-    files.delete(name)
+    began = time.monotonic()
+    files.delete(name)  # one request
+    seconds = time.monotonic() - began
     if is_root:
         check_storage(path, files)
-    return path
+    if seconds < _SLOW_S:
+        return Level.OK, path
+    later = "a driver starts, takes over and moves groups some hundred requests later; nothing is lost"
+    return Level.WARN, f"{path} is slow, {seconds:.1f} s for each request: {later}"
 
 
 def show_findings(findings: Sequence[Finding], console: Console) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 from datetime import timedelta
 
 from rich.console import Console
@@ -18,9 +19,10 @@ from offset_sync.jobs.chosen_groups import chosen_groups, say
 from offset_sync.jobs.open_tables import check_direction, open_tables
 from offset_sync.jobs.rehearse import check_rehearsal, rehearse
 from offset_sync.model.errors import ConfigError
-from offset_sync.state.lease import Lease, held
+from offset_sync.state.lease import FencedTables, Lease, held
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.waiting import waiting
+from offset_sync.tables.files import files_of
 
 _MOST = 100_000
 """Records of a partition, on each side of a start, and seconds."""
@@ -32,11 +34,7 @@ _ACTIONS = (
 
 def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the command's arguments, and return *parser*."""
-    actions = (
-        "plan: show the cost and what blocks a move; rehearse: compare the cost with the records of both clusters; "
-        "apply: move; verify: compare both clusters"
-    )
-    parser.add_argument("action", choices=["plan", "rehearse", "apply", "verify"], help=actions)
+    parser.add_argument("action", choices=["plan", "rehearse", "apply", "verify"], help=_ACTIONS)
     parser.add_argument("--from", dest="source", metavar="CLUSTER", help="where the groups are now")
     parser.add_argument("--to", dest="target", metavar="CLUSTER", help="where they are moved to")
     parser.add_argument("--groups", nargs="+", metavar="PATTERN", help="regular expressions, each for a whole group id")
@@ -96,7 +94,10 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
             arguments.without_proof,
             arguments.at_cost,
         )
-        journal = TableJournal(state.tables, direction, mode, say, config.names)
+        # One that was taken over records no home; others claim nothing.
+        fenced = FencedTables(config.tables.root, lease, files_of(config), config.names)
+        steps = fenced if arguments.action == "apply" else state.tables
+        journal = TableJournal(steps, direction, mode, say, config.names)
         with open_cutover(config, state, direction, journal, lease, options) as (cutover, clusters):
             groups = chosen_groups(clusters.groups(), arguments.groups, clusters.share_groups())
             if arguments.action == "plan":
@@ -107,16 +108,19 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
             if arguments.action == "verify":
                 return cutover.verify(groups)
             # A lease per group: another command may move other groups at the same time.
-            with held(lease, groups):
-                lease.settle()
+            with ExitStack() as claimed:
+                with waiting(f"claims of {len(groups)} groups in {config.tables.root}"):
+                    claimed.enter_context(held(lease, groups))
+                    lease.settle()
                 return cutover.apply(groups, mode, arguments.timeout.total_seconds())
 
 
 def _check(config: Config, arguments: argparse.Namespace) -> None:
     if arguments.action == "rehearse":
         check_rehearsal(arguments)
-    missing = [option for option, value in _needed(arguments) if value is None]
-    if missing:
+    needed = {"--from": arguments.source, "--to": arguments.target, "--groups": arguments.groups}
+    missing = [option for option, value in needed.items() if value is None]
+    if missing and arguments.action != "rehearse":
         raise ConfigError([f"{arguments.action} needs {', '.join(missing)}"])
     if arguments.source is not None:
         check_direction(config, arguments.source, arguments.target)
@@ -126,13 +130,6 @@ def _check(config: Config, arguments: argparse.Namespace) -> None:
         raise ConfigError(["--skip-read is for planned moves: in a disaster the read lists are at the target already"])
     if (arguments.without_proof or arguments.at_cost) and not arguments.skip_read:
         raise ConfigError(["--without-proof and --at-cost need --skip-read"])
-
-
-def _needed(arguments: argparse.Namespace) -> list[tuple[str, object]]:
-    """Return the options that every action but ``rehearse`` needs, with their values."""
-    if arguments.action == "rehearse":
-        return []
-    return [("--from", arguments.source), ("--to", arguments.target), ("--groups", arguments.groups)]
 
 
 def _count(text: str) -> int:

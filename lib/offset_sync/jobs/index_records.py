@@ -27,7 +27,7 @@ from offset_sync.jobs.spark_session import check_logins, open_session
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.kafka.log_reader import RangeReader
-from offset_sync.state.cluster_ids import with_asked_ids
+from offset_sync.state.cluster_ids import with_first_ids
 from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.state.known_names import learn_names, strays
 from offset_sync.state.lease import FencedTables, Lease, held
@@ -80,11 +80,11 @@ def index_records(config: Config, arguments: argparse.Namespace, stop: threading
 
 def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) -> Sequence[str]:
     tables = FencedTables(config.tables.root, lease, files_of(config), config.names)
+    config = with_first_ids(config, tables.files)
     queries = _supervisor(config, lease)
     options = {alias: config.admin_options(alias) for alias in config.clusters}
     admins = {alias: ClusterAdmin(alias, each, config.names) for alias, each in options.items()}
     learn_names(config, admins)
-    config = with_asked_ids(config, tables.files, admins)
     access = TopicAccess(config, admins)
     progress = IndexProgress()
     output = IndexOutput(progress, lease.stop)
@@ -154,11 +154,11 @@ class _RecordQuery:
         """Start to read the records of the included topics; None if there are none yet."""
         config, alias, parts = self._config, self._admin.alias, self._parts
         parts.lease.renew()
+        checkpoint, names = parts.checkpoint(config, alias), config.names
         is_anything_there, refused = self._access.readable(alias)
         if not is_anything_there:
             # Spark fails on a pattern that matches no topic yet.
             return None
-        checkpoint, names = parts.checkpoint(config, alias), config.names
         reaches, only = self._again.unreadable.begin(
             checkpoint, lambda topic: config.is_topic_included(topic) and topic not in refused
         )
@@ -178,7 +178,9 @@ class _RecordQuery:
     def _logs(self) -> LogCheck:
         parts, alias, config = self._parts, self._admin.alias, self._config
         asked = parts.asked(
-            lambda ranges: read_mirrored_ranges(parts.spark, config, alias, called(config.names, alias, ranges))
+            config,
+            alias,
+            lambda ranges: read_mirrored_ranges(parts.spark, config, alias, called(config.names, alias, ranges)),
         )
         origins = OriginCheck(alias, config.clusters, Originals(config))
         return LogCheck(alias, asked, origins, parts.incarnations, parts.copies)

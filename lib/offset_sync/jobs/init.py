@@ -212,8 +212,7 @@ def prefixed(
 
 def _stamped(config: Config, clusters: Mapping[str, Cluster]) -> dict[str, list[Stamped]]:
     """Return the newest records of each cluster, each with what its headers say."""
-    ids = {alias: each.cluster_id for alias, each in clusters.items() if isinstance(each.cluster_id, str)}
-    known = config.with_origins(ids)
+    known = config.with_ids({alias: each.cluster_id for alias, each in clusters.items()})
     return {alias: stamped_records(known, alias, seen) for alias, seen in look_at_logs(known, clusters).items()}
 
 

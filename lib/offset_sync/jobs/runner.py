@@ -18,6 +18,7 @@ from offset_sync.kafka.kerberos import log_in
 from offset_sync.model.errors import ClusterError, ConfigError, OffsetSyncError, PlatformError, TakenOverError
 from offset_sync.model.text import escaped, one_line
 from offset_sync.state import failpoints
+from offset_sync.state.cluster_ids import with_known_ids
 from offset_sync.tables.files import files_of
 
 logger = logging.getLogger(__name__)
@@ -69,6 +70,7 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
     try:
         with end:
             log_in_at_once(config)
+            config = with_known_ids(config, files_of(config))
             failures = function(config, arguments, end.stop)
     except KeyboardInterrupt:
         if not end.was_interrupted:

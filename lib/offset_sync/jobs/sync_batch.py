@@ -53,7 +53,6 @@ class SyncBatch:
         self._reconciler = reconciler
         self._metrics = metrics
         self._is_ready, self._left_writes = is_ready, left_writes
-        self._beside = ThreadPoolExecutor(1, thread_name_prefix=f"history {self._alias}")
         self._last: tuple[int, CommitRecords, Recorded] | None = None
         self._ended_ms = ABSENT, ABSENT  # when the last two micro-batches ended
         self._reads_on = False  # the last one read up to the log's end
@@ -71,14 +70,13 @@ class SyncBatch:
                 self._ingester.note_taken_in(batch_id)
             recorded = self._settled(batch, recorded)
             # In parallel, as both mostly wait. The batch ends when both have, and is retried if either fails.
-            history = self._beside.submit(self._ingester.write, batch, recorded.is_own)
-            try:
+            with ThreadPoolExecutor(1) as beside:
+                history = beside.submit(self._ingester.write, batch, recorded.is_own)
                 rows = np.concatenate((missed, recorded.genuine))
                 if self._is_ready.is_set():
                     for failure in self._reconciler.reconcile_batch(self._alias, rows, batch_id):
                         logger.warning("%s", failure)
-            finally:
-                counts = history.result()
+            counts = history.result()
             self._metrics.count_records(self._alias, counts)
             self._ended_ms = self._ended_ms[1], self._state.now_ms()
             failpoints.failpoint(failpoints.AFTER_HISTORY)

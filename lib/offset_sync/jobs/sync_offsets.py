@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -30,7 +32,6 @@ from offset_sync.jobs.sync_run import (
     Run,
     TargetWriters,
     commit_pollers,
-    following,
     opened,
 )
 from offset_sync.jobs.watches import CoordinatorWatch, HomeWatch, PartitionWatch
@@ -39,6 +40,7 @@ from offset_sync.kafka.requests import NotAuthorizedError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.checked_metadata import checked_metadata
+from offset_sync.state.cluster_ids import verify, with_first_ids, with_known_ids
 from offset_sync.state.groups_by_log import open_members
 from offset_sync.state.known_names import learn_names
 from offset_sync.state.last_known import LastKnown
@@ -68,9 +70,12 @@ def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.
         check_logins(config)
         tables = TableStore.of(config)
         tables.create((*TABLES, CUTOVERS))
+        with_ids = with_known_ids if arguments.dry_run else with_first_ids
+        config = with_ids(config, tables.files)
         with opened(config, tables, arguments, stop) as run:
             while not arguments.once and not stop.is_set():
                 SyncJob(config, spark, run, is_once=False).run()
+                gc.collect()  # its state and its clients go before the next one restores its own
             return SyncJob(config, spark, run, is_once=True).run() if arguments.once else []
     finally:
         spark.stop()
@@ -84,11 +89,11 @@ class SyncJob:
 
     def __init__(self, config: Config, spark: SparkSession, run: Run, *, is_once: bool) -> None:
         self._config, self._spark, self._run, self._is_once = config, spark, run, is_once
-        self._lease, self._over = run.lease, following(run.lease.stop)
+        self._lease, self._over = run.lease, threading.Event()
         self._is_ready, self._gone = threading.Event(), set[str]()
         self._tables = FencedTables(config.tables.root, run.lease, files_of(config), config.names)
-        options, most, names = config.admin_options, config.sync.requests_in_flight, config.names
-        self._admins = {a: ClusterAdmin(a, options(a), names, requests_in_flight=most) for a in config.clusters}
+        self._writers = TargetWriters(config, spark, run)
+        self._admins: Mapping[str, ClusterAdmin] = self._writers.admins
         learn_names(config, self._admins)
         keep = None if run.is_dry else config.maintenance.keep_versions
         memory_bytes = config.sync.index_memory
@@ -101,14 +106,13 @@ class SyncJob:
         soon = threading.Event()
         fetcher = checked_metadata(config, self._admins, self._state.index, soon.set, is_once=is_once)
         history = CountedHistory(self._history, self._metrics)
-        self._writers = TargetWriters(config, spark, run)
         lists = ReadLists(config, self._state, self._admins)
         self._reconciler = Reconciler(config, self._state, fetcher, self._writers.by_alias, history, lists)
         self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, self._metrics, soon)
-        seen = UnwrittenTables.of(config, names) if run.is_dry else self._tables
+        seen = UnwrittenTables.of(config, config.names) if run.is_dry else self._tables
         checkpoints = {alias: self._checkpoint(alias) for alias in config.clusters}
-        pollers = commit_pollers(config, self._state, self._writers, self._reconciler.writing_to)
-        self._last_known = LastKnown(self._tables, config, None if run.is_dry else run.lease)
+        pollers = commit_pollers(config, self._state, self._admins, self._reconciler.writing_to)
+        self._last_known = LastKnown(self._tables, config, replaces=not run.is_dry)
         self._reading = CommitReading(config, seen, self._admins, checkpoints, self._state, pollers)
         translator = Translator(config, self._state)
         folders = config.tables.root, config.tables.checkpoints
@@ -124,6 +128,7 @@ class SyncJob:
         members = open_members(config, self._tables, incarnations)
         self._homes = HomeWatch(self._state, members, Moves(self._tables, dates=True), soon.set)
         self._coordinators = CoordinatorWatch(self._state, self._reading.coordinators, soon.set)
+        self._state.before_foreign = self._homes.follow_moves
         self._partitions = PartitionWatch(self._state, self._admins, incarnations, soon.set, self._queries.restart)
         self._restore()
 
@@ -147,8 +152,10 @@ class SyncJob:
 
     def run(self) -> list[str]:
         """Sync once or until stopped; return one line per failure of the former."""
-        with self._writers.closed_at_the_end():
+        try:
             return self._run_once() if self._is_once else self._run_until_over()
+        finally:
+            self._writers.close()
 
     def _run_once(self) -> list[str]:
         """Read every log to its end, then reconcile everything; return one line per failure."""
@@ -178,7 +185,7 @@ class SyncJob:
             each.start()
         self._queries.run_until_stopped(self._note_readiness)
         self._reconciler.close()
-        for each in beside[:2]:
+        for each in beside[:2] if self._lease.stop.is_set() else beside:  # a stop waits for no silent cluster
             each.join()
         self._history.close()
         if endpoint is not None:
@@ -188,12 +195,16 @@ class SyncJob:
     def start_query(self, alias: str) -> StreamingQuery | None:
         """Start to read the commits of a cluster; None if it has no ``__consumer_offsets`` yet."""
         self._lease.renew()
-        records = self._polls(alias) if alias in self._config.polled() else self._log(alias)
+        checkpoint, files = self._checkpoint(alias), None if self._run.is_dry else self._tables.files
+        try:
+            checkpoint.begin(partial(verify, self._config, files, alias))
+            records = read_polls(self._spark) if alias in self._config.polled() else self._log(alias)
+        except ClusterError as problem:
+            self._gone |= set() if isinstance(problem, NotAuthorizedError) else {alias}
+            raise
         if records is None:
             return None
         self._syncs[alias].note_start()
-        checkpoint = self._checkpoint(alias)
-        checkpoint.repair()
         writer = (
             records.writeStream.queryName(f"sync_offsets {alias}")
             .option("checkpointLocation", checkpoint.path)
@@ -206,25 +217,12 @@ class SyncJob:
 
     def _log(self, alias: str) -> DataFrame | None:
         """Return the records of a cluster's commit log; None if it has none yet."""
-        try:
-            partitions = self._admins[alias].partition_count(CONSUMER_OFFSETS)
-        except ClusterError as problem:
-            self._gone |= set() if isinstance(problem, NotAuthorizedError) else {alias}
-            raise
+        partitions = self._admins[alias].partition_count(CONSUMER_OFFSETS)
         if not partitions:
             return None
         self._partitions.note_partitions(alias)
         starting = self._positions_before[alias] if self._run.is_dry else None
         return read_consumer_offsets(self._spark, self._config, alias, partitions, starting)
-
-    def _polls(self, alias: str) -> DataFrame:
-        """Return the polls of a cluster; raises ClusterError where it does not answer."""
-        try:
-            self._admins[alias].topic_names()
-        except ClusterError:
-            self._gone.add(alias)
-            raise
-        return read_polls(self._spark)
 
     def _trigger(self, alias: str) -> dict[str, Any]:
         if self._is_once:

@@ -37,7 +37,6 @@ from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 
-_LOOK_S = 60.0
 RENEWAL_EVERY_S = 24 * 3600.0
 """How often memory is checked; a key is over a week after its group was deleted, and a renewal takes some seconds."""
 WORTH_WHILE = 10_000
@@ -81,47 +80,36 @@ def rehearsing(stop: threading.Event) -> Iterator[Run]:
         yield Run(NoLease(stop), Path(folder).as_uri(), is_dry=True, is_writing=False)
 
 
-def following(stop: threading.Event) -> threading.Event:
-    """Return an event that is set as soon as *stop* is, and may be set before."""
-    mine = threading.Event()
-
-    def follow() -> None:
-        while not stop.wait(_LOOK_S) and not mine.is_set():
-            pass
-        mine.set()
-
-    threading.Thread(target=follow, name="stop", daemon=True).start()
-    return mine
-
-
 class TargetWriters:
-    """One writer for each cluster of *config*, in *by_alias*."""
+    """One client for each cluster of *config*, in *admins*, and one writer that uses it, in *by_alias*."""
 
     def __init__(self, config: Config, spark: SparkSession, run: Run) -> None:
-        self.at_once = {alias: GroupsAtOnce(alias, partial(config.java_options, alias)) for alias in config.clusters}
-        sync, seconds = config.sync, config.sync.commit_timeout.total_seconds()
-        self.by_alias: dict[str, OffsetWriter] = {}
-        for alias, at_once in self.at_once.items():
+        self._at_once = {
+            alias: GroupsAtOnce(alias, partial(config.java_options, alias), cluster_id=config.ids.get(alias, ""))
+            for alias in config.clusters
+        }
+        most, seconds = config.sync.requests_in_flight, config.sync.commit_timeout.total_seconds()
+        self.admins, self.by_alias = dict[str, ClusterAdmin](), dict[str, OffsetWriter]()
+        for alias, at_once in self._at_once.items():
+            options = config.admin_options(alias)
+            admin = ClusterAdmin(alias, options, config.names, requests_in_flight=most, at_once=at_once)
+            self.admins[alias] = admin
             self.by_alias[alias] = TargetWriter(
                 alias,
-                config.admin_options(alias),
-                sync.requests_in_flight,
+                options,
+                most,
                 seconds,
                 not run.is_writing,
                 fence=run.lease,
-                at_once=at_once,
+                admin=admin,
                 by_tasks=TaskWrites(spark, run.lease),
                 names=config.names,
             )
 
-    @contextmanager
-    def closed_at_the_end(self) -> Iterator[None]:
-        """Close the readers' clients in the JVM at the end."""
-        try:
-            yield
-        finally:
-            for each in self.at_once.values():
-                each.close()
+    def close(self) -> None:
+        """Close the clients in the JVM."""
+        for each in self._at_once.values():
+            each.close()
 
 
 class CommitReading:
@@ -171,15 +159,15 @@ class CommitReading:
 
 
 def commit_pollers(
-    config: Config, state: SyncState, writers: TargetWriters, lock_of: Callable[[str], AbstractContextManager[object]]
+    config: Config,
+    state: SyncState,
+    admins: Mapping[str, ClusterAdmin],
+    lock_of: Callable[[str], AbstractContextManager[object]],
 ) -> dict[str, CommitPoller]:
     """Return the pollers of the clusters whose commits are polled; none writes to a cluster who holds *lock_of* it."""
-    found, in_flight = dict[str, CommitPoller](), config.sync.requests_in_flight
-    for alias in config.polled():
-        options, at_once = config.admin_options(alias), writers.at_once[alias]
-        admin = ClusterAdmin(alias, options, config.names, requests_in_flight=in_flight, at_once=at_once)
-        found[alias] = CommitPoller(admin, state, config.is_group_included, lock_of(alias))
-    return found
+    return {
+        alias: CommitPoller(admins[alias], state, config.is_group_included, lock_of(alias)) for alias in config.polled()
+    }
 
 
 class Renewal:

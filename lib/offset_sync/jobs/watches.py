@@ -43,6 +43,7 @@ class HomeWatch:
 
     def __init__(self, state: SyncState, members: Members, moves: Moves, on_change: Callable[[], None]) -> None:
         self._state, self._members, self._moves, self._on_change = state, members, moves, on_change
+        self._following = threading.Lock()
 
     def run(self, stop: threading.Event, _is_ready: threading.Event) -> None:
         """Follow moves until *stop* is set; a silent cluster does not delay that."""
@@ -54,8 +55,9 @@ class HomeWatch:
 
     def follow_moves(self) -> None:
         """Read the moves by ``cutover``."""
-        if self._moves.follow(self._state):
-            self._on_change()
+        with self._following:
+            if self._moves.follow(self._state):
+                self._on_change()
 
     def ask_members(self) -> None:
         """Ask the clusters which groups have members; one that does not answer counts as having none."""

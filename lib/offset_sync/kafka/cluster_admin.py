@@ -15,17 +15,19 @@ from typing import Any
 from confluent_kafka import IsolationLevel
 from confluent_kafka.admin import AclOperation, TopicDescription  # type: ignore[attr-defined]
 
-from offset_sync.kafka.group_offsets import Coordinators, Errors, partition_of
+from offset_sync.kafka.group_offsets import Coordinators
 from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
 from offset_sync.kafka.requests import (
     Committed,
     Door,
+    Errors,
     LogEnds,
     ManyGroups,
     NotAuthorizedError,
     Reach,
     TopicInfo,
     TopicNames,
+    partition_of,
 )
 from offset_sync.kafka.topic_requests import EARLIEST, LATEST, TopicRequests, allowed
 from offset_sync.model.errors import ClusterError
@@ -56,9 +58,9 @@ class ClusterAdmin:
     ) -> None:
         self.alias = alias
         self._door = Door(alias, names)
-        requests = TopicRequests(alias, {**_OPTIONS, **options})
-        self._topics = TopicMetadata(requests)
-        self._coordinators = Coordinators(requests, {**_OPTIONS, **options}, requests_in_flight, at_once)
+        self._requests = TopicRequests(alias, {**_OPTIONS, **options})
+        self._topics = TopicMetadata(self._requests)
+        self._coordinators = Coordinators(self._requests, {**_OPTIONS, **options}, requests_in_flight, at_once)
 
     def take_names(self, names: TopicNames) -> None:
         """Use *names*, which know more by now."""
@@ -70,11 +72,11 @@ class ClusterAdmin:
 
     def groups(self, deadline: float = DEADLINE_S) -> list[str]:
         """Return the groups that we may describe, without those of types unknown to librdkafka."""
-        return self._topics.groups(deadline)
+        return self._requests.groups(time.monotonic() + deadline)
 
     def groups_of_all_types(self, deadline: float = DEADLINE_S) -> list[str]:
         """Return the groups of every type that we may describe; every broker also describes all of its groups."""
-        return self._topics.groups_of_all_types(deadline)
+        return self._requests.groups_of_all_types(time.monotonic() + deadline)
 
     def topics(self, deadline: float = DEADLINE_S) -> dict[str, TopicInfo]:
         """Return every topic that is not internal and that we may describe; brokers list no others."""
@@ -160,14 +162,6 @@ class TopicMetadata:
     def cluster_id(self, deadline: float) -> str:
         """Return Kafka's own id of the cluster."""
         return self._requests.cluster_id(time.monotonic() + deadline)
-
-    def groups(self, deadline: float) -> list[str]:
-        """Return the classic and consumer groups that we may describe."""
-        return self._requests.groups(time.monotonic() + deadline)
-
-    def groups_of_all_types(self, deadline: float) -> list[str]:
-        """Return the groups of every type that we may describe."""
-        return self._requests.groups_of_all_types(time.monotonic() + deadline)
 
     def described(self, topics: Iterable[str], deadline: float) -> dict[str, TopicInfo | NotAuthorizedError]:
         """Return id and partition count of *topics*; those that do not exist are left out.

@@ -15,11 +15,12 @@ from typing import Any
 from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
-from offset_sync.kafka.msk_tokens import with_tokens
+from offset_sync.kafka.librdkafka import cluster_id_of, refuse_other
 from offset_sync.kafka.requests import LONGEST_S, UNREACHABLE
+from offset_sync.kafka.topic_requests import kept_for, open_client
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.text import escaped
+from offset_sync.model.values import CLUSTER_ID
 
 DEADLINE_S = 10.0
 _WITHOUT_MEMBERS = (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD)
@@ -37,31 +38,20 @@ class GroupStates:
 
         Returns a ClusterError if any broker does not answer within *deadline* seconds, as its groups would look empty.
         """
-        listed = self._listed(deadline)
+        listed = self.listed(deadline)
         if isinstance(listed, ClusterError):
             return listed
         return frozenset(group_id for group_id, state in listed.items() if state not in _WITHOUT_MEMBERS)
 
-    def is_of_another_type(self, group_id: str, deadline: float = DEADLINE_S) -> bool | ClusterError:
-        """Return whether a group exists that is neither a classic nor a consumer group.
-
-        The client's older call lists groups of all types, and describes them as classic ones: any other is Dead. One
-        request to each broker, with the names of all its groups in the answer.
-        """
-        try:
-            # Deprecated in favour of the call that lists consumer groups only.
-            found: list[Any] = self._client.list_groups(group_id, timeout=deadline)
-        except (KafkaException, ValueError, TypeError) as error:
-            return self._unknown(_reason(error, deadline))
-        if not any(each.id == group_id and each.state == "Dead" for each in found):
-            return False
-        listed = self._listed(deadline)
-        return listed if isinstance(listed, ClusterError) else group_id not in listed
-
-    def _listed(self, deadline: float) -> dict[str, ConsumerGroupState] | ClusterError:
+    def listed(self, deadline: float = DEADLINE_S) -> Mapping[str, ConsumerGroupState] | ClusterError:
+        """Return the classic and consumer groups that we may describe; members of any other group are unknown."""
         try:
             future = self._client.list_consumer_groups(request_timeout=LONGEST_S)
             listed: Any = future.result(deadline)
+            refuse_other(self._alias, self._options.get(CLUSTER_ID, ""), cluster_id_of(self._client))
+        except ClusterError as problem:
+            self.__dict__.pop("_client", None)  # the next one starts from bootstrap.servers
+            return problem
         except (KafkaException, FutureTimeout, ValueError, TypeError) as error:
             return self._unknown(_reason(error, deadline))
         if listed.errors:
@@ -77,8 +67,8 @@ class GroupStates:
 
     @cached_property
     def _client(self) -> AdminClient:
-        options: dict[str, Any] = {**CLIENT_OPTIONS, **self._options, "error_cb": lambda error: None}
-        return AdminClient(with_tokens(options))
+        kept_for(self).append(client := open_client(self._alias, self._options))
+        return client
 
 
 def _reason(error: Exception, deadline: float) -> str:

@@ -11,19 +11,17 @@ out in librdkafka, and a client with unanswered requests has to be replaced.
 
 from __future__ import annotations
 
-import _thread
-import os
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
+from offset_sync.kafka.client_callbacks import Callbacks, destroy_later
 from offset_sync.kafka.kerberos import log_in
-from offset_sync.kafka.librdkafka import BindingError, Library, Throttle, elements, library, metadata_of, text
+from offset_sync.kafka.librdkafka import BindingError, elements, library, metadata_of, text
 from offset_sync.kafka.requests import (
     ABSENT_TOPIC,
     LONGEST_S,
@@ -33,7 +31,9 @@ from offset_sync.kafka.requests import (
     THROTTLED_UNSENT,
     UNREACHABLE,
     UNSTABLE,
+    CommitParts,
     Committed,
+    Errors,
     ManyGroups,
     PartitionAnswer,
     SilentError,
@@ -42,6 +42,7 @@ from offset_sync.kafka.requests import (
     group_refusal,
     invalid_group,
     invalid_write,
+    partition_of,
     with_remedy,
 )
 from offset_sync.kafka.topic_requests import TopicRequests
@@ -51,13 +52,11 @@ from offset_sync.model.values import OffsetWrite, TopicPartition
 _LIST, _ALTER = "ListConsumerGroupOffsets", "AlterConsumerGroupOffsets"
 _ANY_OPERATION = 0
 _POLL_MS = 100
-_NO_CONSUMER_CLOSE = 0x8
 _REQUEST_S = 6.0  # above the broker's own offsets.commit.timeout.ms of 5 s, so that we get the broker's answer
 _UNSTABLE_PATIENCE_S = 2.0  # a transaction ends at once or hangs for minutes; a batch must not wait for the latter
 _PROOF_SHARE = 0.2  # of a deadline, reserved to check whether the whole cluster is silent or only some coordinators
 _SHOWN_CHARACTERS = 80
-# The group is never joined; without an id librdkafka crashes (librdkafka.py).
-_GROUP_OPTIONS = {"group.id": "offset-sync-admin", "enable.auto.commit": "false"}
+_GROUP_OPTIONS = {"group.id": "offset-sync-admin", "enable.auto.commit": "false"}  # never joined; see librdkafka.py
 
 
 @dataclass(frozen=True)
@@ -69,8 +68,7 @@ class RequestFailure:
 
 
 GroupAnswer = list[PartitionAnswer] | RequestFailure
-Errors: TypeAlias = "dict[TopicPartition, str | None]"
-"""Per partition None (done) or a text that begins with the Kafka error name."""
+_Parts = Sequence[Sequence[OffsetWrite]]
 NOT_ASKED = RequestFailure("_TIMED_OUT", "the deadline passed before the request was sent")
 NOT_SENT = RequestFailure("REQUEST_NOT_SENT", "not sent: the driver's lease has to be verified again first")
 _NO_ANSWER = RequestFailure("_TIMED_OUT", "the group's coordinator did not answer in time")
@@ -102,11 +100,15 @@ class GroupOffsets:
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self._library, self._complaint, self._throttle = library(), "", Throttle()
+        self._library, self._complaint, self._callbacks = library(), "", Callbacks()
+        self.parts = CommitParts()
         log_in(options)
-        self._client = self._library.open_consumer(options, self._throttle.callback)
-        # No need to destroy it at the end of the process.
-        weakref.finalize(self, _destroy, self._library, self._client, os.getpid(), self._throttle).atexit = False
+        self._client = self._library.open_consumer(options, self._callbacks)
+        destroy_later(self, self._library, self._client, self._callbacks)
+
+    def cluster_id(self, seconds: float = 0.0) -> str:
+        """Return the id of the cluster that it was connected to last, "" if to none within *seconds*."""
+        return self._library.cluster_id(self._client, seconds)
 
     def complaint(self) -> str:
         """Return the last error between client and brokers ("Connection refused"), "" for none.
@@ -128,44 +130,48 @@ class GroupOffsets:
 
     def read(self, groups: Iterable[str], limits: Limits) -> dict[str, GroupAnswer]:
         """Return all committed offsets; one with a pending transaction has the error UNSTABLE_OFFSET_COMMIT."""
-        return self._run(_LIST, dict.fromkeys(groups), limits)
+        wanted = [*dict.fromkeys(groups)]
+        return dict(zip(wanted, self._run(_LIST, [(group, None) for group in wanted], limits), strict=True))
 
-    def write(self, writes: Mapping[str, Sequence[OffsetWrite]], limits: Limits) -> dict[str, GroupAnswer]:
-        """Commit without a member, with leader epoch and metadata of each write."""
-        rows = {
-            group: [(each.topic, each.partition, each.offset, each.leader_epoch, each.metadata) for each in wanted]
-            for group, wanted in writes.items()
-        }
-        return self._run(_ALTER, rows, limits)
+    def write(self, parts: _Parts, limits: Limits) -> list[GroupAnswer]:
+        """Commit without a member, with leader epoch and metadata of each write; each part is of one group."""
+        requests = [
+            (part[0].group_id, [(e.topic, e.partition, e.offset, e.leader_epoch, e.metadata) for e in part])
+            for part in parts
+        ]
+        with self._callbacks.writing():
+            return self._run(_ALTER, requests, limits)
 
-    def _run(self, operation: str, rows: Mapping[str, Sequence[Any] | None], limits: Limits) -> dict[str, GroupAnswer]:
-        waiting = deque(enumerate(rows, start=1))  # from 1 on: a 0 would be a null pointer
-        asked: dict[int, tuple[str, float]] = {}  # by number, the group and when
-        answers, heard_at = dict[str, GroupAnswer](), 0.0
+    def _run(self, operation: str, requests: Sequence[tuple[str, Any]], limits: Limits) -> list[GroupAnswer]:
+        waiting = deque(enumerate(requests, start=1))  # from 1 on: a 0 would be a null pointer
+        asked: dict[int, float] = {}  # by number, when
+        answers, heard_at = dict[int, GroupAnswer](), 0.0
         with self._opened(operation) as (queue, options):
             while waiting or asked:
-                most = 1 if self._throttle.delay_ms else limits.in_flight
+                most = 1 if self._callbacks.delay_ms else limits.in_flight
                 while waiting and len(asked) < most and time.monotonic() < limits.ends_at:
-                    number, group = waiting.popleft()
+                    number, request = waiting.popleft()
                     if not limits.may_send():
-                        answers[group] = NOT_SENT
+                        answers[number] = NOT_SENT
                         continue
-                    asked[number] = group, time.monotonic()
+                    asked[number] = time.monotonic()
                     self._library.AdminOptions_set_opaque(options, number)
-                    self._ask(operation, group, rows[group], options, queue)
+                    self._ask(operation, *request, options, queue)
                 if not asked:
                     break
                 for number, answer in self._answers(operation, queue):
-                    if number in asked:  # else it timed out
-                        answers[asked.pop(number)[0]] = answer
+                    if asked.pop(number, None) is not None:  # else it timed out
+                        answers[number] = answer
                         heard_at = time.monotonic()
                 self._take_events()
-                since = heard_at if self._throttle.delay_ms else 0.0
-                ends_at = {number: max(at, since) + limits.request_s for number, (_, at) in asked.items()}
+                since = heard_at if self._callbacks.delay_ms else 0.0
+                ends_at = {number: max(at, since) + limits.request_s for number, at in asked.items()}
                 now = time.monotonic()
                 for number in [each for each, until in ends_at.items() if min(until, limits.ends_at) <= now]:
-                    answers[asked.pop(number)[0]] = _DELAYED if self._throttle.delay_ms else _NO_ANSWER
-        return dict.fromkeys(rows, _DELAYED_UNSENT if self._throttle.delay_ms else NOT_ASKED) | answers
+                    del asked[number]
+                    answers[number] = _DELAYED if self._callbacks.delay_ms else _NO_ANSWER
+        unsent = _DELAYED_UNSENT if self._callbacks.delay_ms else NOT_ASKED
+        return [answers.get(number, unsent) for number in range(1, len(requests) + 1)]
 
     def _ask(self, operation: str, group: str, rows: Sequence[Any] | None, options: int, queue: int) -> None:
         bound = self._library
@@ -227,20 +233,6 @@ class GroupOffsets:
         finally:  # answers that come later are dropped by librdkafka
             bound.queue_destroy(queue)
             bound.AdminOptions_destroy(options)
-
-
-def _destroy(bound: Library, pointer: int, owner: int, throttle: Throttle) -> None:
-    """Have librdkafka close a client, without waiting; *throttle* lives until then.
-
-    Closing may never end after a broker was away and came back (librdkafka issue 4674), and the thread that drops a
-    client holds a lock. ``threading.Thread`` takes locks when started, and a finalizer may run at any point.
-    """
-    if os.getpid() == owner:  # a forked child has no threads of the client: destroying would wait for ever
-        _thread.start_new_thread(_close, (bound, pointer, throttle))
-
-
-def _close(bound: Library, pointer: int, _throttle: Throttle) -> None:
-    bound.destroy_flags(pointer, _NO_CONSUMER_CLOSE)
 
 
 def errors_by_partition(partitions: Iterable[TopicPartition], answer: GroupAnswer) -> Errors:
@@ -306,7 +298,10 @@ class Coordinators:
         patient_until = time.monotonic() + min(deadline / 3, _UNSTABLE_PATIENCE_S)
         limits = Limits(ends_at, _REQUEST_S, self._in_flight)
         for _ in attempts(ends_at) if pending else ():
-            answers |= self._checked(self._client().read(pending, limits))
+            client = self._client()
+            found = client.read(pending, limits)
+            self._check(client, found.values())
+            answers |= found
             is_patient = time.monotonic() < patient_until
             pending = [group for group in pending if is_worth_repeating(answers[group], is_patient)]
             if not pending:
@@ -316,8 +311,8 @@ class Coordinators:
             servers = self._options.get("bootstrap.servers")
             complaint = self._last_complaint or "connected, but no response"
             raise TransientError(self.alias, f"no answer within {deadline:g} s from {servers}: {complaint}")
-        found = {group: self._to_committed(group, answer) for group, answer in answers.items()}
-        return found | {group: self._group_error(group, reason) for group, reason in refused.items()}
+        read = {group: self._to_committed(group, answer) for group, answer in answers.items()}
+        return read | {group: self._group_error(group, reason) for group, reason in refused.items()}
 
     def write_offsets(
         self,
@@ -327,27 +322,37 @@ class Coordinators:
     ) -> dict[str, Errors | ClusterError]:
         """Commit each group's offsets with a single attempt; the caller has to read before it retries.
 
-        Offsets are stored with the write's metadata and leader epoch. An error of the whole request is given to each of
-        its partitions; after an UNREACHABLE one they may have been written. ClusterError: no request can be made for
-        the group id. *may_send* is called before each request: REQUEST_NOT_SENT if it returns False.
+        Offsets are stored with the write's metadata and leader epoch. An error of a request, of which a large group has
+        several, is given to each of its partitions; after an UNREACHABLE one they may have been written. ClusterError:
+        no request can be made for the group id. *may_send* is called before each request: REQUEST_NOT_SENT if it
+        returns False.
         """
         answer: dict[str, Errors | ClusterError] = {}
-        valid: dict[str, list[OffsetWrite]] = {}
+        client, parts = self._client(), list[Sequence[OffsetWrite]]()
         for group, wanted in writes.items():
             if (reason := invalid_group(group)) is not None:
                 answer[group] = self._group_error(group, reason)
                 continue
             answer[group] = {partition_of(each): invalid_write(each) for each in wanted}
-            valid[group] = [each for each in wanted if invalid_write(each) is None]
-        asked = {group: wanted for group, wanted in valid.items() if wanted}
-        limits = Limits(time.monotonic() + deadline, _REQUEST_S, self._in_flight, may_send)
-        found = self._checked(self._client().write(asked, limits)) if asked else {}
-        for group, written in found.items():
-            errors = answer[group]
+            parts += client.parts.of(each for each in wanted if invalid_write(each) is None)
+        found = self._written(client, parts, Limits(time.monotonic() + deadline, _REQUEST_S, self._in_flight, may_send))
+        for part, written in zip(parts, found, strict=True):
+            errors = answer[part[0].group_id]
             assert not isinstance(errors, ClusterError)
-            found_errors = errors_by_partition([partition_of(each) for each in asked[group]], written)
-            errors |= {each: with_remedy(self.alias, error) for each, error in found_errors.items()}
+            by_partition = errors_by_partition([partition_of(each) for each in part], written)
+            noted = client.parts.noted(part, by_partition)
+            errors |= {each: with_remedy(self.alias, error) for each, error in noted.items()}
         return answer
+
+    def _written(self, client: GroupOffsets, parts: _Parts, limits: Limits) -> list[GroupAnswer]:
+        if not parts:
+            return []
+        is_connected = client.cluster_id(min(limits.request_s, max(0.0, limits.ends_at - time.monotonic())))
+        self._check(client, ())
+        if not is_connected:
+            return [NOT_ASKED for _ in parts]
+        self._check(client, found := client.write(parts, limits))
+        return found
 
     def _client(self) -> GroupOffsets:
         with self._lock:
@@ -358,19 +363,21 @@ class Coordinators:
                     raise ClusterError(self.alias, str(error)) from error
             return self._connected
 
-    def _checked(self, answers: dict[str, GroupAnswer]) -> dict[str, GroupAnswer]:
-        """Return *answers*; drop the client if a coordinator has moved or does not answer.
+    def _check(self, client: GroupOffsets, answers: Iterable[GroupAnswer]) -> None:
+        """Drop *client* if a coordinator has moved or does not answer, or it is of another cluster.
 
-        librdkafka caches the coordinators of the last groups. Outside of transactions it keeps one that answers
-        NOT_COORDINATOR, and one that was away for a moment, for whose abandoned connection it then waits. Only a new
-        client looks the coordinator up again.
+        librdkafka caches coordinators: outside of transactions also one that answers NOT_COORDINATOR, and one that was
+        away for a moment, for whose abandoned connection it waits. Only a new client looks them up again.
         """
-        if any(needs_new_client(answer) for answer in answers.values()):
-            with self._lock:
-                if self._connected is not None:
-                    self._last_complaint = self._connected.complaint()
-                self._connected = None
-        return answers
+        is_over = True
+        try:
+            self._topics.refuse_others(client.cluster_id())
+            is_over = any(needs_new_client(answer) for answer in answers)
+        finally:
+            if is_over:
+                with self._lock:
+                    self._last_complaint = client.complaint()
+                    self._connected = None
 
     def _to_committed(self, group: str, answer: GroupAnswer) -> dict[TopicPartition, Committed] | ClusterError:
         if isinstance(answer, RequestFailure):
@@ -391,8 +398,3 @@ class Coordinators:
 
     def _group_error(self, group: str, reason: str, kind: type[ClusterError] = ClusterError) -> ClusterError:
         return kind(self.alias, f"group {group[:_SHOWN_CHARACTERS]!a}: {reason}")
-
-
-def partition_of(write: OffsetWrite) -> TopicPartition:
-    """Return the partition of *write*."""
-    return TopicPartition(write.topic, write.partition)

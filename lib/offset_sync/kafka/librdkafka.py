@@ -21,8 +21,10 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import cimpl
 
+from offset_sync.kafka.client_callbacks import Callbacks, OnConnect, OnThrottle
 from offset_sync.kafka.msk_tokens import TokenError, needs_token, token_for
-from offset_sync.model.errors import OffsetSyncError, PlatformError
+from offset_sync.model.errors import OffsetSyncError, OtherClusterError, PlatformError
+from offset_sync.model.values import CLUSTER_ID
 from offset_sync.model.versions import Match, match_version
 
 CONFLUENT_KAFKA = "2.16.1"
@@ -48,6 +50,7 @@ CLIENT_OPTIONS = {**KEEPS_BROKERS, **CONNECTS_TO_ALL, "client.id": "offset-sync"
 """For every client of ours; a cluster's own options override them. We report errors, librdkafka does not log them."""
 _REMEDY = "run 'make install', which installs the wheel of confluent-kafka that this was built with"
 OPERATIONS = ("ListConsumerGroupOffsets", "AlterConsumerGroupOffsets")
+_CLIENTS = (cimpl.Consumer, cimpl._AdminClientImpl)
 _CONSUMER = 1
 _CONF_OK = 0
 _ERROR_EVENTS = 0x8
@@ -56,26 +59,6 @@ _ERRSTR_BYTES = 512
 
 class BindingError(OffsetSyncError):
     """librdkafka refused the options."""
-
-
-_OnThrottle = CFUNCTYPE(None, c_void_p, c_char_p, c_int32, c_int, c_void_p)
-
-
-class Throttle:
-    """For how many milliseconds a broker's quota delays a client's requests, 0 for not; updated while it is polled."""
-
-    def __init__(self) -> None:
-        delay = self._delay = c_int(0)
-
-        def note(_client: int, _name: bytes, _broker: int, delay_ms: int, _opaque: int) -> None:
-            delay.value = delay_ms
-
-        self.callback = _OnThrottle(note)
-
-    @property
-    def delay_ms(self) -> int:
-        """The delay of the last answer."""
-        return self._delay.value
 
 
 class PartitionStruct(ctypes.Structure):
@@ -108,7 +91,8 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "conf_new": (c_void_p, ()),
     "conf_set": (c_int, (c_void_p, c_char_p, c_char_p, c_char_p, c_size_t)),
     "conf_set_events": (None, (c_void_p, c_int)),
-    "conf_set_throttle_cb": (None, (c_void_p, _OnThrottle)),
+    "conf_set_throttle_cb": (None, (c_void_p, OnThrottle)),
+    "conf_set_connect_cb": (None, (c_void_p, OnConnect)),
     "conf_set_oauthbearer_token_refresh_cb": (None, (c_void_p, _RefreshToken)),
     "conf_enable_sasl_queue": (None, (c_void_p, c_int)),
     "conf_get": (c_int, (c_void_p, c_char_p, c_char_p, POINTER(c_size_t))),
@@ -121,6 +105,8 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     ),
     "oauthbearer_set_token_failure": (c_int, (c_void_p, c_char_p)),
     "destroy_flags": (None, (c_void_p, c_int)),
+    "clusterid": (c_void_p, (c_void_p, c_int)),
+    "mem_free": (None, (c_void_p, c_void_p)),
     "mem_malloc": (c_void_p, (c_void_p, c_size_t)),
     "err2name": (c_char_p, (c_int,)),
     "error_code": (c_int, (c_void_p,)),
@@ -207,10 +193,10 @@ class Library:
         self.conf_destroy(conf)
         return frozenset(text(value.value).split(","))
 
-    def open_consumer(self, options: Mapping[str, str], on_throttle: Any) -> int:
+    def open_consumer(self, options: Mapping[str, str], callbacks: Callbacks) -> int:
         """Return a new client handle of the consumer kind, with errors as events; raises BindingError.
 
-        *on_throttle* is that of a :class:`Throttle`, which has to live as long as the client.
+        The *callbacks* have to live as long as the client.
         """
         try:
             has_tokens = needs_token(options)
@@ -218,12 +204,13 @@ class Library:
             raise BindingError(str(problem)) from problem
         conf = self.conf_new()
         reason = ctypes.create_string_buffer(_ERRSTR_BYTES)
-        for name, value in options.items():
+        for name, value in of_librdkafka(options).items():
             if self.conf_set(conf, name.encode(), value.encode(), reason, _ERRSTR_BYTES) != _CONF_OK:
                 self.conf_destroy(conf)
                 raise BindingError(text(reason.value))
         self.conf_set_events(conf, _ERROR_EVENTS)
-        self.conf_set_throttle_cb(conf, on_throttle)
+        self.conf_set_throttle_cb(conf, callbacks.on_throttle)
+        self.conf_set_connect_cb(conf, callbacks.on_connect)
         if has_tokens:
             self.conf_set_oauthbearer_token_refresh_cb(conf, _REFRESH)
             self.conf_enable_sasl_queue(conf, 1)
@@ -234,6 +221,16 @@ class Library:
         if has_tokens:  # in a thread of librdkafka: nothing polls this client
             self.sasl_background_callbacks_enable(pointer)
         return pointer
+
+    def cluster_id(self, handle: int, seconds: float = 0.0) -> str:
+        """Return the id of the cluster that a client was connected to last, "" if to none within *seconds*.
+
+        A new connection asks for it before anything else, so it is at least as new as any answer.
+        """
+        pointer = self.clusterid(handle, round(seconds * 1000))
+        found = text(ctypes.string_at(pointer)) if pointer else ""
+        self.mem_free(handle, pointer)
+        return found
 
     def set_token(self, handle: int, option: str) -> None:
         """Give a client its next token, or the reason why there is none: it asks again ten seconds later."""
@@ -307,6 +304,29 @@ def check_client() -> list[str]:
     if refused := [texts[name] for name, match in matches.items() if match is Match.OTHER]:
         raise PlatformError("; ".join([*refused, _REMEDY]))
     return [texts[name] for name, match in matches.items() if match is Match.SIMILAR]
+
+
+def of_librdkafka(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *options* without ours."""
+    return {name: value for name, value in options.items() if name != CLUSTER_ID}
+
+
+def cluster_id_of(client: Any) -> str:
+    """Return :meth:`Library.cluster_id` of a client of confluent-kafka, whose first field is its handle (2.16.1)."""
+    if not isinstance(client, _CLIENTS):
+        return ""  # of a test
+    handle = ctypes.c_void_p.from_address(id(client) + object.__basicsize__).value
+    return library().cluster_id(handle) if handle else ""
+
+
+def refuse_other(alias: str, known: str, found: str) -> None:
+    """Raise OtherClusterError where the cluster *alias* had the id *known* and has the id *found*; "" is not known."""
+    if known and found and known != found:
+        raise OtherClusterError(
+            alias,
+            f"its id is {found} and was {known}, so bootstrap.servers lead to another cluster: correct them, or if it "
+            "was rebuilt on purpose, see docs/operations.md, A cluster with another id",
+        )
 
 
 def elements(partitions: Any) -> list[PartitionStruct]:

@@ -11,11 +11,11 @@ from confluent_kafka import Consumer, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
 from offset_sync.kafka.kerberos import log_in
-from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
+from offset_sync.kafka.librdkafka import CLIENT_OPTIONS, cluster_id_of, of_librdkafka, refuse_other
 from offset_sync.kafka.msk_tokens import with_tokens
 from offset_sync.kafka.requests import Door, TopicNames
 from offset_sync.model.errors import ClusterError, PlatformError
-from offset_sync.model.values import OffsetRange, RecordContent, Stop, TopicPartition
+from offset_sync.model.values import CLUSTER_ID, OffsetRange, RecordContent, Stop, TopicPartition
 
 DEADLINE_S = 10.0
 PATIENCE_S = 30.0
@@ -67,17 +67,20 @@ class UnreadError(ClusterError):
 def log_consumer(alias: str, options: Mapping[str, str], wanted: Mapping[str, str]) -> Iterator[Consumer]:
     """Yield a consumer of the cluster *alias*; *options* are the cluster's, *wanted* those of the caller, which win.
 
-    Raises ClusterError where the client rejects its options, or fails inside.
+    Raises ClusterError where the client rejects its options, or fails inside; and at the end where it has read from
+    another cluster than the one of *options*: nothing that was read counts before the end.
     """
     try:
         log_in(options)
-        consumer = Consumer(with_tokens({**_OPTIONS, **options, **wanted, "error_cb": lambda error: None}))
+        given = {**_OPTIONS, **of_librdkafka(options), **wanted, "error_cb": lambda error: None}
+        consumer = Consumer(with_tokens(given))
     except PlatformError as error:
         raise ClusterError(alias, str(error)) from error
     except (KafkaException, ValueError, TypeError) as error:
         raise ClusterError(alias, f"the client rejects its options: {error}") from error
     try:
         yield consumer
+        refuse_other(alias, options.get(CLUSTER_ID, ""), cluster_id_of(consumer))
     except KafkaException as error:
         raise ClusterError(alias, str(error.args[0])) from error
     finally:

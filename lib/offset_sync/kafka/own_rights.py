@@ -38,10 +38,6 @@ class OwnRights:
         self._requests.names(time.monotonic() + deadline)  # for its error message about a refused login
         return [node.id for node in self._of_cluster(deadline).nodes]
 
-    def cluster_id(self, deadline: float = DEADLINE_S) -> str:
-        """Return Kafka's own id of the cluster; raises ClusterError where no broker returns it."""
-        return self._requests.cluster_id(time.monotonic() + deadline)
-
     def of_cluster(self, deadline: float = DEADLINE_S) -> Operations:
         """Return the operations allowed on the cluster itself, as far as reported."""
         return _named(self._of_cluster(deadline).authorized_operations)
@@ -56,9 +52,8 @@ class OwnRights:
         }
 
     def groups(self, deadline: float = DEADLINE_S) -> list[str]:
-        """Return the groups that we may describe; none where they cannot be listed."""
-        listed, error = _answer(self._client.list_consumer_groups(request_timeout=LONGEST_S), deadline)
-        return [] if error else sorted(each.group_id for each in listed.valid)
+        """Return the groups that we may describe; raises ClusterError where a broker does not list its own."""
+        return self._requests.groups(time.monotonic() + deadline)
 
     def of_groups(self, groups: Sequence[str], deadline: float = DEADLINE_S) -> dict[str, Operations | str]:
         """Return the operations allowed on each group, whether it exists or not, or the name of an error.

@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, OffsetWrite, TopicPartition
@@ -26,12 +26,17 @@ paused broker; ``broker/test_client_timeouts.py``).
 _WIRE_STRING_BYTES = 32_767
 _INT32_MAX = 2**31 - 1
 _INT64_MAX = 2**63 - 1
+_RECORD_BYTES = 80
+_MOST_BYTES = 2**19  # half of Kafka's default of max.message.bytes
+_LEAST_BYTES = 2**10  # no cluster has smaller batches, and UNKNOWN has other causes
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
 _TO_US = "to the principal of this program (docs/operations.md, Minimal ACLs)"
 _OWN_GROUPS = "offset-sync"
 Found = TypeVar("Found")
+Errors: TypeAlias = "dict[TopicPartition, str | None]"
+"""Per partition None (done) or a text that begins with the Kafka error name."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,49 @@ def invalid_write(write: OffsetWrite) -> str | None:
     if write.leader_epoch is not None and not 0 <= write.leader_epoch <= _INT32_MAX:
         return f"_INVALID_ARG: leader epoch {write.leader_epoch} is out of range"
     return None
+
+
+def partition_of(write: OffsetWrite) -> TopicPartition:
+    """Return the partition of *write*."""
+    return TopicPartition(write.topic, write.partition)
+
+
+class CommitParts:
+    """Cuts the commit of a group into parts, of which each fits into a batch of ``__consumer_offsets``.
+
+    A coordinator stores a request as one batch or not at all, and refuses one above the topic's ``max.message.bytes``:
+    before Kafka 4.0 with INVALID_COMMIT_OFFSET_SIZE, since then with UNKNOWN, as for any other failure. Then parts
+    become half as large, for all groups. What was refused is :data:`SPLIT`: the caller has to read the target before
+    it retries. Errs to small parts, until the client is replaced.
+    """
+
+    def __init__(self) -> None:
+        self._most_bytes = _MOST_BYTES
+
+    def of(self, writes: Iterable[OffsetWrite]) -> list[list[OffsetWrite]]:
+        """Return the parts of *writes*, which are of one group; a write that is larger by itself has its own part."""
+        parts, left = list[list[OffsetWrite]](), 0
+        for write in writes:
+            size = _stored_bytes(write)
+            if size > left:
+                parts.append([])
+                left = self._most_bytes
+            parts[-1].append(write)
+            left -= size
+        return parts
+
+    def noted(self, part: Sequence[OffsetWrite], errors: Errors) -> Errors:
+        """Return *errors* with SPLIT where smaller parts of *part* may be accepted."""
+        size = sum(map(_stored_bytes, part))
+        if len(part) == 1 or size <= _LEAST_BYTES or _TOO_LARGE.isdisjoint(errors.values()):
+            return errors
+        self._most_bytes = min(self._most_bytes, size // 2)
+        return {each: SPLIT if error in _TOO_LARGE else error for each, error in errors.items()}
+
+
+def _stored_bytes(write: OffsetWrite) -> int:
+    """Return an upper bound of the bytes that *write* takes in a batch: its record has 46 to 70 beside the texts."""
+    return _RECORD_BYTES + len(f"{write.group_id}{write.topic}{write.metadata}".encode())
 
 
 def is_topic_name(topic: str) -> bool:
@@ -258,6 +306,8 @@ def with_remedy(cluster: str, error: str | None) -> str | None:
         return f"{error}: clusters.{cluster}: {group_refusal('Read').partition(': ')[2]}"
     if error == "TOPIC_AUTHORIZATION_FAILED":
         return f"{error}: clusters.{cluster}: the operation Read is not allowed; grant Read on the topic {_TO_US}"
+    if error == "UNKNOWN":
+        return UNKNOWN
     if error == "GROUP_ID_NOT_FOUND":
         return f"{error}: is a share group at {cluster}: offsets of share groups cannot be committed"
     return error
@@ -285,6 +335,11 @@ THROTTLED = "THROTTLED: a quota of the cluster delays our requests; raise it, or
 THROTTLED_UNSENT = f"{THROTTLED} (not sent)"
 """The same: it was not sent in time, so a write was not applied."""
 
+_TOO_LARGE = frozenset({"INVALID_COMMIT_OFFSET_SIZE", "MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "UNKNOWN"})
+SPLIT = "INVALID_COMMIT_OFFSET_SIZE: too large for a batch of __consumer_offsets; retrying in smaller parts"
+UNKNOWN = "UNKNOWN: see the broker's log, and compare max.message.bytes of __consumer_offsets"
+"""Ours, for UNKNOWN of a single partition, or of few."""
+
 UNREACHABLE = frozenset(
     {"_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "NETWORK_EXCEPTION"}
 )
@@ -302,6 +357,7 @@ RETRIABLE = (
     | {
         THROTTLED,
         THROTTLED_UNSENT,
+        SPLIT,
         "REQUEST_NOT_SENT",  # ours, of group_offsets
         "COORDINATOR_LOAD_IN_PROGRESS",
         "REQUEST_TIMED_OUT",
@@ -323,7 +379,7 @@ MAYBE_APPLIED = (
     UNREACHABLE
     | MOVED_COORDINATOR
     | {THROTTLED, "REQUEST_TIMED_OUT", "NOT_LEADER_FOR_PARTITION", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"}
-    | {"KAFKA_STORAGE_ERROR", "UNKNOWN"}
+    | {"KAFKA_STORAGE_ERROR", UNKNOWN, SPLIT}
 )
 """Errors after which a write may still have been applied: the coordinator appends first, and answers afterwards."""
 

@@ -8,8 +8,10 @@ no request is answered: then a new client is used.
 
 from __future__ import annotations
 
+import _thread
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -21,7 +23,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
 
 from offset_sync.kafka.kerberos import log_in
-from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
+from offset_sync.kafka.librdkafka import CLIENT_OPTIONS, cluster_id_of, of_librdkafka, refuse_other
 from offset_sync.kafka.msk_tokens import with_tokens
 from offset_sync.kafka.requests import (
     ABSENT_TOPIC,
@@ -32,8 +34,8 @@ from offset_sync.kafka.requests import (
     attempts,
     is_topic_name,
 )
-from offset_sync.model.errors import ClusterError, PlatformError
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.errors import ClusterError, OtherClusterError, PlatformError
+from offset_sync.model.values import CLUSTER_ID, TopicPartition
 
 _REQUEST_S = 6.0
 _CLIENT_S = 5.0
@@ -62,12 +64,14 @@ class TopicRequests:
     """One cluster, named by its alias; *options* are librdkafka's. Threads may share it.
 
     *ends_at* is on ``time.monotonic``'s clock. ClusterError is raised where the cluster does not answer until then, or
-    answers with an error that is not retriable.
+    answers with an error that is not retriable; OtherClusterError where another cluster answers than the first time.
     """
 
     def __init__(self, alias: str, options: Mapping[str, str]) -> None:
         self.alias = alias
         self._options = dict(options)
+        self._cluster_id = self._options.get(CLUSTER_ID, "")
+        self._clients = kept_for(self)  # the one in use is the last; those before it may still be answered
         self._lock, self._opened_at, self._patience_s = threading.Lock(), 0.0, TRY_S
         self._client_errors: deque[KafkaError] = deque(maxlen=1)  # the last one, filled by the client
 
@@ -76,7 +80,9 @@ class TopicRequests:
         failure = "_TIMED_OUT"
         for left in attempts(ends_at):
             try:
-                return sorted(self._client.list_topics(timeout=max(_timeout_s(left / 2), min(TRY_S, left))).topics)
+                listed = self._client.list_topics(timeout=max(_timeout_s(left / 2), min(TRY_S, left))).topics
+                self.refuse_others()
+                return sorted(listed)
             except KafkaException as error:
                 failure = error_name(error)
                 if failure not in RETRIABLE:
@@ -122,7 +128,21 @@ class TopicRequests:
             found: list[Any] = self._client.list_groups(timeout=max(0.1, ends_at - time.monotonic()))
         except KafkaException as problem:
             raise self.error(f"a broker does not list its groups: {problem.args[0].str()}") from problem
+        self.refuse_others()
         return sorted(each.id for each in found)
+
+    def refuse_others(self, *found: str) -> None:
+        """Raise OtherClusterError if one of our clients, or of the ids *found*, is of another cluster than at first.
+
+        To be called with answers, before they are used. Then a new client starts from ``bootstrap.servers``.
+        """
+        for cluster_id in (*map(cluster_id_of, list(self._clients)), *found):
+            try:
+                refuse_other(self.alias, self._cluster_id, cluster_id)
+            except OtherClusterError:
+                self._replace_client(TRY_S)
+                raise
+            self._cluster_id = self._cluster_id or cluster_id
 
     def described(
         self, topics: Iterable[str], ends_at: float, *, with_rights: bool = False
@@ -168,6 +188,7 @@ class TopicRequests:
             if not is_answered:
                 self._replace_silent_client()
         self._leave_unread(asked.values())
+        self.refuse_others()
         return found
 
     def _ask_leaders(
@@ -230,6 +251,7 @@ class TopicRequests:
             if all(asked[key] for key in wanted):  # no broker has answered
                 self._replace_silent_client()
         self._leave_unread(asked.values())
+        self.refuse_others()
         if failures:
             key, name = next(iter(failures.items()))
             raise self.error(f"{name} for {key!r}" + (f" and {len(failures) - 1} more" if len(failures) > 1 else ""))
@@ -262,13 +284,15 @@ class TopicRequests:
                 return False
             before = self.__dict__.pop("_client", None)
         # Closing a client may wait for a silent broker.
-        threading.Thread(target=_drop_later, args=([before],), name="old client", daemon=True).start()
+        arguments = self._clients, [before]
+        threading.Thread(target=_drop_later, args=arguments, name="old client", daemon=True).start()
         return True
 
     @cached_property
     def _client(self) -> AdminClient:
         self._opened_at = time.monotonic()
-        return self._open()
+        self._clients.append(opened := self._open())
+        return opened
 
     def _open(self) -> AdminClient:
         return open_client(self.alias, self._options, _noting(self._client_errors))
@@ -284,7 +308,7 @@ def open_client(
     alias: str, options: Mapping[str, str], on_error: Callable[[KafkaError], None] = lambda error: None
 ) -> AdminClient:
     """Return a new client of a cluster; raises ClusterError if it rejects its options."""
-    given: dict[str, Any] = {**CLIENT_OPTIONS, **options, "error_cb": on_error}
+    given: dict[str, Any] = {**CLIENT_OPTIONS, **of_librdkafka(options), "error_cb": on_error}
     try:
         log_in(options)
         return AdminClient(with_tokens(given))
@@ -292,6 +316,22 @@ def open_client(
         raise ClusterError(alias, str(error)) from error
     except (KafkaException, ValueError, TypeError) as error:
         raise ClusterError(alias, f"the client rejects its options: {error}") from error
+
+
+def kept_for(owner: object) -> list[AdminClient]:
+    """Return a list for the clients of *owner*, which are closed once it is gone.
+
+    Else the garbage collector clears the clients of an owner in a reference cycle, as all of a job is, before they are
+    closed, which crashes the process (seen: a segmentation fault; ``Handle_clear`` of confluent-kafka 2.16 frees a key
+    that closing the client still uses).
+    """
+    clients: list[AdminClient] = []
+    weakref.finalize(owner, _close, clients).atexit = False
+    return clients
+
+
+def _close(clients: list[AdminClient]) -> None:
+    _thread.start_new_thread(clients.clear, ())  # as in group_offsets: it may wait, and this thread may hold locks
 
 
 def allowed(answers: Mapping[_Key, _Value | NotAuthorizedError]) -> dict[_Key, _Value]:
@@ -307,9 +347,7 @@ def error_name(error: KafkaException) -> str:
 def _noting(errors: deque[KafkaError]) -> Callable[[KafkaError], None]:
     """Return a callback that keeps why a broker cannot be reached; "all brokers down" follows, and must not replace it.
 
-    It must not refer to the client's owner: the garbage collector clears a client in a reference cycle before it is
-    closed, which crashes the process (seen: a segmentation fault; ``Handle_clear`` of confluent-kafka 2.16 frees a key
-    that closing the client still uses).
+    It must not refer to the client's owner, which is to go before its clients.
     """
 
     def note(error: KafkaError) -> None:
@@ -323,10 +361,11 @@ def _timeout_s(left_s: float) -> float:
     return max(_SHORTEST_S, min(_REQUEST_S, left_s))
 
 
-def _drop_later(clients: list[AdminClient]) -> None:
+def _drop_later(clients: list[AdminClient], before: list[AdminClient]) -> None:
     """Close clients when no thread can be waiting for their answers any more."""
     time.sleep(2 * _REQUEST_S)
-    clients.clear()
+    clients[:] = [each for each in clients if each not in before]
+    before.clear()
 
 
 def _wait_for_each(askings: Collection[Collection[Future[Any]]], until: float) -> None:

@@ -23,6 +23,10 @@ class ClusterError(OffsetSyncError):
         self.cluster, self.message = cluster, message
 
 
+class OtherClusterError(ClusterError):
+    """The addresses of a cluster lead to another one than before: nothing that was read there counts."""
+
+
 class TableError(OffsetSyncError):
     """A Delta table or checkpoint is unusable."""
 

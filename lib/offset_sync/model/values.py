@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 ABSENT = -1
 """Marks an absent offset or time in arrays and formats; real ones are 0 or more."""
+CLUSTER_ID = "offset-sync.cluster.id"
+"""Of ours, among the options of a client: the id that the cluster had when it first answered."""
 CONSUMER_OFFSETS = "__consumer_offsets"
 """The topic in which a cluster keeps what its groups have committed."""
 POLLED = -2

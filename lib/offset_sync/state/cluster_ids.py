@@ -1,32 +1,36 @@
-"""Kafka's cluster ids, for mirrors that name a record's origin by them.
+"""Kafka's ids of the clusters, kept with their first answers: another cluster at the same addresses is refused.
 
-``index_records`` asks for them when it starts and keeps them beside its checkpoints: a lost cluster does not answer any
-more, but its records have to be recognised at the others. An id is never guessed.
+``index_records`` and ``sync_offsets`` keep them, beside the checkpoints. Other commands and dry runs only compare, so
+none of them makes a wrong first answer last. A lost cluster keeps its id, by which some mirrors name its records. An
+id is never guessed.
+
+Our clients compare the id with each answer (``kafka/librdkafka.py``). Spark's do not, so :func:`verify` asks by a
+connection of its own, before a query is started and after each micro-batch was read.
 """
 
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
 
 from offset_sync.config import Config
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.librdkafka import refuse_other
 from offset_sync.model.errors import ClusterError
 from offset_sync.tables.files import Files
 
-logger = logging.getLogger(__name__)
 _DEADLINE_S = 15.0
-_KNOWN_DEADLINE_S = 5.0
-"""Timeout where the id is known from before."""
+_SHORT_S = 3.0
+"""Timeout at a start where nothing depends on the id: it is kept when the cluster answers."""
+
+Ask = Callable[[Config, str, float], str]
+"""Asks a cluster for its id, by its alias and within so many seconds; ClusterError where it does not answer."""
 
 
-class AskedCluster(Protocol):
-    """See :class:`offset_sync.kafka.cluster_admin.ClusterAdmin`."""
-
-    def cluster_id(self, deadline: float) -> str:
-        """Return the cluster's own id; raises ClusterError where it does not answer."""
+def ask_by_new_client(config: Config, alias: str, deadline: float) -> str:
+    """See :data:`Ask`; raises OtherClusterError where *config* knows another id."""
+    return ClusterAdmin(alias, config.admin_options(alias)).cluster_id(deadline)
 
 
 def ids_file(config: Config) -> str:
@@ -35,56 +39,57 @@ def ids_file(config: Config) -> str:
 
 
 def with_known_ids(config: Config, files: Files) -> Config:
-    """Return *config* with the ids that were kept, where it leaves origins to the clusters; asks no cluster.
+    """Return *config* with the ids that were kept; asks no cluster.
 
-    A cluster without a kept id stays without: records with its id count as unreadable, never as another cluster's.
+    Copies from a cluster without a kept id count as unreadable if the mirror names it by that, never as another's.
     """
-    return config.with_origins(_kept(config, files)) if config.to_ask() else config
+    return config.with_ids(_kept(config, files))
 
 
-def with_asked_ids(config: Config, files: Files, clusters: Mapping[str, AskedCluster]) -> Config:
-    """Return *config* with the ids that the clusters report, or else the kept ones; keeps what they report.
+def with_first_ids(config: Config, files: Files, ask: Ask = ask_by_new_client) -> Config:
+    """Return *config* with the ids that were kept, and with those of clusters that answer for the first time.
 
-    Raises ClusterError, with the remedy, for a cluster that does not answer and has no kept id, and ConfigError for two
-    with the same id.
+    Raises ConfigError if two aliases are one cluster, and ClusterError, with the remedy, for a cluster that does not
+    answer where the mirror names its records by its id.
     """
-    wanted = config.to_ask()
-    if not wanted:
-        return config
+    config = with_known_ids(config, files)
+    wanted, needed = [alias for alias in config.clusters if alias not in config.ids], config.to_ask()
+
+    def asked(alias: str) -> str:
+        try:
+            return ask(config, alias, _DEADLINE_S if alias in needed else _SHORT_S)
+        except ClusterError as error:
+            if alias in needed:
+                raise ClusterError(alias, _not_known(config, error)) from error
+            return ""
+
+    with ThreadPoolExecutor(max(1, len(wanted))) as pool:
+        found = dict(zip(wanted, pool.map(asked, wanted), strict=True))
+    return _keep(config, files, {alias: each for alias, each in found.items() if each})
+
+
+def verify(config: Config, files: Files | None, alias: str, deadline: float = _DEADLINE_S) -> None:
+    """Raise OtherClusterError unless a new client gets to the cluster *alias*; keep a first id in *files*, if given."""
+    found = ask_by_new_client(config, alias, deadline)
+    if files is not None and alias not in config.ids:
+        _keep(config, files, {alias: found})
+
+
+def _keep(config: Config, files: Files, found: Mapping[str, str]) -> Config:
     kept = _kept(config, files)
-    with ThreadPoolExecutor(len(wanted)) as pool:
-        answers = dict(zip(wanted, pool.map(lambda a: _asked(clusters[a], a in kept), wanted), strict=True))
-    said = {alias: answer for alias, answer in answers.items() if isinstance(answer, str)}
-    for alias, answer in answers.items():
-        if isinstance(answer, ClusterError):
-            if alias not in kept:
-                raise ClusterError(alias, _not_known(config, alias, answer)) from answer
-            logger.warning("%s: its id is taken to be %s, as before", answer, kept[alias])
-        elif kept.get(alias, answer) != answer:
-            logger.warning(
-                "clusters.%s: its id is %s and was %s: records copied from it under the old id count as unread",
-                alias,
-                answer,
-                kept[alias],
-            )
-    found = config.with_origins(kept | said)
-    if kept | said != kept:
-        files.write_text(ids_file(config), json.dumps(kept | said))
-    return found
+    for alias, each in found.items():
+        refuse_other(alias, kept.get(alias, ""), each)  # another job may have kept one meanwhile
+    known = config.with_ids({**kept, **found})
+    if known.ids != kept:
+        files.write_text(ids_file(config), json.dumps(known.ids))
+    return known
 
 
-def _asked(cluster: AskedCluster, is_known: bool) -> str | ClusterError:
-    try:
-        return cluster.cluster_id(_KNOWN_DEADLINE_S if is_known else _DEADLINE_S)
-    except ClusterError as error:
-        return error
-
-
-def _not_known(config: Config, alias: str, error: ClusterError) -> str:
+def _not_known(config: Config, error: ClusterError) -> str:
     header = config.mirror.origin_header
     return (
-        f"{str(error).removeprefix(f'clusters.{alias}: ')}; its id is not known from before either, and {header} "
-        f"names it: start again when it answers, or set clusters.{alias}.origin to what that header says of its records"
+        f"{error.message}; its id is not known from before either, and {header} names it: start again when it answers, "
+        f"or set clusters.{error.cluster}.origin to what that header says of its records"
     )
 
 

@@ -141,11 +141,13 @@ class GroupHomes:
     def note_members(self, alias: str, groups: Collection[str], now_ms: int) -> None:
         """Note which groups have members at a cluster now; all others have none, or it is unknown.
 
-        It counts also for topics on which a group first commits later.
+        It counts also for topics on which a group first commits later, within the silence. Errs, as a restart does, to
+        the cluster of the newest commit.
         """
         self._fit()
         self._with_members[alias] = frozenset(groups)
-        self._seen_ms[alias] |= dict.fromkeys(groups, now_ms)
+        kept = {group: at_ms for group, at_ms in self._seen_ms[alias].items() if at_ms > now_ms - self.silence_ms}
+        self._seen_ms[alias] = kept | dict.fromkeys(groups, now_ms)
         has_members = np.array([group_id in groups for group_id, _ in self._keys.streams], np.bool_)
         self._members[alias][has_members] = now_ms
 
@@ -173,6 +175,10 @@ class GroupHomes:
         streams = self._keys.streams_of(rows)
         self._fit()
         return np.array([self._committed[alias][streams] for alias in self._clusters])
+
+    def active_ms(self, rows: KeyRows) -> Int64s:
+        """Return when each cluster may have been active last for the group of each row, as :func:`last_active` does."""
+        return last_active(self._activity(self._keys.streams_of(rows)))[1]
 
     def moved_ms(self, rows: KeyRows, alias: str) -> Int64s:
         """Return when ``cutover`` moved the group of each row to a cluster; ABSENT: never, or on to another one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -19,7 +19,7 @@ _DEADLINE_S = 10.0
 def learn_names(config: Config, admins: Mapping[str, ClusterAdmin]) -> None:
     """Tell ``config.names`` which topics exist; asks no cluster where all names are the same.
 
-    Raises ConfigError, naming both, where two topics of a cluster are one stream or the stream of a topic is ambiguous.
+    Raises ConfigError, naming both, where two topics of a cluster are one stream.
     For a cluster that does not answer the names are later read from the tables.
     """
     asked = list(admins.values())
@@ -27,18 +27,8 @@ def learn_names(config: Config, admins: Mapping[str, ClusterAdmin]) -> None:
         return
     with ThreadPoolExecutor(len(asked)) as pool:
         known = dict(zip((admin.alias for admin in asked), pool.map(partial(_known, config), asked), strict=True))
-    if problems := [*config.names.problems(known), *_other_origins(config, known)]:
+    if problems := config.names.problems(known):
         raise ConfigError(problems)
-
-
-def _other_origins(config: Config, known: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield the topics, copied byte for byte, of which ``topics.origin`` contradicts their names."""
-    for alias, topic in ((alias, each) for alias, topics in known.items() for each in topics):
-        stream = config.names.inside(alias, topic)
-        original, named = config.original_of(stream), config.topics.origin_of(config.names.origin_topic(stream) or "")
-        if original is not None and named not in ("", original):
-            text = f"{topic} is produced at {original} by mirror.names, and at {named} by its origin"
-            yield f"clusters.{alias}: {text}; correct one of them"
 
 
 def _known(config: Config, admin: ClusterAdmin) -> list[str]:

@@ -33,7 +33,6 @@ from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.committed_offsets import ClusterOffsets, CommittedOffsets
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_commits import KEY
-from offset_sync.state.lease import Lease
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import (
     ANSWERS_SCHEMA,
@@ -157,10 +156,10 @@ class _History(NamedTuple):
 
 
 class LastKnown:
-    """The table in *tables*; only the holder of the *lease* of ``sync_offsets`` replaces it."""
+    """The table in *tables*; only a driver of ``sync_offsets`` *replaces* it, by fenced *tables*."""
 
-    def __init__(self, tables: TableStore, config: Config, lease: Lease | None = None) -> None:
-        self._tables, self._config, self._lease = tables, config, lease
+    def __init__(self, tables: TableStore, config: Config, *, replaces: bool = False) -> None:
+        self._tables, self._config, self._replaces = tables, config, replaces
         self._last = _History((0, 0))
 
     def run(self, stop: threading.Event, is_ready: threading.Event) -> None:
@@ -182,11 +181,11 @@ class LastKnown:
     def restore(self, state: SyncState, incarnations: CommitLogIncarnations) -> int:
         """Fill the empty *state* with the last commits and answers; return when the newest commit was captured, in ms.
 
-        Replaces the table if we hold the lease and it is due.
+        Replaces the table if a driver asks and it is due.
         """
         history = self._last = self._read(incarnations)
         captured_ms = self._fill_commits(history, state, incarnations)
-        is_to_be_replaced = self._lease is not None and history.is_due
+        is_to_be_replaced = self._replaces and history.is_due
         # Before the answers are taken in: they add assumed commits, which look like read ones.
         commits = to_rows(state.offsets) if is_to_be_replaced else None
         answers = self._answers(history)
@@ -212,8 +211,6 @@ class LastKnown:
     def _replace(self, rows: pa.Table, basis: dict[str, Any]) -> None:
         """Replace the table; after a failure the next start only reads more."""
         try:
-            if self._lease is not None:
-                self._lease.renew()
             basis |= self._meaning | {"entries": self._entries(basis["versions"]), "rows": rows.num_rows}
             text = json.dumps(basis)
             self._tables.replace(LAST_KNOWN, rows.append_column("stands_on", pa.repeat(text, rows.num_rows)))

@@ -2,14 +2,20 @@
 
 A process may be suspended between any two instructions, and another driver may take over meanwhile. So a write checks
 twice: first by a look at the table, and again for each request, as late as possible, by the age of that look. A task
-checks the time since its start instead. A look costs one request to the file system, whether the table ``drivers`` has
-a new version, and is valid for two seconds::
+checks the time since its start instead. A look asks the storage whether the table ``drivers`` has a new version. It is
+valid for the length of the claim, by this machine's monotonic clock and from its beginning::
 
     this driver   claim 7 · look · write · look · write · · · (stopped) · · · · look: 8 is newer, end
     the next one                                 claim 8 · restore · read to the end · look · write
 
 The newest claim holds a job, so a restarted driver need not wait until the former one times out. If that one still
 runs, it looks before it writes and finds the newer claim.
+
+**The length** follows the storage: four looks, two seconds at least. It is part of the claim, so another driver does
+not measure it. That one writes only when the lengths of all unended claims before its own have passed since its own is
+in the table: each look that has not seen it began before, and is over by then. When looks take longer, the driver
+enters its claim again with a greater length, and uses that only for looks begun afterwards. Either they see the other
+claim, or the other driver has read the greater length, for entries have one order. A length never shrinks.
 """
 
 from __future__ import annotations
@@ -20,7 +26,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -40,9 +46,11 @@ from offset_sync.tables.transaction_log import DataFile
 logger = logging.getLogger(__name__)
 
 FRESH_S = 2.0
-"""How long a look at the lease is valid."""
-SETTLE_S = 2 * FRESH_S
-"""How long after a claim the former driver may still be writing; a start takes longer anyway."""
+"""The least length of a claim, and that of one without any."""
+_LOOKS = 4
+"""How many looks a claim lasts. The next one begins two before its end, so that writers seldom wait."""
+SETTLE_S = 2.0
+"""How long the last requests of the former driver may be on their way; a start takes longer anyway."""
 _WATCH_S = 1.0
 _LAST_LOOK_S = 5.0
 """How long the end waits for a look in flight: the session ends next."""
@@ -74,22 +82,25 @@ class Claim:
         """Who claimed it and when, for a person."""
         return f"process {self.pid} on {self.host}, since {self.claimed_at:%Y-%m-%d %H:%M:%S} UTC"
 
+    @property
+    def length_s(self) -> float:
+        """For how many seconds its looks are valid: the end of *driver_id*."""
+        return float(self.driver_id.partition("-")[2] or FRESH_S)
+
 
 def next_epoch(claims: Iterable[Claim], job: str) -> int:
     """Return the epoch of the claim after *claims*; the groups of one job count together."""
     return max((claim.epoch for claim in claims if claim.job == job), default=0) + 1
 
 
-def holders(claims: Iterable[Claim], job: str, groups: Collection[str | None]) -> dict[str | None, Claim]:
-    """Return the newest claim on each of *groups*; None is the job as a whole. It may have ended since."""
-    found: dict[str | None, Claim] = {}
-    for claim in claims:
-        if claim.job != job or claim.group_id not in groups:
-            continue
-        before = found.get(claim.group_id)
-        if before is None or (claim.epoch, claim.ended_at is not None) >= (before.epoch, before.ended_at is not None):
-            found[claim.group_id] = claim
-    return found
+def unended(claims: Iterable[Claim], job: str, group_id: str | None) -> list[Claim]:
+    """Return the claims on a group, None: on the job as a whole, whose drivers may still write; the newest last.
+
+    These are the ones after the last that has ended: it waited for those before it.
+    """
+    of_it = [each for each in claims if (each.job, each.group_id) == (job, group_id)]
+    over = max((each.epoch for each in of_it if each.ended_at is not None), default=0)
+    return sorted((each for each in of_it if each.epoch > over), key=lambda each: each.epoch)
 
 
 def newer_than(claims: Iterable[Claim], mine: Sequence[Claim]) -> Claim | None:
@@ -125,6 +136,9 @@ def elapsed_s() -> float:
 class ClaimsTable(Protocol):
     """Where claims are kept, see :class:`offset_sync.tables.store.TableStore`."""
 
+    def path(self, table: Table) -> str:
+        """Return the place of a table."""
+
     def rows_since(self, table: Table, known: int | None) -> tuple[pa.Table, int]:
         """Return what was appended after the version *known*, all rows for None; and the version that it is now."""
 
@@ -149,7 +163,8 @@ class Lease:
         self._tables, self._job, self._now = tables, job, now
         self._mine: list[Claim] = []
         self._version: int | None = None
-        self._seen_at = float("-inf")
+        self._length_s, self._look_s = FRESH_S, 0.0
+        self._open_until = float("-inf")
         self._newer: Claim | None = None
         self._settled_at = float("-inf")
         self.may_have_written = False
@@ -163,30 +178,36 @@ class Lease:
         driver_id, host = uuid.uuid4().hex, socket.gethostname()
         for _ in range(_ATTEMPTS):
             rows, version = self._tables.rows_since(DRIVERS, None)
-            claims = to_claims(rows)
+            began = self._now()
+            more, version = self._tables.rows_since(DRIVERS, version)
+            self._length_s = self._needed_s(self._now() - began)
+            claims = to_claims(rows) + to_claims(more)
             epoch, at = next_epoch(claims, self._job), datetime.now(timezone.utc)
-            mine = [Claim(self._job, group, epoch, driver_id, host, os.getpid(), at) for group in groups or (None,)]
+            own = f"{driver_id}-{self._length_s}"
+            mine = [Claim(self._job, group, epoch, own, host, os.getpid(), at) for group in groups or (None,)]
             began = self._now()
             # One append per epoch of the job: a second driver with the same epoch appends nothing, and takes the next.
             self._tables.append(DRIVERS, to_rows(mine), (f"driver-{self._job}", epoch))
             rows, after = self._tables.rows_since(DRIVERS, version)
             added = to_claims(rows)
-            if any(claim.driver_id == driver_id for claim in added):
-                self._hold(mine, after, began, claims)
+            if any(claim.driver_id == own for claim in added):
+                self._hold(mine, claims + added)
                 self._newer = newer_than(added, mine)
+                self._version, self._open_until = after, began + self._length_s
                 return
         raise TableError(f"tables.drivers: {_ATTEMPTS} others have claimed {self._job} first; start it again")
 
-    def _hold(self, mine: list[Claim], version: int, began: float, before: Sequence[Claim]) -> None:
-        self._mine, self._version, self._seen_at = mine, version, began
-        known = holders(before, self._job, {each.group_id for each in mine})
-        left = [each for each in known.values() if each.ended_at is None]
-        self.may_have_written = bool(left) or not known
+    def _hold(self, mine: list[Claim], claims: Iterable[Claim]) -> None:
+        self._mine, groups = mine, {each.group_id for each in mine}
+        before = [each for each in claims if each.job == self._job and each.epoch < mine[0].epoch]
+        left = [each for group_id in groups for each in unended(before, self._job, group_id)]
+        self.may_have_written = bool(left) or groups.isdisjoint(each.group_id for each in before)
         if left:
-            self._settled_at = self._now() + SETTLE_S
+            self._settled_at = self._now() + max(each.length_s for each in left) + SETTLE_S
         logger.info("this is driver %d of %s (%s)", mine[0].epoch, self._job, mine[0].driver_id)
         for claim in left:
-            logger.info("%s is taken over from %s, which has not recorded its end", claim.what, claim.who)
+            wait_s = claim.length_s + SETTLE_S
+            logger.info("%s is taken over from %s, without its end: writes wait %.1f s", claim.what, claim.who, wait_s)
 
     @property
     def is_settled(self) -> bool:
@@ -205,13 +226,13 @@ class Lease:
         if self.is_open():
             return
         with self._lock:
-            if self._newer is None and not self.is_open():
+            while self._newer is None and not self.is_open():
                 self._look()
         self.raise_if_lost()
 
     def is_open(self) -> bool:
         """Return whether it was ours at the last look, and that is still valid."""
-        return self._newer is None and self._now() - self._seen_at < FRESH_S
+        return self._newer is None and self._now() < self._open_until
 
     def raise_if_lost(self) -> None:
         """Raise TakenOverError, naming the new holder, when a newer claim was seen."""
@@ -224,28 +245,51 @@ class Lease:
         began = self._now()  # what is seen may be as old as this
         try:
             rows, version = self._tables.rows_since(DRIVERS, self._version)
-            if rows.num_rows:
-                self._newer = newer_than(to_claims(rows), self._mine)
-            self._version = version
+            self._newer = self._newer or newer_than(to_claims(rows), self._mine)
+            self._version, self._open_until = version, began + self._length_s
+            if not rows.num_rows and (needed_s := self._needed_s(self._now() - began)) > self._length_s:
+                own = f"{self._mine[0].driver_id.partition('-')[0]}-{needed_s}"
+                longer = [replace(each, driver_id=own) for each in self._mine]
+                self._tables.append(DRIVERS, to_rows(longer))
+                self._mine, self._length_s = longer, needed_s  # for looks from now on
         except Exception as problem:
             reason = next(iter(str(problem).splitlines()), type(problem).__name__)
             raise TableError(f"tables.drivers cannot be read, so nothing is written: {reason}") from problem
-        self._seen_at = began
+
+    def _needed_s(self, look_s: float) -> float:
+        """Return the length of a claim where looks take so long: at least the present one."""
+        self._look_s = look_s
+        if 2 * look_s <= self._length_s:
+            return self._length_s
+        needed_s = round(_LOOKS * look_s, 1)
+        logger.warning(
+            "slow storage: %.1f s to look at %s, so a new driver waits %.1f s",
+            look_s,
+            self._tables.path(DRIVERS),
+            needed_s,
+        )
+        return needed_s
 
     def watch(self) -> None:
         """Look from time to time until it is given back, so that a driver with nothing to write ends too."""
         while not self._has_ended.wait(_WATCH_S):
             try:
-                self.renew()
+                if self._now() + 2 * self._look_s >= self._open_until:
+                    with self._lock:
+                        self._look()
+                self.raise_if_lost()
             except TakenOverError:
                 return  # the job is stopping, and says why
             except TableError as problem:
                 logger.warning("%s", problem)
 
     def end(self) -> None:
-        """Record that this driver has ended, unless another has taken over: the next one need not wait for it."""
+        """Record that this driver has ended: the next one need not wait for it, or for those before it.
+
+        Not where another has taken over, or one before may still write.
+        """
         self._has_ended.set()
-        if self._newer is not None or not self._mine or not self.is_followed_up:
+        if self._newer is not None or not self._mine or not (self.is_followed_up and self.is_settled):
             return
         try:
             self._tables.append(DRIVERS, to_rows(ended(self._mine, datetime.now(timezone.utc))))
@@ -257,22 +301,8 @@ class NoLease(Lease):
     """For a run that changes nothing: it claims nothing, so it neither takes over nor can be taken over."""
 
     def __init__(self, stop: threading.Event) -> None:
-        self.stop, self._newer, self.may_have_written = stop, None, False
-
-    @property
-    def is_settled(self) -> bool:
-        """True: there is no driver to wait for."""
-        return True
-
-    def settle(self) -> None:
-        """Do not wait."""
-
-    def renew(self) -> None:
-        """Check nothing."""
-
-    def is_open(self) -> bool:
-        """Return True."""
-        return True
+        self.stop, self._now, self._newer, self.may_have_written = stop, elapsed_s, None, False
+        self._open_until, self._settled_at = float("inf"), float("-inf")
 
 
 @contextmanager
@@ -286,13 +316,10 @@ def held(lease: Lease, groups: Sequence[str] = ()) -> Iterator[Lease]:
     watching.start()
     try:
         yield lease
-    except BaseException:
-        lease.raise_if_lost()
-        raise
     finally:
         lease.end()
         watching.join(_LAST_LOOK_S)
-    lease.raise_if_lost()
+        lease.raise_if_lost()
 
 
 class Fence(Protocol):
@@ -337,23 +364,17 @@ class TaskFence:
 
 
 class FencedTables(TableStore):
-    """Tables under *root*, whose appends check *fence* first."""
+    """Tables under *root*; *fence* is renewed before each entry, so after the lease is lost none is made.
+
+    A file that was written before is never read then. Raises TakenOverError.
+    """
 
     def __init__(self, root: str, fence: Fence, files: Files | None = None, names: TopicNames | None = None) -> None:
-        super().__init__(root, files, names, in_append)
-        self._fence = fence
+        def before_entry(path: str) -> None:
+            fence.renew()
+            in_append(path)
 
-    def append(
-        self,
-        table: Table,
-        rows: pa.Table,
-        writer: tuple[str, int] | None = None,
-        written: Sequence[DataFile] = (),
-    ) -> None:
-        """Append as :class:`TableStore` does; raises TakenOverError, and appends nothing, after the lease is lost."""
-        if rows.num_rows or written:
-            self._fence.renew()
-        super().append(table, rows, writer, written)
+        super().__init__(root, files, names, before_entry)
 
 
 class UnwrittenTables(TableStore):

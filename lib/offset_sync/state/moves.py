@@ -1,4 +1,7 @@
-"""Where ``cutover apply`` has moved groups: the steps ``home`` of the table ``cutovers``."""
+"""What ``cutover apply`` has done, by the table ``cutovers``: where it has moved groups, and what it has committed.
+
+A commit is in the table before it is sent. So it is ours in the log of the target, even if the command was killed then.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offset_sync.model.values import GroupPartition
 from offset_sync.state.cluster_clock import WRONG_MS
 from offset_sync.state.group_homes import Move
 from offset_sync.state.sync_state import SyncState
@@ -17,7 +22,8 @@ from offset_sync.tables.store import TableStore
 
 HOME = "home"
 """``step`` of the row that is written once a group's offsets are committed where it was moved to."""
-
+BEGUN = "begun"
+"""``result`` in the row that is written before a commit is sent."""
 
 NOTICED = "noticed"
 """``result`` in the row that a driver adds where it noticed moves at another time than the rows say: the clock of the
@@ -42,6 +48,7 @@ class Moves:
         is_live, self._version = self._version is not None, version
         if not rows.num_rows:
             return False
+        _note_commits(state, rows, is_live=is_live)
         now_ms = state.now_ms()
         # Rows may repeat, and rows NOTICED follow those of the moves: these did not happen now.
         fresh = [row for row in _home_rows(rows) if row[:-1] not in self._seen]
@@ -58,6 +65,16 @@ class Moves:
             # All of them: a row that kept its own time could change places with one that has a new time.
             self._tables.append(CUTOVERS, _to_table([new for _, new in redated]))
         return bool(fresh)
+
+
+def _note_commits(state: SyncState, rows: pa.Table, *, is_live: bool) -> None:
+    """Make commits that were begun pending; of those from before a start the ones after the last captured record."""
+    for row in rows.filter(pc.equal(rows.column("result"), BEGUN)).to_pylist():
+        if (cluster := state.offsets.clusters.get(row["target_cluster"])) is not None:
+            with state.lock:
+                key = state.offsets.ids([GroupPartition(row["group_id"], row["stream"], row["partition"])])
+                if is_live or row["at"].timestamp() * 1000 > cluster.columns["actual_made_ms"][key[0]]:
+                    cluster.own_writes.begin(key, np.array([row["target_offset"]]))
 
 
 class _Row(NamedTuple):

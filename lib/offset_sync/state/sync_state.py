@@ -22,7 +22,7 @@ from offset_sync.model.values import ABSENT, ClusterPartition, EpochEnd, GroupPa
 from offset_sync.state.cluster_clock import ClockOffset, Read, system_now_ms
 from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
-from offset_sync.state.group_homes import GroupHomes, Homes, UnreadLogs
+from offset_sync.state.group_homes import NO_HOME, GroupHomes, Homes, UnreadLogs
 from offset_sync.state.key_index import KeyIndex, KeyRows
 from offset_sync.state.last_translations import LastTranslations, SourceMemory
 from offset_sync.translate.index.incarnations import Incarnation
@@ -46,7 +46,7 @@ class Recorded(NamedTuple):
 
 
 class Side(NamedTuple):
-    """A cluster at which a group committed, what it holds there (ABSENT: nothing), and when that was by our clock."""
+    """A cluster where a group is active, what it holds there (ABSENT: nothing), and when it was so by our clock."""
 
     cluster: str
     offset: int
@@ -161,6 +161,8 @@ class SyncState:
         self.unread = UnreadLogs()
         self.share_groups: Mapping[str, Collection[str]] = {}
         """The share groups of each cluster, as of the last look."""
+        self.before_foreign: Callable[[], object] = lambda: None
+        """Called before a commit is recorded that may be one of ``cutover``: not known to be ours, not at the home."""
 
     def clocks_ahead_ms(self) -> dict[str, int]:
         """Return how far clusters' clocks are ahead of ours, where that was measured."""
@@ -181,7 +183,14 @@ class SyncState:
         *is_starting*: some may be of a driver that died before it recorded them, see :meth:`settle`.
         """
         with self.lock:
-            rows = self.offsets.ids(keys)
+            rows, own_writes = self.offsets.ids(keys), self.offsets.clusters[alias].own_writes
+            home, here = self.homes_of(rows).home, list(self.offsets.clusters).index(alias)
+            is_foreign = (home != here) & (home != NO_HOME) & ~own_writes.is_pending(rows, records.offset)
+        # Of two of one value a pending write is one.
+        is_twice = np.unique([rows, records.offset], axis=1).shape[1] < len(rows)
+        if is_twice or (is_foreign & records.is_position).any():
+            self.before_foreign()
+        with self.lock:
             records = records.with_key(rows)
             is_own, is_doubtful, is_new = self.offsets.clusters[alias].record(records, is_starting=is_starting)
             # Records that were read before were noted then; for some of them the author is no longer known.
@@ -297,15 +306,15 @@ class SyncState:
             return is_kept
 
     def contests(self, rows: KeyRows) -> dict[int, list[Side]]:
-        """Return, for those of *rows* that two clusters commit at once, these clusters, the last one first."""
+        """Return, for those of *rows* where two clusters are active at once, these clusters, the last one first."""
         with self.lock:
             contested = rows[self.homes_of(rows).is_contested]
-            committed_ms, found = self.homes.committed_ms(contested), dict[int, list[Side]]()
+            active_ms, found = self.homes.active_ms(contested), dict[int, list[Side]]()
             for number, row in enumerate(contested.tolist()):
                 sides = [
                     Side(alias, int(commits.columns["actual_offset"][row]), int(at_ms))
                     for (alias, commits), at_ms in zip(
-                        self.offsets.clusters.items(), committed_ms[:, number].tolist(), strict=True
+                        self.offsets.clusters.items(), active_ms[:, number].tolist(), strict=True
                     )
                     if at_ms != ABSENT
                 ]

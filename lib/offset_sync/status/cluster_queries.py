@@ -96,15 +96,12 @@ class ClusterQueries:
         return {**given_up, **self._fetcher.fetch(asked, partitions)}
 
     def active_groups(self, alias: str, groups: Collection[str] | None = None) -> Collection[str] | ClusterError:
-        """Return the groups of a cluster that have members now; the answer is complete for *groups*."""
+        """Return the groups of a cluster that have members now; for *groups* complete but for :meth:`unlisted` ones."""
         return self._given_up.get(alias) or self._activity[alias].active(groups)
 
-    def unknown_members(self, alias: str, groups: Collection[str]) -> Collection[str]:
-        """Return those of *groups* of which a cluster that answers does not tell whether they have members.
-
-        Raises ClusterError if it does not answer.
-        """
-        return () if alias in self._given_up else self._activity[alias].unknown(groups)
+    def unlisted(self, alias: str, groups: Collection[str]) -> Collection[str] | ClusterError:
+        """Return those of *groups* that a cluster does not list; see :meth:`GroupActivity.unknown`."""
+        return self._given_up.get(alias) or self._activity[alias].unknown(groups)
 
     def share_groups(self) -> dict[str, frozenset[str]]:
         """Return the share groups of each cluster, as of the last :meth:`active_groups`."""

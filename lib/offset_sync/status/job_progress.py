@@ -25,7 +25,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, GroupPartition, TopicPartition
 from offset_sync.state.cluster_metadata import MetadataByCluster
-from offset_sync.state.lease import Claim, holders, to_claims
+from offset_sync.state.lease import Claim, to_claims, unended
 from offset_sync.state.sync_state import SyncState, frontier
 from offset_sync.status.assessment import Bools
 from offset_sync.status.cluster_queries import ClusterQueries
@@ -150,8 +150,7 @@ class RunningJobs:
         """Return the last driver of *job*, None if it has recorded its end."""
         rows, self._version = self._tables.rows_since(DRIVERS, self._version)
         self._claims += to_claims(rows)
-        holder = holders(self._claims, job, [None]).get(None)
-        return holder if holder is not None and holder.ended_at is None else None
+        return next(reversed(unended(self._claims, job, None)), None)
 
 
 class Patience:

@@ -62,7 +62,7 @@ class LiveState:
     def __init__(self, config: Config, tables: TableStore, given_up: Collection[str] = ()) -> None:
         began = time.monotonic()
         self.tables, self._is_included = tables, config.is_group_included
-        self.tables.create((*TABLES, *REPORT_TABLES))
+        self.tables.create((*TABLES, *REPORT_TABLES), tests_storage=False)
         self.state = SyncState(
             config, RecordIndex(self.tables, config.timed_topics(), memory_bytes=config.sync.index_memory)
         )

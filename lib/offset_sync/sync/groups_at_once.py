@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from offset_sync.kafka.librdkafka import refuse_other
 from offset_sync.kafka.requests import PartitionAnswer
 from offset_sync.spark.jvm import JavaError, is_connection_lost, java
 
@@ -34,14 +35,20 @@ _OPTIONS = {"client.id": "offset-sync", "reconnect.backoff.max.ms": "1000"}
 class GroupsAtOnce:
     """Reads at one cluster; *options* is called for each new client, so that it picks up a renewed certificate.
 
+    A cluster with another id than *cluster_id*, if that is known, gives no answers.
+
     Groups without an answer are left out for a minute. If no group is answered, reads pause for ten seconds, doubling
     with each failure in a row, and resume with a new client. Threads may share it.
     """
 
     def __init__(
-        self, alias: str, options: Callable[[], Mapping[str, str]], now: Callable[[], float] = time.monotonic
+        self,
+        alias: str,
+        options: Callable[[], Mapping[str, str]],
+        now: Callable[[], float] = time.monotonic,
+        cluster_id: str = "",
     ) -> None:
-        self._alias, self._options, self._now = alias, options, now
+        self._alias, self._options, self._cluster_id, self._now = alias, options, cluster_id, now
         self._lock = threading.Lock()
         self._client: Any = None
         self._json: _Json
@@ -51,7 +58,7 @@ class GroupsAtOnce:
     def read(self, groups: Sequence[str], seconds: float) -> dict[str, list[PartitionAnswer]]:
         """Return all that each of *groups* has committed; groups without an answer are missing.
 
-        Never raises, and returns after *seconds*, one at most. Reads are stable: a group with a pending transactional
+        Never raises, and waits for *seconds*, one at most. Reads are stable: a group with a pending transactional
         commit is missing.
         """
         with self._lock:
@@ -94,13 +101,17 @@ class GroupsAtOnce:
 
     def _read(self, groups: Sequence[str], seconds: float) -> dict[str, list[PartitionAnswer]]:
         client, json_of = self._connected()
-        wanted = json_of.wishes(groups)
+        wanted, ends_at = json_of.wishes(groups), self._now() + seconds
         asked = []
         for is_stable in (True, False):
             options = java("org.apache.kafka.clients.admin.ListConsumerGroupOffsetsOptions")()
             options = options.timeoutMs(round(seconds * 1000)).requireStable(is_stable)
             asked.append(client.listConsumerGroupOffsets(wanted, options))
-        stable, unstable = (_answers(each, groups, seconds) for each in asked)
+        cluster = client.describeCluster().clusterId()
+        stable, unstable = (_answers(each, groups, max(ends_at - self._now(), 0.0)) for each in asked)
+        left_ms = round(max(ends_at - self._now(), 0.0) * 1000)
+        found_id = cluster.get(left_ms, java("java.util.concurrent.TimeUnit").MILLISECONDS)
+        refuse_other(self._alias, self._cluster_id, str(found_id))
         found = read_answers(json_of.text(stable))
         return found if stable.equals(unstable) else those_without_errors(found, read_answers(json_of.text(unstable)))
 
@@ -149,7 +160,7 @@ def those_without_errors(
 def _answers(result: Any, groups: Sequence[str], seconds: float) -> Any:
     """Return the answers received so far, as a Java map."""
     try:
-        return result.all().get(round(seconds * 2000), java("java.util.concurrent.TimeUnit").MILLISECONDS)
+        return result.all().get(round(seconds * 1000), java("java.util.concurrent.TimeUnit").MILLISECONDS)
     except JavaError:
         found = java("java.util.HashMap")()
         for group in groups:

@@ -20,7 +20,6 @@ from offset_sync.kafka.requests import (
     SYSTEM_CLOCK,
     Clock,
     Committed,
-    ManyGroups,
     SilentError,
     TransientError,
     attempts,
@@ -51,8 +50,8 @@ class TargetWriter:
     """Commits at the cluster *alias* from any process, the driver or an executor's task.
 
     It is pickled to the executors with its options, which may hold secrets. A process keeps one client per target, so
-    that a task reuses the connections of the previous one. Only in the driver may *fence* be a lease, groups be read
-    by *at_once* first, and many groups be written *by_tasks*.
+    that a task reuses the connections of the previous one. Only in the driver may *fence* be a lease, *admin* be the
+    job's own client, and many groups be written *by_tasks*.
     """
 
     alias: str
@@ -61,13 +60,13 @@ class TargetWriter:
     deadline_seconds: float
     is_dry_run: bool
     fence: Fence = field(default_factory=OpenFence)
-    at_once: ManyGroups | None = None
+    admin: ClusterAdmin | None = None
     by_tasks: ManyWrites | None = None
     names: Names = SAME_NAMES
 
     def for_tasks(self) -> TargetWriter:
         """Return one without the driver's collaborators."""
-        return replace(self, fence=OpenFence(), at_once=None, by_tasks=None)
+        return replace(self, fence=OpenFence(), admin=None, by_tasks=None)
 
     def fenced_by(self, fence: Fence) -> TargetWriter:
         """Return one that writes as long as *fence* is open."""
@@ -78,20 +77,14 @@ class TargetWriter:
         if self.by_tasks is not None and self.by_tasks.tasks(writes) > 1:
             return self.by_tasks.write(self, writes)
         options = tuple(sorted(self.options.items()))
-        admin = _client(self.alias, options, self.names, self.requests_in_flight, self.at_once)
+        admin = self.admin or _client(self.alias, options, self.names, self.requests_in_flight)
         admin.take_names(self.names)  # the client may be an earlier task's, which knew fewer
         return write_offsets(writes, admin, fence=self.fence, dry_run=self.is_dry_run, deadline=self.deadline_seconds)
 
 
 @lru_cache(maxsize=64)
-def _client(
-    alias: str,
-    options: tuple[tuple[str, str], ...],
-    names: Names,
-    requests_in_flight: int,
-    at_once: ManyGroups | None,
-) -> ClusterAdmin:
-    return ClusterAdmin(alias, dict(options), names, requests_in_flight=requests_in_flight, at_once=at_once)
+def _client(alias: str, options: tuple[tuple[str, str], ...], names: Names, requests_in_flight: int) -> ClusterAdmin:
+    return ClusterAdmin(alias, dict(options), names, requests_in_flight=requests_in_flight)
 
 
 def write_offsets(
@@ -227,11 +220,14 @@ class _Batch:
         except TableError as problem:
             self._errors |= dict.fromkeys(wanted, str(problem))
             return
+        if (left := ends_at - self.clock.now()) <= 0:
+            reason = "not sent: the deadline passed while the lease was verified; the storage of tables.drivers is slow"
+            self._errors |= dict.fromkeys(wanted, reason)
+            return
         by_group: dict[str, list[OffsetWrite]] = {}
         for key in wanted:
             by_group.setdefault(key.group_id, []).append(self.pending[key])
         failpoints.failpoint(failpoints.BEFORE_COMMIT)
-        left = max(ends_at - self.clock.now(), 0.0)
         self._in_doubt.update(wanted)  # until the answer, which may be an error of the whole cluster
         answers = self.admin.write_offsets(by_group, deadline=left, may_send=self.fence.is_open)
         for key in wanted:

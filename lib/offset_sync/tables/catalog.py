@@ -181,7 +181,7 @@ DRIVERS = Table(
         "job | string | index_records, sync_offsets, maintain_tables or cutover",
         "group_id | string | group that a cutover moves; null: the whole job",
         "epoch | bigint | the previous claim's + 1",
-        "driver_id | string | one start of a job",
+        "driver_id | string | one start of a job, and for how many seconds a check of its lease is valid",
         "host | string | its machine",
         "pid | int | its process there",
         "claimed_at | timestamp | by its own clock",
@@ -322,8 +322,8 @@ CUTOVERS = Table(
         "mode | string | planned or disaster",
         "step | string | plan, check, wait, translate, commit, read_back, home (the group now reads this stream at the "
         "target), verify or rehearse (nothing is moved)",
-        "result | string | done, refused or failed; of home also noticed: when sync_offsets noticed the move, by its "
-        "own clock",
+        "result | string | done, refused or failed; of commit also begun: it is about to be sent; of home also "
+        "noticed: when sync_offsets noticed the move, by its own clock",
         "source_cluster | string | moved from",
         "target_cluster | string | moved to",
         "group_id | string | consumer group",

@@ -38,8 +38,9 @@ _REMEDY = "find out what was slow; let a micro-batch have fewer records (max_off
 _NEVER_MS = 253_402_300_799_999
 """``last_updated`` of a writer's version: by a clock far behind it would expire at once, and without one Spark would
 omit the version from a checkpoint."""
-PATIENCE_SECONDS = 60.0
-"""How long lost races are retried. Few processes write one table, and an entry takes some ms, or 0.3 s on S3."""
+PATIENCE_SECONDS = 300.0
+"""How long lost races are retried. Few processes write one table, and an entry takes some ms, on slow storage half a
+minute."""
 FRESH_SECONDS = 300.0
 """The greatest age of a file when it gets its entry in the log: maintenance deletes older ones without."""
 _LONGEST_PAUSE_SECONDS = 0.2

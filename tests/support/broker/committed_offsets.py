@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_offsets import GroupAnswer, GroupOffsets, Limits
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, read_partition
 
@@ -23,26 +27,20 @@ def admin_for(cluster: EmbeddedCluster) -> ClusterAdmin:
 
 def commit(cluster: EmbeddedCluster, offsets: Mapping[str, Mapping[Partition, int | tuple[int, str]]]) -> None:
     """Commit for each group, as an operator would for groups without members; a tuple brings metadata."""
-    rows: dict[str, list[_Row]] = {}
+    rows: dict[str, list[OffsetWrite]] = {}
     for group, by_place in offsets.items():
         for (topic, partition), wanted in by_place.items():
             offset, metadata = wanted if isinstance(wanted, tuple) else (wanted, "")
-            rows.setdefault(group, []).append((topic, partition, offset, None, metadata))
+            write = OffsetWrite(group, topic, partition, offset, None, Rule.SET, None, metadata=metadata)
+            rows.setdefault(group, []).append(write)
     _wait_for_coordinators(admin_for(cluster), list(rows))
-    answers = _Writer({"bootstrap.servers": cluster.bootstrap_servers, **_UNUSED_GROUP}).commit(rows)
-    refused = {group: answer for group, answer in answers.items() if not _is_accepted(answer)}
+    client = GroupOffsets({"bootstrap.servers": cluster.bootstrap_servers, **_UNUSED_GROUP})
+    answers = client.write(rows.values(), Limits(time.monotonic() + 120, 60.0, 100))
+    refused = {group: answer for group, answer in zip(rows, answers, strict=True) if not _is_accepted(answer)}
     assert refused == {}, refused
 
 
-_Row = tuple[str, int, int, int | None, str]
 _UNUSED_GROUP = {"group.id": "unused", "enable.auto.commit": "false"}
-
-
-class _Writer(GroupOffsets):
-    """Commits metadata too, exact to the byte, which no write of ours has."""
-
-    def commit(self, rows: Mapping[str, Sequence[_Row]]) -> dict[str, GroupAnswer]:
-        return self._run("AlterConsumerGroupOffsets", rows, Limits(time.monotonic() + 120, 60.0, 100))
 
 
 def _is_accepted(answer: GroupAnswer) -> bool:
@@ -75,3 +73,27 @@ def commits_recorded(cluster: EmbeddedCluster, topic_prefix: str) -> int:
         for number in partitions
         for record in read_partition(cluster, (topic, number))
     )
+
+
+@contextmanager
+def small_batches(cluster: EmbeddedCluster) -> Iterator[None]:
+    """Let the cluster's log of commits have batches of 20,000 bytes at most: some 200 commits."""
+    _wait_for_coordinators(admin_for(cluster), ["any"])  # which have the topic made
+    _configure(cluster, AlterConfigOpType.SET)
+    yield
+    _configure(cluster, AlterConfigOpType.DELETE)
+
+
+def _configure(cluster: EmbeddedCluster, operation: AlterConfigOpType) -> None:
+    """Return once the coordinators go by it: they refuse a commit for a name as long as a batch, or take it."""
+    entry = ConfigEntry("max.message.bytes", "20000", incremental_operation=operation)
+    wanted = ConfigResource(ResourceType.TOPIC, "__consumer_offsets", incremental_configs=[entry])
+    admin, kafka = admin_of(cluster), admin_for(cluster)
+    for future in admin.incremental_alter_configs([wanted]).values():
+        future.result(60)
+    is_refused, name = operation is AlterConfigOpType.SET, "x" * 20_000
+    write = OffsetWrite(name, "__consumer_offsets", 0, 0, None, Rule.SET, None)
+    deadline = time.monotonic() + 60
+    while (kafka.write_offsets({name: [write]})[name] == {TopicPartition("__consumer_offsets", 0): None}) is is_refused:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -30,7 +30,9 @@ from offset_sync.jobs.maintain_tables import maintain_tables
 from offset_sync.jobs.report_status import report_status
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.jobs.sync_offsets import sync_offsets
+from offset_sync.state.cluster_ids import with_known_ids
 from offset_sync.status.outputs import status_arguments
+from offset_sync.tables.files import files_of
 from offset_sync.tables.store import TableStore
 
 REPO = Path(__file__).resolve().parents[3]
@@ -80,7 +82,8 @@ class Installation:
     def _run(self, job: Callable[..., Any], **options: Any) -> list[str]:
         self._give_tables()
         arguments = argparse.Namespace(**{"once": True, "dry_run": False, "no_writes": False} | options)
-        return list(job(load_config(self.config_file), arguments, threading.Event()))
+        config = load_config(self.config_file)
+        return list(job(with_known_ids(config, files_of(config)), arguments, threading.Event()))
 
     def _give_tables(self) -> None:
         """Let an installation without a folder for tables have them, empty, where this process can make them.

@@ -18,7 +18,7 @@ class Proxy:
     """Listens on *port* and passes on what comes to and from *target_port*, until it is closed."""
 
     def __init__(self, port: int, target_port: int) -> None:
-        self.port, self._target_port = port, target_port
+        self.port, self.target_port = port, target_port
         self._changed = threading.Condition()
         self._held: set[str] = set()
         self._delay_s = 0.0
@@ -45,6 +45,12 @@ class Proxy:
     def has_swallowed(self) -> bool:
         """True once such a request has come."""
         return self._swallows
+
+    def lead_to(self, target_port: int) -> int:
+        """Reset all connections and lead the next ones to *target_port*; return where they led before."""
+        before, self.target_port = self.target_port, target_port
+        self.reset()
+        return before
 
     def reset(self) -> None:
         """Reset all connections."""
@@ -79,7 +85,7 @@ class Proxy:
             while True:
                 client, _ = self._listener.accept()
                 try:
-                    broker = socket.create_connection(("127.0.0.1", self._target_port))
+                    broker = socket.create_connection(("127.0.0.1", self.target_port))
                 except OSError:
                     client.close()
                     continue

@@ -123,6 +123,7 @@ class Move:
 
     clusters: FakeClusters
     steps: list[CutoverStep] = field(default_factory=list)
+    appends: int = 0
     said: list[str] = field(default_factory=list)
     seconds: float = 0.0
     options: Options = NO_OPTIONS
@@ -133,6 +134,7 @@ class Move:
 
     def record(self, steps: Sequence[CutoverStep]) -> None:
         self.steps.extend(steps)
+        self.appends += 1
 
     def say(self, text: str) -> None:
         self.said.append(text)

@@ -41,7 +41,9 @@ class Command:
         live: Any = LiveTables(own)
         self._site, self._source, self._target, self._group = site, source, target, group
         direction = Direction(source, target)
-        self.clusters = LiveClusters(own.config, live, direction, CommandWriter(own, target), own.reconciliations)
+        self.clusters = LiveClusters(
+            own.config, live, direction, CommandWriter(own, target), own.reconciliations.append
+        )
 
     def look(self) -> list[CrossedPartition]:
         """Return the group's partitions with their lists."""

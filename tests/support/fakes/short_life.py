@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from offset_sync.model.values import GroupPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.last_known import LastKnown
-from offset_sync.state.lease import NoLease
 from offset_sync.state.restore import restore_answers, restore_commits
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.definition import Table
@@ -60,7 +58,7 @@ class Life:
         self.site.restart()
         lives = CommitLogIncarnations(self.tables)
         if is_folded:
-            LastKnown(self.tables, self.site.config, NoLease(threading.Event())).restore(self.site.state, lives)
+            LastKnown(self.tables, self.site.config, replaces=True).restore(self.site.state, lives)
         else:
             restore_commits(self.tables, self.site.state, lives)
             restore_answers(self.tables, self.site.state)

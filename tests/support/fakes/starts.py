@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -11,7 +10,6 @@ from fakes.driver import known
 from offset_sync.config import Config
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.last_known import LastKnown
-from offset_sync.state.lease import NoLease
 from offset_sync.state.restore import restore_answers, restore_commits
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.store import TableStore
@@ -60,5 +58,5 @@ def whole(tables: TableStore, config: Config) -> Start:
 
 def by_last_known(tables: TableStore, config: Config, *, is_owner: bool = True) -> Start:
     """Start from the table last_known, which is replaced by an owner."""
-    state, lease = SyncState(config, MemoryIndex()), NoLease(threading.Event()) if is_owner else None
-    return seen(state, LastKnown(tables, config, lease).restore(state, CommitLogIncarnations(tables)))
+    state = SyncState(config, MemoryIndex())
+    return seen(state, LastKnown(tables, config, replaces=is_owner).restore(state, CommitLogIncarnations(tables)))

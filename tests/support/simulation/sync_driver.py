@@ -17,7 +17,7 @@ from offset_sync.state.checked_metadata import CheckedMetadata
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.last_translations import IS_HELD
-from offset_sync.state.lease import SETTLE_S, Lease, NoLease
+from offset_sync.state.lease import FRESH_S, SETTLE_S, Lease, NoLease
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
@@ -212,7 +212,7 @@ class SyncDriver:
 
     def catch_up(self) -> None:
         """Wait for the driver before, and read every log to its end."""
-        self.world.clock_ms[0] += int(SETTLE_S * 1000)
+        self.world.clock_ms[0] += int((FRESH_S + SETTLE_S) * 1000)
         for alias in self.world.clusters:
             for _ in range(3):
                 self.sync(alias, 1_000)

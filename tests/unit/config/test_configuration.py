@@ -270,6 +270,25 @@ def test_the_removed_preset_is_refused_with_what_to_write_instead_and_what_that_
             assert problems(mirror={**mirror, "pipelines": value}) == [PIPELINES]
 
 
+def test_names_by_rules_are_refused_in_one_line_with_the_remedy() -> None:
+    remedy = (
+        "mirror.names: rules were removed; write mm2 if each copy has the name of its source before its own, whatever "
+        "the mirror calls that (clusters.X.mirror_alias, mirror.separator), else have the mirror keep the names, and "
+        "write same (docs/mirrors-names.md)"
+    )
+    rule = {"from": "dc1", "to": "dc2", "topics": "pay-.*", "name": "{topic}-replica"}
+    for names in ([rule], [rule, {**rule, "from": "dc9"}], [{**rule, "topic": "${X}"}], ["x"], []):
+        assert problems({"X": "secret"}, mirror={"names": names}) == [remedy]
+    known = {"dc1": {**DC1, "mirror_alias": "copy"}, "dc2": DC2}
+    names = parsed(clusters=known, mirror={"names": "mm2", "separator": "-"}).names
+    assert names.stream("dc2", "copy-pay-eu") == names.stream("dc1", "pay-eu")
+
+
+@pytest.mark.parametrize("names", ["mm3", "rules", 7, {}, None])
+def test_what_is_no_way_to_name_copies_is_an_error_once(names: object) -> None:
+    assert [line.split(": ")[0] for line in problems(mirror={"names": names})] == ["mirror.names"]
+
+
 def test_what_the_error_names_instead_of_the_preset_loads() -> None:
     both = {"dc1": {**DC1, "origin": "dc1-to-dc2"}, "dc2": DC2}
     mirror: dict[str, object] = {"origin_header": "k2k_pipeline", "offset_header": "k2k_offset"}

@@ -13,7 +13,6 @@ from offset_sync.config import Config, load_config
 from offset_sync.model.errors import ConfigError
 
 THREE = clusters("dc1", "dc2", "dc3")
-RULES = [{"from": "dc1", "to": "dc2", "topics": "linked-.*", "name": "copy.{topic}"}]
 
 
 def with_topics(**topics: Any) -> Config:
@@ -24,8 +23,8 @@ def topic_problems(**topics: Any) -> list[str]:
     return problems(clusters=THREE, topics={"include": [".*"], **topics})
 
 
-def with_names(names: Any, **topics: Any) -> Config:
-    return parsed(mirror={"names": names}, topics={"include": ["linked-.*", "x"], **topics})
+def with_prefixes(**topics: Any) -> Config:
+    return parsed(mirror={"names": "mm2"}, topics={"include": ["linked-.*", "x"], **topics})
 
 
 def override(topics: str, **more: Any) -> dict[str, Any]:
@@ -85,7 +84,7 @@ def test_what_is_shown_loads_as_the_same_configuration(tmp_path: Path) -> None:
 
 
 def test_prefixes_say_where_each_stream_is_produced_so_both_ways_are_possible() -> None:
-    config = with_names("mm2", strategy="identity")
+    config = with_prefixes(strategy="identity")
     streams = [config.names.inside("dc2", topic) for topic in ("dc1.linked-a", "linked-a")]
     assert streams == ["dc1.linked-a", "dc2.linked-a"]
     assert [config.original_of(each) for each in streams] == ["dc1", "dc2"]
@@ -97,23 +96,14 @@ def test_prefixes_say_where_each_stream_is_produced_so_both_ways_are_possible() 
 
 def test_names_that_are_learned_are_known_to_a_configuration_with_the_ids_of_the_clusters() -> None:
     config = parsed(mirror={"names": "mm2", "preset": "redpanda-migrator"})
-    assert config.with_origins({"dc1": "id-1", "dc2": "id-2"}).names is config.names
+    assert config.with_ids({"dc1": "id-1", "dc2": "id-2"}).names is config.names
 
 
 def test_an_origin_beside_prefixes_is_refused() -> None:
     line = "follows from the names where mirror.names is mm2; remove it"
     with pytest.raises(ConfigError) as caught:
-        with_names("mm2", strategy="identity", origin="dc1")
+        with_prefixes(strategy="identity", origin="dc1")
     assert caught.value.problems == [f"topics.origin: {line}"]
     with pytest.raises(ConfigError) as caught:
-        with_names("mm2", overrides=[{"topics": ["linked-.*"], "strategy": "identity", "origin": "dc1"}])
+        with_prefixes(overrides=[{"topics": ["linked-.*"], "strategy": "identity", "origin": "dc1"}])
     assert caught.value.problems == [f"topics.overrides[0].origin: {line}"]
-
-
-def test_with_rules_the_origin_is_that_of_topics_that_keep_their_name() -> None:
-    config = with_names(RULES, strategy="identity", origin="dc2")
-    renamed = config.names.inside("dc2", "copy.linked-a")
-    assert renamed == config.names.inside("dc1", "linked-a")
-    assert (config.original_of(renamed), config.original_of("x")) == ("dc1", "dc2")
-    with pytest.raises(ConfigError, match=r"topics\.origin: is needed by strategy identity"):
-        with_names(RULES, strategy="identity")

@@ -22,9 +22,6 @@ DC1, DC2 = TWO.values()
 REDPANDA = {"preset": "redpanda-migrator"}
 HUB = {"identity": "fingerprint", "flows": [["dc1", "dc2"], ["dc1", "dc3"]], "exclusive": True}
 PREFIXES = {"identity": "fingerprint", "names": "mm2"}
-RULE = {"from": "dc1", "to": "dc2", "topics": "pay-.*", "name": "{topic}.{from}"}
-ONWARD = {"from": "dc2", "to": "dc3", "topics": r"pay-.*\.dc1", "name": "{topic}.{from}"}
-ELSE = {"from": "dc2", "to": "dc3", "topics": "audit", "name": "{topic}.{from}"}
 
 
 def mirrored(mirror: dict[str, Any], known: dict[str, Any] = TWO, **sections: Any) -> Config:
@@ -61,26 +58,26 @@ def test_redpanda_migrators_headers_are_set_and_the_clusters_are_to_be_asked() -
     }
     assert (mirror.offset_encoding, mirror.known.is_closed) == ("int64", True)
     assert (config.to_ask(), config.origins()) == (["dc1", "dc2"], {})
-    known = config.with_origins({"dc1": "id-1", "dc2": "id-2"})
+    known = config.with_ids({"dc1": "id-1", "dc2": "id-2"})
     assert (known.to_ask(), known.origins()) == ([], {"id-1": "dc1", "id-2": "dc2"})
 
 
 def test_an_origin_that_is_given_is_not_asked_for() -> None:
     config = mirrored(REDPANDA, {"dc1": {**DC1, "origin": "id-1"}, "dc2": DC2})
     assert (config.to_ask(), config.origins()) == (["dc2"], {"id-1": "dc1"})
-    assert config.with_origins({"dc1": "said", "dc2": "id-2"}).origins() == {"id-1": "dc1", "id-2": "dc2"}
-    assert config.with_origins({}).to_ask() == ["dc2"]
+    assert config.with_ids({"dc1": "said", "dc2": "id-2"}).origins() == {"id-1": "dc1", "id-2": "dc2"}
+    assert config.with_ids({}).to_ask() == ["dc2"]
 
 
 def test_two_clusters_with_one_id_are_refused_and_both_named() -> None:
-    with pytest.raises(ConfigError, match=r"clusters\.dc2\.origin: 'id' is the id of clusters\.dc1 too; "):
-        mirrored(REDPANDA).with_origins({"dc1": "id", "dc2": "id"})
+    with pytest.raises(ConfigError, match=r"clusters\.dc2: is the same cluster as clusters\.dc1, with the id id; "):
+        mirrored(REDPANDA).with_ids({"dc1": "id", "dc2": "id"})
 
 
 def test_a_preset_may_be_made_in_python_and_travels_to_an_executor() -> None:
     assert Mirror(preset="redpanda-migrator").offset_encoding == "int64"
     assert Mirror(preset="redpanda-migrator", place_header="Place").header_columns()["place_header"] == "Place"
-    config = mirrored(REDPANDA).with_origins({"dc1": "id-1", "dc2": "id-2"})
+    config = mirrored(REDPANDA).with_ids({"dc1": "id-1", "dc2": "id-2"})
     assert pickle.loads(pickle.dumps(config)).origins() == {"id-1": "dc1", "id-2": "dc2"}
 
 
@@ -92,7 +89,7 @@ def test_what_is_shown_loads_as_the_same_configuration(mirror: dict[str, Any], t
 
 
 def test_secrets_stay_hidden_when_origins_become_known() -> None:
-    config = parsed({"T": "orders"}, mirror=REDPANDA, topics={"include": ["${T}"]}).with_origins({"dc1": "id-1"})
+    config = parsed({"T": "orders"}, mirror=REDPANDA, topics={"include": ["${T}"]}).with_ids({"dc1": "id-1"})
     assert config.redacted()["topics"]["include"] == ["***"]
     assert config.redacted()["clusters"]["dc1"]["origin"] == "id-1"
 
@@ -177,16 +174,6 @@ def test_flows_say_it_where_copies_have_the_names_of_their_originals(flows: list
     assert found.strategy_of("orders") == "exact"
 
 
-def test_a_topic_that_no_rule_renames_is_left_out_unless_flows_say_where_it_is_produced() -> None:
-    rules = [{"from": "dc2", "to": "dc1", "topics": "orders", "name": "{topic}-replica"}]
-    topics = {"include": ["orders", "pay"]}
-    found = mirrored({"identity": "fingerprint", "names": rules}, THREE, topics=topics)
-    assert (found.origin_of("dc2/orders"), found.strategy_of("dc2/orders")) == ("dc2", "exact")
-    assert (found.origin_of("pay"), found.strategy_of("pay")) == (None, "off")
-    both = mirrored(HUB | {"names": rules}, THREE, topics=topics)
-    assert (both.origin_of("dc2/orders"), both.origin_of("pay"), both.strategy_of("pay")) == ("dc2", "dc1", "exact")
-
-
 def test_what_is_known_of_the_mirror_has_defaults() -> None:
     mirror = mirrored(PREFIXES, THREE).mirror
     assert (mirror.order, mirror.keeps, mirror.slack) == ("kept", ("timestamps", "headers"), 1_000)
@@ -236,19 +223,12 @@ def said(known: Any = THREE, **sections: Any) -> list[str]:
     return [str(each) for each in cautions(parsed(clusters=known, **sections))]
 
 
-@pytest.mark.parametrize("names", ["mm2", [RULE, ONWARD]])
-def test_copies_that_may_pass_two_hops_want_their_place(names: Any) -> None:
-    (found,) = said(mirror={"names": names})
-    assert found.startswith("mirror.place_header: is empty, and with these mirror.names and 3 clusters a copy may come")
+def test_copies_that_may_pass_two_hops_want_their_place() -> None:
+    (found,) = said(mirror={"names": "mm2"})
+    assert found.startswith("mirror.place_header: is empty, and with mirror.names mm2 and 3 clusters a copy may come")
     assert "have the mirror stamp the place" in found
-    assert said(mirror={"names": names, "place_header": "Place"}) == []
-
-
-@pytest.mark.parametrize(
-    "mirror", [{}, {"names": [RULE]}, {"names": [RULE, ELSE]}, {"names": [RULE, {**ONWARD, "to": "dc1"}]}]
-)
-def test_where_nothing_is_copied_on_by_name_there_is_nothing_to_say(mirror: Any) -> None:
-    assert said(mirror=mirror) == []
+    assert said(mirror={"names": "mm2", "place_header": "Place"}) == []
+    assert said() == []
 
 
 def test_two_clusters_copies_without_headers_and_other_strategies_need_no_place() -> None:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import pickle
 import re
+from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.configurations import clusters, parsed, problems
+from offset_sync.config import Config, parse_config
 from offset_sync.config.prefix_names import PrefixNames, ambiguous_aliases
-from offset_sync.config.stream_names import SAME_NAMES, MirroredNames
+from offset_sync.config.stream_names import SAME_NAMES
 
+CLUSTERS = clusters("dc1", "dc2", "dc3")
 ALIASES = st.lists(
     st.one_of(
         st.sampled_from(["dc", "dc1", "d", "a.b", "a", "pay", "pay.eu", "-", "1", "x_", "a-"]),
@@ -40,8 +45,18 @@ def topics(draw: st.DrawFn, naming: PrefixNames) -> str:
     return naming.separator.join(draw(st.lists(parts, min_size=1, max_size=4)))
 
 
-def mm2(*aliases: str, separator: str = ".", **renamed: str) -> MirroredNames:
-    return MirroredNames(PrefixNames({each: renamed.get(each, each) for each in aliases}, separator))
+def mm2(*aliases: str, separator: str = ".", **renamed: str) -> PrefixNames:
+    return PrefixNames({each: renamed.get(each, each) for each in aliases}, separator)
+
+
+def fresh(naming: PrefixNames) -> PrefixNames:
+    """Return the same without what was learned."""
+    return PrefixNames(naming.aliases, naming.separator)
+
+
+def config(**sections: Any) -> Config:
+    topics = {"include": ["orders", "pay-.*"]}
+    return parsed(**{"clusters": CLUSTERS, "topics": topics, "mirror": {"names": "mm2"}, **sections})
 
 
 def test_with_the_same_names_a_topic_is_its_own_stream() -> None:
@@ -107,6 +122,15 @@ def test_a_second_name_of_a_stream_is_none_and_the_problem_names_both() -> None:
     assert "clusters.dc3: dc1.orders and dc2.dc1.orders are two names" in problem
 
 
+def test_a_second_name_that_is_that_of_a_direct_copy_is_none_at_any_cluster_either() -> None:
+    names = mm2("dc1", "dc2", "dc3")
+    assert names.stream("dc3", "dc2.dc1.orders") == "dc1.orders"
+    second = names.inside("dc3", "dc1.orders")
+    assert [names.topic(each, second) for each in ("dc1", "dc2", "dc3")] == [None] * 3
+    assert [names.called(each, second) for each in ("dc1", "dc2", "dc3")] == [None, None, "dc1.orders"]
+    assert (names.home(second), names.origin_topic(second)) == (None, None)
+
+
 def test_a_name_that_is_too_long_for_kafka_is_none() -> None:
     names = mm2("dc1", "dc2")
     stream = names.stream("dc1", "x" * 246)
@@ -117,35 +141,34 @@ def test_a_name_that_is_too_long_for_kafka_is_none() -> None:
 
 @given(st.data())
 def test_streams_and_names_are_each_others_inverse(data: st.DataObject) -> None:
-    naming = data.draw(namings())
-    cluster = data.draw(st.sampled_from(sorted(naming.aliases)))
-    topic = data.draw(topics(naming))
-    names = MirroredNames(naming)
+    names = data.draw(namings())
+    cluster = data.draw(st.sampled_from(sorted(names.aliases)))
+    topic = data.draw(topics(names))
     stream = names.stream(cluster, topic)
     assert names.outside(cluster, names.inside(cluster, topic)) == topic
     if stream is None:
+        assert {names.topic(each, names.inside(cluster, topic)) for each in names.aliases} == {None}
         return
     assert names.topic(cluster, stream) == topic
     home, origin = names.home(stream), names.origin_topic(stream)
     assert home is not None
     assert origin is not None
-    assert MirroredNames(naming).topic(home, stream) == origin
-    for other in naming.aliases:
-        fresh = MirroredNames(naming)
-        name = fresh.topic(other, stream)
+    assert fresh(names).topic(home, stream) == origin
+    for other in names.aliases:
+        unlearned = fresh(names)
+        name = unlearned.topic(other, stream)
         assert name is not None
-        assert fresh.stream(other, name) == stream
+        assert unlearned.stream(other, name) == stream
         if other != cluster:
             # One hop more, as MirrorMaker makes it, is the same stream; but back at its home it is none.
-            copy = f"{naming.aliases[cluster]}{naming.separator}{topic}"
-            assert MirroredNames(naming).stream(other, copy) == (None if other == home else stream)
+            copy = f"{names.aliases[cluster]}{names.separator}{topic}"
+            assert fresh(names).stream(other, copy) == (None if other == home else stream)
 
 
 @given(st.data())
 def test_no_two_origins_have_one_stream(data: st.DataObject) -> None:
-    naming = data.draw(namings())
-    places = [(c, data.draw(topics(naming))) for c in naming.aliases for _ in range(2)]
-    names = MirroredNames(naming)
+    names = data.draw(namings())
+    places = [(c, data.draw(topics(names))) for c in names.aliases for _ in range(2)]
     streams = [stream for place in places if (stream := names.stream(*place)) is not None]
     origins = {(names.home(each), names.origin_topic(each)): each for each in streams}
     assert len(set(origins.values())) == len(origins)
@@ -156,11 +179,10 @@ def test_what_is_included_can_be_read_by_the_pattern_of_its_cluster(data: st.Dat
     naming = data.draw(namings())
     cluster = data.draw(st.sampled_from(sorted(naming.aliases)))
     topic = data.draw(topics(naming))
-    ((prefix, suffix),) = naming.affixes(cluster)
     stream = naming.stream(cluster, topic)
     origin = None if stream is None else naming.origin_topic(stream)
     if origin is not None:
-        assert re.fullmatch(f"{prefix}{re.escape(origin)}{suffix}", topic)
+        assert re.fullmatch(f"{naming.prefix_pattern(cluster)}{re.escape(origin)}", topic)
 
 
 def test_names_go_to_executors_with_what_was_learned() -> None:
@@ -169,3 +191,54 @@ def test_names_go_to_executors_with_what_was_learned() -> None:
     copy = pickle.loads(pickle.dumps(names))
     assert copy == names
     assert copy.topic("dc3", "dc1.orders") == "dc2.dc1.orders"
+
+
+# What the configuration says of them
+
+
+@pytest.mark.parametrize(
+    ("aliases", "separator", "path"),
+    [
+        (["a", "a"], ".", "clusters.dc2.mirror_alias"),
+        (["a", "a.b"], ".", "clusters.dc2.mirror_alias"),
+        (["us", "us-east"], "-", "clusters.dc2.mirror_alias"),
+        (["a", "dc 2"], ".", "clusters.dc2.mirror_alias"),
+        (["__a", "b"], ".", "clusters.dc1.mirror_alias"),
+        (["a", "_"], "_", "clusters.dc2.mirror_alias"),
+        (["a", "b"], "/", "mirror.separator"),
+        (["a", "b"], "", "mirror.separator"),
+    ],
+)
+def test_aliases_that_a_name_does_not_show_are_errors(aliases: list[str], separator: str, path: str) -> None:
+    known = {each: {**CLUSTERS[each], "mirror_alias": alias} for each, alias in zip(CLUSTERS, aliases, strict=False)}
+    found = problems(clusters=known, mirror={"names": "mm2", "separator": separator})
+    assert [line.split(": ")[0] for line in found] == [path]
+
+
+def test_the_mirrors_aliases_and_the_separator_are_those_of_the_file() -> None:
+    known = {**CLUSTERS, "dc1": {**CLUSTERS["dc1"], "mirror_alias": "us-east"}}
+    names = config(clusters=known, mirror={"names": "mm2", "separator": "_"}).names
+    assert names.stream("dc2", "us-east_orders") == names.stream("dc1", "orders") == "us-east_orders"
+
+
+def test_include_matches_the_name_at_the_origin_and_takes_all_copies_along() -> None:
+    chosen = config()
+    streams = [chosen.names.inside("dc1", each) for each in ("orders", "dc2.orders", "dc3.dc2.pay-eu", "dc2.x", "x")]
+    assert [chosen.is_topic_included(each) for each in streams] == [True, True, True, False, False]
+    pattern = chosen.topic_pattern(["dc3.orders"], "dc1")
+    found = ["orders", "dc2.orders", "dc2.dc3.pay-eu", "dc3.orders", "dc2.x", "dc1.orders", "xdc2.orders"]
+    assert [each for each in found if re.fullmatch(pattern, each)] == ["orders", "dc2.orders", "dc2.dc3.pay-eu"]
+    assert chosen.named_topics() == ["dc1.orders", "dc2.orders", "dc3.orders"]
+
+
+def test_the_mirrors_own_topics_are_never_included() -> None:
+    everything = config(topics={"include": [".*"]})
+    for topic in ("heartbeats", "dc2.heartbeats", "mm2-offset-syncs.dc2.internal", "dc2.checkpoints.internal"):
+        assert not everything.is_topic_included(everything.names.inside("dc1", topic))
+
+
+def test_the_shown_configuration_loads_as_the_same_configuration() -> None:
+    chosen = config()
+    again = parse_config(yaml.safe_load(yaml.safe_dump(chosen.redacted())), {})
+    assert again == chosen
+    assert again.names == chosen.names != config(mirror={}).names

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ def test_streams_of_both_clusters_are_told_with_whether_the_group_has_committed_
     site.commit("Y", "others", 5)
     site.read_all()
     live: Any = LiveTables(site)
-    clusters = LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"], site.reconciliations)
+    clusters = LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"], site.reconciliations.append)
     assert clusters.committed_streams(["g"]) == {"g": {"orders": False, "pay-eu": True, "pay-us": True}}
 
 
@@ -57,7 +58,7 @@ def test_unread_records_missing_at_the_target_are_listed_without_holding_the_loc
 
     monkeypatch.setattr(live_clusters, "replication_gaps", watch)
     live: Any = LiveTables(site)
-    clusters = LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"], site.reconciliations)
+    clusters = LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"], site.reconciliations.append)
     found = clusters.never_mirrored(["readers", "others"])
     assert {group: [each.split()[:2] for each in told] for group, told in found.items()} == {
         "readers": [["orders-0", "X"]],
@@ -66,6 +67,27 @@ def test_unread_records_missing_at_the_target_are_listed_without_holding_the_loc
     assert "6" in found["readers"][0]
     assert "8" in found["others"][0]
     assert was_free == [True, True]
+
+
+def test_a_group_that_is_not_listed_is_unknown_where_it_has_offsets() -> None:
+    site, live = Site(config_of(["X", "Y"])), SimpleNamespace()
+    for group in ("listed", "hidden", "deleted"):
+        site.commit("X", group, 5)
+    site.clusters["X"].forget("deleted", TopicPartition("orders", 0))
+    site.read_all()
+    answers = {"active_groups": {"listed"}, "unlisted": {"hidden", "deleted", "elsewhere"}}
+    asked = {name: lambda *_, found=found: found for name, found in answers.items()}
+    live.clusters, live.state = SimpleNamespace(admins=site.admins, **asked), site.state
+    live.keys_of = LiveTables(site).keys_of
+    both: Any = live
+    clusters = LiveClusters(site.config, both, Direction("X", "Y"), site.writers["Y"], site.reconciliations.append)
+    groups = ["listed", "hidden", "deleted", "elsewhere"]
+    found = clusters.activities("X", groups)
+    assert not isinstance(found, ClusterError)
+    assert [found[each].value for each in groups] == ["active", "unknown", "inactive", "inactive"]
+    assert {each.value for each in clusters.activities("Y", groups[1:]).values()} == {"active", "inactive"}  # type: ignore[union-attr]
+    live.clusters.unlisted = lambda *_: ClusterError("X", "no answer")
+    assert isinstance(clusters.activities("X", groups), ClusterError)
 
 
 READ, LED, LEADERLESS, BEYOND = (TopicPartition("orders", number) for number in range(4))

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from fakes.moves import GOOD
 from offset_sync.config.prefix_names import PrefixNames
-from offset_sync.config.stream_names import SAME_NAMES, MirroredNames, Names
+from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.journal import TableJournal, verify_step
 from offset_sync.cutover.plan import Activity, Direction, GroupPlan, Mode, PartitionStatus, print_plan
 from offset_sync.cutover.procedure import CutoverProcedure
@@ -23,7 +23,7 @@ THERE = Direction("dc1", "dc2")
 
 
 def mm2() -> Names:
-    return MirroredNames(PrefixNames({"dc1": "dc1", "dc2": "dc2"}, "."))
+    return PrefixNames({"dc1": "dc1", "dc2": "dc2"}, ".")
 
 
 def of(stream: str, partition: int = 0, **changes: Any) -> PartitionStatus:

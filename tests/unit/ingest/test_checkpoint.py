@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.model.errors import TableError
+from offset_sync.model.errors import OtherClusterError, TableError
 from offset_sync.tables.files import Files
 
 BATCH = '{"batchWatermarkMs":0,"batchTimestampMs":1795256074434,"conf":{"spark.sql.shuffle.partitions":"4"}}'
@@ -124,3 +124,32 @@ def test_a_batch_that_is_done_or_has_nothing_of_them_stays_as_it_is(folder: Path
 def test_a_query_that_was_never_started_has_nothing_to_leave_out(tmp_path: Path) -> None:
     Checkpoint(Files(), str(tmp_path / "none")).leave_out(lambda log: log.topic in ["orders"])
     assert not (tmp_path / "none").exists()
+
+
+def plans(folder: Path) -> set[str]:
+    found = ("offsets/0", "offsets/1", "sources/0/0")
+    return {name for name in found if (folder / name).exists()}
+
+
+def refuse() -> None:
+    raise OtherClusterError("dc1", "another id")
+
+
+def test_what_another_cluster_planned_is_planned_again_under_another_name(folder: Path) -> None:
+    (folder / "commits" / "0").write_text("v1\n{}")
+    checkpoint = Checkpoint(Files(), str(folder))
+    before = checkpoint.query_id()
+    checkpoint.begin(lambda: None)
+    assert (plans(folder), checkpoint.query_id()) == ({"offsets/0", "offsets/1", "sources/0/0"}, before)
+    with pytest.raises(OtherClusterError):
+        checkpoint.begin(refuse)
+    assert plans(folder) == {"offsets/0", "sources/0/0"}
+    assert checkpoint.query_id() != before
+    checkpoint.forget_plan()
+    assert plans(folder) == {"offsets/0", "sources/0/0"}, "what is done stays"
+
+
+def test_the_first_plan_is_forgotten_with_where_it_begins(folder: Path) -> None:
+    (folder / "offsets" / "1").unlink()
+    Checkpoint(Files(), str(folder)).forget_plan()
+    assert plans(folder) == set()

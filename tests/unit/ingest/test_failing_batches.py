@@ -12,7 +12,7 @@ import pytest
 from builders.record_schemas import CONSUMER_OFFSETS, MIRRORED_RECORDS
 from offset_sync.ingest.checkpoint import OffsetRanges
 from offset_sync.ingest.failing_batches import TIMES, FailingBatches
-from offset_sync.model.errors import ClusterError, UnknownVersionError
+from offset_sync.model.errors import ClusterError, OtherClusterError, UnknownVersionError
 from offset_sync.model.values import OffsetRange, TopicPartition
 
 ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 1)
@@ -23,7 +23,10 @@ class Step:
     """Fails at some offsets of orders, or, from *fails_from* records at once on, at any."""
 
     def __init__(self, *bad: int, fails_from: int = 1 << 40) -> None:
-        self.bad, self.fails_from, self.tried = bad, fails_from, 0
+        self.bad, self.fails_from, self.tried, self.forgotten = bad, fails_from, 0, 0
+
+    def forget_plan(self) -> None:
+        self.forgotten += 1
 
     def ranges(self, batch_id: int) -> OffsetRanges:
         return {PAY: OffsetRange(3, 400), ORDERS: OffsetRange(0, 400), TopicPartition("idle", 0): OffsetRange(7, 7)}
@@ -140,3 +143,17 @@ def test_a_record_of_consumer_offsets_is_named_by_its_partition(caplog: pytest.L
     again.schema = CONSUMER_OFFSETS
     fail(Step(3), again)
     assert "; it fails at __consumer_offsets-1 offset 3: cannot take 3" in said(caplog)[0]
+
+
+@pytest.mark.parametrize(
+    ("problem", "forgotten"),
+    [
+        (OtherClusterError("dc1", "another id"), 1),
+        (RuntimeError("PythonException: offset_sync.model.errors.OtherClusterError: clusters.dc1: another id"), 1),
+        (ClusterError("dc1", "no answer"), 0),
+    ],
+    ids=["of the driver", "of a task", "of a silent cluster"],
+)
+def test_a_micro_batch_that_another_cluster_has_planned_is_not_repeated(problem: Exception, forgotten: int) -> None:
+    fail(step := Step(), Again(), 1, problem)
+    assert step.forgotten == forgotten

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from unittest.mock import MagicMock
 
@@ -89,3 +91,24 @@ def test_a_query_that_falls_with_the_rest_is_not_said_to_be_tried_again(caplog: 
     group.add("dc1", Overtaken())  # type: ignore[arg-type]
     group.run_until_stopped()
     assert not caplog.records
+
+
+def test_a_job_that_has_ended_is_not_kept_by_the_last_error_of_its_micro_batch() -> None:
+    """Spark keeps that error, whose traceback has the frames that raised it."""
+
+    class Job:
+        def batch(self, _records: object, _batch_id: int) -> None:
+            raise ValueError("a record that cannot be read") from KeyError(str(self))
+
+    job = Job()
+    gone, group = weakref.ref(job), QuerySupervisor(threading.Event())
+    function, errors = group.stop_between_batches(job.batch), list[Exception]()
+    try:
+        function(MagicMock(), 1)
+    except ValueError as error:
+        errors.append(error)
+    group.stop()
+    del job, group
+    gc.collect()
+    assert gone() is None
+    assert str(errors[0]) == "a record that cannot be read"

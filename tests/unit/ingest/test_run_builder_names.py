@@ -9,7 +9,6 @@ import pytest
 
 from builders.record_schemas import MIRRORED_RECORDS
 from offset_sync.config.prefix_names import PrefixNames
-from offset_sync.config.stream_names import MirroredNames
 from offset_sync.decode.mirror_headers import NO_PLACE, OTHER_ORIGIN, PLACE_HEADER
 from offset_sync.ingest.run_builder import CUT_SCHEMA, RunBuilder, StreamIdentities
 
@@ -20,7 +19,7 @@ Header = tuple[str, int] | tuple[str, int, str | None] | None
 
 def cut(alias: str, topic: str, *headers: Header, place: bool = False) -> list[tuple[Any, ...]]:
     """Return (stream, start, length, origin, origin_start, error) of what is made of records with these headers."""
-    names = MirroredNames(PrefixNames({each: each for each in ALIASES}, "."))
+    names = PrefixNames({each: each for each in ALIASES}, ".")
     builder = RunBuilder(StreamIdentities(alias, ORIGINS, "text", names), lambda _stream: False)
     rows = [
         {

@@ -43,21 +43,21 @@ def of_redpanda(origin: str, offset: int) -> Headers:
 
 
 def test_copies_of_redpanda_migrator_have_the_alias_of_the_cluster_with_that_id() -> None:
-    config = config_of(preset="redpanda-migrator").with_origins({"X": "id-X", "Y": "id-Y"})
+    config = config_of(preset="redpanda-migrator").with_ids({"X": "id-X", "Y": "id-Y"})
     copies = [of_redpanda("id-X", 70), of_redpanda("id-X", 71), (), of_redpanda("id-X", 72)]
     assert runs_at(config, "Y", *copies) == ([(0, 2, "X", 70), (2, 1, "Y", 2), (3, 1, "X", 72)], [])
 
 
 @pytest.mark.parametrize("origin", ["id-Z", "id-Y", "X", "Y"])
 def test_a_copy_of_another_hop_is_unread(origin: str) -> None:
-    config = config_of(preset="redpanda-migrator").with_origins({"X": "id-X", "Y": "id-Y"})
+    config = config_of(preset="redpanda-migrator").with_ids({"X": "id-X", "Y": "id-Y"})
     runs, errors = runs_at(config, "Y", of_redpanda("id-X", 70), of_redpanda(origin, 0), of_redpanda("id-X", 71))
     assert runs == [(0, 1, "X", 70), (1, 1, "", 1), (2, 1, "X", 71)]
     assert errors == [f"origin header {origin!r} is of no cluster that is mirrored to this one"]
 
 
 def test_a_cluster_may_be_an_origin_though_no_header_names_it() -> None:
-    config = config_of(preset="redpanda-migrator").with_origins({"X": "id-X"})
+    config = config_of(preset="redpanda-migrator").with_ids({"X": "id-X"})
     assert builder_of(config, "X").aliases == builder_of(config, "Y").aliases == {"X", "Y"}
     assert RunBuilder(StreamIdentities("X", {"IDC-Y": "Y"}, "text"), str.isupper).aliases == {"X", "Y"}
 

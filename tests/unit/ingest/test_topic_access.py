@@ -168,6 +168,7 @@ def test_indexing_once_fails_for_it_and_indexing_for_ever_goes_on_until_it_is_gr
 ) -> None:
     admins = {"X": Admin("X", "orders", closed=["orders"]), "Y": Admin("Y", "orders")}
     monkeypatch.setattr(index_records, "ClusterAdmin", lambda alias, *_: admins[alias])
+    monkeypatch.setattr(index_records, "with_first_ids", lambda config, files: config)
     monkeypatch.setattr("offset_sync.ingest.index_parts.EVERY_S", 0.3)
     stop = threading.Event()
     if not once:

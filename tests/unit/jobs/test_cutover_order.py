@@ -13,6 +13,7 @@ import pytest
 from fakes.reconciler_site import config_of
 from offset_sync.jobs import cutover
 from offset_sync.jobs.runner import job_arguments
+from offset_sync.state.lease import FencedTables
 
 
 class NotedLease:
@@ -50,6 +51,7 @@ def test_groups_are_claimed_and_who_wrote_before_is_waited_for_before_they_are_m
 
     def opened(*given: Any) -> Any:
         assert given[-2] is lease, "writes ask the lease that was claimed"
+        assert isinstance(given[-3]._tables, FencedTables) is (action == "apply"), "so does what records a home"
         procedure = SimpleNamespace(apply=note("moved"), verify=note("verified"))
         return nullcontext((procedure, SimpleNamespace(groups=lambda: ["billing"], share_groups=dict)))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from offset_sync.jobs import sync_run
-from offset_sync.jobs.sync_run import Renewal, following
+from offset_sync.jobs.sync_run import Renewal
 
 
 @pytest.mark.parametrize(
@@ -35,13 +35,3 @@ def test_it_is_over_when_most_keys_are(
         ready.set()
     Renewal(state, over).run(stop, ready)
     assert over.is_set() == is_due
-
-
-def test_what_follows_a_flag_is_set_with_it_and_may_be_set_before() -> None:
-    stop = threading.Event()
-    first, second = following(stop), following(stop)
-    first.set()
-    assert not stop.is_set()
-    assert not second.wait(0.1)
-    stop.set()
-    assert second.wait(10)

@@ -13,7 +13,6 @@ from confluent_kafka import KafkaError, KafkaException
 
 from offset_sync.kafka import topic_requests
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.own_rights import OwnRights
 from offset_sync.kafka.requests import LONGEST_S
 from offset_sync.model.errors import ClusterError
 
@@ -48,7 +47,7 @@ def test_a_cluster_says_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked(monkeypatch, "Qm9va1N0b3JlLUthZmthMQ") == "Qm9va1N0b3JlLUthZmthMQ"
     assert asked(monkeypatch, None, KafkaError._TRANSPORT, "id-1") == "id-1"
     monkeypatch.setattr(topic_requests.TopicRequests, "_open", lambda _: Client(iter(["id-2"])))
-    assert OwnRights("dc2", {}).cluster_id() == "id-2"
+    assert ClusterAdmin("dc2", {}).cluster_id() == "id-2"
 
 
 def test_a_cluster_without_an_id_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

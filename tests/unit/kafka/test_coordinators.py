@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.group_offsets import NOT_SENT, GroupOffsets, Limits
 from offset_sync.kafka.requests import Committed, PartitionAnswer, TransientError
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 
@@ -47,21 +49,25 @@ ORDERS = TopicPartition("orders", 0)
 
 def test_of_requests_those_are_not_sent_that_come_after_the_right_to_send_was_lost() -> None:
     """No broker listens there, so a request that is sent fails in another way."""
-    asked, writes = (
-        list[bool](),
-        {
-            group: [OffsetWrite(group, *ORDERS, offset=7, leader_epoch=None, rule=Rule.SET, expected_offset=None)]
-            for group in ("a", "b", "c")
-        },
-    )
+    asked = list[bool]()
+    writes = [
+        [OffsetWrite(group, *ORDERS, offset=7, leader_epoch=None, rule=Rule.SET, expected_offset=None)]
+        for group in ("a", "b", "c")
+    ]
 
     def may_send() -> bool:
         asked.append(not asked)
         return asked[-1]
 
-    admin = ClusterAdmin("x", {"bootstrap.servers": "127.0.0.1:1"})
-    found = admin.write_offsets(writes, deadline=0.3, may_send=may_send)
-    errors = [None if not isinstance(each, dict) else each[ORDERS] for each in found.values()]
-    assert errors[0] != "REQUEST_NOT_SENT"
-    assert errors[1:] == ["REQUEST_NOT_SENT"] * 2
+    client = GroupOffsets({"bootstrap.servers": "127.0.0.1:1", "group.id": "unused"})
+    found = client.write(writes, Limits(time.monotonic() + 0.3, 6.0, 500, may_send))
+    assert found[0] != NOT_SENT
+    assert found[1:] == [NOT_SENT] * 2
     assert asked == [True, False, False], "each request is asked for by itself"
+
+
+def test_a_write_is_not_sent_before_it_is_known_which_cluster_it_would_go_to() -> None:
+    write = OffsetWrite("a", *ORDERS, offset=7, leader_epoch=None, rule=Rule.SET, expected_offset=None)
+    asked = list[str]()
+    found = ClusterAdmin("x", UNREACHABLE).write_offsets({"a": [write]}, 0.3, lambda: bool(asked.append("a")))
+    assert (found, asked) == ({"a": {ORDERS: "_TIMED_OUT"}}, [])

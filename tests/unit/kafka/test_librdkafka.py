@@ -11,13 +11,13 @@ import pytest
 from confluent_kafka import cimpl
 
 from offset_sync.kafka import librdkafka
+from offset_sync.kafka.client_callbacks import Callbacks
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.librdkafka import (
     CONFLUENT_KAFKA,
     LIBRDKAFKA,
     BindingError,
     Library,
-    Throttle,
     check_client,
     library,
 )
@@ -100,4 +100,4 @@ def test_a_library_with_another_layout_is_refused_without_a_broker(monkeypatch: 
 
 def test_options_that_it_refuses_are_no_matter_of_versions() -> None:
     with pytest.raises(BindingError, match="brokers"):
-        Library(cimpl.__file__).open_consumer({"number.of.brokers": "2"}, Throttle().callback)
+        Library(cimpl.__file__).open_consumer({"number.of.brokers": "2"}, Callbacks())

@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from fakes.consumed import Message
-from offset_sync.config.mirror import NameRule
 from offset_sync.config.prefix_names import PrefixNames
-from offset_sync.config.rule_names import RuleNames
-from offset_sync.config.stream_names import SAME_NAMES, MirroredNames
+from offset_sync.config.stream_names import SAME_NAMES
 from offset_sync.kafka import log_reader
 from offset_sync.kafka.cluster_admin import ClusterAdmin, TopicMetadata
 from offset_sync.kafka.group_offsets import Coordinators
@@ -27,7 +25,7 @@ from offset_sync.model.values import (
     TopicPartition,
 )
 
-NAMES = MirroredNames(PrefixNames({"dc1": "dc1", "dc2": "dc2"}, "."))
+NAMES = PrefixNames({"dc1": "dc1", "dc2": "dc2"}, ".")
 HERE, THERE = TopicPartition("orders", 3), TopicPartition("dc2.orders", 3)
 INSIDE = [TopicPartition("dc1.orders", 3), TopicPartition("dc2.orders", 3)]
 COMMITS = TopicPartition("__consumer_offsets", 7)
@@ -114,21 +112,18 @@ def test_records_and_leaders_are_asked_for_by_the_clusters_names(heard: list[Any
 
 
 def test_what_the_cluster_has_no_name_for_is_not_asked_for_though_another_topic_has_its_name(heard: list[Any]) -> None:
-    # dc2's own pay-eu: at dc1 that is what another stream is called.
-    rule = {"from": "dc1", "to": "dc2", "topics": "pay-.*", "name": "{topic}-replica"}
-    names = MirroredNames(RuleNames.of([NameRule.model_validate(rule)], {"dc1": "dc1", "dc2": "dc2"}))
-    stranger, own = names.inside("dc2", "pay-eu"), names.inside("dc1", "pay-eu")
-    assert (stranger, own) == ("pay-eu", "dc1/pay-eu")
-    admin, place = ClusterAdmin("dc1", {}, names), TopicPartition(stranger, 0)
+    # dc2's own heartbeats: at dc1 another topic is called so.
+    stranger, own = NAMES.inside("dc2", "heartbeats"), NAMES.inside("dc1", "orders")
+    admin, place = ClusterAdmin("dc1", {}, NAMES), TopicPartition(stranger, 0)
     assert admin.describe([stranger, own]).keys() == {own}
     assert admin.ends([place, TopicPartition(own, 0)]).keys() == {TopicPartition(own, 0)}
     writes = [OffsetWrite("g", topic, 0, 5, None, Rule.SET, None) for topic in (stranger, own)]
     assert admin.write_offsets({"g": writes}) == {"g": {place: "UNKNOWN_TOPIC_OR_PART", TopicPartition(own, 0): None}}
     assert [[each.topic for each in asked["g"]] for asked in heard if isinstance(asked, dict) and "g" in asked] == [
-        ["pay-eu"]
+        ["orders"]
     ]
-    assert RecordReader("dc1", {}, names).first_at({place: 4}) == {}
-    assert LeaderEpochs("dc1", {}, names).ends_in_time({place: EpochChange(1, 2)}) == {}
+    assert RecordReader("dc1", {}, NAMES).first_at({place: 4}) == {}
+    assert LeaderEpochs("dc1", {}, NAMES).ends_in_time({place: EpochChange(1, 2)}) == {}
 
 
 def test_with_the_same_names_nothing_is_renamed(heard: list[Any]) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.state.lease import Claim, ended, holders, newer_than, next_epoch, to_claims, to_rows
+from offset_sync.state.lease import Claim, ended, newer_than, next_epoch, to_claims, to_rows, unended
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
 
@@ -42,14 +42,14 @@ def test_what_a_later_driver_has_left_is_not_given_back() -> None:
     assert newer_than(ended([claim(4)], NOON), [claim(3)]) is not None
 
 
-def test_the_holder_is_the_newest_and_has_ended_where_a_row_says_so() -> None:
+def test_drivers_may_still_write_that_came_after_the_last_that_has_ended() -> None:
     first, second = claim(1), claim(2)
     (over,) = ended([second], NOON)
-    assert holders([second, first], "sync_offsets", {None}) == {None: second}
+    assert unended([second, first], "sync_offsets", None) == [first, second]
     for rows in ([first, second, over], [over, second, first]):
-        assert holders(rows, "sync_offsets", {None}) == {None: over}
-    assert holders([over, claim(3)], "sync_offsets", {None}) == {None: claim(3)}
-    assert holders([claim(1, "cutover", "a")], "cutover", {"b"}) == {}
+        assert unended(rows, "sync_offsets", None) == []
+    assert unended([claim(3), over], "sync_offsets", None) == [claim(3)]
+    assert unended([claim(1, "cutover", "a")], "cutover", "b") == []
 
 
 def test_rows_of_the_table_are_claims_again() -> None:

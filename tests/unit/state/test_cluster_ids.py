@@ -1,33 +1,36 @@
-"""The clusters' own ids: asked when the index starts, kept for the day on which one is lost, and never guessed."""
+"""The clusters' own ids: kept with the first answer, kept on the day on which one is lost, and never guessed."""
 
 from __future__ import annotations
 
 import json
-import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from offset_sync.config import Config, parse_config
-from offset_sync.model.errors import ClusterError, ConfigError
-from offset_sync.state.cluster_ids import ids_file, with_asked_ids, with_known_ids
+from offset_sync.model.errors import ClusterError, ConfigError, OtherClusterError
+from offset_sync.model.values import CLUSTER_ID
+from offset_sync.state import cluster_ids
+from offset_sync.state.cluster_ids import ids_file, verify, with_first_ids, with_known_ids
 from offset_sync.tables.files import Files
 
 FILES = Files()
+OWN, MIGRATOR = "offset-sync", "redpanda-migrator"
+BOTH = {"dc1": "id-1", "dc2": "id-2"}
 
 
-class Cluster:
-    """Says its id, or nothing where that is None; *asked* keeps how long it was waited for."""
+class Clusters:
+    """Say these ids, by alias; one without does not answer. *asked* keeps how long each was waited for."""
 
-    def __init__(self, alias: str, cluster_id: str | None) -> None:
-        self.alias, self.id, self.asked = alias, cluster_id, list[float]()
+    def __init__(self, **ids: str) -> None:
+        self.ids, self.asked = ids, dict[str, float]()
 
-    def cluster_id(self, deadline: float) -> str:
-        self.asked.append(deadline)
-        if self.id is None:
-            raise ClusterError(self.alias, '_TIMED_OUT for "the cluster\'s id"')
-        return self.id
+    def __call__(self, config: Config, alias: str, deadline: float) -> str:
+        self.asked[alias] = deadline
+        if alias not in self.ids:
+            raise ClusterError(alias, '_TIMED_OUT for "the cluster\'s id"')
+        return self.ids[alias]
 
 
 @pytest.fixture
@@ -35,7 +38,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def config_at(place: Path, preset: str = "redpanda-migrator", **origins: str) -> Config:
+def config_at(place: Path, preset: str = OWN, **origins: str) -> Config:
     ends = {"kafka": {"bootstrap.servers": "x:1"}}
     clusters: dict[str, Any] = {
         alias: ends | ({"origin": origins[alias]} if alias in origins else {}) for alias in ("dc1", "dc2")
@@ -45,42 +48,45 @@ def config_at(place: Path, preset: str = "redpanda-migrator", **origins: str) ->
     return parse_config({"clusters": clusters, "mirror": mirror, "topics": {"include": ["a"]}, "tables": tables}, {})
 
 
-def start(config: Config, **ids: str | None) -> dict[str, str]:
-    """Return the origins that an index has that starts while the clusters say *ids*."""
-    clusters = {alias: Cluster(alias, each) for alias, each in ids.items()}
-    return with_asked_ids(config, FILES, clusters).origins()
+def start(config: Config, **ids: str) -> Config:
+    """Return the configuration of a job that starts while the clusters say *ids*."""
+    return with_first_ids(config, FILES, Clusters(**ids))
 
 
-def test_the_clusters_are_asked_and_what_they_say_is_kept(place: Path) -> None:
-    config = config_at(place)
-    assert with_known_ids(config, FILES).origins() == {}
-    assert start(config, dc1="id-1", dc2="id-2") == {"id-1": "dc1", "id-2": "dc2"}
-    assert with_known_ids(config, FILES).origins() == {"id-1": "dc1", "id-2": "dc2"}
-    assert json.loads(Path(ids_file(config)).read_text()) == {"dc1": "id-1", "dc2": "id-2"}
+def kept(place: Path) -> object:
+    return json.loads(Path(ids_file(config_at(place))).read_text())
 
 
-def test_a_lost_cluster_has_the_id_that_it_had(place: Path, caplog: pytest.LogCaptureFixture) -> None:
-    start(config_at(place), dc1="id-1", dc2="id-2")
-    with caplog.at_level(logging.WARNING):
-        assert start(config_at(place), dc1=None, dc2="id-2") == {"id-1": "dc1", "id-2": "dc2"}
-    assert "its id is taken to be id-1, as before" in caplog.text
+@pytest.mark.parametrize("preset", [OWN, MIGRATOR])
+def test_the_first_answers_are_kept_and_no_cluster_is_asked_again(place: Path, preset: str) -> None:
+    config = config_at(place, preset)
+    assert with_known_ids(config, FILES).ids == {}
+    assert start(config, **BOTH).ids == with_known_ids(config, FILES).ids == kept(place) == BOTH
+    clusters = Clusters(dc1="id-9", dc2="id-8")
+    assert (with_first_ids(config, FILES, clusters).ids, clusters.asked) == (BOTH, {})
 
 
-def test_a_lost_cluster_is_not_waited_for_so_long_where_its_id_is_known(place: Path) -> None:
-    silent, other = Cluster("dc1", None), Cluster("dc2", "id-2")
-    with pytest.raises(ClusterError):
-        with_asked_ids(config_at(place), FILES, {"dc1": silent, "dc2": other})
-    silent.id = "id-1"
-    with_asked_ids(config_at(place), FILES, {"dc1": silent, "dc2": other})
-    with_asked_ids(config_at(place), FILES, {"dc1": silent, "dc2": other})
-    assert silent.asked == [15.0, 15.0, 5.0]
+def test_clients_get_the_id_that_they_have_to_refuse_others_by_and_java_s_do_not(place: Path) -> None:
+    config = start(config_at(place), dc1="id-1")
+    assert config.admin_options("dc1")[CLUSTER_ID] == "id-1"
+    assert CLUSTER_ID not in config.admin_options("dc2") | config.java_options("dc1")
 
 
-def test_a_cluster_that_never_said_its_id_is_an_error_that_names_the_remedy_and_nothing_is_guessed(
-    place: Path,
-) -> None:
+def test_ids_are_origins_only_where_the_mirror_names_them(place: Path) -> None:
+    assert start(config_at(place, MIGRATOR), **BOTH).origins() == {"id-1": "dc1", "id-2": "dc2"}
+    assert start(config_at(place), **BOTH).origins() == {"dc1": "dc1", "dc2": "dc2"}
+
+
+def test_a_lost_cluster_is_not_waited_for_long_and_its_id_is_kept_when_it_answers(place: Path) -> None:
+    clusters = Clusters(dc2="id-2")
+    assert with_first_ids(config_at(place), FILES, clusters).ids == {"dc2": "id-2"}
+    assert clusters.asked["dc1"] <= 3.0
+    assert start(config_at(place), **BOTH).ids == kept(place) == BOTH
+
+
+def test_where_its_id_is_needed_a_cluster_without_one_is_an_error_that_names_the_remedy(place: Path) -> None:
     with pytest.raises(ClusterError) as caught:
-        start(config_at(place), dc1=None, dc2="id-2")
+        start(config_at(place, MIGRATOR), dc2="id-2")
     line = str(caught.value)
     assert line.startswith('clusters.dc1: _TIMED_OUT for "the cluster\'s id"; its id is not known from before')
     assert "set clusters.dc1.origin to what that header says" in line
@@ -88,23 +94,40 @@ def test_a_cluster_that_never_said_its_id_is_an_error_that_names_the_remedy_and_
 
 
 def test_an_origin_that_is_given_is_the_remedy(place: Path) -> None:
-    assert start(config_at(place, dc1="id-1"), dc1=None, dc2="id-2") == {"id-1": "dc1", "id-2": "dc2"}
-    assert start(config_at(place, dc1="id-1", dc2="id-2")) == {"id-1": "dc1", "id-2": "dc2"}
+    assert start(config_at(place, MIGRATOR, dc1="id-1"), dc2="id-2").origins() == {"id-1": "dc1", "id-2": "dc2"}
 
 
-def test_a_cluster_that_was_recreated_has_its_new_id(place: Path, caplog: pytest.LogCaptureFixture) -> None:
-    start(config_at(place), dc1="id-1", dc2="id-2")
-    with caplog.at_level(logging.WARNING):
-        assert start(config_at(place), dc1="id-9", dc2="id-2") == {"id-9": "dc1", "id-2": "dc2"}
-    assert "its id is id-9 and was id-1" in caplog.text
-    assert start(config_at(place), dc1=None, dc2="id-2") == {"id-9": "dc1", "id-2": "dc2"}
-
-
-def test_two_clusters_with_one_id_are_refused_and_nothing_is_kept(place: Path) -> None:
-    start(config_at(place), dc1="id-1", dc2="id-2")
-    with pytest.raises(ConfigError, match=r"is the id of clusters\.dc1 too"):
+def test_two_aliases_of_one_cluster_are_refused_and_nothing_is_kept(place: Path) -> None:
+    with pytest.raises(ConfigError, match=r"clusters\.dc\d: is the same cluster as clusters\.dc\d, with the id id-1;"):
         start(config_at(place), dc1="id-1", dc2="id-1")
-    assert with_known_ids(config_at(place), FILES).origins() == {"id-1": "dc1", "id-2": "dc2"}
+    assert not Path(ids_file(config_at(place))).exists()
+    start(config_at(place), dc1="id-1")
+    with pytest.raises(ConfigError, match=r"is the same cluster as clusters\.dc1, with the id id-1;"):
+        start(config_at(place), dc2="id-1")
+    assert kept(place) == {"dc1": "id-1"}
+
+
+def test_what_another_job_has_kept_meanwhile_wins(place: Path) -> None:
+    class Racing(Clusters):
+        def __call__(self, config: Config, alias: str, deadline: float) -> str:
+            start(config_at(place), **BOTH)
+            return super().__call__(config, alias, deadline)
+
+    assert with_first_ids(config_at(place), FILES, Racing(**BOTH)).ids == BOTH
+    Path(ids_file(config_at(place))).unlink()
+    with pytest.raises(OtherClusterError, match="its id is id-9 and was id-1, so "):
+        with_first_ids(config_at(place), FILES, Racing(dc1="id-9"))
+    assert kept(place) == BOTH
+
+
+def test_a_query_that_starts_later_keeps_a_first_id_too_but_not_one_of_a_dry_run(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_ids, "ask_by_new_client", Clusters(**BOTH))
+    verify(config_at(place), None, "dc1")
+    assert not Path(ids_file(config_at(place))).exists()
+    verify(config_at(place), FILES, "dc1")
+    assert kept(place) == {"dc1": "id-1"}
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"dc1": 5}', "null"])
@@ -112,20 +135,12 @@ def test_a_file_that_is_not_whole_says_nothing(place: Path, content: str) -> Non
     config = config_at(place)
     Path(ids_file(config)).parent.mkdir()
     Path(ids_file(config)).write_text(content)
-    assert with_known_ids(config, FILES).origins() == {}
-    with pytest.raises(ClusterError):
-        start(config, dc1=None, dc2="id-2")
+    assert with_known_ids(config, FILES).ids == {}
+    assert start(config, **BOTH).ids == kept(place) == BOTH
 
 
 def test_what_is_kept_of_a_cluster_that_was_taken_out_does_not_matter(place: Path) -> None:
     config = config_at(place)
     Path(ids_file(config)).parent.mkdir()
     Path(ids_file(config)).write_text('{"dc1": "id-1", "dc0": "id-2"}')
-    assert start(config, dc1=None, dc2="id-2") == {"id-1": "dc1", "id-2": "dc2"}
-
-
-def test_with_other_presets_no_cluster_is_asked_and_nothing_is_kept(place: Path) -> None:
-    config = config_at(place, "offset-sync")
-    assert with_asked_ids(config, FILES, {}) is config
-    assert with_known_ids(config, FILES) is config
-    assert not Path(ids_file(config)).exists()
+    assert start(config, dc2="id-2").ids == BOTH

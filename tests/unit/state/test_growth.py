@@ -63,6 +63,26 @@ class Year:
         return int(rows.num_rows)
 
 
+def test_groups_whose_members_have_left_are_forgotten_after_the_silence() -> None:
+    homes = Year().state.homes
+    homes.silence_ms = DAY_MS
+    for day in range(365):
+        homes.note_members("X", {STAYS.group_id, *(each.group_id for each in consoles(day))}, day * DAY_MS)
+    assert sum(map(len, homes._seen_ms.values())) == 1 + NEW_A_DAY
+
+
+def test_members_count_for_a_topic_on_which_their_group_first_commits_before_the_silence_is_over() -> None:
+    state = Year().state
+    homes = state.homes
+    homes.silence_ms = DAY_MS
+    homes.note_members("X", {"payments"}, 2 * DAY_MS)
+    homes.note_members("X", set(), 3 * DAY_MS - 1)
+    rows = state.offsets.ids([STAYS])
+    homes.note_commits("X", rows, np.array([DAY_MS]))
+    homes.note_commits("Y", rows, np.array([2 * DAY_MS - 1]))
+    assert homes.of(rows, 3 * DAY_MS - 1).is_contested.tolist() == [True]
+
+
 def consoles(day: int) -> list[GroupPartition]:
     return [GroupPartition(f"console-consumer-{day}-{number}", "orders", 0) for number in range(NEW_A_DAY)]
 

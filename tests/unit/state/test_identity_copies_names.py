@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import pytest
 
 from fakes.linked_clusters import COPY, ORIGINAL, LinkedClusters
 from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS, QUARANTINE, RECORD_RUNS
+from offset_sync.tables.definition import Table
 from oracles.copies import said, skipped, states
 
-PREFIXED: dict[str, Any] = {"names": "mm2"}
-RULED: dict[str, Any] = {"names": [{"from": ORIGINAL, "to": COPY, "topics": "orders", "name": "{from}.{topic}"}]}
 CALLED = {(ORIGINAL, "orders"), (COPY, "dc1.orders")}
-named = pytest.mark.parametrize("mirror", [PREFIXED, RULED])
 
 
-def world_of(mirror: dict[str, Any], seed: int = 0, *, is_quiet: bool = True) -> LinkedClusters:
-    return LinkedClusters(random.Random(seed), is_quiet=is_quiet, mirror=mirror)
+def world_of(seed: int = 0, *, is_quiet: bool = True) -> LinkedClusters:
+    return LinkedClusters(random.Random(seed), is_quiet=is_quiet, mirror={"names": "mm2"})
 
 
 def index(world: LinkedClusters) -> None:
@@ -26,9 +23,8 @@ def index(world: LinkedClusters) -> None:
         world.index(alias)
 
 
-@named
-def test_a_commit_is_the_same_offset_under_the_other_name(mirror: dict[str, Any]) -> None:
-    world = world_of(mirror)
+def test_a_commit_is_the_same_offset_under_the_other_name() -> None:
+    world = world_of()
     world.produce(ORIGINAL, 6)
     world.link(4)
     index(world)
@@ -44,14 +40,13 @@ def test_a_commit_is_the_same_offset_under_the_other_name(mirror: dict[str, Any]
     assert {origin for origin, length in runs if length} == {ORIGINAL}
 
 
-def stored(world: LinkedClusters, table: Any) -> list[tuple[str, str]]:
+def stored(world: LinkedClusters, table: Table) -> list[tuple[str, str]]:
     """Return (cluster, topic) of each row as it is stored."""
     return [(row["cluster"], row["topic"]) for rows in world.tables.versions[table.name] for row in rows.to_pylist()]
 
 
-@named
-def test_a_copy_that_was_written_to_is_withheld_both_ways_and_noted_under_its_name(mirror: dict[str, Any]) -> None:
-    world = world_of(mirror)
+def test_a_copy_that_was_written_to_is_withheld_both_ways_and_noted_under_its_name() -> None:
+    world = world_of()
     world.produce(ORIGINAL, 4)
     world.link(4)
     index(world)
@@ -67,10 +62,9 @@ def test_a_copy_that_was_written_to_is_withheld_both_ways_and_noted_under_its_na
     assert world.tables.rows(QUARANTINE, "error") == []
 
 
-@named
 @pytest.mark.parametrize("seed", range(20))
-def test_nothing_is_skipped_wherever_records_are_written(mirror: dict[str, Any], seed: int) -> None:
-    world, chance = world_of(mirror, seed, is_quiet=False), random.Random(seed)
+def test_nothing_is_skipped_wherever_records_are_written(seed: int) -> None:
+    world, chance = world_of(seed, is_quiet=False), random.Random(seed)
     for number in range(40):
         world.is_promoted = number > 20 and seed % 4 > 0
         world.down = {ORIGINAL} if chance.random() < 0.1 else set()

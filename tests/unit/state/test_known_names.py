@@ -69,18 +69,3 @@ def test_what_spark_would_read_by_its_pattern_and_is_no_stream_is_left_out(monke
     there = {"dc1": ["orders", "dc2.orders", "dc2.dc1.orders", "dc3.dc1.pay-x", "x"]}
     # A copy of the cluster's own topic, which no mirror makes, is none.
     assert strays(chosen, admins(chosen, there, monkeypatch)["dc1"]) == ["dc2.dc1.orders", "dc3.dc1.pay-x"]
-
-
-def test_an_origin_that_says_something_else_than_the_name_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    rules = [{"from": "dc1", "to": "dc2", "topics": "orders", "name": "copy.{topic}"}]
-    there = {"dc1": ["orders", "pay-x"], "dc2": ["copy.orders", "pay-x"]}
-    for origin, told in (("dc1", []), ("dc2", ["dc1: orders", "dc2: copy.orders"])):
-        topics = {"include": ["orders", "pay-.*"], "strategy": "identity", "origin": origin}
-        chosen = config_of(ALIASES, mirror={"names": rules}, topics=topics)
-        found: list[str] = []
-        try:
-            learn_names(chosen, admins(chosen, there, monkeypatch))
-        except ConfigError as error:
-            found = error.problems
-        says = "is produced at dc1 by mirror.names, and at dc2 by its origin; correct one of them"
-        assert found == [f"clusters.{each} {says}" for each in told]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 from pathlib import Path
 
 import pytest
 
+from fakes.clock import HandClock
 from fakes.short_life import DAY_MS, KEY, Life
 from offset_sync.model.errors import TakenOverError
 from offset_sync.state import last_known
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.last_known import LastKnown
-from offset_sync.state.lease import Lease
+from offset_sync.state.lease import FencedTables, Lease
 from offset_sync.tables.catalog import LAST_KNOWN
 from offset_sync.tables.store import TableStore
 
@@ -51,11 +51,14 @@ def test_what_was_dropped_and_what_is_known_are_of_one_moment(
 def test_who_was_taken_over_replaces_nothing(tables: TableStore, tmp_path: Path) -> None:
     life = Life(tables, tmp_path, "XY")
     life.commit("X", 0, 100, 0)
-    mine = Lease(tables, "sync_offsets", threading.Event(), now=itertools.count(step=60).__next__)
+    clock = HandClock()
+    mine = Lease(tables, "sync_offsets", threading.Event(), clock)
     mine.claim()
     Lease(tables, "sync_offsets", threading.Event()).claim()
+    clock.seconds += 60
+    last_known = LastKnown(FencedTables(tables.root, mine), life.site.config, replaces=True)
     with pytest.raises(TakenOverError):
-        LastKnown(tables, life.site.config, mine).restore(life.site.state, CommitLogIncarnations(tables))
+        last_known.restore(life.site.state, CommitLogIncarnations(tables))
     assert not tables.all_rows(LAST_KNOWN).num_rows
 
 

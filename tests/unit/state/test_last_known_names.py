@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.last_known import LastKnown
-from offset_sync.state.lease import NoLease
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import LAST_KNOWN, OFFSET_COMMITS, TABLES
 from offset_sync.tables.store import TableStore
@@ -49,7 +47,7 @@ def committed(folder: Path, copy_at_dc3: str) -> set[str]:
     if tables.version(OFFSET_COMMITS) == 0:
         TableStore(tables.root).append(OFFSET_COMMITS, pa.Table.from_pylist([COMMIT], OFFSET_COMMITS.arrow_schema))
     state = SyncState(config, MemoryIndex())
-    last_known: Any = LastKnown(tables, config, NoLease(threading.Event()))
+    last_known: Any = LastKnown(tables, config, replaces=True)
     last_known.restore(state, CommitLogIncarnations(tables))
     genuine = state.offsets.clusters["dc3"].columns["genuine_offset"]
     return {key.topic for row, key in enumerate(state.offsets.keys) if genuine[row] == 7}
@@ -75,8 +73,8 @@ def topics_known(folder: Path, names: str) -> set[str]:
         TableStore(tables.root).append(
             OFFSET_COMMITS, pa.Table.from_pylist([COMMIT | AT_DC2], OFFSET_COMMITS.arrow_schema)
         )
-    state, lease = SyncState(config, MemoryIndex()), NoLease(threading.Event())
-    last_known: Any = LastKnown(tables, config, lease)
+    state = SyncState(config, MemoryIndex())
+    last_known: Any = LastKnown(tables, config, replaces=True)
     last_known.restore(state, CommitLogIncarnations(tables))
     return {key.topic for key in state.offsets.keys}
 

@@ -3,42 +3,16 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pytest
 
+from fakes.claims_table import Watched
 from fakes.tables import MemoryTables
 from offset_sync.model.errors import TableError, TakenOverError
 from offset_sync.state.lease import FRESH_S, SETTLE_S, Lease, NoLease, TaskFence, held
 from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.definition import Table
-
-
-@dataclass
-class Watched(MemoryTables):
-    """Tables that count who looks, and are *silent* when a test wants it."""
-
-    looks: int = 0
-    is_silent: bool = False
-    seconds: list[float] = field(default_factory=lambda: [1000.0])
-
-    def version(self, table: Table, known: int | None = None) -> int:
-        self.looks += 1
-        if self.is_silent:
-            raise OSError("no such disk\nat a stack")
-        return super().version(table, known)
-
-    def lease(self, job: str = "sync_offsets") -> Lease:
-        return Lease(self, job, threading.Event(), lambda: self.seconds[0])
-
-    def claimed(self, job: str = "sync_offsets", *groups: str) -> Lease:
-        lease = self.lease(job)
-        lease.claim(groups)
-        return lease
-
-    def pass_time(self, seconds: float) -> None:
-        self.seconds[0] += seconds
 
 
 def epochs(tables: MemoryTables) -> list[int]:
@@ -187,7 +161,7 @@ def test_a_driver_that_ended_is_not_waited_for_and_one_that_may_live_is_for_a_mo
     assert first.is_settled
     second = tables.claimed()
     assert not second.is_settled
-    tables.pass_time(SETTLE_S)
+    tables.pass_time(FRESH_S + SETTLE_S)
     assert second.is_settled
     second.end()
     assert tables.claimed().is_settled
@@ -201,6 +175,7 @@ def test_a_driver_that_has_not_told_what_the_one_before_left_leaves_that_to_the_
     second.end()
     third = tables.claimed()
     assert third.may_have_written
+    tables.pass_time(FRESH_S + SETTLE_S)
     third.end()
     assert not tables.claimed().may_have_written
 
@@ -213,8 +188,18 @@ def test_who_was_taken_over_does_not_say_that_the_job_has_ended() -> None:
         first.renew()
     first.end()
     assert epochs(tables) == [1, 2]
+    tables.pass_time(SETTLE_S)
     second.end()
     assert epochs(tables) == [1, 2, 2]
+
+
+def test_the_end_of_a_driver_says_that_those_before_it_are_over_too_so_it_is_not_recorded_earlier() -> None:
+    tables = Watched()
+    tables.claimed()
+    tables.claimed().end()
+    third = tables.claimed()
+    assert not third.is_settled
+    assert third.may_have_written
 
 
 @pytest.mark.parametrize("problem", [OSError("a query has ended"), None])
@@ -251,3 +236,20 @@ def test_a_task_may_write_for_some_seconds_from_its_own_start() -> None:
     assert fence.is_open()
     seconds[0] += 0.2
     assert not fence.is_open()
+
+
+def test_a_later_look_that_finds_claims_of_other_jobs_only_gives_nothing_back() -> None:
+    """One thread has seen the newer claim, and the watch looks once more."""
+    tables = Watched()
+    first = tables.claimed()
+    tables.claimed()
+    tables.pass_time(FRESH_S)
+    with pytest.raises(TakenOverError):
+        first.renew()
+    tables.claimed("index_records")
+    tables.pass_time(FRESH_S)
+    first.stop.clear()
+    first._has_ended.wait = lambda _seconds: False  # type: ignore[method-assign, assignment]
+    first.watch()
+    assert first.stop.is_set()
+    assert not first.is_open()

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from fakes.clusters import MemoryIndex
-from fakes.reconciler_site import STARTED_MS, config_of
+from fakes.reconciler_site import STARTED_MS, config_of, mirrored_site
 from fakes.tables import MemoryTables
 from offset_sync.model.values import GroupPartition
-from offset_sync.state.moves import HOME, Moves
+from offset_sync.state.moves import BEGUN, HOME, Moves
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import CUTOVERS
 
@@ -197,3 +197,66 @@ def test_what_a_driver_notices_later_is_no_news_to_who_has_seen_it(site: Site) -
     site.now_ms += HOUR_MS
     assert not reader.follow(site.state)
     assert site.home() == "X", "it went back by itself"
+
+
+def test_a_group_that_goes_on_where_it_was_moved_from_is_active_at_two_different_clusters(site: Site) -> None:
+    site.moves.follow(site.state)
+    site.move("Y")
+    site.moves.follow(site.state)
+    site.now_ms += 1_000
+    site.commit("X", site.now_ms)
+    (sides,) = site.state.contests(site.state.all_rows()).values()
+    assert [(each.cluster, each.at_ms - site.now_ms) for each in sides] == [("X", 0), ("Y", -1_000)]
+
+
+# What a command has committed
+
+
+@pytest.mark.parametrize("is_live", [True, False], ids=["by a running driver", "by one that starts"])
+@pytest.mark.parametrize("is_begun", [True, False])
+def test_what_a_command_has_committed_is_ours_in_whatever_way_it_ended(is_live: bool, is_begun: bool) -> None:
+    """It was killed after it had committed 9 at Y: the group stays at home at X, and Y gets the answer again."""
+    driver, tables = mirrored_site("Y", sync={"home_silence": "5m"}), MemoryTables()
+    moves = Moves(tables)  # type: ignore[arg-type]
+    driver.state.before_foreign = lambda: moves.follow(driver.state)
+    driver.commit("X", "g", 5)
+    driver.read_all()
+    if is_live:
+        moves.follow(driver.state)
+    place = {"group_id": "g", "stream": "orders", "partition": 0, "target_cluster": "Y", "target_offset": 9}
+    at = datetime.fromtimestamp(driver.clock_ms[0] / 1000, timezone.utc)
+    row = {**place, "cutover_id": "one", "at": at, "step": "commit", "result": BEGUN}
+    tables.append(CUTOVERS, pa.Table.from_pylist([row] if is_begun else [], CUTOVERS.arrow_schema))
+    driver.commit("Y", "g", 9)
+    driver.read_all()
+    driver.pass_time(HOUR_MS)
+    driver.reconciled()
+    rows = driver.offsets.ids([GroupPartition("g", "orders", 0)])
+    home = list(driver.offsets.clusters)[int(driver.state.homes_of(rows).home[0])]
+    assert (home, driver.target_offset("Y", "g")) == (("X", 7) if is_begun else ("Y", 9))
+    assert (driver.offsets.clusters["Y"].columns["rewound_ms"][rows] < 0).all()
+
+
+def test_only_a_commit_that_may_be_one_of_a_command_has_the_table_read() -> None:
+    driver, looks = mirrored_site("Y"), list[int]()
+    driver.state.before_foreign = lambda: looks.append(driver.clock_ms[0])
+    for offset in (3, 5):
+        driver.commit("X", "g", offset)
+        driver.reconciled()
+    assert (driver.target_offset("Y", "g"), looks) == (7, [])
+    driver.commit("Y", "g", 6)
+    driver.read_all()
+    assert len(looks) == 1
+
+
+def test_a_commit_of_the_value_that_is_being_written_here_too_is_one_of_a_command() -> None:
+    driver, looks = mirrored_site("Y"), list[int]()
+    driver.state.before_foreign = lambda: looks.append(driver.clock_ms[0])
+    driver.commit("X", "g", 5)
+    driver.read_all()
+    for _ in range(2):
+        driver.commit("Y", "g", 7)
+    rows = driver.offsets.ids([GroupPartition("g", "orders", 0)])
+    driver.offsets.clusters["Y"].own_writes.begin(rows, np.array([7]))
+    driver.read_all()
+    assert len(looks) == 1

@@ -6,7 +6,6 @@ other one, where log offsets begin again.
 
 from __future__ import annotations
 
-import threading
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition
 from offset_sync.state import last_known
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.last_known import LastKnown
-from offset_sync.state.lease import NoLease
 from offset_sync.state.restore import follow_commits, restore_commits, restore_missed
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.topic_partitions import TopicPartitions
@@ -145,9 +143,7 @@ def on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> History:
 
 def from_folds(history: History) -> SyncState:
     state = SyncState(history.config, MemoryIndex())
-    LastKnown(history.tables, history.config, NoLease(threading.Event())).restore(
-        state, CommitLogIncarnations(history.tables)
-    )
+    LastKnown(history.tables, history.config, replaces=True).restore(state, CommitLogIncarnations(history.tables))
     return state
 
 

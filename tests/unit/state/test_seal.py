@@ -17,7 +17,7 @@ from builders.index_rows import begin
 from builders.record_indexes import content, read_in_one
 from builders.runs_in_tables import by_delta_rs, rows_in, run
 from offset_sync.config.prefix_names import PrefixNames
-from offset_sync.config.stream_names import SAME_NAMES, MirroredNames
+from offset_sync.config.stream_names import SAME_NAMES
 from offset_sync.model.errors import TableError
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state import record_index, seal
@@ -90,7 +90,7 @@ def test_nothing_is_sealed_before_there_is_enough_and_what_is_sealed_stays(table
 def test_names_of_streams_are_those_of_the_directory(tables: TableStore) -> None:
     append(tables, ("dc1", 0))
     seal_all(tables)
-    other = MirroredNames(PrefixNames({"dc1": "dc1", "dc2": "dc2"}, "."))
+    other = PrefixNames({"dc1": "dc1", "dc2": "dc2"}, ".")
     for names, topic in ((None, "orders"), (SAME_NAMES, "orders"), (other, other.inside("dc1", "orders"))):
         index = read_in_one(TableStore(tables.root, names=names))  # type: ignore[arg-type]
         assert list(index.all_logs()) == [ClusterPartition("dc1", topic, 0)]

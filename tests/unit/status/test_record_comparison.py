@@ -149,7 +149,7 @@ def of_redpanda(origin: bytes, offset: int) -> Headers:
 def compared_by_ids(there: Headers, ids: dict[str, str]) -> str | None:
     """What is said of a record of X and its copy at Y by Redpanda Migrator, where *ids* are known."""
     config = config_of(["X", "Y"], mirror={"preset": "redpanda-migrator"})
-    return difference(config.with_origins(ids), HERE, replace(THERE, headers=there))
+    return difference(config.with_ids(ids), HERE, replace(THERE, headers=there))
 
 
 def test_a_cluster_is_known_by_its_id_where_the_mirror_has_that() -> None:
@@ -164,7 +164,7 @@ def test_a_cluster_is_known_by_its_id_where_the_mirror_has_that() -> None:
 def test_ids_that_become_known_later_count_from_then_on() -> None:
     """``index_records`` keeps them, and may be started after the process that compares."""
     unknown = config_of(["X", "Y"], mirror={"preset": "redpanda-migrator"})
-    known = [unknown, unknown.with_origins({"X": "id-X", "Y": "id-Y"})]
+    known = [unknown, unknown.with_ids({"X": "id-X", "Y": "id-Y"})]
     reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): replace(THERE, headers=of_redpanda(b"id-X", 4))})
     comparing = RecordComparer(lambda: known.pop(0), reader)
     assert [comparing.compare([PAIR])[PAIR] for _ in range(2)] == ["the next record's headers cannot be read", None]

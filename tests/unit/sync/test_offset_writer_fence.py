@@ -65,6 +65,18 @@ def test_a_table_that_can_be_read_again_costs_nothing_but_time() -> None:
     assert found.outcome is Outcome.COMMITTED
 
 
+def test_a_look_that_outlasts_the_deadline_is_named_and_the_target_is_not_blamed() -> None:
+    target = Target()
+
+    def slow() -> None:
+        target.seconds += 20.0
+
+    (found,) = write_batch(target, write(), deadline=15.0, fence=Fence([slow]))
+    assert (found.outcome, found.is_in_doubt, target.writes) == (Outcome.FAILED, False, [])
+    assert found.error is not None
+    assert "the storage of tables.drivers is slow" in found.error
+
+
 def test_nothing_to_write_needs_no_look() -> None:
     target = Target()
     target.put("group", 0, 50)

@@ -20,7 +20,7 @@ from offset_sync.model.errors import TableError, TakenOverError
 from offset_sync.state.lease import FencedTables
 from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.store import TableStore
-from offset_sync.tables.transaction_log import write_rows
+from offset_sync.tables.transaction_log import DataFile, write_rows
 from tools.late_entries import before_entry, lose_answer
 
 
@@ -223,7 +223,7 @@ class _Fence:
             raise TakenOverError("another writer")
 
 
-def test_a_driver_that_was_taken_over_appends_nothing(tables: TableStore) -> None:
+def test_a_driver_that_was_taken_over_appends_and_replaces_nothing(tables: TableStore) -> None:
     fence = _Fence()
     fenced = FencedTables(tables.root, fence)  # type: ignore[arg-type]
     fenced.append(DRIVERS, claims(1))
@@ -231,5 +231,26 @@ def test_a_driver_that_was_taken_over_appends_nothing(tables: TableStore) -> Non
     fenced.append(DRIVERS, claims())
     with pytest.raises(TakenOverError):
         fenced.append(DRIVERS, claims(2))
+    for rows in (claims(2), claims()):
+        with pytest.raises(TakenOverError):
+            fenced.replace(DRIVERS, rows)
     assert by_delta_rs(tables) == [1]
-    assert len(list(Path(tables.path(DRIVERS)).glob("*.parquet"))) == 1
+
+
+def test_a_driver_that_is_taken_over_while_it_writes_a_file_does_not_enter_it(
+    tables: TableStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On slow storage a file takes longer than a look is valid."""
+    fence = _Fence()
+    fenced, write = FencedTables(tables.root, fence), TableStore._write  # type: ignore[arg-type]
+
+    def slow(*given: Any) -> DataFile:
+        fence.is_open = False
+        return write(*given)
+
+    monkeypatch.setattr(TableStore, "_write", slow)
+    for act in (fenced.append, fenced.replace):
+        fence.is_open = True
+        with pytest.raises(TakenOverError):
+            act(DRIVERS, claims(2))
+    assert by_delta_rs(tables) == []

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from offset_sync.config.prefix_names import PrefixNames
-from offset_sync.config.stream_names import SAME_NAMES, MirroredNames, Names
+from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.tables.catalog import CUTOVERS, DRIVERS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, SYNC_STATUS
 from offset_sync.tables.rows import CLUSTER_OF, partners, renamed
 from offset_sync.tables.store import TableStore
@@ -18,7 +18,7 @@ NOON = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
 
 
 def mm2() -> Names:
-    return MirroredNames(PrefixNames({"dc1": "dc1", "dc2": "dc2"}, "."))
+    return PrefixNames({"dc1": "dc1", "dc2": "dc2"}, ".")
 
 
 def commits(*places: tuple[str, str]) -> pa.Table:
@@ -127,7 +127,7 @@ def test_answers_under_another_name_at_the_target_are_left_out(
 
 
 def test_answers_to_a_copy_that_came_by_another_way_are_left_out(tmp_path: Path) -> None:
-    names = MirroredNames(PrefixNames({"dc1": "dc1", "dc2": "dc2", "dc3": "dc3"}, "."))
+    names = PrefixNames({"dc1": "dc1", "dc2": "dc2", "dc3": "dc3"}, ".")
     row = answered("orders", "dc1.orders", "dc3.dc1.orders")
     tables = TableStore(str(tmp_path), names=names)
     tables.create([OFFSET_TRANSLATIONS])

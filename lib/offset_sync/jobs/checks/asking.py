@@ -69,7 +69,7 @@ class Cluster:
     admin: ClusterAdmin
     reader: TailReader
     brokers: int = 1
-    cluster_id: str | ClusterError = ""
+    cluster_id: str = ""
     own_rights: Operations = frozenset()
     topics: Mapping[str, Operations | ClusterError] = field(default_factory=dict)
     partitions: Mapping[str, int] = field(default_factory=dict)
@@ -116,7 +116,7 @@ def ask_cluster(config: Config, rights: OwnRights) -> Cluster:
         admin,
         TailReader(alias, options, names),
         brokers=len(brokers),
-        cluster_id=_cluster_id(rights) if config.mirror.known.asks_ids else "",
+        cluster_id=admin.cluster_id(),
         own_rights=rights.of_cluster(),
         topics=topics,
         partitions=partitions,
@@ -126,13 +126,6 @@ def ask_cluster(config: Config, rights: OwnRights) -> Cluster:
         newest_commit_ms=rights.newest_ms(CONSUMER_OFFSETS, commit_logs) if commit_logs else None,
         clashes=clashes,
     )
-
-
-def _cluster_id(rights: OwnRights) -> str | ClusterError:
-    try:
-        return rights.cluster_id()
-    except ClusterError as error:
-        return error
 
 
 def _clashes(config: Config, admin: ClusterAdmin) -> list[str]:

@@ -172,14 +172,11 @@ def judge_clock(config: Config, cluster: Cluster, now_ms: int) -> Finding:
 
 def judge_id(config: Config, cluster: Cluster) -> Iterator[Finding]:
     """Yield whether the cluster's id is the one in *config*; nothing if the mirror does not use it."""
+    if not config.mirror.known.asks_ids:
+        return
     lines, header = Lines(cluster.place, "cluster id"), config.mirror.origin_header
     said, given = cluster.cluster_id, config.clusters[cluster.alias].origin
-    if isinstance(said, ClusterError):
-        level = Level.SKIP if given else Level.FAIL
-        yield lines.of(
-            level, f"{said.message}; or set {cluster.place}.origin to the value of {header} in copies of its records"
-        )
-    elif given not in ("", said) and said:
+    if given not in ("", said) and said:
         text = f"it is {said}, and {cluster.place}.origin is {given}"
         harm = f"records with {header} {said} count as unread by all groups"
         yield lines.of(

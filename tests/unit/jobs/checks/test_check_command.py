@@ -6,13 +6,19 @@ import io
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from rich.console import Console
 
+from offset_sync.config import load_config
+from offset_sync.jobs import check
 from offset_sync.jobs.check import print_json, show_findings
+from offset_sync.jobs.checks.asking import Cluster
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level, in_order
 
 REPO = Path(__file__).resolve().parents[4]
@@ -58,6 +64,34 @@ def test_json_says_whether_anything_fails() -> None:
         "check": "connection",
         "text": "1 broker",
     }
+
+
+def test_what_is_wrong_with_the_client_fails(config_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "check_client", lambda: ["expected librdkafka 2.16.0, found 2.16.9"])
+    monkeypatch.setattr(check, "side_by_side", lambda _, aliases: {each: ClusterError(each, "no") for each in aliases})
+    found = check.find_all(load_config(config_file))
+    of_client = [each for each in found if each.place == "confluent-kafka"]
+    assert of_client == [Finding(Level.FAIL, "confluent-kafka", "version", "expected librdkafka 2.16.0, found 2.16.9")]
+
+
+def test_where_no_group_is_listed_the_rights_on_any_are_asked(
+    config_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refused:
+        def __init__(self, alias: str, _options: object) -> None:
+            self.alias = alias
+
+        def of_groups(self, groups: Sequence[str]) -> dict[str, str]:
+            return dict.fromkeys(groups, "GROUP_AUTHORIZATION_FAILED")
+
+    nothing: Any = None
+    monkeypatch.setattr(check, "OwnRights", Refused)
+    monkeypatch.setattr(check, "ask_cluster", lambda _, rights: Cluster(rights.alias, nothing, nothing))
+    monkeypatch.setattr(check, "judge_mirrors", lambda *_: ())
+    failed = [each for each in check.find_all(load_config(config_file)) if each.level is Level.FAIL]
+    of_groups = [each.text for each in failed if (each.place, each.check) == ("clusters.dc1", "groups")]
+    assert [each.split(": ")[:2] for each in of_groups] == [["any-group", "GROUP_AUTHORIZATION_FAILED"]]
+    assert "is not allowed; grant " in of_groups[0]
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ MIRRORED = {"IDC": b"dc1", "Offset": b"7"}
 REDPANDA = {"redpanda-migrator-provenance": b"id-1", "redpanda-migrator-offset": (7).to_bytes(8, "big")}
 KNOWN = {"dc1", "abcd"}  # the second one could be base64 itself
 PLACED: dict[str, Any] = {"mirror": {"place_header": "Place"}}
-RULES = [{"from": "dc1", "to": "dc2", "topics": "orders", "name": "{topic}.copy"}]
 
 
 def at_dc2(
@@ -157,7 +156,7 @@ def test_a_preset_that_is_spelled_out_is_not_advised() -> None:
 
 
 def test_what_redpanda_migrator_brought_from_elsewhere_fails_with_the_remedy() -> None:
-    known = known_config(mirror={"preset": "redpanda-migrator"}).with_origins({"dc1": "id-1", "dc2": "id-2"})
+    known = known_config(mirror={"preset": "redpanda-migrator"}).with_ids({"dc1": "id-1", "dc2": "id-2"})
     other = {**REDPANDA, "redpanda-migrator-provenance": b"id-0"}
     cases = ((REDPANDA, "OK"), (other, "'id-0' is of no cluster"), (MIRRORED, "mirror.preset offset-sync"))
     for headers, words in cases:
@@ -166,17 +165,17 @@ def test_what_redpanda_migrator_brought_from_elsewhere_fails_with_the_remedy() -
 
 
 def test_where_topics_have_other_names_headers_have_those_of_the_origin_and_lines_those_of_the_cluster() -> None:
-    placed = {"mirror": {"place_header": "Place", "names": RULES}}
+    placed = {"mirror": {"place_header": "Place", "names": "mm2"}}
     here = {**MIRRORED, "Place": b"orders-0"}
-    elsewhere, unreadable = {**here, "Place": b"orders.copy-0"}, {**here, "Offset": b"x"}
+    elsewhere, unreadable = {**here, "Place": b"dc1.orders-0"}, {**here, "Offset": b"x"}
 
     def copy_of(*headers: dict[str, bytes]) -> dict[str, Sequence[TailRecord]]:
-        return {"orders.copy": of(*headers)["orders"]}
+        return {"dc1.orders": of(*headers)["orders"]}
 
-    assert at_dc2(copy_of(here), **placed) == ["OK orders.copy: stamped, from dc1; 1 of 1 records checked"]
+    assert at_dc2(copy_of(here), **placed) == ["OK dc1.orders: stamped, from dc1; 1 of 1 records checked"]
     assert "passed on" in at_dc2(copy_of(here, elsewhere), **placed)[0]
-    assert "first orders.copy-0 " in at_dc2(copy_of(unreadable), **placed)[0]
-    assert "orders.copy: 1 of 2 have red" in at_dc2(copy_of(MIRRORED, REDPANDA), mirror={"names": RULES})[0]
+    assert "first dc1.orders-0 " in at_dc2(copy_of(unreadable), **placed)[0]
+    assert "dc1.orders: 1 of 2 have red" in at_dc2(copy_of(MIRRORED, REDPANDA), mirror={"names": "mm2"})[0]
     # Where it is produced headers say nothing.
     assert at_dc2(of(MIRRORED), mirror={"names": "mm2"}) == [
         "SKIP no topic here whose copies are identified by headers"

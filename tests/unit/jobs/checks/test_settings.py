@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +12,6 @@ from fakes.newest_logs import known_config, silent_cluster, wrong
 from offset_sync.config import Config
 from offset_sync.jobs.check import check_places
 from offset_sync.jobs.checks.facts import judge_clock, judge_id, judge_settings
-from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Level
 from offset_sync.tables.files import Files
 
@@ -105,8 +105,8 @@ def test_settings_that_may_not_be_read_are_skipped_and_said_what_they_should_be(
     assert "offsets.retention.minutes is more than 1d" in found["SKIP broker settings"]
 
 
-def of_ids(said: str | ClusterError, preset: str = "redpanda-migrator", **origins: str) -> dict[str, str]:
-    known = known_config(mirror={"preset": preset}).with_origins(origins)
+def of_ids(said: str, preset: str = "redpanda-migrator", **origins: str) -> dict[str, str]:
+    known = known_config(mirror={"preset": preset}).with_ids(origins)
     found = judge_id(known, silent_cluster(cluster_id=said))
     return {f"{each.level.value} {each.check}": each.text for each in found}
 
@@ -115,12 +115,7 @@ def test_a_clusters_own_id_is_told_beside_what_the_configuration_has() -> None:
     assert of_ids("id-2") == {"OK cluster id": "id-2, the value that redpanda-migrator-provenance must have"}
     assert of_ids("id-2", dc2="id-2") == of_ids("id-2")
     assert "clusters.dc2.origin is id-9" in of_ids("id-2", dc2="id-9")["WARN cluster id"]
-    silent = ClusterError("dc2", "no answer")
-    assert of_ids(silent)["FAIL cluster id"].startswith(
-        "no answer; or set clusters.dc2.origin to the value of redpanda-"
-    )
-    assert list(of_ids(silent, dc2="id-2")) == ["SKIP cluster id"]
-    assert of_ids("", preset="offset-sync") == {}
+    assert of_ids("id-2", preset="offset-sync") == {}
 
 
 def at(root: str, checkpoints: str) -> Config:
@@ -163,3 +158,17 @@ def test_a_place_elsewhere_that_can_be_written_to_is_left_as_it_was(
     found = check_places(at("/tables", "/checkpoints"))
     assert [(each.level, each.text) for each in found] == [(Level.OK, "/tables"), (Level.OK, "/checkpoints")]
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_storage_that_is_slow_is_a_warning_that_says_how_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, clock = (
+        Files(default=f"file://{tmp_path}"),
+        SimpleNamespace(monotonic=iter([10.0, 12.2, 20.0, 20.3]).__next__),
+    )
+    monkeypatch.setattr("offset_sync.jobs.check.files_of", lambda _config: files)
+    monkeypatch.setattr("offset_sync.jobs.check.time", clock)
+    root, checkpoints = check_places(at("/tables", "/checkpoints"))
+    assert (root.level, checkpoints.level) == (Level.WARN, Level.OK)
+    assert root.text.startswith("/tables is slow, 2.2 s for each request: a driver starts, takes over and moves groups")

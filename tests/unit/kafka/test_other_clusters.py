@@ -1,0 +1,112 @@
+"""Clients whose addresses lead to another cluster than before: refused with the first answer, and replaced."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from offset_sync.kafka import group_members, log_reader, topic_requests
+from offset_sync.kafka.group_members import GroupStates
+from offset_sync.kafka.librdkafka import cluster_id_of, of_librdkafka
+from offset_sync.kafka.log_reader import log_consumer
+from offset_sync.kafka.topic_requests import TopicRequests
+from offset_sync.model.errors import OtherClusterError
+from offset_sync.model.values import CLUSTER_ID
+
+OPTIONS = {"bootstrap.servers": "127.0.0.1:1"}
+KNOWN = {**OPTIONS, CLUSTER_ID: "id-1"}
+
+
+class Client:
+    """An AdminClient that is connected to the cluster *id*."""
+
+    def __init__(self, cluster_id: str) -> None:
+        self.id = cluster_id
+
+    def poll(self, timeout: float) -> int:
+        return 0
+
+    def list_topics(self, timeout: float) -> Any:
+        return SimpleNamespace(topics={"orders": None})
+
+    def describe_cluster(self, request_timeout: float) -> Future[Any]:
+        return done(SimpleNamespace(cluster_id=self.id))
+
+    def list_consumer_groups(self, request_timeout: float) -> Future[Any]:
+        return done(SimpleNamespace(errors=[], valid=[]))
+
+
+def soon() -> float:
+    return time.monotonic() + 5
+
+
+def done(answer: Any) -> Future[Any]:
+    future = Future[Any]()
+    future.set_result(answer)
+    return future
+
+
+@pytest.fixture
+def clients(monkeypatch: pytest.MonkeyPatch) -> list[Client]:
+    """The clients that are opened, the next one first."""
+    opened: list[Client] = []
+    monkeypatch.setattr(topic_requests, "TRY_S", 0.0)
+    monkeypatch.setattr(topic_requests, "open_client", lambda *_: opened.pop(0))
+    monkeypatch.setattr(group_members, "open_client", lambda *_: opened.pop(0))
+    for module in (topic_requests, group_members):
+        monkeypatch.setattr(module, "cluster_id_of", lambda client: client.id)
+    return opened
+
+
+def test_another_cluster_is_refused_in_one_line_with_both_ids_and_the_remedy(clients: list[Client]) -> None:
+    clients += [Client("id-2")]
+    with pytest.raises(OtherClusterError) as refused:
+        TopicRequests("dc1", KNOWN).names(soon())
+    line = str(refused.value)
+    assert line.startswith("clusters.dc1: its id is id-2 and was id-1, so bootstrap.servers lead to another cluster")
+    assert "docs/operations.md, A cluster with another id" in line
+    assert "\n" not in line
+
+
+def test_a_connected_client_that_is_led_elsewhere_is_refused_with_its_next_answer(clients: list[Client]) -> None:
+    clients += [client := Client("id-1"), Client("id-1")]
+    requests = TopicRequests("dc1", OPTIONS)  # its first answer is what it is compared with
+    assert requests.names(soon()) == ["orders"]
+    client.id = "id-2"
+    for ask in (requests.names, requests.cluster_id, requests.groups):
+        with pytest.raises(OtherClusterError, match="its id is id-2 and was id-1"):
+            ask(soon())
+        clients.append(Client("id-1"))
+    assert requests._client.id == "id-1", "which has started from bootstrap.servers"  # type: ignore[attr-defined]
+    client.id = "id-1"
+    assert requests.names(soon()) == ["orders"]
+
+
+def test_members_of_another_cluster_are_unknown(clients: list[Client]) -> None:
+    clients += [Client("id-2"), Client("id-1")]
+    states = GroupStates("dc1", KNOWN)
+    assert isinstance(states.active(), OtherClusterError)
+    assert states.active() == frozenset()
+
+
+def test_what_a_consumer_has_read_there_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_reader, "cluster_id_of", lambda consumer: "id-2")
+    with pytest.raises(OtherClusterError), log_consumer("dc1", KNOWN, {}):
+        pass
+    with log_consumer("dc1", {**KNOWN, CLUSTER_ID: "id-2"}, {}):
+        pass
+
+
+def test_a_client_without_an_answer_says_no_id_and_does_not_wait() -> None:
+    began = time.monotonic()
+    client = topic_requests.open_client("dc1", KNOWN)
+    assert cluster_id_of(client) == ""
+    assert time.monotonic() - began < 5
+
+
+def test_librdkafka_does_not_get_our_option() -> None:
+    assert of_librdkafka(KNOWN) == OPTIONS

@@ -1,0 +1,55 @@
+"""How long groups are waited for that are read at once, by a client whose answers take their time."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from offset_sync.sync import groups_at_once
+from offset_sync.sync.groups_at_once import PATIENCE_S, WORTH_IT, GroupsAtOnce
+
+
+class SilentClient:
+    """Its answers never come: who waits for one waits as long as he said."""
+
+    seconds = 0.0
+
+    def listConsumerGroupOffsets(self, _groups: Any, _options: Any) -> Any:
+        return SimpleNamespace(
+            all=lambda: SimpleNamespace(get=self._wait),
+            partitionsToOffsetAndMetadata=lambda _group: SimpleNamespace(isDone=lambda: False),
+        )
+
+    def describeCluster(self) -> Any:
+        return SimpleNamespace(clusterId=lambda: SimpleNamespace(get=lambda *_limit: "an id"))
+
+    def _wait(self, milliseconds: int, _unit: Any) -> None:
+        self.seconds += milliseconds / 1000
+        raise TimeoutError
+
+    def close(self, _timeout: Any) -> None:
+        pass
+
+
+class AnyClass:
+    """Any class of Java, and any object of one."""
+
+    def __getattr__(self, _name: str) -> Any:
+        return self
+
+    def __call__(self, *_arguments: Any) -> Any:
+        return self
+
+
+@pytest.mark.parametrize("seconds", [0.5, PATIENCE_S, 3.0])
+def test_both_answers_are_waited_for_no_longer_than_was_said(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = SilentClient()
+    json: Any = SimpleNamespace(wishes=lambda groups: groups, text=lambda _found: "{}")
+    monkeypatch.setattr(groups_at_once, "java", lambda _name: AnyClass())
+    monkeypatch.setattr(groups_at_once, "JavaError", TimeoutError)
+    monkeypatch.setattr(GroupsAtOnce, "_connected", lambda _self: (client, json))
+    reader = GroupsAtOnce("dc1", dict, lambda: client.seconds)
+    assert reader.read([f"group-{number}" for number in range(WORTH_IT)], seconds) == {}
+    assert client.seconds == min(seconds, PATIENCE_S)
