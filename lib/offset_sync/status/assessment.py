@@ -182,7 +182,7 @@ def to_rows(assessment: Assessment, reported_at_ms: int, names: Names) -> pa.Tab
         "mirror_maker_offset": _where(one.mirror_maker_offset != ABSENT, one.mirror_maker_offset),
         "mirror_maker_behind": _where(one.mirror_maker_behind != ABSENT, one.mirror_maker_behind),
         "mirror_maker_lost": _where(one.mirror_maker_lost != ABSENT, one.mirror_maker_lost),
-        "listed": _where(one.listed != ABSENT, one.listed),
+        "listed": _where(one.listed != ABSENT, np.where(one.is_withheld, 0, one.listed)),
     }
     columns |= {name: getattr(one, name) for name in SYNC_STATUS.names if name not in columns}
     return pa.table(columns, SYNC_STATUS.arrow_schema)
