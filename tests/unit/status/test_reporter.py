@@ -85,7 +85,7 @@ def is_back_elsewhere(site: StatusSite) -> None:
 def is_committed_at_both(site: StatusSite) -> None:
     """Two clusters are active at once."""
     site.state.homes.silence_ms = 300_000
-    site.commit("Y", "readers", 1)
+    site.commit("Y", "readers", 5)
     site.commit("X", "readers", 4)
 
 
