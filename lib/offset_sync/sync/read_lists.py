@@ -54,21 +54,18 @@ class StoredList(NamedTuple):
 
     *rewinds* are when the group last went back at each cluster, as known when the list was planned: a rewind noted
     later may have been made before the list was written. None: a previous driver wrote the list. *seen* are the same
-    when it was read or written: once the group has gone back since, the stored list is unknown.
+    when it was read or written: once the group has gone back since, or if None, the stored list is unknown.
     """
 
-    read_list: ReadList | None
-    text: str
-    rewinds: Rewinds | None
-    seen: Rewinds | None
+    read_list: ReadList | None = None
+    text: str = ""
+    rewinds: Rewinds | None = None
+    seen: Rewinds | None = None
 
     @property
     def ranges(self) -> OffsetRanges:
         """The listed ranges."""
         return self.read_list.ranges if self.read_list is not None else NOTHING_READ.read_list.ranges
-
-
-_UNKNOWN = StoredList(None, "", None, None)
 
 
 class ReadLists:
@@ -109,7 +106,7 @@ class ReadLists:
                 if self._stored[alias].get(row) is not before[row]:
                     continue  # written in the meantime
                 if answer is None or isinstance(answer, ClusterError):
-                    self._stored[alias][row] = _UNKNOWN
+                    self._stored[alias][row] = StoredList()
                     continue
                 held = answer.get(keys[row].topic_partition)
                 self._stored[alias][row] = _stored_list(held.metadata if held else "", None, seen[row])
@@ -181,7 +178,7 @@ class ReadLists:
                 same.add(key)
             else:
                 replaced.add(key)
-                self._stored[alias][key] = _UNKNOWN
+                self._stored[alias][key] = StoredList()
         _tell_failed(alias, failed)
         return same, replaced
 
@@ -214,7 +211,7 @@ class ReadLists:
                 planned = self._planned[alias].pop(row)
                 self._stored[alias][row] = _stored_list(write.metadata, planned, planned)
             elif outcome.is_in_doubt:
-                self._stored[alias][row] = _UNKNOWN
+                self._stored[alias][row] = StoredList()
             if outcome.error:
                 failed.setdefault(outcome.error, []).append(write.group_id)
             if (outcome.error or "").startswith(_TOO_LARGE):
@@ -249,8 +246,8 @@ class ReadLists:
                 rest = stored.ranges.from_offset(wanted)
                 is_in_the_way = int(read.count_between(rest.start, rest.start + rest.length).sum()) < rest.total
             if is_in_the_way:
-                is_outdated = stored is None and self._stored[translated.target].get(one, _UNKNOWN) is not _UNKNOWN
-                found[row] = GONE_BACK if is_outdated else _NO_LIST
+                was = self._stored[translated.target].get(one, StoredList())
+                found[row] = GONE_BACK if stored is None and was.seen is not None else _NO_LIST
         return found
 
     def _rewinds(self, row: int) -> Rewinds:
