@@ -150,6 +150,7 @@ class Assessor:
                 *(each.tobytes() for each in (commits.key, commits.offset, *positions[1:])),
                 tuple(topic_id.get(key) for key in commits.key.tolist()),
                 self._epochs_version(pair, place, commits),
+                self._state.has_own(pair.source, commits.key).tobytes(),
             )
             known, remembered = self._remembered.get(where, (None, None))
             if remembered is not None and known == version:
@@ -175,11 +176,11 @@ class Assessor:
         return are_named(self._state, key, self._is_named)
 
     def _listed(self, asked: _Asked, commits: Commits) -> Int64s:
-        """Return how many records are on the list of each answer; 0 where we wrote the position at its home."""
+        """Return how many records are on the list of each answer."""
         found = np.where(self._named(commits.key), 0, ABSENT)
-        is_own = self._state.offsets.clusters[asked.where.source].columns["actual_is_own"][commits.key]
+        has_own = self._state.has_own(asked.where.source, commits.key)
         for row, each in asked.crossings.by_row(asked.translation).items():
-            found[row] = 0 if is_own[row] else encode_read_list(each.found, _ANY_ID).records
+            found[row] = encode_read_list(each.found, _ANY_ID).records if has_own[row] else 0
         return found
 
     def _keep(self, asked: _Asked, comparison: LogComparison, assessment: Assessment) -> None:

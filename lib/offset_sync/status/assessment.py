@@ -174,7 +174,7 @@ def to_rows(assessment: Assessment, reported_at_ms: int, names: Names) -> pa.Tab
         "is_target_active": _where(one.is_activity_known, one.is_target_active),
         "stream": streams,
         "target_topic": [names.topic(one.target, stream) for stream in streams],
-        "listed": _where(one.listed != ABSENT, one.listed),
+        "listed": _where(one.listed != ABSENT, np.where(one.is_withheld, 0, one.listed)),
     }
     columns |= {name: getattr(one, name) for name in SYNC_STATUS.names if name not in columns}
     return pa.table(columns, SYNC_STATUS.arrow_schema)
