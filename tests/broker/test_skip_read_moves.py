@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 import pytest
 
+from broker.committed_offsets import Partition, committed
 from broker.crafted_logs import Clusters, create_topics
 from broker.installation import Installation, install, until
 from consumer.consumer_host import NEWEST, ConsumerHost, consumer_hosts
@@ -100,8 +101,28 @@ def does_not_move_while_what_it_has_read_is_not_at_the_target(site: Site) -> Non
     assert len(failures) == len(GROUPS)
     assert all("has read and that are not at dc1" in each and "of origin dc2, from" in each for each in failures)
     back.start()
+    own = site.groups.committed_at("dc2")
     assert cutover(site.installation, "apply", *words[:4], "60s", *words[5:]) == []
+    stays_where_it_was_moved_until_it_is_past_its_list(site, own)
     site.groups.start("dc1")
+
+
+def stays_where_it_was_moved_until_it_is_past_its_list(site: Site, own: Mapping[str, Mapping[Partition, int]]) -> None:
+    lists, places = (
+        [f"__offset-sync.read.{group}" for group in GROUPS],
+        [(TOPIC, number) for number in range(PARTITIONS)],
+    )
+    start, listed = site.groups.committed_at("dc1"), committed(site.groups.clusters["dc1"], lists)
+    for _ in range(3):
+        failures = cutover(
+            site.installation, "apply", "dc1", "dc2", "--planned", "--timeout", "60s", "--groups", PATTERN
+        )
+        assert ["still skip up to" in each and "start them there" in each for each in failures] == [True] * len(GROUPS)
+    assert (site.groups.committed_at("dc2"), site.groups.committed_at("dc1")) == (own, start)
+    held = committed(site.groups.clusters["dc1"], lists)
+    assert [held[group][place] for group in lists for place in places] == [
+        listed[group][place] for group in lists for place in places
+    ]
 
 
 def repeats_in_a_disaster_only_what_it_has_read_since_its_last_commit(site: Site) -> dict[str, int]:

@@ -27,7 +27,6 @@ TOPICS = ["orders", "payments", *HOSTILE_NAMES[:6]]
 PAIRS = [("dc1", "dc2"), ("dc2", "dc1")]
 STATUS = random_status(CHANCE, GROUPS, TOPICS, partitions=3, pairs=PAIRS)
 DRIFT = random_drift(CHANCE, ["billing-3", HOSTILE_NAMES[0]], PAIRS, broken=["billing-3", HOSTILE_NAMES[0]])
-ITS = {"mirror_maker_offset": 1, "mirror_maker_behind": 3, "mirror_maker_lost": 2}
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True}
 
 
@@ -201,17 +200,3 @@ def test_ten_thousand_groups_answer_at_once(tab: Tab, tmp_path: Path) -> None:
     assert "team-3.service-9994" in search(page, "service-9994")
     assert time.monotonic() - started < 2
     assert page.locator("#rows > .row").count() == 1
-
-
-def test_mirror_makers_offsets_are_shown_where_it_has_said_any(tab: Tab, html: Path, tmp_path: Path) -> None:
-    assert tab.open(html).is_hidden("#mirrormaker")
-    names = {name: pa.array([value] * STATUS.num_rows, pa.int64()) for name, value in ITS.items()}
-    status = STATUS
-    for name, values in names.items():
-        status = status.set_column(status.schema.get_field_index(name), name, values)
-    path = tmp_path / "its.html"
-    write_page(path, render_page(Report(status, DRIFT, REPORTED_AT)))
-    page = tab.open(path)
-    assert page.is_visible("#mirrormaker")
-    cells = page.locator("#its tbody tr").first.locator("td").all_text_contents()
-    assert cells[1:5] in ([f"{source} → {target}", "6 of 6", "18", "12"] for source, target in PAIRS)

@@ -9,13 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from offset_sync.config.mirror import OWN
 from offset_sync.config.stream_names import Names
-
-if TYPE_CHECKING:
-    from offset_sync.config.configuration import Config
 
 HEARTBEATS = "heartbeats"
 """MirrorMaker's topic that every policy of names renames, also the one that keeps all other names."""
@@ -162,17 +158,3 @@ def ambiguous_aliases(aliases: Mapping[str, str], separator: str) -> list[tuple[
         for other, second in prefixes.items()
         if aliases[one] != aliases[other] and second.startswith(first)
     ]
-
-
-def checkpoint_topics(config: Config, source: str) -> tuple[str, ...]:
-    """Return the possible names of the topic with the checkpoints of the groups of *source*, at the targets.
-
-    By MirrorMaker's name of that cluster (``checkpointsTopic``): its alias in names, and the value of the origin
-    header, which by default is the same. Between them is its separator, or a dot. None where another mirror copies.
-    """
-    if config.mirror.preset != OWN:
-        return ()
-    cluster = config.clusters[source]
-    aliases = [cluster.mirror_alias or source, cluster.origin or source]
-    separators = [config.mirror.separator, "."]
-    return tuple(dict.fromkeys(f"{a}{s}checkpoints{s}internal" for a in aliases for s in separators))

@@ -91,7 +91,8 @@ class CrossedPartition:
         if self.until is not None:
             if self.until == UNKNOWN:
                 return f"{source} did not answer, so its consumers may still skip there: repeat the command"
-            return f"its consumers still skip up to {self.until} at {source}: let them read on"
+            does = f"its consumers still skip up to {self.until} at {source}"
+            return f"{does}: start them there, and repeat the command once they have committed that offset"
         if self.repeated and not is_at_cost:
             return (
                 f"{self.repeated:,} records would be repeated, as they are not on its read list; --at-cost accepts that"

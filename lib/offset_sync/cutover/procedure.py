@@ -77,8 +77,7 @@ class CutoverProcedure:
         readers = self._clusters.readers(groups) if mode is Mode.PLANNED else {}
         streams, plans = self._clusters.committed_streams(groups), []
         held = self._clusters.held_back(groups)
-        has_lists = self._options.has_read_lists or mode is Mode.DISASTER
-        crossed = self._clusters.crossed(groups, asks_source=mode is Mode.PLANNED) if has_lists else {}
+        crossed = self._clusters.crossed(groups, asks_source=mode is Mode.PLANNED)
         # A cluster that does not answer blocks the move anyway.
         is_silent = isinstance(there, ClusterError) or (mode is Mode.PLANNED and isinstance(here, ClusterError))
         internal = {} if is_silent else self._verification.internal_topics(groups)
@@ -95,14 +94,16 @@ class CutoverProcedure:
                 plan.blocking += self._source_reasons(plan, here, readers.get(group_id))
             plan.blocking += self._commit_reasons(plan, elsewhere.get(group_id, []))
             plan.blocking += [held[group_id]] if group_id in held else []
-            plan.crossed = _of_plan(plan, crossed.get(group_id))
-            if self._options.has_read_lists:
-                plan.crossed = crossed.get(group_id, [])
-                plan.blocking += self._list_reasons(plan) if judges_lists else []
+            found = crossed.get(group_id, [])
+            if mode is Mode.DISASTER:
+                plan.crossed = _of_plan(plan, found)
+            else:
+                plan.crossed = found if self._options.has_read_lists else None
+                plan.blocking += self._list_reasons(plan, found) if judges_lists else []
             plan.notes += self._notes(plan)
-            if (found := internal.get(group_id)) is not None:
-                plan.blocking += found.unprocessed
-                plan.notes += [*found.not_restorable, *found.notes]
+            if (topics := internal.get(group_id)) is not None:
+                plan.blocking += topics.unprocessed
+                plan.notes += [*topics.not_restorable, *topics.notes]
         return plans
 
     def apply(self, groups: Sequence[str], mode: Mode, timeout_s: float) -> list[str]:
@@ -138,17 +139,17 @@ class CutoverProcedure:
             found = self._verification.verify(groups)
         return found
 
-    def _list_reasons(self, plan: GroupPlan) -> list[str]:
-        """Return why a group cannot move with its read lists."""
-        if not plan.crossed:
-            return ["it gets no read lists: sync.read_lists.groups does not name it, or it has no partitions to move"]
-        if any(each.contest for each in plan.partitions):
-            return ["it commits at two clusters, so it gets no read lists; move it without --skip-read"]
+    def _list_reasons(self, plan: GroupPlan, crossed: Sequence[CrossedPartition]) -> list[str]:
+        """Return why a group cannot move with its read lists, or without before it is past those it came with."""
         options, found = self._options, list[str]()
-        for each in plan.crossed:
-            reason = each.reason_to_stay(
-                self._source, needs_proof=not options.is_unproven, is_at_cost=options.is_at_cost
-            )
+        by_lists = options.has_read_lists
+        if by_lists and not crossed:
+            return ["it gets no read lists: sync.read_lists.groups does not name it, or it has no partitions to move"]
+        if by_lists and any(each.contest for each in plan.partitions):
+            return ["it commits at two clusters, so it gets no read lists; move it without --skip-read"]
+        needs_proof, is_at_cost = by_lists and not options.is_unproven, options.is_at_cost or not by_lists
+        for each in crossed:
+            reason = each.reason_to_stay(self._source, needs_proof=needs_proof, is_at_cost=is_at_cost)
             found += [f"{self._name(each.key.topic_partition)}: {reason}"] if reason is not None else []
         return found
 
@@ -356,10 +357,10 @@ class CutoverProcedure:
         return []
 
 
-def _of_plan(plan: GroupPlan, crossed: Sequence[CrossedPartition] | None) -> Sequence[CrossedPartition] | None:
+def _of_plan(plan: GroupPlan, crossed: Sequence[CrossedPartition]) -> Sequence[CrossedPartition] | None:
     """Return those of *crossed* that are moved; a partition committed at two clusters gets no list."""
     moved = {each.topic_partition for each in plan.partitions if not each.contest}
-    return [each for each in crossed or () if each.key.topic_partition in moved] or None
+    return [each for each in crossed if each.key.topic_partition in moved] or None
 
 
 def _left_out(plans: Sequence[GroupPlan], committed: Sequence[Committed]) -> Failures:

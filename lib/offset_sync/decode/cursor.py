@@ -1,4 +1,4 @@
-"""A cursor over one record's bytes, and the decoder for MirrorMaker's checkpoints.
+"""A cursor over one record's bytes.
 
 Integers are big-endian; strings are never null and have an int16 length in front. Trailing bytes are no error, as for
 Kafka. Anything else that is not understood, another version included, raises DecodeError.
@@ -6,11 +6,8 @@ Kafka. Anything else that is not understood, another version included, raises De
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 _VARINT_BYTES = 5
 _VARINT_LIMIT = 1 << 32
-_INT8, _INT16, _INT32, _INT64 = 1, 2, 4, 8
 
 
 class DecodeError(ValueError):
@@ -110,44 +107,3 @@ class Cursor:
         taken = self._octets[self._position : self._position + length]
         self._position += length
         return taken
-
-
-@dataclass(frozen=True)
-class MirrorCheckpoint:
-    """MirrorMaker's translation of a group's committed *source_offset* to *offset*, both the next to read.
-
-    Its group sync commits *offset* with *metadata*, which it copies from the group's commit.
-    """
-
-    group_id: str
-    topic: str
-    partition: int
-    source_offset: int
-    offset: int
-    metadata: str
-
-
-def decode_checkpoint(key: bytes, value: bytes) -> MirrorCheckpoint:
-    """Decode a record of ``<source>.checkpoints.internal``.
-
-    The format of ``org.apache.kafka.connect.mirror.Checkpoint`` of 4.3.0::
-
-        key    group, topic as it is called there, partition (int32)            no version in front
-        value  version (int16, 0), offset at the source (int64), offset there (int64), metadata
-
-    Negative numbers raise DecodeError too: a record we do not understand must not attribute a commit to MirrorMaker.
-    """
-    of_key, of_value = Cursor(key, "key"), Cursor(value, "value")
-    group_id, topic, partition = of_key.text("group"), of_key.text("topic"), of_key.integer(_INT32, "partition")
-    _refuse_other_version(of_value)
-    source_offset, offset = (of_value.integer(_INT64, field) for field in ("offset at the source", "offset"))
-    metadata = of_value.text("metadata")
-    if min(partition, source_offset, offset) < 0:
-        raise of_value.error(f"{topic!a}, partition {partition}: offsets {source_offset} and {offset}: negative")
-    return MirrorCheckpoint(group_id, topic, partition, source_offset, offset, metadata)
-
-
-def _refuse_other_version(cursor: Cursor) -> None:
-    version = cursor.integer(_INT16, "version")
-    if version != 0:
-        raise cursor.error(f"version {version} is not 0")

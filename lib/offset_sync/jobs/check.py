@@ -127,9 +127,9 @@ def judge_mirrors(config: Config, clusters: Mapping[str, Cluster]) -> Iterator[F
     yield from judge_headers(config, seen, stamped)
     there = [alias for alias, each in seen.items() if not each.error]
     copies = side_by_side(lambda alias: check_copies(config, seen, stamped[alias], alias), there)
-    makers = side_by_side(lambda alias: list(check_mirror_maker(config, clusters[alias])), there)
+    makers = (check_mirror_maker(config, clusters[alias]) for alias in there)
     others = (recognised_mirrors(config, clusters[alias], seen[alias]) for alias in there)
-    yield from chain.from_iterable((*answers(copies).values(), *answers(makers).values(), *others))
+    yield from chain.from_iterable((*answers(copies).values(), *makers, *others))
 
 
 def check_places(config: Config) -> Iterator[Finding]:

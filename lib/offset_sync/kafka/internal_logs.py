@@ -1,4 +1,4 @@
-"""Internal logs read without Spark: commits of groups, and MirrorMaker's checkpoints.
+"""The commit log read without Spark.
 
 With read_committed, ``__consumer_offsets`` is readable up to a partition's last stable offset, where the oldest open
 transaction begins; later commits of other groups are held back too. With read_uncommitted we get the keys of these
@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from confluent_kafka import OFFSET_BEGINNING, Message
+from confluent_kafka import Message
 
 from offset_sync.decode.cursor import DecodeError
 from offset_sync.decode.offset_records import decode_commit_key
@@ -25,7 +25,7 @@ from offset_sync.kafka.log_reader import (
     read_logs,
     to_content,
 )
-from offset_sync.kafka.requests import NOT_AUTHORIZED, NotAuthorizedError, Reach, TransientError
+from offset_sync.kafka.requests import Reach
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, OffsetRange, RecordContent, TopicPartition
@@ -33,11 +33,8 @@ from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, OffsetRan
 DEADLINE_S = 6.0
 _ENDS_S = 5.0
 _SILENCE_S = 2.0
-_MOST_COMMITS, _MOST_CHECKPOINTS = 5_000, 500
-_MOST_AT_ONCE = 100_000
-"""The most checkpoints in memory at once: a log may have many millions before its first compaction."""
-# Past open transactions too: records of groups and members are in none. MirrorMaker may have written the checkpoints of
-# an open or aborted transaction to groups.
+_MOST_COMMITS = 5_000
+# Past open transactions too: records of groups and members are in none.
 _UNCOMMITTED = {"isolation.level": "read_uncommitted"}
 
 
@@ -134,51 +131,3 @@ class HeldCommitsReader:
             yield from (record for _, record in chunk)
             if time.monotonic() > ends_at:
                 raise ClusterError(self._admin.alias, "records not read in time")
-
-
-class CheckpointLog:
-    """MirrorMaker's log *topic* of one partition, at the cluster of *admin*; each record is read once.
-
-    *options* are librdkafka's. Not thread-safe.
-    """
-
-    def __init__(self, admin: ClusterAdmin, options: Mapping[str, str], topic: str) -> None:
-        self.topic = topic
-        self._admin, self._options = admin, options
-        self._next = int(OFFSET_BEGINNING)
-        self.is_at_end = True
-        """Whether the end was reached by the last call that returned records, or found no topic."""
-
-    def read(self, deadline: float) -> list[RecordContent] | None:
-        """Return the records since the last call; None where there is no such topic.
-
-        Up to the end, see :attr:`is_at_end`, but at most 100,000 records, and for at most *deadline* seconds. A
-        recreated topic is read from its beginning, if that is detected. Raises NotAuthorizedError where we may not
-        describe or read it, and TransientError where no record comes at all.
-        """
-        ends_at = time.monotonic() + deadline
-        if self._admin.partition_count(self.topic, deadline) is None:
-            self._next, self.is_at_end = int(OFFSET_BEGINNING), True
-            return None
-        self.is_at_end = False
-        found: list[RecordContent] = []
-
-        def take(_: TopicPartition, message: Message) -> bool:
-            error = message.error()
-            if error is None:
-                found.append(to_content(message))
-            elif is_end_of_log(message):
-                self._next, self.is_at_end = max(offset_of(message), 0), True
-            elif error.name() in NOT_AUTHORIZED:
-                raise NotAuthorizedError(self._admin.alias, self.topic, "Read")
-            return self.is_at_end or len(found) >= _MOST_AT_ONCE
-
-        wanted = {**_UNCOMMITTED, "queued.max.messages.kbytes": "16384"}
-        with log_consumer(self._admin.alias, self._options, wanted) as consumer:
-            read_logs(consumer, {TopicPartition(self.topic, 0): self._next}, take, ends_at, _MOST_CHECKPOINTS)
-        if self.is_at_end:
-            return found
-        if not found:
-            raise TransientError(self._admin.alias, f"topic {self.topic}: no record read within {deadline:g} s")
-        self._next = found[-1].offset + 1
-        return found

@@ -1,7 +1,6 @@
 """The present state of all clusters' commits, one row per (group, topic, partition).
 
-Level-triggered: records may arrive in any order and repeatedly, the state is the same, and the work to do follows from
-the state alone.
+Level-triggered: records may arrive in any order and repeatedly; the work to do follows from the state alone.
 """
 
 from __future__ import annotations
@@ -20,11 +19,9 @@ from offset_sync.state.own_writes import OwnWrites
 from offset_sync.translate.index.columns import ColumnStore
 from offset_sync.translate.index.runs import Int64s
 
-NEVER_MS = int(np.iinfo(np.int64).max)
-"""Time of a group's first commit where there is none."""
+NEVER_MS = int(np.iinfo(np.int64).max)  # of a group's first commit where there is none
 LAST_MOMENTS_MS = 30_000
-"""How long after a later commit an earlier one may still be answered, or retried; and how close to a driver's last
-recorded write its unrecorded ones are."""
+"""How long after a later commit an earlier one may be answered, or after a driver's last recorded write another."""
 _BELIEVED = ("actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "actual_is_own", "is_deleted")
 """The columns that an acknowledged write sets before the log brings its record."""
 
@@ -312,7 +309,6 @@ class ClusterOffsets:
         """Forget the last record of *key*, which its log has lost; a group has still read what it had committed."""
         for name in ("log_partition", "log_offset", "actual_offset"):
             self.columns[name][key] = ABSENT
-        self.columns["actual_is_own"][key] = False
 
     def begin_partition(self, key: NDArray[np.intp], at_ms: Int64s) -> None:
         """Put groups at the start of partitions added *at_ms*, after they had committed others of the topic."""

@@ -22,7 +22,7 @@ from offset_sync.model.values import ABSENT, ClusterPartition, EpochEnd, GroupPa
 from offset_sync.state.cluster_clock import ClockOffset, Read, system_now_ms
 from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
-from offset_sync.state.group_homes import NO_HOME, GroupHomes, Homes, UnreadLogs
+from offset_sync.state.group_homes import NO_HOME, UNCERTAIN_MS, GroupHomes, Homes, UnreadLogs
 from offset_sync.state.key_index import KeyIndex, KeyRows
 from offset_sync.state.last_translations import LastTranslations, SourceMemory
 from offset_sync.translate.index.incarnations import Incarnation
@@ -304,6 +304,41 @@ class SyncState:
                     there = said.topics.get(topic)
                     is_kept[row] = there is None or bool(known and known != there.topic_id)
             return is_kept
+
+    def has_own(self, alias: str, rows: KeyRows) -> NDArray[np.bool_]:
+        """Return which groups' positions at a cluster are their own newest commits: only these have read lists.
+
+        An offset that we or a move wrote may be above unread records, at the log start or past a hole, and the group
+        may have gone back elsewhere since.
+        """
+        with self.lock:
+            is_ours = self.offsets.clusters[alias].columns["actual_is_own"][rows]
+            has_own: NDArray[np.bool_] = ~(
+                is_ours | self._is_of_move(alias, rows) | self._is_back_elsewhere(alias, rows)
+            )
+            return has_own
+
+    def _is_of_move(self, alias: str, rows: KeyRows) -> NDArray[np.bool_]:
+        """Return which groups have not committed at a cluster since they were moved there."""
+        moved_ms = self.homes.moved_ms(rows, alias)
+        made_ms = self.offsets.clusters[alias].columns["genuine_made_ms"][rows]
+        found: NDArray[np.bool_] = (moved_ms != ABSENT) & (made_ms <= moved_ms + UNCERTAIN_MS)
+        return found & ~self.homes.is_decided(rows)
+
+    def _is_back_elsewhere(self, alias: str, rows: KeyRows) -> NDArray[np.bool_]:
+        """Return which groups may have gone back at another cluster since their last commit at *alias*.
+
+        Their list would have records that they are to read again. A group has one home for all partitions of a topic,
+        so for a single one another cluster may have the newer commit.
+        """
+        clusters = self.offsets.clusters
+        said_ms, clock = clusters[alias].columns["genuine_made_ms"][rows], clusters[alias].clock
+        found = np.zeros(len(rows), np.bool_)
+        for other, each in clusters.items():
+            rewound_ms = each.columns["rewound_ms"][rows]
+            near_ms = max(UNCERTAIN_MS, clock.uncertain_ms + each.clock.uncertain_ms)
+            found |= (rewound_ms != ABSENT) & (rewound_ms + near_ms >= said_ms) & (other != alias)
+        return found
 
     def contests(self, rows: KeyRows) -> dict[int, list[Side]]:
         """Return, for those of *rows* where two clusters are active at once, these clusters, the last one first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
@@ -23,14 +23,11 @@ from offset_sync.status.measure import (
     NO_END,
     LogComparison,
     LogPair,
-    checkpoint_offsets,
     compare_logs,
     log_end,
     measure,
     readable_from,
-    with_checkpoints,
 )
-from offset_sync.status.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.sync.crossings import Crossings, are_named
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
@@ -41,13 +38,6 @@ _ANY_ID = "x" * 22
 """A placeholder as long as a cluster's id."""
 _TRIES = 3
 """How often a partition is assessed without the lock before it is assessed with it."""
-
-
-@dataclass(frozen=True)
-class ShownSnapshot(Snapshot):
-    """A snapshot with MirrorMaker's *checkpoints* by cluster: they are shown, and no answer depends on them."""
-
-    checkpoints: Mapping[str, MirrorCheckpoints] = field(default_factory=dict)
 
 
 class _PairPartition(NamedTuple):
@@ -64,20 +54,16 @@ class _Pair:
 
     source: str
     target: str
-    snapshot: ShownSnapshot
+    snapshot: Snapshot
     now_ms: int
     origin_names: Mapping[int, str]
 
 
 class _Positions(NamedTuple):
-    """Commits of one partition at the source, and their groups' offsets at the target; shapes (commits,).
-
-    *mirror_maker_offset* is MirrorMaker's for the target. ABSENT: none.
-    """
+    """Commits of one partition at the source, and their groups' offsets at the target (ABSENT: none), in order."""
 
     commits: Commits
     target_offset: Int64s
-    mirror_maker_offset: Int64s
 
 
 @dataclass(frozen=True)
@@ -112,7 +98,7 @@ class Assessor:
         self._is_named = cache(config.has_read_list)
 
     def assess(
-        self, source: str, target: str, commits: Commits, snapshot: ShownSnapshot, now_ms: int, held: HeldOffsets
+        self, source: str, target: str, commits: Commits, snapshot: Snapshot, now_ms: int, held: HeldOffsets
     ) -> Assessment:
         """Translate *source*'s *commits*, at least one, and measure what they cost at *target*.
 
@@ -128,11 +114,10 @@ class Assessor:
             places = list(self._state.keys.slices(commits.key))
         there = held.at_target(target, keys)
         target_offset = np.where(there.is_known, there.offset, captured)
-        said = checkpoint_offsets(snapshot.checkpoints.get(target), source, keys)
         pair = _Pair(source, target, snapshot, now_ms, origin_names)
         parts = []
         for place, rows in places:
-            positions = _Positions(commits.take(rows), target_offset[rows], said[rows])
+            positions = _Positions(commits.take(rows), target_offset[rows])
             parts.append(self._assess_partition(pair, place, positions))
         joined = Assessment.joined(parts)
         return replace(joined, source=source, target=target, keys=keys, committed_at_ms=commits.at_ms)
@@ -165,6 +150,7 @@ class Assessor:
                 *(each.tobytes() for each in (commits.key, commits.offset, *positions[1:])),
                 tuple(topic_id.get(key) for key in commits.key.tolist()),
                 self._epochs_version(pair, place, commits),
+                self._state.has_own(pair.source, commits.key).tobytes(),
             )
             known, remembered = self._remembered.get(where, (None, None))
             if remembered is not None and known == version:
@@ -184,18 +170,17 @@ class Assessor:
         answers = self._translator.answers(asked.translation)
         comparison = self._comparison(asked, readable_from(asked.logs, positions.commits.offset))
         measured = measure(asked.logs, comparison, positions.commits, answers, positions.target_offset)
-        measured = replace(measured, listed=self._listed(asked, positions.commits))
-        return comparison, with_checkpoints(measured, asked.logs, answers, positions.mirror_maker_offset)
+        return comparison, replace(measured, listed=self._listed(asked, positions.commits))
 
     def _named(self, key: KeyRows) -> NDArray[np.bool_]:
         return are_named(self._state, key, self._is_named)
 
     def _listed(self, asked: _Asked, commits: Commits) -> Int64s:
-        """Return how many records are on the list of each answer; 0 where we wrote the position at its home."""
+        """Return how many records are on the list of each answer."""
         found = np.where(self._named(commits.key), 0, ABSENT)
-        is_own = self._state.offsets.clusters[asked.where.source].columns["actual_is_own"][commits.key]
+        has_own = self._state.has_own(asked.where.source, commits.key)
         for row, each in asked.crossings.by_row(asked.translation).items():
-            found[row] = 0 if is_own[row] else encode_read_list(each.found, _ANY_ID).records
+            found[row] = encode_read_list(each.found, _ANY_ID).records if has_own[row] else 0
         return found
 
     def _keep(self, asked: _Asked, comparison: LogComparison, assessment: Assessment) -> None:

@@ -84,11 +84,6 @@ class Assessment:
     mirror_gaps: Int64s  # records of the target that the source will never get
     mirror_lag_by_origin: NDArray[np.object_]
     origin_share: NDArray[np.object_]
-    # MirrorMaker's translation of the source's commit, if any: for display only.
-    mirror_maker_offset: Int64s = _LATER  # ABSENT: it has no checkpoint of the partition
-    mirror_maker_behind: Int64s = _LATER  # repeated there beyond the cost of the translation
-    mirror_maker_lost: Int64s = _LATER  # unread below it; ABSENT, as before: not known
-    mirror_maker_doubt: NDArray[np.object_] = _LATER  # where its group sync writes
     listed: Int64s = _LATER  # on the read list of the translation; ABSENT: the group gets none
     # Filled in once the partitions of the pair are joined.
     source: str = ""
@@ -179,10 +174,7 @@ def to_rows(assessment: Assessment, reported_at_ms: int, names: Names) -> pa.Tab
         "is_target_active": _where(one.is_activity_known, one.is_target_active),
         "stream": streams,
         "target_topic": [names.topic(one.target, stream) for stream in streams],
-        "mirror_maker_offset": _where(one.mirror_maker_offset != ABSENT, one.mirror_maker_offset),
-        "mirror_maker_behind": _where(one.mirror_maker_behind != ABSENT, one.mirror_maker_behind),
-        "mirror_maker_lost": _where(one.mirror_maker_lost != ABSENT, one.mirror_maker_lost),
-        "listed": _where(one.listed != ABSENT, one.listed),
+        "listed": _where(one.listed != ABSENT, np.where(one.is_withheld, 0, one.listed)),
     }
     columns |= {name: getattr(one, name) for name in SYNC_STATUS.names if name not in columns}
     return pa.table(columns, SYNC_STATUS.arrow_schema)

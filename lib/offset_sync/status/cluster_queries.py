@@ -22,12 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
-from offset_sync.config.prefix_names import checkpoint_topics
 from offset_sync.ingest.checkpoint import commit_checkpoint
 from offset_sync.ingest.group_activity import GroupActivity
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_members import GroupStates
-from offset_sync.kafka.internal_logs import CheckpointLog, CommitLogReader, HeldCommitsReader, commit_log_ends
+from offset_sync.kafka.internal_logs import CommitLogReader, HeldCommitsReader, commit_log_ends
 from offset_sync.kafka.log_reader import RecordReader
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
@@ -39,7 +38,6 @@ from offset_sync.state.groups_by_log import GroupsByLog
 from offset_sync.state.known_names import learn_names
 from offset_sync.state.sync_state import Index
 from offset_sync.status.assessment import Bools, has_text
-from offset_sync.status.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.runs import Int64s
 
@@ -47,7 +45,6 @@ logger = logging.getLogger(__name__)
 GroupAnswers: TypeAlias = "Mapping[str, Mapping[TopicPartition, int] | ClusterError]"
 """What each group has committed at one cluster, or why it is unknown."""
 _NOT_ASKED = "its coordinator was not queried"
-_CHECKPOINTS_S = 10.0
 _GROUPS_AT_ONCE = 1_000
 _HELD_S = 6.0
 """The deadline for the coordinators of a thousand groups."""
@@ -83,7 +80,6 @@ class ClusterQueries:
             for alias, each in options.items()
         }
         self._readers = {alias: RecordReader(alias, each, config.names) for alias, each in options.items()}
-        self._checkpoints = {alias: _open_checkpoints(config, alias, each) for alias, each in self._admins.items()}
         self._held = {alias: HeldCommitsReader(self._admins[alias], each) for alias, each in options.items()}
         self._names, self._polled = config.names, config.polled()
         self._silent: dict[str, tuple[ClusterError, float]] = {}
@@ -146,19 +142,6 @@ class ClusterQueries:
         error, until = self._silent.get(alias, (None, 0.0))
         return error if time.monotonic() < until else None
 
-    def mirror_checkpoints(self, aliases: Collection[str]) -> Mapping[str, MirrorCheckpoints]:
-        """Return MirrorMaker's checkpoints at each cluster; of one that does not answer those read before."""
-        found = {}
-        for alias in aliases:
-            if alias in self._given_up:
-                continue
-            found[alias] = self._checkpoints[alias]
-            try:
-                found[alias].refresh(_CHECKPOINTS_S)
-            except ClusterError as error:
-                logger.warning("MirrorMaker's checkpoints could not be refreshed: %s", error)
-        return found
-
     def commit_log_ends(self, alias: str) -> Sequence[int | None] | ClusterError:
         """Return the log end of each partition of ``__consumer_offsets``, None without a leader; none where polled."""
         if alias in self._given_up:
@@ -209,15 +192,10 @@ class Held:
 
 @dataclass(frozen=True)
 class HeldOffsets:
-    """Answers by cluster: for groups translated to it, for groups at home there, and the groups with members.
-
-    *sources* has the rows of keys that are reported on from a cluster other than their home: see
-    :func:`offset_sync.status.group_homes.sources_beside`.
-    """
+    """Answers by cluster: for groups translated to it, for groups at home there, and the groups with members."""
 
     as_target: Mapping[str, GroupAnswers] = field(default_factory=dict)
     as_source: Mapping[str, GroupAnswers] = field(default_factory=dict)
-    sources: Mapping[int, str] = field(default_factory=dict)
     active: Mapping[str, Collection[str] | ClusterError] = field(default_factory=dict)
 
     def at_target(self, alias: str, keys: Sequence[GroupPartition]) -> Held:
@@ -267,14 +245,3 @@ def _held(answers: GroupAnswers, keys: Sequence[GroupPartition]) -> Held:
         else:
             offset[row] = answer.get(TopicPartition(topic, partition), ABSENT)
     return Held(offset, error)
-
-
-def _open_checkpoints(config: Config, alias: str, admin: ClusterAdmin) -> MirrorCheckpoints:
-    """Return the reader of MirrorMaker's checkpoints at the cluster *alias*; nothing is read yet."""
-    options = config.admin_options(alias)
-    logs = {
-        source: [CheckpointLog(admin, options, topic) for topic in checkpoint_topics(config, source)]
-        for source in config.clusters
-        if source != alias
-    }
-    return MirrorCheckpoints(alias, logs, config.names)

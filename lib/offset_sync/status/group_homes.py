@@ -16,19 +16,21 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Side, SyncState
 from offset_sync.status.assessment import Assessment, Codes
 from offset_sync.status.cluster_queries import GroupAnswers, HeldOffsets
-from offset_sync.status.mirror_checkpoints import MirrorCheckpoints
 
 GroupTopic: TypeAlias = "tuple[str, str]"
 """A group, and a stream that it commits."""
 
 
-def rows_by_home(state: SyncState, keys: KeyRows, sources: Mapping[int, str]) -> dict[str, KeyRows]:
-    """Return those of *keys* that are synced, by their home or the cluster that *sources* names instead."""
+def rows_by_home(state: SyncState, keys: KeyRows, contests: Mapping[int, Sequence[Side]]) -> dict[str, KeyRows]:
+    """Return those of *keys* that are synced, by their home; in *contests* by a side that is translated from."""
     with state.lock:
         included = keys[state.keys.is_included(keys)]
         home, aliases = state.homes_of(included).home, list(state.offsets.clusters)
-        for place, row in enumerate(included.tolist() if sources else ()):
-            home[place] = aliases.index(sources[row]) if row in sources else home[place]
+        sources = {source for source, _ in state.last_translations}
+        for place, row in enumerate(included.tolist() if contests else ()):
+            sides = [each.cluster for each in contests.get(row, ()) if each.cluster in sources]
+            if sides and aliases[home[place]] not in sources:
+                home[place] = aliases.index(sides[0])
         return {alias: included[home == number] for number, alias in enumerate(state.offsets.clusters)}
 
 
@@ -81,34 +83,21 @@ def clusters_by_group(state: SyncState, keys: KeyRows) -> dict[str, list[str]]:
     return found
 
 
-def reason_of_both(sides: Sequence[Side], now_ms: int, written_by_mirror_maker: Sequence[str] = ()) -> str:
-    """Return why nothing is written for a group that commits at all *sides*, with the remedy.
-
-    *written_by_mirror_maker* are those whose commit is exactly what MirrorMaker's group sync would write there.
-    """
+def reason_of_both(sides: Sequence[Side], now_ms: int) -> str:
+    """Return why nothing is written for a group that commits at all *sides*, with the remedy."""
     named = [f"{each.cluster} ({_offset(each)}, {to_duration(max(now_ms - each.at_ms, 0))} ago)" for each in sides]
     text = f"committed at both {' and '.join(named)} within sync.home_silence: "
-    if not written_by_mirror_maker:
-        return text + "stop one reader, or decide with cutover"
-    where = " and ".join(written_by_mirror_maker)
-    return text + f"written by MirrorMaker's group sync at {where}: set sync.group.offsets.enabled = false"
+    return text + "stop one reader, or decide with cutover"
 
 
-def with_contests(
-    assessment: Assessment,
-    found: Mapping[int, Sequence[Side]],
-    checkpoints: Mapping[str, MirrorCheckpoints],
-    now_ms: int,
-) -> Assessment:
-    """Withhold the rows in *found*, which are committed at both, with the reason; *checkpoints* are MirrorMaker's."""
-    reason, doubt = np.full((2, len(assessment.key)), None, np.object_)
+def with_contests(assessment: Assessment, found: Mapping[int, Sequence[Side]], now_ms: int) -> Assessment:
+    """Withhold the rows in *found*, which are committed at both, with the reason."""
+    reason = np.full(len(assessment.key), None, np.object_)
     state: Codes = assessment.state.copy()
     for row, key in enumerate(assessment.key.tolist()):
         if sides := found.get(key):
-            written = _by_mirror_maker(assessment.keys[row], sides, checkpoints)
-            state[row], reason[row] = State.COMMITTED_AT_BOTH, reason_of_both(sides, now_ms, written)
-            doubt[row] = f"written by MirrorMaker's group sync at {' and '.join(written)}" if written else None
-    return replace(assessment, state=state, contest=reason, mirror_maker_doubt=doubt)
+            state[row], reason[row] = State.COMMITTED_AT_BOTH, reason_of_both(sides, now_ms)
+    return replace(assessment, state=state, contest=reason)
 
 
 def with_share_groups(assessment: Assessment, state: SyncState, target: str) -> Assessment:
@@ -119,34 +108,6 @@ def with_share_groups(assessment: Assessment, state: SyncState, target: str) -> 
     codes, contest = assessment.state.copy(), assessment.contest.copy()
     codes[is_shared], contest[is_shared] = State.SHARE_GROUP, None
     return replace(assessment, state=codes, contest=contest)
-
-
-def sources_beside(
-    state: SyncState, contests: Mapping[int, Sequence[Side]], checkpoints: Mapping[str, MirrorCheckpoints]
-) -> dict[int, str]:
-    """Return, for keys committed at two clusters of which MirrorMaker's group sync wrote one, the other cluster.
-
-    The group reads there: a report compares MirrorMaker's translation of that commit with ours.
-    """
-    found = {}
-    for row, sides in contests.items():
-        written = _by_mirror_maker(state.offsets.keys[row], sides, checkpoints)
-        if others := [each.cluster for each in sides if written and each.cluster not in written]:
-            found[row] = others[0]
-    return found
-
-
-def _by_mirror_maker(
-    key: GroupPartition, sides: Sequence[Side], checkpoints: Mapping[str, MirrorCheckpoints]
-) -> list[str]:
-    """Return the clusters of *sides* that hold exactly the newest checkpoint of the commit at another one."""
-    found = []
-    for each in sides:
-        said = checkpoints.get(each.cluster)
-        newest = [said.newest(other.cluster, key) for other in sides if other is not each] if said is not None else []
-        if any(one is not None and one.offset == each.offset for one in newest):
-            found.append(each.cluster)
-    return found
 
 
 def _offset(side: Side) -> str:

@@ -17,16 +17,17 @@ from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, Status, TopicPartition
 from offset_sync.state.cluster_ids import with_known_ids
+from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.moves import Moves
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import follow_commits
-from offset_sync.state.sync_state import Commits, SyncState, frontiers
+from offset_sync.state.sync_state import Commits, Side, SyncState, frontiers
 from offset_sync.state.topic_partitions import begin_new_partitions
 from offset_sync.state.translator import Translator
-from offset_sync.status.assess import Assessor, ShownSnapshot
+from offset_sync.status.assess import Assessor
 from offset_sync.status.assessment import Assessment, to_rows
 from offset_sync.status.classify import classify, needs_comparison
 from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets, ask_active, ask_coordinators
@@ -34,7 +35,6 @@ from offset_sync.status.group_homes import (
     clusters_by_group,
     groups_of,
     rows_by_home,
-    sources_beside,
     take_in_unread,
     take_in_untold,
     with_contests,
@@ -167,21 +167,14 @@ class StatusReporter:
             for alias, groups in active.items():
                 known = frozenset() if isinstance(groups, ClusterError) else frozenset(groups) - shared[alias]
                 self._state.homes.note_members(alias, known, self._state.now_ms())
-        sources = self._sources_beside(keys)
-        homes = rows_by_home(self._state, keys, sources)
+        homes = rows_by_home(self._state, keys, self._state.contests(keys))
         groups = {alias: groups_of(self._state, rows) for alias, rows in homes.items() if len(rows)}
         with ThreadPoolExecutor(1) as pool:  # most of the index is read while waiting for the clusters
             reading = pool.submit(self._state.index.refresh)
             held = ask_coordinators(self._clusters, aliases, groups)
             reading.result()
         take_in_unread(self._state, homes, held)
-        return replace(held, active=active, sources=sources)
-
-    def _sources_beside(self, keys: KeyRows) -> dict[int, str]:
-        contests = self._state.contests(keys)
-        if not contests:
-            return {}
-        return sources_beside(self._state, contests, self._clusters.mirror_checkpoints(list(self._config.clusters)))
+        return replace(held, active=active)
 
     def report(self, keys: KeyRows, progress: JobProgress, now_ms: int, held: HeldOffsets) -> pa.Table:
         """Return a row of sync_status for each of *keys* that a cluster owns and each cluster that it is translated to.
@@ -192,23 +185,20 @@ class StatusReporter:
         has all commits that *progress* counts as read.
         """
         self._state.index.refresh()
-        measured: list[Assessment] = []
+        contests, measured = self._state.contests(keys), list[Assessment]()
         for target in dict.fromkeys(target for _, target in self._config.pairs()):
-            commits, partitions, known_to = self._commits_for(target, keys, held.sources)
+            commits, partitions, known_to = self._commits_for(target, keys, contests)
             if not partitions:
                 continue
             metadata = self._clusters.fetch([target, *commits], partitions)
             self._catch_up.wait(metadata)
-            said = self._clusters.mirror_checkpoints(
-                [each for each, answer in metadata.items() if not isinstance(answer, ClusterError)]
-            )
-            snapshot = ShownSnapshot(metadata, known_to, checkpoints=said)
+            snapshot = Snapshot(metadata, known_to)
             for source, all_commits in commits.items():
                 kept = all_commits.take(self._state.is_kept(source, target, all_commits, snapshot))
                 if not len(kept.key):
                     continue
                 found = self._assessor.assess(source, target, kept, snapshot, now_ms, held)
-                found = with_contests(found, self._state.contests(found.key), said, now_ms)
+                found = with_contests(found, contests, now_ms)
                 found = with_share_groups(found, self._state, target)
                 measured.append(with_uncommitted(found, self._state, held, metadata))
         elsewhere, pairs = clusters_by_group(self._state, keys), {(each.source, each.target): each for each in measured}
@@ -221,14 +211,14 @@ class StatusReporter:
         return pa.concat_tables(parts).combine_chunks()
 
     def _commits_for(
-        self, target: str, keys: KeyRows, sources: Mapping[int, str]
+        self, target: str, keys: KeyRows, contests: Mapping[int, Sequence[Side]]
     ) -> tuple[dict[str, Commits], set[TopicPartition], Mapping[ClusterPartition, int]]:
         """Return the commits to translate to *target*, by source; their partitions; and how far these are indexed."""
         state = self._state
         with state.lock:
             owned = {
                 alias: state.keys.by_partition(rows[state.offsets.clusters[alias].position(rows)[0] >= 0])
-                for alias, rows in rows_by_home(state, keys, sources).items()
+                for alias, rows in rows_by_home(state, keys, contests).items()
                 if (alias, target) in state.last_translations
             }
             commits = {source: state.commits(source, rows) for source, rows in owned.items() if len(rows)}

@@ -1,24 +1,21 @@
 """Measures a group's commit at the source and its position at the target by the two logs of one partition.
 
 Also counts the records that only one of the logs has, from the groups' positions on, page by page.
-
-MirrorMaker's offsets are measured beside ours, for display only: no answer, status or write depends on them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from offset_sync.model.values import ABSENT, GroupPartition
+from offset_sync.model.values import ABSENT
 from offset_sync.state.sync_state import Commits
 from offset_sync.status.assessment import Assessment, Bools
-from offset_sync.status.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, origin_of
 from offset_sync.translate.partition import IS_WITHHELD, Translations
@@ -307,26 +304,3 @@ def is_outside(metadata: PartitionMetadata | None, offset: Int64s) -> Bools:
         return np.zeros(len(offset), np.bool_)
     is_outside: Bools = (offset < metadata.log_start) | (offset > metadata.log_end)
     return is_outside
-
-
-def checkpoint_offsets(said: MirrorCheckpoints | None, source: str, keys: Sequence[GroupPartition]) -> Int64s:
-    """Return MirrorMaker's checkpoint offsets for the groups of *source*, ABSENT for none; shape (keys,)."""
-    newest = (said.newest(source, key) if said is not None and said.is_there else None for key in keys)
-    return np.array([ABSENT if each is None else each.offset for each in newest], np.int64)
-
-
-def with_checkpoints(assessment: Assessment, logs: LogPair, answers: Translations, offset: Int64s) -> Assessment:
-    """Add the cost of continuing at *offset* (MirrorMaker's, ABSENT for none), compared with the translation.
-
-    ABSENT where the commit is withheld, or *offset* is outside the target's log. Errs to more lost: records not known
-    to be read count as unread.
-    """
-    is_said = offset != ABSENT
-    repeats, lost = cost_at(logs, assessment.source_offset, answers, offset)
-    is_known = is_said & ~IS_WITHHELD[answers.state] & ~is_outside(logs.target_metadata, offset)
-    return replace(
-        assessment,
-        mirror_maker_offset=offset,
-        mirror_maker_behind=np.where(is_known, np.maximum(repeats, 0), ABSENT),
-        mirror_maker_lost=np.where(is_known, lost, ABSENT),
-    )

@@ -33,8 +33,6 @@ from offset_sync.status.report import (
     TOPIC,
     Report,
     Row,
-    mirror_maker_doubts,
-    mirror_maker_rows,
     newest_drift,
     roll_up,
     with_drift,
@@ -45,8 +43,6 @@ SCRIPTS = ("show", "places", "overview", "rows", "details", "curves", "start")
 STALE_AFTER = timedelta(minutes=2)
 CURVES_OF_GROUPS = 24
 """How many groups have a curve: those whose offsets drift most."""
-MIRROR_MAKER_GROUPS = 100
-"""How many groups have MirrorMaker's offsets beside ours: those that would lose most, then the furthest behind."""
 _COSTS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "listed", "source_lag")
 _MIRROR = ("mirror_lag", "mirror_gaps", "staleness_ms", "mirror_lag_ms")
 _ROLLED = ("status", "reason", "move", *STATUS_WORDS, "partitions", "unknown", *_COSTS, *_MIRROR)
@@ -55,7 +51,6 @@ _OFFSETS = ("source_offset", "target_offset", "wanted_offset", "source_lag")
 _PARTITION_COSTS = ("duplicates", "duplicates_at_most", "listed", "lost", "staleness_ms", "age_ms")
 _PARTITION = ("group", "topic", "target_topic", "partition", "status", "reason", "state", *_OFFSETS, *_PARTITION_COSTS)
 _SHAPE = ("origins", "mirror_by_origin", "target_topic")
-_MIRROR_MAKER = (*GROUP, "checkpoints", "partitions", "behind", "lost", "unknown", "stands")
 _TINY_SHARE = 0.0005
 _PLACEHOLDER = re.compile(r"@@([a-z_]+)@@")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -114,7 +109,6 @@ def page_content(report: Report, problems: Sequence[Problem], reload_every: time
     """
     status, drift = report.status, report.drift
     pairs, groups = (_with_drift(roll_up(status, by), drift) for by in (PAIR, GROUP))
-    its = mirror_maker_rows(status)
     return {
         "reported_at": to_ms(report.reported_at),
         "stale_after_ms": duration_ms(STALE_AFTER),
@@ -124,11 +118,6 @@ def page_content(report: Report, problems: Sequence[Problem], reload_every: time
         "groups": to_columns(groups, (*GROUP, *_ROLLED, "topics", *_DRIFT)),
         "topics": to_columns(with_shapes(roll_up(status, TOPIC), status), (*TOPIC, *_ROLLED, *_SHAPE)),
         "partitions": _partitions(status, groups, report.reported_at),
-        "mirror_maker": {
-            "rows": to_columns(its[:MIRROR_MAKER_GROUPS], _MIRROR_MAKER),
-            "more": max(len(its) - MIRROR_MAKER_GROUPS, 0),
-            "doubts": mirror_maker_doubts(status),
-        },
         "drift": drift_curves(drift),
     }
 

@@ -33,7 +33,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.model.errors import OffsetSyncError
-from offset_sync.model.text import visible
 from offset_sync.model.values import Status
 from offset_sync.status.assessment import STATUS_WORDS, Verdict, skipped, verdicts
 from offset_sync.status.rehearsals import LastRehearsal
@@ -150,50 +149,6 @@ def with_drift(rolled: pa.Table, drift: pa.Table) -> list[Row]:
     """Return the rows of *rolled*, by GROUP or PAIR, each with its newest row of sync_drift as ``drift``, or None."""
     newest = {tuple(row[name] for name in GROUP): row for row in newest_drift(drift).to_pylist()}
     return [row | {"drift": newest.get(tuple(row.get(name) for name in GROUP))} for row in rolled.to_pylist()]
-
-
-def mirror_maker_rows(status: pa.Table) -> list[Row]:
-    """Return groups with MirrorMaker's checkpoints, or commits that may be its own; most lost, then furthest behind.
-
-    Columns: GROUP; counts of ``partitions``, ``checkpoints``, and ``unknown`` ones, whose cost is unknown; sums of
-    records ``behind`` and ``lost``; ``stands``, whose offsets the target holds: ours where both are the same.
-    """
-    its, ours, held = (status[name] for name in ("mirror_maker_offset", "wanted_offset", "target_offset"))
-    is_its, is_ours = (pc.fill_null(pc.equal(held, offset), False) for offset in (its, ours))
-    is_said, is_held = pc.is_valid(its), pc.is_valid(pc.add(its, held))
-    counts = {
-        "checkpoints": is_said,
-        "doubts": pc.is_valid(status["mirror_maker_doubt"]),
-        "unknown": pc.and_(is_said, pc.is_null(pc.add(status["mirror_maker_behind"], status["mirror_maker_lost"]))),
-        "its": pc.and_not(is_its, is_ours),
-        "ours": pc.and_(is_said, is_ours),
-        "others": pc.and_not(is_held, pc.or_(is_its, is_ours)),
-    }
-    records = ("mirror_maker_behind", "mirror_maker_lost")
-    counted = pa.table({name: status[name] for name in (*GROUP, *records)} | counts)
-    sums = [(name, "sum", _OR_ZERO) for name in (*records, *counts)]
-    found = counted.group_by(list(GROUP), use_threads=False).aggregate([*sums, ([], "count_all")])
-    names = [*GROUP, "behind", "lost", *counts, "partitions"]
-    counts_of_all = found.rename_columns(names).to_pylist()
-    rows = [row | {"stands": _stands(row)} for row in counts_of_all if row["checkpoints"] or row["doubts"]]
-    return sorted(rows, key=lambda row: (-row["lost"], -row["behind"], row["group_id"], *(row[name] for name in PAIR)))
-
-
-def _stands(row: Row) -> str:
-    named = (("its", "its"), ("ours", "ours"), ("others", "other"))
-    return ", ".join(f"{row[name]:,} {word}" for name, word in named if row[name]) or "nothing"
-
-
-def mirror_maker_doubts(status: pa.Table) -> list[str]:
-    """Return a line for each reason why commits may be MirrorMaker's, with the first of its groups by name."""
-    doubted = status.filter(pc.is_valid(status["mirror_maker_doubt"]))
-    by_reason = doubted.group_by(["source_cluster", "mirror_maker_doubt"])
-    found = by_reason.aggregate([("group_id", "min"), ([], "count_all")])
-    return [
-        f"{visible(row['source_cluster'])}: {row['count_all']:,} commits, "
-        f"e.g. of group {visible(row['group_id_min'])}: {row['mirror_maker_doubt']}"
-        for row in found.sort_by([("source_cluster", "ascending"), ("mirror_maker_doubt", "ascending")]).to_pylist()
-    ]
 
 
 def _with_counts(ranked: pa.Table, by: Sequence[str]) -> pa.Table:

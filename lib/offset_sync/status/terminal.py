@@ -25,8 +25,6 @@ from offset_sync.status.report import (
     PAIR,
     Report,
     Row,
-    mirror_maker_doubts,
-    mirror_maker_rows,
     rank_statuses,
     roll_up,
     with_drift,
@@ -51,11 +49,6 @@ lost     unread records it would never see if moved now and the source is gone
 move     yes: InSync throughout, nothing repeated or lost; at cost: as shown
          no: withheld, active at the target, or the cost is not known
 drift    change of (source offsets - target offsets) over the window"""
-_MIRROR_MAKER_CAPTION = """\
-behind   records the group would read again at MirrorMaker's offset, and not at ours
-lost     unread records that it would never see there
-         +: at least that
-stands   whose offset the target has: MirrorMaker's, ours, another one"""
 
 
 @dataclass(frozen=True)
@@ -101,7 +94,6 @@ def render_table(
         if details:
             _print_details(console, rank_statuses(status), shown)
         say(console, Text(f"\n{_CAPTION}", "dim"))
-        _print_mirror_maker(console, status, most)
 
 
 def _print_details(console: Console, ranked: pa.Table, groups: Sequence[Row]) -> None:
@@ -110,8 +102,7 @@ def _print_details(console: Console, ranked: pa.Table, groups: Sequence[Row]) ->
         for name in GROUP:
             mine = mine.filter(pc.equal(mine[name], group[name]))
         title, rows = f"{visible(group['group_id'])}, {pair_of(group)}", mine.to_pylist()
-        is_said = any(row["mirror_maker_offset"] is not None for row in rows)
-        print_table(console, title, _PARTITION_COLUMNS + (_MIRROR_MAKER if is_said else ()), rows)
+        print_table(console, title, _PARTITION_COLUMNS, rows)
         _say_why(console, rows, lambda row: f"{visible(row['topic'])}-{row['partition']}")
 
 
@@ -121,18 +112,6 @@ def _say_why(console: Console, rows: Sequence[Row], name: Callable[[Row], str]) 
         for row in rows:
             if row["reason"]:
                 say(console, Text(f"{name(row)}: {visible(row['reason'])}"))
-
-
-def _print_mirror_maker(console: Console, status: pa.Table, most: int) -> None:
-    """Print MirrorMaker's offsets of at most *most* groups beside ours, if it has any."""
-    rows = mirror_maker_rows(status)
-    if rows:
-        print_table(console, "MirrorMaker's offsets beside ours, worst first", _MIRROR_MAKER_COLUMNS, rows[:most])
-        if len(rows) > most:
-            say(console, Text(f"… and {len(rows) - most:,} more groups", "dim"))
-        for line in mirror_maker_doubts(status):
-            say(console, Text(f"? {line}", "yellow"))
-        say(console, Text(f"\n{_MIRROR_MAKER_CAPTION}", "dim"))
 
 
 def print_table(console: Console, title: str, columns: Sequence[Column], rows: Sequence[Row]) -> None:
@@ -200,10 +179,6 @@ def _lost(row: Row) -> Text:
     return Text(to_count(row["lost"]), "bold red" if row["skipped"] else "yellow" if row["lost"] else "")
 
 
-def _lost_there(row: Row) -> Text:
-    return Text(f"{row['lost']:,}" + ("+" if row["unknown"] else ""), "bold red" if row["lost"] else "")
-
-
 def _repeats(row: Row) -> Text:
     is_unknown = row.get("unknown", 0) > 0
     if is_unknown and not row["duplicates_at_most"]:
@@ -260,15 +235,6 @@ _PARTITION_COLUMNS = (
     offset_column("wanted", "wanted_offset", is_only_wide=True),
     *_LAG_AND_COSTS,
     *_LATE,
-)
-_MIRROR_MAKER = (offset_column("MirrorMaker's", "mirror_maker_offset", is_only_wide=True),)
-_MIRROR_MAKER_COLUMNS = (
-    name_column("group", "group_id"),
-    Column("from → to", pair_name, ratio=2),
-    Column("said of", lambda row: Text(f"{row['checkpoints']:,} of {row['partitions']:,}"), is_number=True),
-    count_column("behind", "behind"),
-    Column("lost", _lost_there, is_number=True),
-    Column("stands", lambda row: Text(row["stands"]), ratio=2),
 )
 _PAIR_COLUMNS = (
     Column("from → to", pair_name, ratio=1),

@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, OffsetWrite, Outcome, TopicPartition, WriteOutcome
-from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Pair, Translator
@@ -43,6 +42,7 @@ _DONE = (Outcome.COMMITTED, Outcome.DRY_RUN)
 NO_TEXT = ListText("", 0, 0)
 """No list."""
 REPLACED = "another process has written its read list; the next pass retries"
+GONE_BACK = "the group has gone back meanwhile; the next pass reads its read list again"
 _NO_LIST = "its read list could not be replaced, and may have records unread at this offset"
 
 Rewinds: TypeAlias = tuple[int, ...]
@@ -54,13 +54,13 @@ class StoredList(NamedTuple):
 
     *rewinds* are when the group last went back at each cluster, as known when the list was planned: a rewind noted
     later may have been made before the list was written. None: a previous driver wrote the list. *seen* are the same
-    when it was read or written: once the group has gone back since, the stored list is unknown.
+    when it was read or written: once the group has gone back since, or if None, the stored list is unknown.
     """
 
-    read_list: ReadList | None
-    text: str
-    rewinds: Rewinds | None
-    seen: Rewinds | None
+    read_list: ReadList | None = None
+    text: str = ""
+    rewinds: Rewinds | None = None
+    seen: Rewinds | None = None
 
     @property
     def ranges(self) -> OffsetRanges:
@@ -102,9 +102,12 @@ class ReadLists:
             groups = {row: own_group(keys[row].group_id) for row in seen}
             found = self._held[alias].ask([*dict.fromkeys(groups.values())]) if groups else {}
             for row, group in groups.items():
-                answer, was = found.get(group), before[row]
-                if answer is None or isinstance(answer, ClusterError) or self._stored[alias].get(row) is not was:
+                answer = found.get(group)
+                if self._stored[alias].get(row) is not before[row]:
                     continue  # written in the meantime
+                if answer is None or isinstance(answer, ClusterError):
+                    self._stored[alias][row] = StoredList()
+                    continue
                 held = answer.get(keys[row].topic_partition)
                 self._stored[alias][row] = _stored_list(held.metadata if held else "", None, seen[row])
 
@@ -147,40 +150,14 @@ class ReadLists:
         """Return the lists of the answers, by row of *translated*, of named groups; the lock is held.
 
         :data:`NO_TEXT` where nothing is read above an answer, where the answer is withheld, and where a group's
-        position is not its own newest commit: an offset that we wrote at its home may be above unread records, at the
-        log start or past a hole, and the group may have gone back elsewhere since.
+        position is not its own newest commit, see :meth:`SyncState.has_own`.
         """
-        source, key, is_withheld = translated.source, translated.commits.key, IS_WITHHELD[translated.answers.state]
-        mine = self._state.offsets.clusters[source].columns
-        has_none = mine["actual_is_own"][key] | self._is_of_move(source, key) | is_withheld
-        has_none |= self._is_back_elsewhere(source, key)
-        named = np.flatnonzero(self.has_named(key)).tolist()
+        key = translated.commits.key
+        has_list = self._state.has_own(translated.source, key) & ~IS_WITHHELD[translated.answers.state]
         return {
-            row: NO_TEXT if has_none[row] else self._text(translated.target, int(key[row]), crossings.get(row))
-            for row in named
+            row: self._text(translated.target, int(key[row]), crossings.get(row)) if has_list[row] else NO_TEXT
+            for row in np.flatnonzero(self.has_named(key)).tolist()
         }
-
-    def _is_of_move(self, source: str, key: KeyRows) -> NDArray[np.bool_]:
-        """Return which groups have not committed at *source* since they were moved there: the move set the position."""
-        moved_ms = self._state.homes.moved_ms(key, source)
-        made_ms = self._state.offsets.clusters[source].columns["genuine_made_ms"][key]
-        found: NDArray[np.bool_] = (moved_ms != ABSENT) & (made_ms <= moved_ms + UNCERTAIN_MS)
-        return found & ~self._state.homes.is_decided(key)
-
-    def _is_back_elsewhere(self, source: str, key: KeyRows) -> NDArray[np.bool_]:
-        """Return which groups may have gone back at a cluster other than *source* since their last commit at *source*.
-
-        Their list would have records that they are to read again. A group has one home for all partitions of a topic,
-        so for a single one another cluster may have the newer commit.
-        """
-        clusters = self._state.offsets.clusters
-        said_ms, clock = clusters[source].columns["genuine_made_ms"][key], clusters[source].clock
-        found = np.zeros(len(key), np.bool_)
-        for alias, each in clusters.items():
-            rewound_ms = each.columns["rewound_ms"][key]
-            near_ms = max(UNCERTAIN_MS, clock.uncertain_ms + each.clock.uncertain_ms)
-            found |= (rewound_ms != ABSENT) & (rewound_ms + near_ms >= said_ms) & (alias != source)
-        return found
 
     def believed(self, alias: str, writes: Mapping[int, OffsetWrite]) -> tuple[set[int], set[int]]:
         """Return the keys of *writes* whose stored list is the expected one, and those where another process wrote it.
@@ -201,7 +178,7 @@ class ReadLists:
                 same.add(key)
             else:
                 replaced.add(key)
-                self._stored[alias][key] = StoredList(None, "", None, None)
+                self._stored[alias][key] = StoredList()
         _tell_failed(alias, failed)
         return same, replaced
 
@@ -234,7 +211,7 @@ class ReadLists:
                 planned = self._planned[alias].pop(row)
                 self._stored[alias][row] = _stored_list(write.metadata, planned, planned)
             elif outcome.is_in_doubt:
-                self._stored[alias][row] = StoredList(None, "", None, None)
+                self._stored[alias][row] = StoredList()
             if outcome.error:
                 failed.setdefault(outcome.error, []).append(write.group_id)
             if (outcome.error or "").startswith(_TOO_LARGE):
@@ -269,7 +246,8 @@ class ReadLists:
                 rest = stored.ranges.from_offset(wanted)
                 is_in_the_way = int(read.count_between(rest.start, rest.start + rest.length).sum()) < rest.total
             if is_in_the_way:
-                found[row] = _NO_LIST
+                was = self._stored[translated.target].get(one, StoredList())
+                found[row] = GONE_BACK if stored is None and was.seen is not None else _NO_LIST
         return found
 
     def _rewinds(self, row: int) -> Rewinds:

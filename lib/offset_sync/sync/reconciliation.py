@@ -26,7 +26,7 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Commits, SyncState, frontiers
 from offset_sync.state.translator import Pair, Translator
 from offset_sync.sync.crossings import Crossing
-from offset_sync.sync.read_lists import REPLACED, ReadLists
+from offset_sync.sync.read_lists import GONE_BACK, REPLACED, ReadLists
 from offset_sync.sync.reconcile_request import ReconcileRequest, Selection, Turn
 from offset_sync.sync.write_pace import Pace
 from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes, refresh_due
@@ -64,6 +64,7 @@ class Reconciliation:
         by_reason: dict[str, list[int]] = {}
         for row in np.flatnonzero(self.outcome == _FAILED).tolist():
             by_reason.setdefault(self.error.get(row, "no reason given"), []).append(row)
+        by_reason.pop(GONE_BACK, None)
         moved, key = self.translated, self.translated.commits.key
         return [
             f"{moved.source} to {moved.target}: {len(rows)} offsets not committed, "

@@ -280,12 +280,6 @@ SYNC_STATUS = Table(
         "is_target_active | boolean | the group has members at the target; null: unknown",
         "stream | string | the topic with all its copies; null in earlier versions: topic",
         "target_topic | string | null: none, or topic where stream is null",
-        "mirror_maker_offset | bigint | offset by MirrorMaker's newest checkpoint; null here and below: none, not "
-        "readable, or an earlier version",
-        "mirror_maker_behind | bigint | records repeated there beyond those at wanted_offset; null also: unknown",
-        "mirror_maker_lost | bigint | unread records of the target never seen there",
-        "mirror_maker_doubt | string | with COMMITTED_AT_BOTH: the cluster where MirrorMaker's group sync wrote it; "
-        "null: none",
         "elsewhere | string | third clusters with the newest commits of other partitions: the group cannot be moved as "
         "a whole; null: none",
         "uncommitted | string | partitions without an offset at either cluster, as 1, 4-7: after a move "
@@ -296,10 +290,6 @@ SYNC_STATUS = Table(
     later=(
         "stream",
         "target_topic",
-        "mirror_maker_offset",
-        "mirror_maker_behind",
-        "mirror_maker_lost",
-        "mirror_maker_doubt",
         "elsewhere",
         "uncommitted",
         "listed",

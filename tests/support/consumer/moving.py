@@ -106,10 +106,11 @@ class MovingGroups:
         """Wait until all groups have committed all present records of their cluster."""
         places = [(self.topic, number) for number in range(self.partitions)]
         ends = stable_ends(self.clusters[self.home], places)
-        until(lambda: all(self._is_read(found, ends) for found in self._committed().values()), seconds)
+        until(lambda: all(self._is_read(found, ends) for found in self.committed_at(self.home).values()), seconds)
 
-    def _committed(self) -> Mapping[str, Mapping[Partition, int]]:
-        found = committed(self.clusters[self.home], list(self.groups))
+    def committed_at(self, alias: str) -> Mapping[str, Mapping[Partition, int]]:
+        """Return what a cluster holds of each group."""
+        found = committed(self.clusters[alias], list(self.groups))
         return {group: {place: each.offset for place, each in by.items()} for group, by in found.items()}
 
     @staticmethod

@@ -17,6 +17,7 @@ from offset_sync.cutover.plan import (
     Options,
     PartitionStatus,
     Reader,
+    Step,
 )
 from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.kafka.requests import Clock
@@ -144,6 +145,10 @@ class Move:
 
     def apply(self, *groups: str, mode: Mode = Mode.PLANNED, timeout: float = 10.0) -> list[str]:
         return self.cutover.apply(groups or ("g",), mode, timeout)
+
+    def homes(self) -> list[tuple[str, str | None]]:
+        """Return the groups and streams that are at home at the target since."""
+        return [(step.group_id, step.stream) for step in self.steps if step.step is Step.HOME]
 
     def written(self) -> list[tuple[str, str]]:
         return [(step.step.value, step.result.value) for step in self.steps]

@@ -10,7 +10,7 @@ from offset_sync.config import Config, parse_config
 from offset_sync.jobs.check import judge_mirrors
 from offset_sync.jobs.checks.asking import Cluster
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.requests import Committed, LogEnds
+from offset_sync.kafka.requests import LogEnds
 from offset_sync.kafka.tail_reader import TailReader, TailRecord, Tails
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, in_order
@@ -65,7 +65,6 @@ class MemoryLogs(ClusterAdmin, TailReader):
 
     alias: str
     logs: Mapping[TopicPartition, Sequence[TailRecord]]
-    committed: Mapping[str, dict[TopicPartition, Committed]] = field(default_factory=dict)
     late: frozenset[TopicPartition] = frozenset()
     is_silent: bool = False
     ranges: list[tuple[TopicPartition, OffsetRange, bool]] = field(default_factory=list)
@@ -94,12 +93,6 @@ class MemoryLogs(ClusterAdmin, TailReader):
         self._answer()
         at = {p: [r.content.offset for r in self.logs[p] if r.content.timestamp_ms >= t] for p, t in times.items()}
         return {place: offsets[0] for place, offsets in at.items() if offsets}
-
-    def committed_offsets(
-        self, groups: Sequence[str], deadline: float = 0.0
-    ) -> dict[str, dict[TopicPartition, Committed] | ClusterError]:
-        self._answer()
-        return {group: self.committed[group] for group in groups if group in self.committed}
 
     def _answer(self) -> None:
         if self.is_silent:

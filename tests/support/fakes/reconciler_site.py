@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from builders.logs import log
 from fakes.clusters import MemoryCluster, MemoryEnds, MemoryIndex, MemoryTopic, to_records
+from fakes.tables import MemoryTables
 from offset_sync.config import Config, parse_config
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
@@ -25,6 +27,7 @@ from offset_sync.model.values import (
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.lease import OpenFence
+from offset_sync.state.moves import Moves
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.offset_writer import write_offsets
 from offset_sync.sync.read_lists import ReadLists
@@ -74,6 +77,8 @@ class Site:
     asked: list[tuple[str, OffsetWrite]] = field(default_factory=list)
     is_dry_run: bool = False
     history: list[pa.Table] = field(default_factory=list)
+    tables: Any = field(default_factory=MemoryTables)
+    """Where commands write what they do."""
 
     def __post_init__(self) -> None:
         self.clusters = {alias: MemoryCluster(alias, self.clock_ms) for alias in self.config.clusters}
@@ -84,6 +89,9 @@ class Site:
         self.state = SyncState(self.config, self.index, lambda: self.clock_ms[0])
         self.offsets, self.lock = self.state.offsets, self.state.lock
         self.position = dict.fromkeys(self.config.clusters, 0)
+        self.moves = Moves(self.tables)
+        self.moves.follow(self.state)
+        self.state.before_foreign = lambda: self.moves.follow(self.state)
         self.writers = {alias: SiteWriter(self, alias) for alias in self.clusters}
         self.lists = ReadLists(self.config, self.state, self.clusters)
         self.reconciler = Reconciler(self.config, self.state, self, self.writers, self.reconciliations, self.lists)

@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from typing import Any
+
+import pyarrow as pa
 
 from fakes.live_tables import LiveTables
 from fakes.reconciler_site import Site
 from offset_sync.cutover.crossed import CrossedPartition
 from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import Committed, Direction
-from offset_sync.model.values import OffsetWrite, WriteOutcome
+from offset_sync.model.values import OffsetWrite, Outcome, WriteOutcome
 from offset_sync.state.group_homes import Move
 from offset_sync.state.last_known import to_rows
+from offset_sync.state.moves import BEGUN, HOME, Moves
 from offset_sync.state.restore import fill_commits
+from offset_sync.tables.catalog import CUTOVERS
 
 
 @dataclass
 class CommandWriter:
-    """Commits as :mod:`offset_sync.cutover.session` does: forward also over what was not expected."""
+    """Commits as :mod:`offset_sync.cutover.session` does: noted first, and forward over what was not expected."""
 
     site: Site
     target: str
+    note: Callable[[str, str, OffsetWrite], None]
 
     def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         """Return one outcome per write."""
-        return self.site.write(self.target, [replace(each, moves_forward=True) for each in writes])
+        writes = [replace(each, moves_forward=True, refresh=False) for each in writes]
+        self.site.is_dry_run = True
+        tried = self.site.write(self.target, writes)
+        self.site.is_dry_run = False
+        for write, found in zip(writes, tried, strict=True):
+            if found.outcome is Outcome.DRY_RUN and not write.metadata:
+                self.note("commit", BEGUN, write)
+        return self.site.write(self.target, writes)
 
 
 class Command:
@@ -38,12 +51,12 @@ class Command:
         own.clusters = site.clusters
         own.restart()
         fill_commits(own.state, to_rows(site.offsets), own.clusters, is_all=True)
+        Moves(site.tables).follow(own.state)
         live: Any = LiveTables(own)
         self._site, self._source, self._target, self._group = site, source, target, group
         direction = Direction(source, target)
-        self.clusters = LiveClusters(
-            own.config, live, direction, CommandWriter(own, target), own.reconciliations.append
-        )
+        writer = CommandWriter(own, target, self._note)
+        self.clusters = LiveClusters(own.config, live, direction, writer, own.reconciliations.append)
 
     def look(self) -> list[CrossedPartition]:
         """Return the group's partitions with their lists."""
@@ -67,5 +80,13 @@ class Command:
     def make_home(self) -> None:
         """Have sync_offsets notice that the target is the group's home."""
         self._site.pass_time(1)
-        with self._site.state.lock:
-            self._site.state.homes.note_moves([Move(self._group, "orders", self._target, self._site.clock_ms[0])])
+        self._note(HOME, "done")
+        self._site.moves.follow(self._site.state)
+
+    def _note(self, step: str, result: str, write: OffsetWrite | None = None) -> None:
+        """Write a row of cutovers, as :mod:`offset_sync.cutover.journal` does."""
+        at = datetime.fromtimestamp(self._site.clock_ms[0] / 1000, timezone.utc)
+        row = dict.fromkeys(CUTOVERS.names) | {"cutover_id": str(id(self)), "at": at, "step": step, "result": result}
+        row |= {"group_id": self._group, "stream": "orders", "target_cluster": self._target}
+        row |= {"partition": write.partition, "target_offset": write.offset} if write is not None else {}
+        self._site.tables.append(CUTOVERS, pa.Table.from_pylist([row], CUTOVERS.arrow_schema))

@@ -18,7 +18,6 @@ from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.key_index import KeyRows
 from offset_sync.status.job_progress import JobProgress, StreamLag
 from offset_sync.status.live_state import StatusReporter
-from offset_sync.status.mirror_checkpoints import MirrorCheckpoints
 from offset_sync.status.record_comparison import RecordPair
 from oracles.status import identity
 from oracles.translation import Case, Log, LogRecord
@@ -45,7 +44,6 @@ class StatusSite(Site):
     meanwhile_asking: Callable[[str], None] = lambda alias: None
     has_sync_ended: bool = False
     refusing: dict[str, ClusterError] = field(default_factory=dict)
-    checkpoints: dict[str, MirrorCheckpoints] = field(default_factory=dict)
     shared: dict[str, set[str]] = field(default_factory=dict)
     unreadable: dict[ClusterPartition, str] = field(default_factory=dict)
 
@@ -82,10 +80,6 @@ class StatusSite(Site):
             return dict.fromkeys(groups, error)
         held = {group: {place: each.offset for place, each in found[group].items()} for group in groups}
         return held | refused
-
-    def mirror_checkpoints(self, aliases: Collection[str]) -> Mapping[str, MirrorCheckpoints]:
-        """Answer for MirrorMaker."""
-        return {alias: self.checkpoints[alias] for alias in aliases if alias in self.checkpoints}
 
     def wait(self, metadata: MetadataByCluster) -> None:
         """Let time pass between the answers of the clusters and the report."""

@@ -111,7 +111,10 @@ class MovingGroup:
             begin_again_by_the_tables(self.site)
 
     def move(self) -> None:
-        """Move the group as ``cutover apply --planned --skip-read`` does, and start it there."""
+        """Move the group as ``cutover apply --planned --skip-read`` does; nothing unread is below its start there.
+
+        A group that has not gone back is not set back either, also if it is moved to and fro.
+        """
         source, target = self.home, self.rng.choice([alias for alias in self.logs if alias != self.home])
         self.mirror(is_all=self.rng.random() < 0.7)
         self.site.pass_time(AGED_MS)
@@ -121,11 +124,15 @@ class MovingGroup:
             return
         if self.rng.random() < 0.5:
             self.sync()
-        answers = command.commit()
+        before, answers = self.site.target_offset(target, GROUP) or 0, command.commit()
         held = self.site.target_offset(target, GROUP)
         is_there = all(each.is_held and each.target_offset == held for each in answers)
         if not is_there or any(each.problem(target, is_at_cost=False) for each in command.look()):
             return
+        there, below = {_identity(each) for each in self.logs[source]}, self.logs[target][:held]
+        unread = [each for each in below if _identity(each) in there - self.read]
+        assert not unread, f"from {self.at} at {source} to {held} at {target}: unread {unread}"
+        assert not self.is_calm or (held or 0) >= before, f"from {before} back to {held} at {target}"
         command.make_home()
         if self.rng.random() < 0.5:
             self.sync()

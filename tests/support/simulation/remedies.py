@@ -134,7 +134,12 @@ CLOSED |= (
         ),
         "what was set back elsewhere is not listed there": Remedy(
             frozenset({"lists", "drop", "reorder", "reset"}),
-            ((_LISTS + "_is_back_elsewhere", lambda _lists, _source, key: np.zeros(len(key), np.bool_)),),
+            (
+                (
+                    "offset_sync.state.sync_state.SyncState._is_back_elsewhere",
+                    lambda _state, _alias, rows: np.zeros(len(rows), np.bool_),
+                ),
+            ),
             seed=5207,
             steps=600,
         ),

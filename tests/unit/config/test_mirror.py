@@ -14,7 +14,6 @@ import yaml
 from builders.configurations import clusters, parsed, problems
 from offset_sync.config import Config, Mirror, load_config
 from offset_sync.config.mirror import PRESETS
-from offset_sync.config.prefix_names import checkpoint_topics
 from offset_sync.config.rules import cautions
 from offset_sync.model.errors import ConfigError
 
@@ -236,28 +235,3 @@ def test_two_clusters_copies_without_headers_and_other_strategies_need_no_place(
     assert said(TWO, mirror={"names": "mm2"}) == []
     assert said(mirror={"names": "mm2", "identity": "fingerprint"}) == []
     assert said(mirror={"names": "mm2"}, topics={"include": ["a"], "strategy": "timestamp"}) == []
-
-
-# Where MirrorMaker's checkpoints are looked for
-
-
-def topics_of(cluster: dict[str, Any] | None = None, **mirror: object) -> tuple[str, ...]:
-    known = {"dc1": DC1 | (cluster or {}), "dc2": DC2}
-    return checkpoint_topics(parsed(clusters=known, mirror=mirror), "dc1")
-
-
-def test_by_default_it_is_the_alias() -> None:
-    assert topics_of() == ("dc1.checkpoints.internal",)
-
-
-def test_the_mirrors_alias_is_in_names_or_in_the_header() -> None:
-    assert topics_of({"mirror_alias": "us-east"}, names="mm2")[0] == "us-east.checkpoints.internal"
-    assert "east.checkpoints.internal" in topics_of({"origin": "east"})
-
-
-def test_its_separator_may_be_another_or_not_in_its_own_topics() -> None:
-    assert topics_of(names="mm2", separator="_") == ("dc1_checkpoints_internal", "dc1.checkpoints.internal")
-
-
-def test_where_another_mirror_copies_there_are_none() -> None:
-    assert topics_of(preset="redpanda-migrator") == ()

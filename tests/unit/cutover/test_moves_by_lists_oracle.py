@@ -203,6 +203,30 @@ def test_the_list_of_a_move_after_a_reset_is_not_taken_away_for_what_the_command
     assert told(site) == (1, [(2, 3)])
 
 
+@pytest.mark.parametrize("is_running", [True, False])
+def test_a_group_that_has_read_nothing_since_its_move_stays_until_it_is_past_its_list(is_running: bool) -> None:
+    site = site_of("X0 X1 Y0 X3 Y3 X5 X6 Y4 Y6", "Y0 X0 X1 Y3 Y4 X3 Y6 X5 X6")
+    site.commit("X", "readers", 6)
+    site.reconcile()
+    Command(site, "X", "Y").move()
+    for _ in range(3):
+        (found,) = Command(site, "Y", "X").look()
+        assert "skip up to 8 at Y" in (found.reason_to_stay("Y", needs_proof=False, is_at_cost=True) or "")
+        if not is_running:
+            begin_again_by_the_tables(site)
+        site.reconcile()
+        held = site.target_offset("X", "readers"), site.target_offset("Y", "readers")
+        assert (*held, told(site)) == (6, 4, (4, [(5, 6), (7, 8)]))  # the answer to 4 at Y is 3
+        assert site.offsets.column("rewound_ms").max() == -1
+    site.commit("Y", "readers", 9)
+    command = Command(site, "Y", "X")
+    (found,) = command.look()
+    assert found.reason_to_stay("Y", needs_proof=False, is_at_cost=True) is None
+    command.move()
+    site.reconcile()
+    assert (site.target_offset("X", "readers"), site.offsets.column("rewound_ms").max()) == (9, -1)
+
+
 def test_a_group_that_has_just_passed_its_list_is_waited_for() -> None:
     read = CrossedPartition(GroupPartition("g", *ORDERS), 5, 2, 0, text="list", held="list", seen=5)
     behind = replace(read, source_offset=3, until=5)  # its last commit, 5, comes within a second

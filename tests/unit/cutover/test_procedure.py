@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from fakes.moves import CROSSING, GOOD, MIRRORING, ORDERS, OTHER, FakeClusters, Move
-from offset_sync.cutover.crossed import CrossedPartition
-from offset_sync.cutover.internal_topics import InternalTopics
-from offset_sync.cutover.plan import Activity, Committed, Direction, Mode, Options, Reader, Step
-from offset_sync.cutover.procedure import CutoverProcedure
-from offset_sync.kafka.requests import Clock
+from fakes.moves import CROSSING, GOOD, MIRRORING, OTHER, FakeClusters, Move
+from offset_sync.cutover.plan import Activity, Committed, Mode, Options, Reader, Step
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
+from offset_sync.model.values import Outcome, State, Status, TopicPartition
 from offset_sync.status.assessment import Verdict
 
 
@@ -176,7 +171,7 @@ def test_a_move_is_verified_once_more_where_sync_offsets_worked_beside() -> None
 def test_a_group_that_is_not_verified_stays_at_home_at_the_source() -> None:
     move = Move(FakeClusters([[GOOD], [GOOD], [BEHIND], [BEHIND], [GOOD]]))
     assert move.apply(timeout=60.0) == ["g orders-0: Behind: the target is 2 records behind; repeat apply"]
-    assert homes(move) == []
+    assert move.homes() == []
 
 
 def test_verifying_says_what_to_do() -> None:
@@ -207,130 +202,6 @@ def test_a_move_may_be_repeated() -> None:
     assert move.written()[:7] == move.written()[7:]
 
 
-class Killed(BaseException):
-    """The process has ended."""
-
-
-class Mortal:
-    """A collaborator of a command that is killed at its call number *last* of any collaborator."""
-
-    def __init__(self, inner: Any, calls: list[str], last: int | None) -> None:
-        self._inner, self._calls, self._last = inner, calls, last
-
-    def __getattr__(self, name: str) -> Any:
-        def call(*given: Any, **named: Any) -> Any:
-            if len(self._calls) == self._last:
-                raise Killed
-            self._calls.append(name)
-            return getattr(self._inner, name)(*given, **named)
-
-        return call
-
-
-def apply_until(number: int | None, mode: Mode, options: Options) -> tuple[Move, list[str]]:
-    """Move a group that has everything, and kill the command at its call *number*, None: let it end."""
-    rows = [replace(GOOD, uncommitted="2"), replace(GOOD, topic_partition=OTHER)]
-
-    class Whole(FakeClusters):
-        def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
-            (one,) = super().translate_and_commit(groups)
-            return [replace(one, topic_partition=each.topic_partition) for each in rows]
-
-    listed = CrossedPartition(GroupPartition("g", *ORDERS), 5, 0, 0)
-    site = Whole([rows], unread_left=[1, 0], held_starts={OTHER: 7, TopicPartition("orders", 2): 100})
-    site.lists = [[listed, replace(listed, key=GroupPartition("g", *OTHER))]]
-    move, calls = Move(site, options=options), list[str]()
-    clusters, journal = Mortal(site, calls, number), Mortal(move, calls, number)
-    procedure = CutoverProcedure(Direction("X", "Y"), clusters, journal, Clock(lambda: 0, move.pause), options=options)  # type: ignore[arg-type]
-    try:
-        assert procedure.apply(["g"], mode, 10.0) == []
-    except Killed:
-        assert number is not None
-    return move, calls
-
-
-@pytest.mark.parametrize("options", [Options(), Options(has_read_lists=True)], ids=["plain", "read lists"])
-@pytest.mark.parametrize("mode", Mode)
-def test_a_group_has_moved_only_if_the_command_was_killed_after_its_very_last_step(
-    mode: Mode, options: Options
-) -> None:
-    whole, calls = apply_until(None, mode, options)
-    assert (calls[-1], homes(whole)) == ("record", [("g", "orders")])
-    for number in range(len(calls)):
-        killed, done = apply_until(number, mode, options)
-        assert (done, homes(killed)) == (calls[:number], [])
-
-
-@pytest.mark.parametrize("mode", Mode)
-@pytest.mark.parametrize(
-    "site",
-    [
-        FakeClusters(there=["g"]),
-        FakeClusters(there=ClusterError("Y", "no answer")),
-        FakeClusters(transactions={"g": "producer 4001 holds commits back"}),
-        FakeClusters(shared=["g"]),
-        FakeClusters([[]]),
-        FakeClusters(elsewhere={"g": ["Z"]}),
-        FakeClusters([[replace(GOOD, status=Status.WITHHELD, reason="LOG_TRUNCATED")]]),
-        FakeClusters(outcome=Outcome.FAILED),
-        FakeClusters(outcome=Outcome.TARGET_ACTIVE, held=3),
-        FakeClusters(outcome=Outcome.NOT_FORWARD, held=9),
-        FakeClusters(held=6),
-        FakeClusters(held=9),
-        FakeClusters(held=None),
-        FakeClusters(held=ClusterError("Y", "no answer")),
-        FakeClusters([[GOOD, replace(GOOD, topic_partition=OTHER)]]),
-        FakeClusters([[replace(GOOD, uncommitted="1")]]),
-        FakeClusters([[GOOD]], internal={"g": InternalTopics(unprocessed=["4 records are unprocessed"])}),
-    ],
-)
-def test_a_group_of_which_anything_fails_stays_at_home_at_the_source(site: FakeClusters, mode: Mode) -> None:
-    move = Move(site)
-    assert move.apply(mode=mode) != []
-    assert homes(move) == []
-
-
-@pytest.mark.parametrize(
-    "site",
-    [
-        FakeClusters(here=["g"]),
-        FakeClusters(here=ClusterError("X", "no answer")),
-        FakeClusters(unseen=["g"]),
-        FakeClusters(reading={"g": Reader(2_000, is_member=False)}),
-        FakeClusters(unread_left=[3]),
-        FakeClusters([[MIRRORING]]),
-        FakeClusters([[CROSSING]]),
-    ],
-)
-def test_what_keeps_a_planned_move_leaves_the_group_at_home_at_the_source(site: FakeClusters) -> None:
-    move = Move(site)
-    assert move.apply() != []
-    assert homes(move) == []
-
-
-def homes(move: Move) -> list[tuple[str, str | None]]:
-    return [(step.group_id, step.stream) for step in move.steps if step.step is Step.HOME]
-
-
-def test_a_group_is_at_home_at_the_target_once_all_of_it_is_read_back_in_every_stream_and_both_modes() -> None:
-    rows = [GOOD, replace(GOOD, topic_partition=OTHER), replace(GOOD, topic_partition=TopicPartition("pay", 3))]
-
-    class Several(FakeClusters):
-        def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
-            (one,) = super().translate_and_commit(groups)
-            return [replace(one, topic_partition=each.topic_partition) for each in rows]
-
-    for mode in Mode:
-        site = Several([rows], held_starts={each.topic_partition: 7 for each in rows})
-        move = Move(site)
-        assert move.apply(mode=mode) == []
-        assert homes(move) == [("g", "orders"), ("g", "pay")]
-        site.held_starts = {OTHER: 6}
-        failed = Move(site)
-        assert failed.apply(mode=mode) != []
-        assert homes(failed) == []
-
-
 def test_a_group_that_has_committed_meanwhile_is_not_called_moved() -> None:
     class Gone(FakeClusters):
         def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
@@ -338,7 +209,7 @@ def test_a_group_that_has_committed_meanwhile_is_not_called_moved() -> None:
 
     move = Move(Gone())
     assert move.apply() == ["g orders-0: its position has changed during the move; repeat apply"]
-    assert homes(move) == []
+    assert move.homes() == []
 
 
 YOUNG = {"g": Reader(2_000, is_member=False)}
@@ -399,7 +270,7 @@ def test_a_start_that_is_not_read_back_fails() -> None:
     failures = move.apply()
     assert len(failures) == 3
     assert "Y holds None, wanted 100" in failures[0]
-    assert homes(move) == []
+    assert move.homes() == []
 
 
 def test_two_clusters_that_commit_block_no_move_and_are_named() -> None:

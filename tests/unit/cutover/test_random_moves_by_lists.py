@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 
 import pytest
 
 from oracles.moving_group import MovingGroup
 from tools.thorough import examples
 
+TO_AND_FRO = {"mirror": 4, "go_on": 6, "sync": 2, "move": 8}
 HAPPENS = {"mirror": 6, "go_on": 6, "sync": 3, "set_back": 2, "refuse": 3, "restart": 1, "move": 2}
 
 
-def lived(seed: int, aliases: str, *, is_calm: bool) -> MovingGroup:
+def lived(seed: int, aliases: str, *, is_calm: bool, happens: Mapping[str, int] = HAPPENS) -> MovingGroup:
     """Return a group after a while."""
     rng = random.Random(seed)
     group = MovingGroup(rng, aliases, is_calm=is_calm)
-    for what in rng.choices([*HAPPENS], [*HAPPENS.values()], k=25):
+    for what in rng.choices([*happens], [*happens.values()], k=25):
         getattr(group, what)()
     return group
 
@@ -32,3 +34,9 @@ def test_a_group_that_was_never_set_back_and_whose_mirrors_lose_nothing_reads_no
     groups = [lived(seed, "XY", is_calm=True) for seed in range(examples(60))]
     assert sum(each.moves for each in groups) >= len(groups)
     assert sum(each.skipped for each in groups) > 0
+
+
+@pytest.mark.parametrize("is_calm", [True, False])
+def test_a_group_that_is_moved_to_and_fro_is_set_back_nowhere_and_skips_nothing(is_calm: bool) -> None:
+    groups = [lived(seed, "XY", is_calm=is_calm, happens=TO_AND_FRO) for seed in range(examples(40))]
+    assert sum(each.moves for each in groups) >= 2 * len(groups)

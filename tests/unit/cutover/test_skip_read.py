@@ -114,6 +114,23 @@ def test_a_group_stays_while_its_source_does_not_say_whether_it_still_skips() ->
     assert "X did not answer, so its consumers may still skip there" in reason
 
 
+@pytest.mark.parametrize(("until", "words"), [(9, "start them there"), (UNKNOWN, "repeat the command")])
+def test_a_group_that_still_skips_at_its_source_is_not_moved_without_lists_either(until: int, words: str) -> None:
+    still = replace(BEFORE, until=until)
+    move = Move(FakeClusters(lists=[[still]]))
+    (plan,) = move.cutover.plan(["g"], Mode.PLANNED)
+    (failure,) = move.apply()
+    assert (len(plan.blocking), plan.crossed, words in failure) == (1, None, True)
+    assert (move.clusters.committed, Step.HOME in [step.step for step in move.steps]) == ([], False)
+    assert Move(FakeClusters(lists=[[still]])).apply(mode=Mode.DISASTER) == []
+
+
+def test_without_lists_a_group_that_is_past_its_own_moves_whatever_its_next_list_would_be() -> None:
+    past = replace(BEFORE, repeated=7, missing=3, seen=None)
+    assert reasons(past, Options()) == []
+    assert Move(FakeClusters(lists=[[past]])).apply() == []
+
+
 def test_the_list_is_read_back_before_the_group_is_at_home_at_the_target() -> None:
     move = moving(*[[BEFORE]] * 3, [LISTED])
     assert move.apply() == []

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.logs import log
-from builders.mirror_checkpoints import MemoryCheckpoints, checkpoint, checkpoints_at
 from fakes.clusters import GroupOffset
 from fakes.reconciler_site import ORDERS, config_of
 from fakes.status_site import StatusSite
@@ -29,19 +28,14 @@ def test_both_sides_are_named_with_their_last_commits_and_what_to_do() -> None:
     assert reason_of_both(SIDES, NOW_MS) == f"{BOTH}stop one reader, or decide with cutover"
 
 
-def test_mirror_makers_group_sync_is_named_where_it_has_said_just_that() -> None:
-    expected = f"{BOTH}written by MirrorMaker's group sync at dc2: set sync.group.offsets.enabled = false"
-    assert reason_of_both(SIDES, NOW_MS, ["dc2"]) == expected
-
-
 def test_times_to_come_and_offsets_that_are_gone_can_be_told() -> None:
     text = reason_of_both([Side("dc1", -1, NOW_MS + 50), SIDES[1]], NOW_MS)
     assert text.startswith("committed at both dc1 (no offset, 0 s ago) and dc2 (60, 1 s ago)")
 
 
-def twins(at_x: int, at_y: int) -> StatusSite:
+def twins(at_x: int, at_y: int, **sections: object) -> StatusSite:
     """A group that commits at Y first, and at X after it."""
-    site = StatusSite(config_of(["X", "Y"], sync={"home_silence": "5m"}))
+    site = StatusSite(config_of(["X", "Y"], sync={"home_silence": "5m"}, **sections))
     for alias in "XY":
         site.put(log(alias, "X0:10"))
     site.commit("Y", "g", at_y)
@@ -71,20 +65,12 @@ def test_a_report_withholds_it_and_costs_are_not_known() -> None:
 
 
 @pytest.mark.parametrize("is_later", [True, False])
-@pytest.mark.parametrize(("said", "is_named"), [(3, True), (4, False)])
-def test_a_checkpoint_with_that_very_offset_names_mirror_maker(said: int, is_named: bool, is_later: bool) -> None:
-    site = twins(8, 3)
-    if is_later:  # so that Y looks like the home
+def test_one_way_it_is_reported_whichever_side_has_the_newest_commit(is_later: bool) -> None:
+    site = twins(8, 3, directions=[["X", "Y"]])
+    if is_later:  # as MirrorMaker's group sync does
         site.commit("Y", "g", 3)
-    checkpoints = MemoryCheckpoints([checkpoint(said, site.clock_ms[0])])
-    site.checkpoints["Y"] = checkpoints_at("Y", {"X": [checkpoints]})
-    site.checkpoints["Y"].refresh(1.0)
     (row,) = site.report()
-    # Where MirrorMaker is named the group reads at the other one, and its offset is compared with ours.
-    assert row["source_cluster"] == ("Y" if is_later and not is_named else "X")
-    assert row["mirror_maker_behind"] == (5 if is_named else 4 if row["source_cluster"] == "X" else None)
-    assert ("written by MirrorMaker's group sync at Y: set sync" in row["reason"]) == is_named
-    assert row["mirror_maker_doubt"] == ("written by MirrorMaker's group sync at Y" if is_named else None)
+    assert (row["source_cluster"], row["status"], row["state"]) == ("X", "Withheld", "COMMITTED_AT_BOTH")
 
 
 OTHER = TopicPartition("orders", 2)

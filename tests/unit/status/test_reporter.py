@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.logs import log
-from fakes.read_list_site import AT_X, AT_Y, EPOCH, listed_site
+from fakes.read_list_site import AT_X, AT_Y, EPOCH, listed_site, told
 from fakes.reconciler_site import ORDERS, config_of
 from fakes.status_site import IN_SYNC, Row, StatusSite, at_target, moved, status_site
 from generators.hypothesis_strategies import law
@@ -20,6 +21,7 @@ from generators.mirrored_logs import CLUSTERS, random_cases, random_world
 from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, GroupPartition, TopicPartition
+from offset_sync.state.group_homes import Move
 from offset_sync.status import assess
 from offset_sync.status.job_progress import StreamLag
 from offset_sync.status.live_state import StatusReporter
@@ -48,11 +50,17 @@ def test_an_old_reporter_says_what_a_new_one_says(seed: int) -> None:
         assert reported(site.reporter, site, now_ms) == reported(site.new_reporter(), site, now_ms)
 
 
-def test_the_records_on_read_lists_are_counted_beside_the_duplicates() -> None:
+def crossing_site() -> StatusSite:
+    """As in ``fakes.read_list_site``."""
     site = StatusSite(listed_site().config)
     for alias, records in {"X": AT_X, "Y": AT_Y}.items():
         site.put(log(alias, records))
         site.index.epochs[ClusterPartition(alias, *ORDERS)] = (f"orders at {alias}", EPOCH)
+    return site
+
+
+def test_the_records_on_read_lists_are_counted_beside_the_duplicates() -> None:
+    site = crossing_site()
     for group in ("readers", "others"):
         site.commit("X", group, 4)
     site.reconciled()
@@ -61,6 +69,43 @@ def test_the_records_on_read_lists_are_counted_beside_the_duplicates() -> None:
         "readers": (2, 2),
         "others": (2, None),
     }
+
+
+def is_moved_here(site: StatusSite) -> None:
+    """A command has set the position at X."""
+    site.state.homes.note_moves([Move("readers", "orders", "X", site.clock_ms[0])])
+
+
+def is_back_elsewhere(site: StatusSite) -> None:
+    """The group reads at Y, goes back there, and commits at X just after."""
+    for alias, offset in (("Y", 3), ("Y", 1), ("X", 4)):
+        site.commit(alias, "readers", offset)
+
+
+def is_committed_at_both(site: StatusSite) -> None:
+    """Two clusters are active at once."""
+    site.state.homes.silence_ms = 300_000
+    site.commit("Y", "readers", 5)
+    site.commit("X", "readers", 4)
+
+
+@pytest.mark.parametrize("happens", [is_moved_here, is_back_elsewhere, is_committed_at_both])
+def test_a_list_that_sync_offsets_has_emptied_is_promised_by_no_report(happens: Callable[[StatusSite], None]) -> None:
+    site = crossing_site()
+    site.commit("X", "readers", 4)
+    site.reconciled()
+    assert listed(site) == 2
+    happens(site)
+    for _ in range(3):
+        site.reconcile()
+    assert told(site) == (0, [])
+    assert listed(site) == 0
+
+
+def listed(site: StatusSite) -> int:
+    """Return how many records a report says are on the list of the group readers at Y."""
+    (found,) = (row["listed"] for row in site.reported(0).to_pylist() if row["target_cluster"] == "Y")
+    return int(found)
 
 
 def growing_site(case: Case) -> StatusSite:

@@ -127,19 +127,25 @@ def test_without_a_known_list_a_group_that_went_back_waits_also_to_go_up(site: S
     assert (site.target_offset("Y", "readers"), told(site)) == (2, (2, [(3, 5)]))
 
 
-def test_an_answer_from_before_an_unknown_write_does_not_count_after_it(site: Site) -> None:
+@pytest.mark.parametrize("times", [1, 2])
+def test_an_answer_from_before_an_unknown_write_does_not_count_after_it(site: Site, times: int) -> None:
     site.commit("X", "readers", 4)
     site.reconciled()
     begin_again_by_the_tables(site)
     lists, cluster = site.lists, site.clusters["Y"]
     whole = cluster.committed_offsets
 
-    def meanwhile(groups: list[str], deadline: float) -> object:
-        found = whole(groups, deadline)
+    def fail() -> None:
         failed = WriteOutcome(HOLDS, *ORDERS, Outcome.FAILED, None, "REQUEST_TIMED_OUT", is_in_doubt=True)
         lists.note("Y", {0: OffsetWrite(HOLDS, *ORDERS, 0, None, Rule.SET, None)}, [failed])
+
+    def meanwhile(groups: list[str], deadline: float) -> object:
+        found = whole(groups, deadline)
+        fail()
         return found
 
+    if times == 2:
+        fail()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cluster, "committed_offsets", meanwhile)
         lists.learn(["Y"], site.state.all_rows())

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from offset_sync.config import Config
-from offset_sync.config.prefix_names import checkpoint_topics
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.own_rights import Operations, OwnRights
 from offset_sync.kafka.requests import LogEnds
@@ -109,9 +108,8 @@ def ask_cluster(config: Config, rights: OwnRights) -> Cluster:
     partitions = {stream: each.partitions for stream, each in admin.topics().items()}
     clashes = _clashes(config, admin)
     called = (names.called(alias, each) for each in (*partitions, *config.named_topics()))
-    checkpoints = (name for each in config.clusters if each != alias for name in checkpoint_topics(config, each))
     of_commits = [] if alias in config.polled() else [CONSUMER_OFFSETS]
-    topics = rights.of_topics([*filter(None, called), *checkpoints, *of_commits])
+    topics = rights.of_topics([*filter(None, called), *of_commits])
     commit_logs = admin.partition_count(CONSUMER_OFFSETS) if may_read(topics.get(CONSUMER_OFFSETS)) else None
     return Cluster(
         alias,
@@ -198,12 +196,12 @@ def chosen_ranges(config: Config, ends: Mapping[str, Ends]) -> dict[str, dict[To
     count = min(most, max(least, _RECORDS_OF_A_CLUSTER // max(1, len(chosen))))
     count = _BY_CONTENTS if config.is_by_contents else count
     return {
-        alias: {place: newest(found[place], count) for place in sorted(chosen & found.keys(), key=_by_number)}
+        alias: {place: _newest(found[place], count) for place in sorted(chosen & found.keys(), key=_by_number)}
         for alias, found in ends.items()
     }
 
 
-def newest(ends: LogEnds, count: int) -> OffsetRange:
+def _newest(ends: LogEnds, count: int) -> OffsetRange:
     """Return the last *count* offsets of a log."""
     return OffsetRange(max(ends.log_start, ends.log_end - count), ends.log_end)
 

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from offset_sync.config import Config
-from offset_sync.decode.cursor import DecodeError, decode_checkpoint
 from offset_sync.decode.mirror_headers import ADDED_HEADERS
-from offset_sync.jobs.checks.asking import (
-    CHECKPOINTS,
-    DEADLINE_S,
-    Cluster,
-    answers,
-    may_read,
-    mirrored_topics,
-    newest,
-    own_topics,
-)
+from offset_sync.jobs.checks.asking import CHECKPOINTS, Cluster, mirrored_topics, own_topics
 from offset_sync.kafka.tail_reader import SeenLogs
-from offset_sync.model.errors import ClusterError
-from offset_sync.model.finding import Finding, Level, Lines, some
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.finding import Finding, Level, Lines
 
 _GUIDE = "docs/mirrors.md, Moving over from MirrorMaker's group sync"
 _OTHERS_GUIDE = "docs/mirrors-presets.md"
@@ -34,10 +22,6 @@ _OTHER_MIRRORS = {
     ),
 }
 """By mirror: its own topics, and how it writes no offsets of groups. Confluent's brokers have theirs without a link."""
-_MOST_CHECKPOINTS = 500
-_MOST_GROUPS = 100
-_Offsets = Mapping[tuple[str, TopicPartition], int]
-"""Offsets of groups at a cluster, by group and stream."""
 _Partitions = Mapping[str, Mapping[str, int]]
 """How many partitions each stream has, by cluster."""
 
@@ -86,32 +70,17 @@ def _partitions(config: Config, partitions: _Partitions) -> Iterator[Finding]:
 
 
 def check_mirror_maker(config: Config, cluster: Cluster) -> Iterator[Finding]:
-    """Yield findings from MirrorMaker's own topics at a cluster; nothing if there are none."""
+    """Yield findings from MirrorMaker's own topics at a cluster; nothing if none is visible.
+
+    The group sync needs a topic of checkpoints. Whether it is on only MirrorMaker's settings show.
+    """
     lines, own = Lines(cluster.place, "MirrorMaker"), own_topics(config, cluster)
-    closed = [name for name, each in cluster.topics.items() if CHECKPOINTS.fullmatch(name) and not may_read(each)]
-    if closed:
-        text = "may not be read; if its group sync writes here, grant Read, or its commits count as a group's own"
-        yield lines.of(Level.SKIP, f"{text}: {_GUIDE}", closed)
     if included := [name for stream, name in own.items() if config.is_topic_included(stream)]:
         text = "MirrorMaker's own, and included: it is never mirrored; add it to topics.exclude"
         yield lines.of(Level.WARN, text, included)
-    readable = {s: name for s, name in own.items() if CHECKPOINTS.fullmatch(name) and cluster.may_read(name)}
-    try:
-        checkpoints = _checkpoints(config, cluster, readable)
-        synced = _synced(cluster, checkpoints)
-    except ClusterError as error:
-        yield lines.of(Level.SKIP, error.message, readable.values())
-        return
-    if synced:
-        text = f"the offsets of {some({group for group, _ in synced})} are those of its checkpoints"
-        text = f"{text} ({len(synced)} of {len(checkpoints)}): it writes offsets of groups, unless the groups have"
-        text = f"{text} read up to there at this cluster too; set sync.group.offsets.enabled=false first: {_GUIDE}"
-        yield lines.of(Level.WARN, text, readable.values())
-    elif checkpoints:
-        text = "it writes checkpoints, and no group offset equals one: it seems to sync no groups"
-        yield lines.of(Level.OK, text, readable.values())
-    elif own and not closed:
-        yield lines.of(Level.OK, "it has no checkpoint of a group here, so it syncs no groups", own.values())
+    if checkpoints := [name for name in own.values() if CHECKPOINTS.fullmatch(name)]:
+        text = "whether its group sync is on cannot be seen here; set sync.group.offsets.enabled=false"
+        yield lines.of(Level.SKIP, f"{text}: {_GUIDE}", checkpoints)
 
 
 def recognised_mirrors(config: Config, cluster: Cluster, seen: SeenLogs) -> Iterator[Finding]:
@@ -129,30 +98,3 @@ def recognised_mirrors(config: Config, cluster: Cluster, seen: SeenLogs) -> Iter
         if found := added.get(mirror, set()) | {name for name in names if re.fullmatch(pattern, name)}:
             text = f"{mirror}: whether it writes offsets of groups too cannot be seen here; {remedy}: {_OTHERS_GUIDE}"
             yield lines.of(Level.SKIP, text, found)
-
-
-def _checkpoints(config: Config, cluster: Cluster, streams: Collection[str]) -> _Offsets:
-    """Return the newest checkpoints in logs of *streams*, by group and by the partition that it reads here."""
-    ends = cluster.admin.ends([TopicPartition(stream, 0) for stream in streams], DEADLINE_S)
-    tails = cluster.reader.read({place: newest(each, _MOST_CHECKPOINTS) for place, each in ends.items()}, DEADLINE_S)
-    checkpoints = {}
-    for record in (each.content for records in tails.records.values() for each in records):
-        try:
-            found = decode_checkpoint(record.key or b"", record.value or b"")
-        except DecodeError:
-            continue
-        stream = config.names.inside(cluster.alias, found.topic)
-        checkpoints[found.group_id, TopicPartition(stream, found.partition)] = found.offset
-    return checkpoints
-
-
-def _synced(cluster: Cluster, checkpoints: _Offsets) -> list[tuple[str, TopicPartition]]:
-    """Return the checkpoints that groups have committed without a leader epoch: our own commits have one."""
-    groups = sorted({group for group, _ in checkpoints})[:_MOST_GROUPS]
-    held = answers(cluster.admin.committed_offsets(groups, DEADLINE_S))
-    commits = {(group, place): each for group, places in held.items() for place, each in places.items()}
-    return [
-        key
-        for key, offset in checkpoints.items()
-        if offset > 0 and key in commits and (commits[key].offset, commits[key].leader_epoch) == (offset, None)
-    ]

@@ -83,33 +83,3 @@ function showLegend() {
   ));
   byId("legend").replaceChildren(...terms);
 }
-
-// MirrorMaker's offsets beside ours, where it has said any: what groups would read again, and lose, at them.
-
-const MIRROR_MAKER = {
-  group: "",
-  "from → to": "",
-  "said of": "Partitions that it has checkpoints of.",
-  behind: "Records the group would read again at MirrorMaker's offset, and not at ours.",
-  lost: "Unread records that it would never see there. +: at least that.",
-  stands: "Whose offset the target has: MirrorMaker's, ours, another one.",
-};
-
-function showMirrorMaker() {
-  const { rows, more, doubts } = content.mirror_maker;
-  byId("mirrormaker").hidden = size(rows) === 0;
-  const heads = Object.entries(MIRROR_MAKER).map(([word, title]) => make("th", { title }, word));
-  byId("its").replaceChildren(make(
-    "table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows.group_id.map((_, n) => mirrorMakerRow(rows, n))),
-  ));
-  byId("itsmore").textContent = more ? `… and ${plural(more, "more group")}` : "";
-  byId("doubts").replaceChildren(...doubts.map((text) => make("li", {}, `? ${text}`)));
-}
-
-function mirrorMakerRow(rows, n) {
-  return make(
-    "tr", {}, make("td", {}, nameOf(rows.group_id[n])), make("td", {}, nameOf(rows.source_cluster[n]), " → ", nameOf(rows.target_cluster[n])),
-    make("td", {}, `${count(rows.checkpoints[n])} of ${count(rows.partitions[n])}`), make("td", {}, count(rows.behind[n])),
-    make("td", {}, count(rows.lost[n]) + (rows.unknown[n] ? "+" : "")), make("td", {}, rows.stands[n]),
-  );
-}

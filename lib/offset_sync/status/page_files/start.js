@@ -7,7 +7,6 @@ showProblems();
 showMoves();
 showWords();
 showPairs();
-showMirrorMaker();
 showViews();
 showLegend();
 

@@ -136,10 +136,5 @@ def test_what_is_not_there_yet_is_no_failure() -> None:
     assert list(found) == ["WARN commits", "SKIP groups"]
 
 
-def test_a_topic_of_mirror_makers_that_may_not_be_there_is_no_failure() -> None:
-    hidden = {"dc1.checkpoints.internal": NotAuthorizedError("dc2", "dc1.checkpoints.internal")}
-    assert rights({"topics": {**MINIMAL["topics"], **hidden}}, topics={"include": [".*"]}) == {}
-
-
 def test_names_are_not_listed_without_end() -> None:
     assert some(["d", "c", "b", "a", "e"]) == "a, b, c and 2 more"

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from fakes.newest_logs import asked, known_config, natives, record, said_at, said_between, told
+from fakes.newest_logs import asked, known_config, natives, record, said_at, said_between
 from offset_sync.jobs.checks.asking import own_topics
-from offset_sync.kafka.requests import Committed, NotAuthorizedError
-from offset_sync.kafka.tail_reader import TailRecord
-from offset_sync.model.values import RecordContent, TopicPartition
 
 CHECK = "MirrorMaker: "
 NAMED: dict[str, Any] = {"topics": {"include": ["orders"]}}
-PLACE = TopicPartition("orders", 0)
 
 
 def between(logs: dict[str, Any], aliases: tuple[str, ...] = ("dc1", "dc2"), **sections: Any) -> list[str]:
@@ -75,26 +68,8 @@ def test_a_missing_copy_is_reported_by_the_name_that_it_would_have() -> None:
         assert "WARN topics: dc2.pay" in "".join(said_at("dc1", config, logs))
 
 
-def text(value: str) -> bytes:
-    return struct.pack(">h", len(value)) + value.encode()
-
-
-def checkpoint(offset: int, group: str, topic: str, translated: int) -> TailRecord:
-    key = text(group) + text(topic) + struct.pack(">i", 0)
-    value = struct.pack(">hqq", 0, 1_000, translated) + text("")
-    return TailRecord(RecordContent(offset, 0, key, value))
-
-
-CHECKPOINTS = [checkpoint(0, "billing", "orders", 5), checkpoint(1, "billing", "orders", 9), checkpoint(2, "x", "a", 4)]
-
-
-def at_dc2(
-    topics: Mapping[str, Any],
-    committed: Mapping[str, Mapping[TopicPartition, Committed]] | None = None,
-    **sections: Any,
-) -> list[str]:
-    config = known_config(**{**NAMED, **sections})
-    found = said_at("dc2", config, {"dc1": {}, "dc2": topics}, committed={"dc2": committed or {}})
+def at_dc2(*topics: str, **sections: Any) -> list[str]:
+    found = said_at("dc2", known_config(**NAMED, **sections), {"dc1": {}, "dc2": dict.fromkeys(topics, ())})
     return [each.replace(CHECK, "") for each in found if CHECK in each]
 
 
@@ -118,66 +93,16 @@ def test_its_own_topics_are_known_by_their_names(name: str, is_own: bool) -> Non
     assert [*own_topics(config, asked(config, {"dc2": {name: []}})["dc2"])] == [name] * is_own
 
 
-def test_nothing_is_said_where_it_is_not() -> None:
-    assert at_dc2({"orders": natives(3)}) == []
+def test_nothing_is_said_where_it_writes_no_checkpoints() -> None:
+    assert at_dc2("orders", "heartbeats", "mm2-offset-syncs.dc1.internal") == []
 
 
-def test_without_checkpoints_it_writes_no_offsets() -> None:
-    assert at_dc2({"heartbeats": natives(3), "dc1.checkpoints.internal": []}) == [
-        "OK dc1.checkpoints.internal, heartbeats: it has no checkpoint of a group here, so it syncs no groups"
+@pytest.mark.parametrize("names", ["same", "mm2"])
+def test_where_it_writes_checkpoints_the_setting_of_its_group_sync_is_named(names: str) -> None:
+    assert at_dc2("heartbeats", "dc1.checkpoints.internal", mirror={"names": names}) == [
+        "SKIP dc1.checkpoints.internal: whether its group sync is on cannot be seen here; set "
+        "sync.group.offsets.enabled=false: docs/mirrors.md, Moving over from MirrorMaker's group sync"
     ]
-
-
-def test_checkpoints_that_equal_offsets_of_groups_are_reported() -> None:
-    topics = {"dc1.checkpoints.internal": CHECKPOINTS}
-    (found,) = at_dc2(topics, {"billing": {PLACE: Committed(9, "")}})
-    assert found.startswith(
-        "WARN dc1.checkpoints.internal: the offsets of billing are those of its checkpoints (1 of 2): it writes "
-        "offsets of groups, unless the groups have read up to there at this cluster too; set "
-        "sync.group.offsets.enabled=false first"
-    )
-
-
-@pytest.mark.parametrize(
-    "committed",
-    [
-        {},
-        {"billing": {PLACE: Committed(5, "")}},  # an older checkpoint
-        {"billing": {PLACE: Committed(9, "", leader_epoch=3)}},  # ours
-        {"others": {PLACE: Committed(9, "")}},
-    ],
-)
-def test_other_offsets_are_none_of_its_own(committed: Any) -> None:
-    (found,) = at_dc2({"dc1.checkpoints.internal": CHECKPOINTS}, committed)
-    assert found.startswith("OK dc1.checkpoints.internal: it writes checkpoints, and no group offset equals one")
-
-
-def test_checkpoints_that_may_not_be_read_are_skipped_and_records_that_are_none_left_out() -> None:
-    config = known_config(**NAMED)
-    clusters = asked(config, {"dc1": {}, "dc2": {"dc1.checkpoints.internal": CHECKPOINTS}})
-    closed = {**clusters, "dc2": replace(clusters["dc2"], topics={"dc1.checkpoints.internal": frozenset({"DESCRIBE"})})}
-    (found,) = [each for each in told(config, closed)["clusters.dc2"] if CHECK in each]
-    assert found.startswith("SKIP MirrorMaker: dc1.checkpoints.internal: may not be read; if its group sync writes")
-    odd = [record(0), TailRecord(RecordContent(1, 0, None, None)), *CHECKPOINTS[2:]]
-    assert at_dc2({"dc1.checkpoints.internal": odd})[0].startswith("OK")
-
-
-def test_checkpoints_that_may_be_there_are_told_with_the_right_that_is_missing() -> None:
-    """Without it MirrorMaker's commits would pass for those of the groups."""
-    config = known_config(**NAMED)
-    clusters = asked(config, {"dc1": {}, "dc2": {"heartbeats": natives(3)}})
-    refused = {"dc1.checkpoints.internal": NotAuthorizedError("dc2", "dc1.checkpoints.internal")}
-    hidden = {**clusters, "dc2": replace(clusters["dc2"], topics=refused)}
-    (found,) = [each for each in told(config, hidden)["clusters.dc2"] if CHECK in each]
-    assert found.startswith("SKIP MirrorMaker: dc1.checkpoints.internal: may not be read; if its group sync writes")
-    assert "grant Read" in found
-
-
-def test_checkpoints_have_the_names_of_their_cluster() -> None:
-    config = known_config(**NAMED, mirror={"names": "mm2"})
-    logs = {"dc1": {}, "dc2": {"dc1.checkpoints.internal": [checkpoint(0, "billing", "dc1.orders", 9)]}}
-    held = {"dc2": {"billing": {TopicPartition(config.names.inside("dc2", "dc1.orders"), 0): Committed(9, "")}}}
-    assert [each[:4] for each in said_at("dc2", config, logs, committed=held) if CHECK in each] == ["WARN"]
 
 
 def test_its_own_topics_that_are_included_are_told_and_not_looked_at() -> None:

@@ -1,0 +1,138 @@
+"""However `cutover apply` ends, a group has moved only if its last step was done."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fakes.moves import CROSSING, GOOD, MIRRORING, ORDERS, OTHER, FakeClusters, Move
+from offset_sync.cutover.crossed import CrossedPartition
+from offset_sync.cutover.internal_topics import InternalTopics
+from offset_sync.cutover.plan import Committed, Direction, Mode, Options, Reader
+from offset_sync.cutover.procedure import CutoverProcedure
+from offset_sync.kafka.requests import Clock
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import GroupPartition, Outcome, Status, TopicPartition
+
+
+class Killed(BaseException):
+    """The process has ended."""
+
+
+class Mortal:
+    """A collaborator of a command that is killed at its call number *last* of any collaborator."""
+
+    def __init__(self, inner: Any, calls: list[str], last: int | None) -> None:
+        self._inner, self._calls, self._last = inner, calls, last
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*given: Any, **named: Any) -> Any:
+            if len(self._calls) == self._last:
+                raise Killed
+            self._calls.append(name)
+            return getattr(self._inner, name)(*given, **named)
+
+        return call
+
+
+def apply_until(number: int | None, mode: Mode, options: Options) -> tuple[Move, list[str]]:
+    """Move a group that has everything, and kill the command at its call *number*, None: let it end."""
+    rows = [replace(GOOD, uncommitted="2"), replace(GOOD, topic_partition=OTHER)]
+
+    class Whole(FakeClusters):
+        def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
+            (one,) = super().translate_and_commit(groups)
+            return [replace(one, topic_partition=each.topic_partition) for each in rows]
+
+    listed = CrossedPartition(GroupPartition("g", *ORDERS), 5, 0, 0)
+    site = Whole([rows], unread_left=[1, 0], held_starts={OTHER: 7, TopicPartition("orders", 2): 100})
+    site.lists = [[listed, replace(listed, key=GroupPartition("g", *OTHER))]]
+    move, calls = Move(site, options=options), list[str]()
+    clusters, journal = Mortal(site, calls, number), Mortal(move, calls, number)
+    procedure = CutoverProcedure(Direction("X", "Y"), clusters, journal, Clock(lambda: 0, move.pause), options=options)  # type: ignore[arg-type]
+    try:
+        assert procedure.apply(["g"], mode, 10.0) == []
+    except Killed:
+        assert number is not None
+    return move, calls
+
+
+@pytest.mark.parametrize("options", [Options(), Options(has_read_lists=True)], ids=["plain", "read lists"])
+@pytest.mark.parametrize("mode", Mode)
+def test_a_group_has_moved_only_if_the_command_was_killed_after_its_very_last_step(
+    mode: Mode, options: Options
+) -> None:
+    whole, calls = apply_until(None, mode, options)
+    assert (calls[-1], whole.homes()) == ("record", [("g", "orders")])
+    for number in range(len(calls)):
+        killed, done = apply_until(number, mode, options)
+        assert (done, killed.homes()) == (calls[:number], [])
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize(
+    "site",
+    [
+        FakeClusters(there=["g"]),
+        FakeClusters(there=ClusterError("Y", "no answer")),
+        FakeClusters(transactions={"g": "producer 4001 holds commits back"}),
+        FakeClusters(shared=["g"]),
+        FakeClusters([[]]),
+        FakeClusters(elsewhere={"g": ["Z"]}),
+        FakeClusters([[replace(GOOD, status=Status.WITHHELD, reason="LOG_TRUNCATED")]]),
+        FakeClusters(outcome=Outcome.FAILED),
+        FakeClusters(outcome=Outcome.TARGET_ACTIVE, held=3),
+        FakeClusters(outcome=Outcome.NOT_FORWARD, held=9),
+        FakeClusters(held=6),
+        FakeClusters(held=9),
+        FakeClusters(held=None),
+        FakeClusters(held=ClusterError("Y", "no answer")),
+        FakeClusters([[GOOD, replace(GOOD, topic_partition=OTHER)]]),
+        FakeClusters([[replace(GOOD, uncommitted="1")]]),
+        FakeClusters([[GOOD]], internal={"g": InternalTopics(unprocessed=["4 records are unprocessed"])}),
+    ],
+)
+def test_a_group_of_which_anything_fails_stays_at_home_at_the_source(site: FakeClusters, mode: Mode) -> None:
+    move = Move(site)
+    assert move.apply(mode=mode) != []
+    assert move.homes() == []
+
+
+@pytest.mark.parametrize(
+    "site",
+    [
+        FakeClusters(here=["g"]),
+        FakeClusters(here=ClusterError("X", "no answer")),
+        FakeClusters(unseen=["g"]),
+        FakeClusters(reading={"g": Reader(2_000, is_member=False)}),
+        FakeClusters(unread_left=[3]),
+        FakeClusters([[MIRRORING]]),
+        FakeClusters([[CROSSING]]),
+    ],
+)
+def test_what_keeps_a_planned_move_leaves_the_group_at_home_at_the_source(site: FakeClusters) -> None:
+    move = Move(site)
+    assert move.apply() != []
+    assert move.homes() == []
+
+
+def test_a_group_is_at_home_at_the_target_once_all_of_it_is_read_back_in_every_stream_and_both_modes() -> None:
+    rows = [GOOD, replace(GOOD, topic_partition=OTHER), replace(GOOD, topic_partition=TopicPartition("pay", 3))]
+
+    class Several(FakeClusters):
+        def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
+            (one,) = super().translate_and_commit(groups)
+            return [replace(one, topic_partition=each.topic_partition) for each in rows]
+
+    for mode in Mode:
+        site = Several([rows], held_starts={each.topic_partition: 7 for each in rows})
+        move = Move(site)
+        assert move.apply(mode=mode) == []
+        assert move.homes() == [("g", "orders"), ("g", "pay")]
+        site.held_starts = {OTHER: 6}
+        failed = Move(site)
+        assert failed.apply(mode=mode) != []
+        assert failed.homes() == []
