@@ -220,6 +220,7 @@ def test_a_reader_that_may_not_be_described_is_not_taken_for_a_stopped_one(
     one_way = installed(tmp_path / "one-way", addresses, ["orders"], directions=directions, sync={"home_silence": "1m"})
     every_group = {right(ResourceType.GROUP, "*", each) for each in (AclOperation.READ, AclOperation.DESCRIBE)}
     set_rights(clusters["dc1"], minimal_rights() - every_group)
+    set_rights(clusters["dc2"], minimal_rights())
     commit(clusters["dc1"], {"billing": {PLACE: 7}})
     with one_way.running():
         until(lambda: one_way.translations(group_id="billing"))
