@@ -168,7 +168,7 @@ class SyncJob:
         self._partitions.note_growth()
         if STOPPED not in errors.values():
             self._lease.is_followed_up = True
-            failures += self._coordinators.compare()
+            failures += self._coordinators.compare(errors)
             failures += self._loop.full_pass(is_first=True)
         self._history.close()
         logger.info("%s", self._summary.ended())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from offset_sync.ingest.polled_commits import PollIngester
@@ -88,10 +88,10 @@ class CoordinatorWatch:
             pass
         look_until(stop, _ASK_S, self.compare)
 
-    def compare(self) -> list[str]:
-        """Compare those clusters that are due; return one line for each that does not answer."""
+    def compare(self, failed: Collection[str] = ()) -> list[str]:
+        """Compare those clusters that are due, without those that *failed*; return one line for each without answer."""
         failures = list[str]()
-        for alias in sorted(self._due.keys() - self._state.unread.aliases):
+        for alias in sorted(self._due.keys() - self._state.unread.aliases - {*failed}):
             if time.monotonic() < self._due[alias]:
                 continue
             try:
