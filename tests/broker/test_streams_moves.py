@@ -165,7 +165,7 @@ def test_where_commits_are_polled_an_application_moves_once_it_is_confirmed_to_b
     site.take_in()
     refused = site.cutover("apply", "dc1", "dc2").failures
     assert len(refused) == 1
-    assert "dc1 does not tell whether it has members" in refused[0]
+    assert "dc1 does not list it: it is of another type" in refused[0]
     assert site.cutover("apply", "dc1", "dc2", "--confirm-readers").failures == []
     assert site.run("dc2") == sorted(f"{'abc'[number % 3]}-{number}" for number in range(30, 40))
 
