@@ -18,7 +18,6 @@ from offset_sync.config import load_config
 from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
 from offset_sync.jobs.report_status import report_status
 from offset_sync.jobs.runner import job_arguments
-from offset_sync.model.errors import ConfigError
 from offset_sync.status.outputs import status_arguments
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
@@ -125,10 +124,10 @@ def until_held(clusters: Clusters, alias: str, wanted: dict[str, int]) -> None:
     until(lambda: {group: offsets_at(clusters, alias).get(group) for group in wanted} == wanted)
 
 
-def test_without_a_sync_there_is_nothing_to_report_and_that_is_not_well(installation: Installation) -> None:
-    assert "Nothing to report" in report(installation)[0]
-    with pytest.raises(ConfigError, match=r"matches none of the 0 groups"):
-        cutover(installation, "plan", "dc1", "dc2")
+def test_before_any_job_has_run_the_groups_of_the_coordinators_are_withheld(installation: Installation) -> None:
+    assert report(installation) == ["3 partitions of 3 groups: Withheld (NOT_INDEXED)"]
+    plan = cutover(installation, "plan", "dc1", "dc2")
+    assert plan == [f"moved-{each} may not be moved" for each in ("middle", "none", "tail")]
 
 
 def test_what_is_not_mirrored_yet_keeps_every_group_from_being_in_sync(
