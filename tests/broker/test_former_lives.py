@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-import offset_sync
 from broker.cluster_actions import Acts
 from broker.committed_offsets import Partition, commit, committed
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
@@ -148,19 +147,6 @@ def test_a_third_clusters_new_records_are_not_taken_for_its_old_ones(lives: Live
     assert stands is not None
     assert stands <= 40
     assert stands == offset
-
-
-def test_an_offset_given_with_its_leader_epoch_is_judged_by_the_present_leader(lives: Lives) -> None:
-    """All ten records are of epoch 0, two more are of the present one: a group that has read 11 in epoch 0 lost one."""
-    write_log(lives.acts.clusters["dc1"], {at(HEALTHY): native_log("dc1", 12)})
-    rows = [
-        {"topic": HEALTHY, "partition": 0, "offset": offset, "leader_epoch": epoch}
-        for offset, epoch in ((10, 0), (11, 0), (8, 0), (8, 99))
-    ]
-    found = offset_sync.translate_offsets(lives.acts.installation.config_file, ("dc1", "dc2"), rows)
-    assert found.column("target_offset").to_pylist() == [10, None, 8, None]
-    assert found.column("state").to_pylist()[1::2] == ["LOG_TRUNCATED", "TOPIC_RECREATED"]
-    assert "lost the records of leader epoch 0 from 10 on at dc1" in found.column("reason")[1].as_py()
 
 
 def test_a_target_that_was_cut_is_answered_up_to_the_cut_before_the_index_has_looked(

@@ -15,7 +15,7 @@ from broker.crafted_logs import Clusters
 from broker.installation import Installation, install, until
 from broker.other_groups import share_consumer, streams_application
 from broker.performer import Performer, fill_topic
-from offset_sync.kafka.group_members import GroupStates
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(1200)]
 
@@ -98,7 +98,8 @@ def test_a_group_whose_id_is_a_share_group_at_the_target_is_withheld_with_that_r
     case.commit("dc1", 60)
     case.commit_for("other", "dc1", 70)
     with share_consumer(clusters["dc2"], case.group, topic_name, tmp_path / "share"):
-        until(lambda: GroupStates("dc2", servers_of(clusters, "dc2")).is_of_another_type(case.group) is True, 120)
+        admin = ClusterAdmin("dc2", {"bootstrap.servers": clusters["dc2"].bootstrap_servers})
+        until(lambda: case.group in admin.groups_of_all_types(), 120)
         settle(case)
         assert [(row[3], row[4]) for row in case.said()] == [("SHARE_GROUP", "WITHHELD")]
         assert case.offset("dc2", group=case.named("other")) == 70
@@ -109,10 +110,6 @@ def test_a_group_whose_id_is_a_share_group_at_the_target_is_withheld_with_that_r
             said = case.cutover(action, "dc1", "dc2", *options)
             assert any("share group at dc2" in each or "SHARE_GROUP" in each for each in str(said).splitlines()), action
             assert said.failures != []
-
-
-def servers_of(clusters: Clusters, alias: str) -> dict[str, str]:
-    return {"bootstrap.servers": clusters[alias].bootstrap_servers}
 
 
 def is_named(printed: str, group: str) -> bool:
