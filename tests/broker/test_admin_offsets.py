@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -119,7 +120,7 @@ def test_a_group_that_cannot_be_asked_for_is_refused_without_its_neighbours(
 def test_strange_group_ids_are_only_text(admin: ClusterAdmin, write: Callable[..., OffsetWrite], suffix: str) -> None:
     wanted = write()
     group, place = wanted.group_id + suffix, TopicPartition(wanted.topic, 0)
-    assert admin.write_offsets({group: [wanted]}) == {group: {place: None}}
+    assert admin.write_offsets({group: [replace(wanted, group_id=group)]}) == {group: {place: None}}
     found = admin.committed_offsets([group, wanted.group_id])
     assert found == {group: {place: Committed(7, "")}, wanted.group_id: {}}
 
@@ -133,7 +134,7 @@ def test_an_offset_that_a_transaction_may_still_replace_is_not_known(
 ) -> None:
     group, place = write().group_id, TopicPartition(write().topic, 0)
     other = f"{group}-other"
-    admin.write_offsets({group: [write()], other: [write()]})
+    admin.write_offsets({group: [write()], other: [replace(write(), group_id=other)]})
     with open_transaction(cluster, group, ClientPartition(place.topic, 0, 9)) as producer:
         found = admin.committed_offsets(
             [group, other], deadline=20

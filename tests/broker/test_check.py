@@ -94,8 +94,6 @@ def test_the_minimal_rights_pass_over_tls(installation: Installation) -> None:
     findings = find_all(load_config(installation.config_file))
     names = ["connection", "clock", "topics", "commits", "own groups", "read lists", "marks", "groups"]
     expected = dict.fromkeys([*names, "no other right"], "OK")
-    # Without the right to describe a topic it is unknown whether it exists.
-    expected |= {"MirrorMaker": "SKIP"}
     assert told(findings, "dc2") == {
         **expected,
         "mirror headers": "OK",
