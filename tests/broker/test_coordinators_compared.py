@@ -121,9 +121,13 @@ def test_each_run_finds_what_the_log_has_lost(soiled_clusters: Clusters, install
     assert [offset(dc2, group) for group in groups] == [60 + SHIFT, 20 + SHIFT, 60 + SHIFT, 60 + SHIFT]
     written = len(installation.translations(group_id="compared-gone", outcome="COMMITTED"))
     refreshed = len(installation.translations(group_id="compared-kept", outcome="COMMITTED"))
-    assert installation.sync() == []
+
+    def is_refreshed() -> bool:
+        assert installation.sync() == []
+        return len(installation.translations(group_id="compared-kept", outcome="COMMITTED")) > refreshed
+
+    until(is_refreshed)
     assert len(installation.translations(group_id="compared-gone", outcome="COMMITTED")) == written
-    assert len(installation.translations(group_id="compared-kept", outcome="COMMITTED")) > refreshed
     assert asked_for(installation, "compared-back") == [(20, False)], "it counts once"
 
 

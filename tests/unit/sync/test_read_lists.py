@@ -14,7 +14,6 @@ from fakes.read_list_site import AT_X, AT_Y, EPOCH, HOLDS, listed_site, told, wr
 from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, OffsetWrite, Outcome, TopicPartition, WriteOutcome
-from offset_sync.state import failpoints
 from offset_sync.state.translator import Translation, Translator
 from offset_sync.sync import crossings
 from offset_sync.translate.partition import Translations
@@ -375,41 +374,3 @@ def test_groups_of_ours_are_never_synced() -> None:
     config = config_of(["X", "Y"], groups={"include": [".*", "__offset-sync.read.readers"], "exclude": []})
     assert not config.is_group_included(HOLDS)
     assert config.is_group_included("readers")
-
-
-def test_a_group_that_goes_back_while_its_answer_is_computed_is_no_failure(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site.commit("X", "readers", 3)
-    assert site.reconcile() == []
-    site.commit("X", "readers", 5)
-    site.read_all()
-
-    def go_back(name: str) -> None:
-        if name == failpoints.AFTER_TRANSLATING and site.offsets.clusters["X"].columns["rewound_ms"].max() < 0:
-            site.commit("X", "readers", 2)
-            site.read("X")
-
-    monkeypatch.setattr(failpoints, "failpoint", go_back)
-    assert site.reconciler.reconcile_all() == []
-    assert site.target_offset("Y", "readers") == 2  # as before: the commit of 5 does not count any more
-    assert site.reconcile() == []
-    assert (site.target_offset("Y", "readers"), told(site)) == (0, (0, [(1, 2), (3, 4)]))
-
-
-def test_a_list_that_cannot_be_read_after_its_group_has_gone_back_is_a_failure(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site.commit("X", "readers", 4)
-    site.reconciled()
-    ask, refused = site.clusters["Y"].committed_offsets, ClusterError("Y", "GROUP_AUTHORIZATION_FAILED")
-
-    def refuse(groups: Sequence[str], deadline: float) -> Any:
-        return {group: refused if group == HOLDS else each for group, each in ask(groups, deadline).items()}
-
-    monkeypatch.setattr(site.clusters["Y"], "committed_offsets", refuse)
-    site.commit("X", "readers", 1)
-    for _ in range(2):
-        (failure,) = site.reconcile()
-        assert "its read list could not be replaced" in failure
-    assert site.target_offset("Y", "readers") == 2
