@@ -136,7 +136,7 @@ def tracked(repo: Path, pattern: str) -> list[str]:
 
 def measures(repo: Path, lib: Sequence[Source]) -> list[Measure]:
     """Return the rows of the table: the figures of c4b69b9 and the goals beside what *lib* and *repo* hold now."""
-    tests = read_sources(repo, "tests/*.py")
+    tests = [each for each in read_sources(repo, "tests/*.py") if "/leaving/" not in each.name]
     java = [name for name in tracked(repo, "*.java") if not name.startswith(("connect/", "consumer/", "tests/"))]
     return [
         Measure(f"tokens of code, {LIB}", (264_194,), (tokens_of_code(lib),), (180_000,)),
@@ -153,7 +153,8 @@ def measures(repo: Path, lib: Sequence[Source]) -> list[Measure]:
             _extent(reached(lib, SYNC_OFFSETS)),
             (160, 19_000),
         ),
-        Measure("tokens of code, tests", (530_802,), (tokens_of_code(tests),), (380_000,)),
+        Measure("tokens of code, tests", (530_802,), (tokens_of_code(tests),), (320_000,)),
+        Measure("lines, tests", (65_396,), (sum(each.lines for each in tests),), (40_000,)),
         Measure("Java files outside connect/, consumer/ and tests/", (2,), (len(java),), (0,)),
     ]
 

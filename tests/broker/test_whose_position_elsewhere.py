@@ -13,8 +13,8 @@ import pytest
 from broker.committed_offsets import commit, committed
 from broker.crafted_logs import Clusters
 from broker.installation import Installation, install, until
-from broker.other_groups import share_consumer, streams_application
 from broker.performer import Performer, fill_topic
+from leaving.other_groups import share_consumer, streams_application
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(1200)]

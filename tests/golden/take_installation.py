@@ -23,7 +23,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from broker.committed_offsets import Partition, commit, committed
 from broker.installation import until
 from broker.installation_scene import AUDIT, ORDERS, PAYMENTS, Scene, opened
-from broker.kept_installation import ALIASES, pack
+from leaving.kept_installation import ALIASES, pack
 from offset_sync.kafka.requests import Committed
 from offset_sync_demo.kafka.clients import admin_of, stable_ends
 from offset_sync_demo.load.group_member import ReaderOptions

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from broker.kept_installation import CONFIGURATION, KEPT, without_removed_options
 from builders.configurations import clusters, parsed, problems
+from leaving.kept_installation import CONFIGURATION, KEPT, without_removed_options
 from offset_sync.config import Cluster, Config, Sync, Topics, load_config
 from offset_sync.model.errors import ConfigError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from fakes.linked_clusters import COPY, ORIGINAL, LinkedClusters
+from leaving.linked_clusters import COPY, ORIGINAL, LinkedClusters
 from offset_sync.model.values import State
 
 NEVER = 1 << 40

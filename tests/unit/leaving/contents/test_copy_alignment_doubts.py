@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fakes.content_job import COPIES, ORIGINALS, ContentJob
-from generators.unstamped_copies import History, Workload, history
+from leaving.content_job import COPIES, ORIGINALS, ContentJob
+from leaving.unstamped_copies import History, Workload, history
 from offset_sync.contents.alignment.mirror import Settings
 from offset_sync.model.values import State
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_FINGERPRINTS, RECORD_RUNS

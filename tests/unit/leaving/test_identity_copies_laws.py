@@ -7,10 +7,10 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes.linked_clusters import COPY, ORIGINAL, LinkedClusters
 from generators.hypothesis_strategies import law
+from leaving.copies import WAYS, said, skipped, states
+from leaving.linked_clusters import COPY, ORIGINAL, LinkedClusters
 from offset_sync.tables.catalog import LOG_INCARNATIONS
-from oracles.copies import WAYS, said, skipped, states
 
 STEPS = st.lists(
     st.sampled_from(["produce", "link", "index dc1", "index dc2", "some dc1", "some dc2", "look", "look", "restart"]),

@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from fakes.pages import KeptPages, let_go_of_all_but
-from generators.mirror_settings import Reading
-from generators.unstamped_copies import History, fingerprints
+from leaving.mirror_settings import Reading
+from leaving.unstamped_copies import History, fingerprints
 from offset_sync.contents.alignment.aligner import Aligner, AlignerState, Batch
 from offset_sync.contents.alignment.mirror import Reach, Settings
 from offset_sync.contents.alignment.records import Fingerprints, Identities, to_runs, unrecognised

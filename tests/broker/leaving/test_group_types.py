@@ -13,7 +13,7 @@ from broker.committed_offsets import admin_for, commit, committed
 from broker.crafted_logs import create_topics, native_log, write_log
 from broker.group_member import member
 from broker.installation import Installation, install, until
-from broker.other_groups import share_consumer, streams_application
+from leaving.other_groups import share_consumer, streams_application
 from offset_sync.config import load_config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.group_activity import GroupActivity

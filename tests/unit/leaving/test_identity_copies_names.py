@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from fakes.linked_clusters import COPY, ORIGINAL, LinkedClusters
+from leaving.copies import said, skipped, states
+from leaving.linked_clusters import COPY, ORIGINAL, LinkedClusters
 from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS, QUARANTINE, RECORD_RUNS
 from offset_sync.tables.definition import Table
-from oracles.copies import said, skipped, states
 
 CALLED = {(ORIGINAL, "orders"), (COPY, "dc1.orders")}
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fakes.content_job import COPIES, ContentJob
 from fakes.tables import PowerFailure
-from generators.unstamped_copies import Workload, history
+from leaving.content_job import COPIES, ContentJob
+from leaving.unstamped_copies import Workload, history
 from offset_sync.contents.alignment.mirror import Settings
 from offset_sync.tables.catalog import RECORD_RUNS
 

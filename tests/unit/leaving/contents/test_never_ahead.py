@@ -1,16 +1,16 @@
 """No answer is ahead of the contents of both logs, whatever a mirror without headers does within its configuration.
 
-``python -m oracles.fingerprints --minutes 60`` does it for as long as one likes.
+``python -m leaving.fingerprints --minutes 60`` does it for as long as one likes.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from generators.mirror_settings import Reading, Setting, by_time, fuzz, late_starts, settings_of
-from generators.unstamped_copies import Workload
+from leaving.fingerprints import Tally, simulate, simulate_two
+from leaving.mirror_settings import Reading, Setting, by_time, fuzz, late_starts, settings_of
+from leaving.unstamped_copies import Workload
 from offset_sync.contents.alignment.mirror import Settings
-from oracles.fingerprints import Tally, simulate, simulate_two
 from tools.thorough import examples
 
 ALL = [*settings_of(1_500), *late_starts(1_500), *by_time(4_000)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fakes.copied_histories import LIVES, OFTEN, SELDOM, CopiedHistory
+from leaving.copied_histories import LIVES, OFTEN, SELDOM, CopiedHistory
 
 LINKED = {"promote": 0.6, "relink": 0.6}
 WEIGHTS = {

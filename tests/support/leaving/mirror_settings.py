@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from generators.unstamped_copies import ALPHABET, REPEATS, Workload
+from leaving.unstamped_copies import ALPHABET, REPEATS, Workload
 from offset_sync.contents.alignment.mirror import Settings
 
 

@@ -20,7 +20,7 @@ from broker.committed_offsets import admin_for, commit, committed
 from broker.crafted_logs import Clusters, create_topics
 from broker.installation import Installation, install, until
 from broker.job import Job
-from broker.unstamped_mirror import (
+from leaving.unstamped_mirror import (
     PAID,
     PLAIN,
     RECORDS,

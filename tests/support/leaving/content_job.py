@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.tables import MemoryTables
-from generators.unstamped_copies import History, Int64s, fingerprints
+from leaving.fingerprints import Tally, Truth
+from leaving.unstamped_copies import History, Int64s, fingerprints
 from offset_sync.contents.alignment.mirror import Settings
 from offset_sync.contents.copy_alignment import CopyAlignment, Lookups
 from offset_sync.contents.known_logs import KeptAlignments
@@ -29,7 +30,6 @@ from offset_sync.tables.files import Files
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.partition_log import PartitionLog
-from oracles.fingerprints import Tally, Truth
 
 ORDERS = TopicPartition("orders", 0)
 ORIGINALS, COPIES = (ClusterPartition(alias, *ORDERS) for alias in ("dc1", "dc2"))

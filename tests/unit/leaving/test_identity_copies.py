@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from fakes.linked_clusters import COPY, ORIGINAL, LinkedClusters
+from leaving.copies import said, skipped, states
+from leaving.linked_clusters import COPY, ORIGINAL, LinkedClusters
 from offset_sync.tables.catalog import LOG_INCARNATIONS, QUARANTINE
-from oracles.copies import said, skipped, states
 
 
 def world_of(seed: int = 0, times: int = 1, *, is_quiet: bool = False) -> LinkedClusters:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from fakes.copied_clusters import CopiedClusters
+from leaving.copied_clusters import CopiedClusters
 
 
 def linked(order: tuple[str, str]) -> CopiedClusters:

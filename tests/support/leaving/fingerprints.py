@@ -1,6 +1,6 @@
 """Translations of copies without headers against the true contents of both logs, for every commit, both ways.
 
-``python -m oracles.fingerprints --minutes 10`` goes through the workloads of mirrors for as long as one likes, and
+``python -m leaving.fingerprints --minutes 10`` goes through the workloads of mirrors for as long as one likes, and
 prints how many commits were judged in which setting, how many answers were exact, and any that was ahead.
 
 An answer is *ahead by identity* where a record below it is unread: its original, or its first copy, is not
@@ -19,9 +19,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from fakes.fingerprint_follower import COPIES, ORIGIN, Follower
-from generators.mirror_settings import Setting, by_time, fuzz, late_starts, settings_of
-from generators.unstamped_copies import History, history
+from leaving.fingerprint_follower import COPIES, ORIGIN, Follower
+from leaving.mirror_settings import Setting, by_time, fuzz, late_starts, settings_of
+from leaving.unstamped_copies import History, history
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.partition_log import PartitionLog
 
