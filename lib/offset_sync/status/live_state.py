@@ -16,7 +16,7 @@ from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, Status, TopicPartition
-from offset_sync.state.cluster_ids import with_known_ids
+from offset_sync.state.cluster_ids import refuse_shared, with_known_ids
 from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.key_index import KeyRows
@@ -69,6 +69,7 @@ class LiveState:
         )
         self._incarnations = CommitLogIncarnations(tables, config.polled())
         self.clusters = ClusterQueries(config, self.state.index, tables, self._incarnations, given_up)
+        refuse_shared(with_known_ids(config, tables.files), self.clusters.admins())
         self.progress = JobProgress()
         """How far the jobs had read at the last report."""
         jobs = RunningJobs(self.tables)
