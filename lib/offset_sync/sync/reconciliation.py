@@ -140,7 +140,9 @@ class ReconcilePass:
             reconciliation = replace(done, skipped=skipped)
             self._history.append(reconciliation)  # in the order in which targets were written
         self._take_lists_away(source, commits)
-        return Turn(reconciliation.failures(self._state.offsets.keys), rest)
+        # That a target is silent was logged as it was noticed, and is said again by each full pass.
+        is_said = request.selection in _PARTIAL and isinstance(snapshot.metadata[target], ClusterError)
+        return Turn([] if is_said else reconciliation.failures(self._state.offsets.keys), rest)
 
     def _rows(self, source: str, target: str, request: ReconcileRequest) -> tuple[KeyRows, KeyRows]:
         """Return the rows for this turn, and those for later ones; what is settled shows once all are looked at."""
