@@ -80,6 +80,16 @@ def _recorded_unseen(state: SyncState, *given: Any, record: Any = SyncState.reco
         return record(state, *given, **named)
 
 
+class _EachOfItsOwn:
+    """numpy, by which no two commits are equal."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    def unique(self, values: Any, axis: int | None = None) -> Any:
+        return np.asarray(values) if axis == 1 else np.unique(values)
+
+
 def _noted_for_ever(homes: GroupHomes, alias: str, *given: Any, note: Any = GroupHomes.note_members) -> None:
     before = homes._seen_ms[alias]
     note(homes, alias, *given)
@@ -299,6 +309,12 @@ PROTECTIONS = (
         "the moves are read before a foreign commit is recorded",
         (("offset_sync.state.sync_state.SyncState.record", _recorded_unseen),),
         _UNIT + "state/test_moves.py::test_what_a_command_has_committed_is_ours_in_whatever_way_it_ended",
+    ),
+    Protection(
+        "of two commits of one value one may be that of a move, though the other is ours",
+        (("offset_sync.state.sync_state.np", _EachOfItsOwn()),),
+        _UNIT
+        + "state/test_moves.py::test_a_commit_of_the_value_that_is_being_written_here_too_is_one_of_a_command",
     ),
     Protection(
         "a command that was taken over commits nothing",
