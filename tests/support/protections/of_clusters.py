@@ -75,8 +75,8 @@ PROTECTIONS = (
     Protection(
         "a direction that is late is not waited for again before it has caught up",
         (("offset_sync.sync.reconciler.DirectionQueue.is_late", False),),
-        _UNIT
-        + "sync/test_reconciler_left_behind.py::test_micro_batches_wait_once_for_a_target_that_hangs_and_then_go_on_without_it",
+        _UNIT + "sync/test_reconciler_left_behind.py::"
+        "test_micro_batches_wait_once_for_a_target_that_hangs_and_then_go_on_without_it",
     ),
     Protection(
         "a commit that is no longer the newest when its clusters have answered is left to a later pass",
@@ -86,14 +86,13 @@ PROTECTIONS = (
                 lambda _pass, _source, _target, commits, _snapshot, _request: commits,
             ),
         ),
-        _UNIT
-        + "sync/test_reconciler_settled.py::test_a_newer_commit_during_our_query_is_left_to_its_own_pass",
+        _UNIT + "sync/test_reconciler_settled.py::test_a_newer_commit_during_our_query_is_left_to_its_own_pass",
     ),
     Protection(
         "a silent cluster is waited for once and then asked in the background",
         (("offset_sync.state.cluster_metadata.Silence.of", lambda _silence, _alias: (None, frozenset())),),
-        _UNIT
-        + "state/test_silence.py::test_partitions_of_a_silent_leader_are_left_out_until_they_answer_and_the_others_told_meanwhile",
+        _UNIT + "state/test_silence.py::"
+        "test_partitions_of_a_silent_leader_are_left_out_until_they_answer_and_the_others_told_meanwhile",
     ),
     # A cluster's addresses lead to another one for a while.
     Protection(
@@ -176,14 +175,14 @@ PROTECTIONS = (
     Protection(
         "what was read of a log whose leader is silent since is read again",
         (("offset_sync.ingest.log_check.refuse_unknown", lambda *_read: None),),
-        _UNIT
-        + "ingest/test_log_check_silence.py::test_what_was_read_of_a_log_whose_leader_is_silent_since_is_not_written_down",
+        _UNIT + "ingest/test_log_check_silence.py::"
+        "test_what_was_read_of_a_log_whose_leader_is_silent_since_is_not_written_down",
     ),
     Protection(
         "a query is planned without the logs of a silent leader",
         (("offset_sync.ingest.checkpoint.Checkpoint.leave_out", lambda _checkpoint, _is_left_out: {}),),
-        _UNIT
-        + "ingest/test_unreadable_logs.py::test_a_leader_that_is_away_is_not_planned_for_and_its_log_goes_on_where_it_was",
+        _UNIT + "ingest/test_unreadable_logs.py::"
+        "test_a_leader_that_is_away_is_not_planned_for_and_its_log_goes_on_where_it_was",
     ),
     # A cluster cannot be read at the start.
     Protection(
@@ -194,15 +193,15 @@ PROTECTIONS = (
                 lambda _logs, _source, rows, _is_answered: np.ones(len(rows), np.bool_),
             ),
         ),
-        _UNIT
-        + "sync/test_reconciler_unread.py::test_a_group_that_was_set_back_at_the_unread_cluster_is_not_answered_from_another",
+        _UNIT + "sync/test_reconciler_unread.py::"
+        "test_a_group_that_was_set_back_at_the_unread_cluster_is_not_answered_from_another",
     ),
     # Brokers are frozen, or down for hours, repeatedly.
     Protection(
         "no request times out inside librdkafka, which would end the process",
         (("offset_sync.kafka.topic_requests.LONGEST_S", 15.0),),
-        _UNIT
-        + "kafka/test_silent_leaders.py::test_the_partitions_of_a_silent_leader_are_left_out_and_the_others_wait_only_a_moment",
+        _UNIT + "kafka/test_silent_leaders.py::"
+        "test_the_partitions_of_a_silent_leader_are_left_out_and_the_others_wait_only_a_moment",
     ),
     Protection(
         "a client without answers is replaced",
@@ -212,8 +211,7 @@ PROTECTIONS = (
                 lambda _requests, _oldest_s: False,
             ),
         ),
-        _UNIT
-        + "kafka/test_silent_leaders.py::test_a_client_with_abandoned_requests_is_replaced_when_it_is_old",
+        _UNIT + "kafka/test_silent_leaders.py::test_a_client_with_abandoned_requests_is_replaced_when_it_is_old",
     ),
     # A request is applied and its response lost.
     Protection(
@@ -254,8 +252,7 @@ PROTECTIONS = (
     Protection(
         "a value that we did not expect is left alone until we have read it",
         (("offset_sync.sync.offset_writer.decide", _expecting_what_is_there),),
-        _UNIT
-        + "sync/test_driver_overtaken.py::test_a_stale_driver_leaves_alone_what_a_newer_one_has_set_back",
+        _UNIT + "sync/test_driver_overtaken.py::test_a_stale_driver_leaves_alone_what_a_newer_one_has_set_back",
     ),
     # Describe on a group is missing, or its type is unknown.
     Protection(
@@ -276,8 +273,9 @@ PROTECTIONS = (
     # A right is missing; a search for a password.
     Protection(
         "a refusal names the right to be granted",
-        (("offset_sync.kafka.requests.group_refusal", lambda operation: f"GROUP_AUTHORIZATION_FAILED: {operation}"),),
-        _UNIT + "kafka/test_refusals.py::test_an_error_of_a_partition_goes_on_with_the_right_and_others_stay_as_they_are",
+        (("offset_sync.kafka.requests.group_refusal", lambda operation: f"REFUSED: {operation}"),),
+        _UNIT
+        + "kafka/test_refusals.py::test_an_error_of_a_partition_goes_on_with_the_right_and_others_stay_as_they_are",
     ),
     Protection(
         "a secret is not shown",

@@ -100,6 +100,10 @@ def _raised_at_once(_end: Any, number: int, _frame: Any) -> None:
     raise InterruptedError(number)
 
 
+def _any_writer(*_batch: Any) -> tuple[str, int]:
+    return uuid.uuid4().hex, 0
+
+
 def _again_as_new(batch: SyncBatch, read: Any, record: Any = SyncBatch._record) -> Any:
     batch._last = None
     return record(batch, read)
@@ -111,6 +115,7 @@ def _home_first(
     procedure._make_home(plans, timeout_s)
     return commit(procedure, plans, timeout_s)
 
+
 PROTECTIONS = (
     # A driver is killed at any point.
     Protection(
@@ -120,7 +125,12 @@ PROTECTIONS = (
     ),
     Protection(
         "the runs of a micro-batch are those of its query and its number, of any driver and any executor",
-        (("offset_sync.ingest.record_indexer.RecordIndexer._writer", lambda _indexer, _batch_id: (uuid.uuid4().hex, 0)),),
+        (
+            (
+                "offset_sync.ingest.record_indexer.RecordIndexer._writer",
+                lambda _indexer, _batch_id: (uuid.uuid4().hex, 0),
+            ),
+        ),
         _UNIT + "ingest/test_record_indexer.py::test_killed_at_any_point_and_repeated_everything_is_there_once",
     ),
     Protection(
@@ -130,14 +140,14 @@ PROTECTIONS = (
     ),
     Protection(
         "the commits of a micro-batch are those of its query and its number",
-        (("offset_sync.ingest.commit_ingester.Ingester._writer", lambda _ingester, _batch: (uuid.uuid4().hex, 0)),),
+        (("offset_sync.ingest.commit_ingester.Ingester._writer", _any_writer),),
         _UNIT + "ingest/test_commit_ingester.py::test_a_repeated_batch_reconciles_again_and_is_written_once",
     ),
     Protection(
         "a repeated micro-batch keeps the authors of its first try",
         (("offset_sync.jobs.sync_batch.SyncBatch._record", _again_as_new),),
-        _UNIT
-        + "ingest/test_commit_ingester.py::test_a_batch_whose_history_could_not_be_written_says_the_same_when_it_comes_again",
+        _UNIT + "ingest/test_commit_ingester.py::"
+        "test_a_batch_whose_history_could_not_be_written_says_the_same_when_it_comes_again",
     ),
     Protection(
         "the first pass after a start reads every target, settled or not",
@@ -147,8 +157,8 @@ PROTECTIONS = (
                 lambda reconciler, *, is_first=False, _all=Reconciler.reconcile_all: _all(reconciler),
             ),
         ),
-        _UNIT
-        + "sync/test_reconciler_passes.py::test_the_first_pass_asks_about_everything_and_finds_what_the_book_does_not_know",
+        _UNIT + "sync/test_reconciler_passes.py::"
+        "test_the_first_pass_asks_about_everything_and_finds_what_the_book_does_not_know",
     ),
     Protection(
         "what a killed driver has written and not recorded is ours",
@@ -176,16 +186,12 @@ PROTECTIONS = (
     Protection(
         "the newest claim wins",
         ((_LEASE + "newer_than", lambda *_claims: None),),
-        _UNIT
-        + "state/test_lease.py::test_the_second_driver_takes_over_and_the_first_finds_out_before_it_writes_again",
+        _UNIT + "state/test_lease.py::test_the_second_driver_takes_over_and_the_first_finds_out_before_it_writes_again",
     ),
     Protection(
         "each epoch is claimed once",
-        (
-            (_LEASE + "Lease.claim", _claim_by_any_epoch),
-        ),
-        _UNIT
-        + "state/test_lease.py::test_of_two_claims_at_once_each_has_an_epoch_of_its_own_and_the_later_one_holds",
+        ((_LEASE + "Lease.claim", _claim_by_any_epoch),),
+        _UNIT + "state/test_lease.py::test_of_two_claims_at_once_each_has_an_epoch_of_its_own_and_the_later_one_holds",
     ),
     Protection(
         "a check of the lease is over after the length of its claim",
@@ -210,8 +216,7 @@ PROTECTIONS = (
     Protection(
         "a new driver writes once the last request of the one before has ended",
         ((_LEASE + "SETTLE_S", 0.0),),
-        _UNIT
-        + "state/test_lease.py::test_a_driver_that_ended_is_not_waited_for_and_one_that_may_live_is_for_a_moment",
+        _UNIT + "state/test_lease.py::test_a_driver_that_ended_is_not_waited_for_and_one_that_may_live_is_for_a_moment",
     ),
     Protection(
         "the lease is checked after the target was read",
@@ -282,8 +287,8 @@ PROTECTIONS = (
     Protection(
         "a home is the last step of a move",
         (("offset_sync.cutover.procedure.CutoverProcedure._commit_and_read_back", _home_first),),
-        _UNIT
-        + "cutover/test_ends_of_apply.py::test_a_group_has_moved_only_if_the_command_was_killed_after_its_very_last_step",
+        _UNIT + "cutover/test_ends_of_apply.py::"
+        "test_a_group_has_moved_only_if_the_command_was_killed_after_its_very_last_step",
     ),
     Protection(
         "a group of which anything fails does not move",
@@ -313,8 +318,7 @@ PROTECTIONS = (
     Protection(
         "of two commits of one value one may be that of a move, though the other is ours",
         (("offset_sync.state.sync_state.np", _EachOfItsOwn()),),
-        _UNIT
-        + "state/test_moves.py::test_a_commit_of_the_value_that_is_being_written_here_too_is_one_of_a_command",
+        _UNIT + "state/test_moves.py::test_a_commit_of_the_value_that_is_being_written_here_too_is_one_of_a_command",
     ),
     Protection(
         "a command that was taken over commits nothing",
@@ -329,8 +333,8 @@ PROTECTIONS = (
     Protection(
         "a command that was taken over records no home",
         (("offset_sync.jobs.cutover.FencedTables", lambda root, _fence, *others: TableStore(root, *others)),),
-        _UNIT
-        + "jobs/test_cutover_order.py::test_groups_are_claimed_and_who_wrote_before_is_waited_for_before_they_are_moved",
+        _UNIT + "jobs/test_cutover_order.py::"
+        "test_groups_are_claimed_and_who_wrote_before_is_waited_for_before_they_are_moved",
     ),
     # Groups come and go for a year.
     Protection(

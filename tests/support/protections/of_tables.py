@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from deltalake.transaction import CommitProperties
 
@@ -50,8 +51,7 @@ PROTECTIONS = (
                 lambda **named: CommitProperties(**{**named, "max_commit_retries": 15}),
             ),
         ),
-        _UNIT
-        + "tables/test_table_log.py::test_of_two_removals_of_the_same_files_by_one_look_only_one_goes_through",
+        _UNIT + "tables/test_table_log.py::test_of_two_removals_of_the_same_files_by_one_look_only_one_goes_through",
     ),
     Protection(
         "a file that maintenance may have deleted gets no entry",
@@ -72,32 +72,31 @@ PROTECTIONS = (
     Protection(
         "a new driver waits as long as the former claim says",
         ((_LEASE + "Claim.length_s", FRESH_S),),
-        _UNIT
-        + "state/test_lease_on_slow_storage.py::test_a_driver_waits_as_long_as_the_one_before_it_said_whatever_it_measures_itself",
+        _UNIT + "state/test_lease_on_slow_storage.py::"
+        "test_a_driver_waits_as_long_as_the_one_before_it_said_whatever_it_measures_itself",
     ),
     Protection(
         "a new driver waits for all claims before its own that have not ended",
         ((_LEASE + "unended", lambda *claims, _all=unended: _all(*claims)[-1:]),),
-        _UNIT
-        + "state/test_lease_on_slow_storage.py::test_a_driver_waits_for_all_that_have_not_ended_and_not_for_the_last_alone",
+        _UNIT + "state/test_lease_on_slow_storage.py::"
+        "test_a_driver_waits_for_all_that_have_not_ended_and_not_for_the_last_alone",
     ),
     Protection(
         "a greater length counts only for checks that began after its entry",
         ((_LEASE + "Lease._look", _length_used_at_once),),
-        _UNIT
-        + "state/test_lease_on_slow_storage.py::test_a_claim_made_before_the_greater_length_is_in_the_table_is_seen_before_it_is_used",
+        _UNIT + "state/test_lease_on_slow_storage.py::"
+        "test_a_claim_made_before_the_greater_length_is_in_the_table_is_seen_before_it_is_used",
     ),
     Protection(
         "a greater length that could not be entered is not used",
         ((_LEASE + "Lease._look", _length_used_unentered),),
-        _UNIT
-        + "state/test_lease_on_slow_storage.py::test_a_greater_length_that_could_not_be_entered_is_not_used",
+        _UNIT + "state/test_lease_on_slow_storage.py::test_a_greater_length_that_could_not_be_entered_is_not_used",
     ),
     Protection(
         "the next check begins two checks before the end of the last one",
         ((_LEASE + "Lease._needed_s", _no_time_for_a_check),),
-        _UNIT
-        + "state/test_lease_on_slow_storage.py::test_a_watched_lease_looks_before_it_ends_so_that_it_is_open_all_the_time",
+        _UNIT + "state/test_lease_on_slow_storage.py::"
+        "test_a_watched_lease_looks_before_it_ends_so_that_it_is_open_all_the_time",
     ),
     Protection(
         "check warns of a slow storage",
@@ -108,8 +107,8 @@ PROTECTIONS = (
     Protection(
         "records that a checkpoint which was set back has passed over count as unread",
         (("offset_sync.state.index_logs.with_gaps", lambda rows, _frontier: rows),),
-        _UNIT
-        + "ingest/test_record_indexer_beliefs.py::test_a_checkpoint_that_was_set_back_leaves_no_record_out_without_a_trace",
+        _UNIT + "ingest/test_record_indexer_beliefs.py::"
+        "test_a_checkpoint_that_was_set_back_leaves_no_record_out_without_a_trace",
     ),
     Protection(
         "a micro-batch records where it began",
@@ -125,7 +124,8 @@ PROTECTIONS = (
                 lambda _last_known, versions: ["any"] * len(versions),
             ),
         ),
-        _UNIT + "state/test_last_known.py::test_what_does_not_fit_is_not_believed_and_replaced[a table that was set back has another entry]",
+        _UNIT + "state/test_last_known.py::"
+        "test_what_does_not_fit_is_not_believed_and_replaced[a table that was set back has another entry]",
     ),
     Protection(
         "last_known is not used where a commit arrived late",
@@ -136,14 +136,12 @@ PROTECTIONS = (
     Protection(
         "a file is on the disk before anything that depends on it is written",
         (("offset_sync.tables.files.Files.sync", lambda _files, _path: None),),
-        _UNIT
-        + "tables/test_power_failure.py::test_rows_are_stored_before_their_entry_and_both_before_a_write_returns",
+        _UNIT + "tables/test_power_failure.py::test_rows_are_stored_before_their_entry_and_both_before_a_write_returns",
     ),
     Protection(
         "an entry that a power failure has emptied is removed, and its append repeated",
         (("offset_sync.tables.store.repair_log", lambda _table: False),),
-        _UNIT
-        + "tables/test_power_failure.py::test_an_append_whose_entry_was_not_stored_comes_again_and_is_there_once",
+        _UNIT + "tables/test_power_failure.py::test_an_append_whose_entry_was_not_stored_comes_again_and_is_there_once",
     ),
     Protection(
         "an empty entry before others is refused by name",
@@ -164,8 +162,8 @@ PROTECTIONS = (
     Protection(
         "an append that found no room comes again once",
         (("offset_sync.tables.transaction_log.Version.has_written", lambda *_: False),),
-        _UNIT
-        + "tables/test_full_disk.py::test_an_append_that_finds_no_room_at_any_of_its_writes_is_an_error_and_comes_again_once",
+        _UNIT + "tables/test_full_disk.py::"
+        "test_an_append_that_finds_no_room_at_any_of_its_writes_is_an_error_and_comes_again_once",
     ),
     Protection(
         "the folder that is full is named",

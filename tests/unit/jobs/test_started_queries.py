@@ -21,10 +21,11 @@ from offset_sync.tables.files import Files
 @pytest.fixture
 def config(monkeypatch: pytest.MonkeyPatch) -> Config:
     """X was the cluster id-1, and its addresses lead to id-2."""
+    ids = {"X": "id-1"}
     monkeypatch.setattr(
-        cluster_ids, "ask_by_new_client", lambda config, alias, _deadline: refuse_other(alias, config.ids[alias], "id-2")
+        cluster_ids, "ask_by_new_client", lambda _config, alias, _s: refuse_other(alias, ids[alias], "id-2")
     )
-    return config_of(["X", "Y"]).with_ids({"X": "id-1"})
+    return config_of(["X", "Y"]).with_ids(ids)
 
 
 def test_a_query_of_the_index_does_not_start_at_another_cluster(config: Config) -> None:
