@@ -135,8 +135,13 @@ PROTECTIONS = (
     ),
     Protection(
         "a query with a new checkpoint is another writer",
-        (("offset_sync.ingest.checkpoint.Checkpoint.query_id", lambda _checkpoint: "one for all"),),
-        _UNIT + "ingest/test_checkpoint.py::test_the_id_of_the_query_is_read",
+        (
+            (
+                "offset_sync.ingest.record_indexer.RecordIndexer._writer",
+                lambda _indexer, batch_id: ("index_records", batch_id),
+            ),
+        ),
+        _UNIT + "ingest/test_record_indexer.py::test_a_new_checkpoint_writes_again",
     ),
     Protection(
         "the commits of a micro-batch are those of its query and its number",
