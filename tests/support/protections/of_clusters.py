@@ -112,6 +112,11 @@ PROTECTIONS = (
         _UNIT + "kafka/test_other_clusters.py::test_what_a_consumer_has_read_there_does_not_count",
     ),
     Protection(
+        "many groups are not read at once from another cluster",
+        (("offset_sync.sync.groups_at_once.refuse_other", lambda *_ids: None),),
+        _UNIT + "sync/test_groups_at_once.py::test_a_cluster_with_another_id_gives_no_answers",
+    ),
+    Protection(
         "no write is sent before the id of the cluster is known",
         (("offset_sync.kafka.group_offsets.Coordinators._written", _written_unverified),),
         _UNIT + "kafka/test_coordinators.py::test_a_write_is_not_sent_before_it_is_known_which_cluster_it_would_go_to",
