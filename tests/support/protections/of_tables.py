@@ -134,11 +134,6 @@ PROTECTIONS = (
     ),
     # The power fails.
     Protection(
-        "a file is on the disk before anything that depends on it is written",
-        (("offset_sync.tables.files.Files.sync", lambda _files, _path: None),),
-        _UNIT + "tables/test_power_failure.py::test_rows_are_stored_before_their_entry_and_both_before_a_write_returns",
-    ),
-    Protection(
         "an entry that a power failure has emptied is removed, and its append repeated",
         (("offset_sync.tables.store.repair_log", lambda _table: False),),
         _UNIT + "tables/test_power_failure.py::test_an_append_whose_entry_was_not_stored_comes_again_and_is_there_once",
