@@ -19,7 +19,7 @@ ARGS ?=
 # tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster test-versions test-slow test-leaving soak chaos moves restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs picture check format lock zip connect consumer archive clean distclean
+.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster test-versions test-slow test-leaving soak chaos moves restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs picture check format lock zip connect consumer archive clean distclean protections
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -78,6 +78,9 @@ test-slow: install ## Three clusters in a mesh of the real MirrorMaker 2; what t
 test-leaving: install ## Tests of promises that are given up next: copies told by contents or byte for byte, Kafka Streams
 	@$(BIN)/python scripts/jars.py clients
 	@for each in unit spark broker; do $(PYTEST) tests/$$each/leaving $(ARGS) || exit 1; done
+
+protections: install ## Take out each thing that must not break, and see its one test fail (ARGS='--tell clock' for some)
+	@PYTHONPATH=lib:tests/support $(BIN)/python -P tests/protections.py --workers $(WORKERS) $(ARGS)
 
 soak: install ## The simulation by fresh seeds, an hour long (ARGS='--hours 8'); a failure is printed as a short history
 	@PYTHONPATH=lib:tests/support $(BIN)/python -m simulation.soak $(ARGS)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -135,16 +133,3 @@ def test_before_the_first_start_there_is_nothing_to_mend(spark: SparkSession, tm
     (tmp_path / "some" / "metadata").write_text("")
     Checkpoint(Files(), str(tmp_path / "some")).repair()
     assert not (tmp_path / "some" / "metadata").exists()
-
-
-def test_a_plan_is_stored_before_anything_is_done_by_it(
-    reader: Reader, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stored: list[Any] = []
-    monkeypatch.setattr(Files, "sync", lambda self, path: stored.append(path))
-    checkpoint = Checkpoint(Files(), str(reader.folder))
-    path = reader.folder / "offsets" / "2"
-    lines = path.read_text().split("\n")
-    path.write_text("\n".join([*lines[:2], json.dumps({"orders": {"0": 9}})]))
-    assert [checkpoint.end_offsets(2) for _ in range(2)] == [{("orders", 0): 9}] * 2
-    assert stored == [str(path)]

@@ -10,6 +10,7 @@ import pytest
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.model.errors import OtherClusterError, TableError
 from offset_sync.tables.files import Files
+from tools.stored_names import note_stored
 
 BATCH = '{"batchWatermarkMs":0,"batchTimestampMs":1795256074434,"conf":{"spark.sql.shuffle.partitions":"4"}}'
 
@@ -153,3 +154,21 @@ def test_the_first_plan_is_forgotten_with_where_it_begins(folder: Path) -> None:
     (folder / "offsets" / "1").unlink()
     Checkpoint(Files(), str(folder)).forget_plan()
     assert plans(folder) == set()
+
+
+def test_a_plan_that_was_not_stored_is_planned_again_under_another_name(folder: Path) -> None:
+    """Under the same name the tables would skip it as a repetition, though it may end elsewhere."""
+    checkpoint = Checkpoint(Files(), str(folder))
+    before = checkpoint.query_id()
+    (folder / "offsets" / "1").write_text("v1\n")
+    checkpoint.begin(lambda: None)
+    assert (plans(folder), checkpoint.query_id() != before) == ({"offsets/0", "sources/0/0"}, True)
+
+
+def test_a_plan_is_stored_before_anything_is_done_by_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = note_stored(monkeypatch)
+    checkpoint = Checkpoint(Files(), str(folder))
+    checkpoint.end_offsets(1)
+    assert stored == ["1", "offsets"]
+    checkpoint.end_offsets(1)
+    assert len(stored) == 2, "once"

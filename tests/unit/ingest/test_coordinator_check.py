@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
@@ -357,6 +358,8 @@ def test_a_cluster_that_does_not_answer_is_said_and_asked_again() -> None:
     site.lose(1)
     site.read_on()
     assert len(site.compare()) == 1
+    assert site.watch._due["X"] <= time.monotonic() + 60
     site.groups_of_all_types = asked  # type: ignore[method-assign]
     assert site.compare() == []
     assert site.known("genuine_offset", KEY) == 60
+    assert site.watch._due["X"] > time.monotonic() + 3600

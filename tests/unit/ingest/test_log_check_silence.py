@@ -9,7 +9,7 @@ import pytest
 
 from fakes.clusters import MemoryEnds
 from fakes.indexing import ORDERS, SECOND, Job, Plan, mirrored
-from offset_sync.model.errors import ClusterError
+from offset_sync.model.errors import ClusterError, OtherClusterError
 from offset_sync.model.values import ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 
@@ -23,6 +23,20 @@ def test_what_was_read_of_a_log_whose_leader_is_silent_since_is_not_written_down
     job.without_ends.clear()
     job.index(0, (ORDERS, 0, None), (ORDERS, 1, None), (SECOND, 0, None), (SECOND, 1, None))
     assert {run[:4] for run in job.runs() if run[3]} == {("orders", 0, 0, 2), ("orders", 1, 0, 2)}
+
+
+def test_what_new_clients_would_read_elsewhere_is_not_written_down() -> None:
+    """Spark's do not compare the id of the cluster with their answers."""
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}]))
+    logs = job.indexer._checks.logs
+
+    def led_elsewhere() -> None:
+        raise OtherClusterError("Y", "its id is id-2 and was id-1")
+
+    logs._asked = logs._asked._replace(verify=led_elsewhere)
+    with pytest.raises(OtherClusterError):
+        job.index(0, (ORDERS, 0, None))
+    assert job.runs() == []
 
 
 def test_a_log_of_which_nothing_was_read_may_be_silent() -> None:

@@ -38,3 +38,15 @@ def test_a_copy_of_what_its_origin_has_not_written_is_unread_by_everyone_and_in_
         (3, "origin offset 8: not in the log of X, which ends at 8"),
         (4, "origin offset 1000000: not in the log of X, which ends at 8"),
     ]
+
+
+def test_a_micro_batch_that_was_passed_over_is_unread_by_everyone() -> None:
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 2}, {ORDERS: 5}, {ORDERS: 6}]))
+    job.index(0, (ORDERS, 0, None), (ORDERS, 1, None))
+    job.index(2, (ORDERS, 5, None))  # the query has failed in batch 1, and its checkpoint has moved on
+    index = RecordIndex(job.tables)  # type: ignore[arg-type]
+    index.refresh()
+    log = index.log("Y", *ORDERS)
+    assert log is not None
+    lacking = log.runs.take(log.runs.origin == UNKNOWN_ORIGIN)
+    assert (lacking.start.tolist(), lacking.length.tolist()) == ([2], [3])

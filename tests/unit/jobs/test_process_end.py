@@ -9,8 +9,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from pyspark import SparkContext
+
+from offset_sync.jobs import process_end
+from offset_sync.jobs.process_end import ProcessEnd
 
 LIB = Path(__file__).resolve().parents[3] / "lib"
 NAP_S = 0.05
@@ -106,6 +111,16 @@ def ended(job: subprocess.Popen[str], within: float) -> tuple[int, list[str]]:
     _, said = job.communicate(timeout=60)
     assert naps * NAP_S < within
     return job.returncode, [line for line in said.splitlines() if " INFO offset_sync" not in line]
+
+
+def test_a_dead_jvm_is_noticed_while_the_job_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    process, looks, ends = ProcessEnd("text", 0), [True, False], list[tuple[str, bool]]()
+    monkeypatch.setattr(process, "_is_over", SimpleNamespace(wait=lambda _seconds: looks.pop()))
+    monkeypatch.setattr(process, "_end", lambda line, *, is_stop: ends.append((line.partition(",")[0], is_stop)))
+    monkeypatch.setattr(process_end, "_SAME_SIGNAL_S", 0.0)
+    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=SimpleNamespace(poll=lambda: -9)))
+    process._watch_ends()
+    assert ends == [("the JVM was killed by signal 9", False)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -11,11 +11,13 @@ import pytest
 
 from offset_sync.kafka import group_members, log_reader, topic_requests
 from offset_sync.kafka.group_members import GroupStates
+from offset_sync.kafka.group_offsets import Coordinators
 from offset_sync.kafka.librdkafka import cluster_id_of, of_librdkafka
 from offset_sync.kafka.log_reader import log_consumer
+from offset_sync.kafka.requests import CommitParts
 from offset_sync.kafka.topic_requests import TopicRequests
 from offset_sync.model.errors import OtherClusterError
-from offset_sync.model.values import CLUSTER_ID
+from offset_sync.model.values import CLUSTER_ID, OffsetWrite, Rule
 
 OPTIONS = {"bootstrap.servers": "127.0.0.1:1"}
 KNOWN = {**OPTIONS, CLUSTER_ID: "id-1"}
@@ -91,6 +93,42 @@ def test_members_of_another_cluster_are_unknown(clients: list[Client]) -> None:
     states = GroupStates("dc1", KNOWN)
     assert isinstance(states.active(), OtherClusterError)
     assert states.active() == frozenset()
+
+
+class Coordinator:
+    """A client for offsets that is connected to the cluster id-2."""
+
+    def __init__(self) -> None:
+        self.parts, self.asked = CommitParts(), list[str]()
+
+    def cluster_id(self, _seconds: float = 0.0) -> str:
+        return "id-2"
+
+    def complaint(self) -> str:
+        return ""
+
+    def read(self, groups: list[str], _limits: Any) -> dict[str, list[Any]]:
+        self.asked.append("read")
+        return {group: [] for group in groups}
+
+    def write(self, parts: list[Any], _limits: Any) -> list[list[Any]]:
+        self.asked.append("write")
+        return [[] for _ in parts]
+
+
+def test_offsets_of_another_cluster_are_neither_read_nor_written() -> None:
+    coordinators = Coordinators(TopicRequests("dc1", KNOWN), KNOWN, 1, None)
+    client: Any = Coordinator()
+    write = OffsetWrite("g", "orders", 0, offset=7, leader_epoch=None, rule=Rule.SET, expected_offset=None)
+    for ask in (
+        lambda: coordinators.committed_offsets(["g"], 5.0),
+        lambda: coordinators.write_offsets({"g": [write]}, 5.0, lambda: True),
+    ):
+        coordinators._connected = client
+        with pytest.raises(OtherClusterError):
+            ask()
+        assert coordinators._connected is None, "the next client starts from bootstrap.servers"
+    assert client.asked == ["read"]
 
 
 def test_what_a_consumer_has_read_there_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -176,6 +176,17 @@ def test_what_does_not_fit_is_not_believed_and_replaced(
     assert not [record for record in caplog.records if "not used" in record.getMessage()]
 
 
+def test_a_commit_that_arrives_late_counts_in_its_place(
+    tables: TableStore, made: Driver, history: dict[Any, pa.Table]
+) -> None:
+    """A driver that was paused records what a later one has passed already."""
+    append(tables, history, 0, 0.15)
+    append(tables, history, 0.19, 0.4)
+    by_last_known(tables, made.config)
+    append(tables, history, 0.15, 0.19)
+    assert by_last_known(tables, made.config) == whole(tables, made.config)
+
+
 def test_a_table_that_was_cleaned_up_since_is_read_whole(
     tables: TableStore, made: Driver, history: dict[Any, pa.Table], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,3 +53,16 @@ def test_both_answers_are_waited_for_no_longer_than_was_said(seconds: float, mon
     reader = GroupsAtOnce("dc1", dict, lambda: client.seconds)
     assert reader.read([f"group-{number}" for number in range(WORTH_IT)], seconds) == {}
     assert client.seconds == min(seconds, PATIENCE_S)
+
+
+@pytest.mark.parametrize(("known", "answered"), [("an id", ["group-0"]), ("another id", [])])
+def test_a_cluster_with_another_id_gives_no_answers(
+    known: str, answered: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    json: Any = SimpleNamespace(wishes=lambda groups: groups, text=lambda _found: '{"group-0": {}}')
+    answer = SimpleNamespace(equals=lambda _other: True)
+    monkeypatch.setattr(groups_at_once, "java", lambda _name: AnyClass())
+    monkeypatch.setattr(groups_at_once, "_answers", lambda *_asked: answer)
+    monkeypatch.setattr(GroupsAtOnce, "_connected", lambda _self: (SilentClient(), json))
+    reader = GroupsAtOnce("dc1", dict, cluster_id=known)
+    assert [*reader.read([f"group-{number}" for number in range(WORTH_IT)], 1.0)] == answered

@@ -1,0 +1,317 @@
+"""What keeps the promise when drivers and processes die, pause or meet another one."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from offset_sync.jobs.sync_batch import SyncBatch
+from offset_sync.model.versions import Match
+from offset_sync.state.group_homes import GroupHomes
+from offset_sync.state.lease import Lease, OpenFence
+from offset_sync.state.sync_state import SyncState
+from offset_sync.sync.offset_writer import TargetWriter, _Batch
+from offset_sync.sync.reconciler import Reconciler
+from offset_sync.tables.store import TableStore
+from protections.entry import Protection
+
+_LEASE, _UNIT = "offset_sync.state.lease.", "tests/unit/"
+
+
+class _LookedAtOnce(OpenFence):
+    """Its lease is checked before the target is read, and not again."""
+
+    def __init__(self, fence: Any) -> None:
+        fence.renew()
+
+
+class _SendsAll(OpenFence):
+    """Its lease is checked, and no request asks for the age of that."""
+
+    def __init__(self, fence: Any) -> None:
+        self.renew = fence.renew
+
+
+def _with_fence(other: Callable[[Any], Any], try_once: Any = _Batch._try) -> Callable[..., None]:
+    def tried(batch: _Batch, left: float, ends_at: float) -> None:
+        fence, batch.fence = batch.fence, other(batch.fence)
+        try:
+            try_once(batch, left, ends_at)
+        finally:
+            batch.fence = fence
+
+    return tried
+
+
+def _look_until_its_end(lease: Lease, look: Callable[[Lease], None] = Lease._look) -> None:
+    look(lease)
+    lease._open_until = lease._now() + lease._length_s
+
+
+def _claim_until_its_end(lease: Lease, *groups: Any, claim: Callable[..., None] = Lease.claim) -> None:
+    claim(lease, *groups)
+    lease._open_until = lease._now() + lease._length_s
+
+
+class _AnyEpoch:
+    """Tables that append a claim whatever its epoch."""
+
+    def __init__(self, tables: Any) -> None:
+        self.append = lambda table, rows, _writer: tables.append(table, rows)
+        self.rows_since = tables.rows_since
+
+
+def _claim_by_any_epoch(lease: Lease, *groups: Any, claim: Callable[..., None] = Lease.claim) -> None:
+    tables: Any = lease._tables
+    lease._tables = _AnyEpoch(tables)
+    try:
+        claim(lease, *groups)
+    finally:
+        lease._tables = tables
+
+
+def _recorded_unseen(state: SyncState, *given: Any, record: Any = SyncState.record, **named: Any) -> Any:
+    with patch.object(state, "before_foreign", lambda: None):
+        return record(state, *given, **named)
+
+
+class _EachOfItsOwn:
+    """numpy, by which no two commits are equal."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    def unique(self, values: Any, axis: int | None = None) -> Any:
+        return np.asarray(values) if axis == 1 else np.unique(values)
+
+
+def _noted_for_ever(homes: GroupHomes, alias: str, *given: Any, note: Any = GroupHomes.note_members) -> None:
+    before = homes._seen_ms[alias]
+    note(homes, alias, *given)
+    homes._seen_ms[alias] = before | homes._seen_ms[alias]
+
+
+def _raised_at_once(_end: Any, number: int, _frame: Any) -> None:
+    raise InterruptedError(number)
+
+
+def _any_writer(*_batch: Any) -> tuple[str, int]:
+    return uuid.uuid4().hex, 0
+
+
+def _again_as_new(batch: SyncBatch, read: Any, record: Any = SyncBatch._record) -> Any:
+    batch._last = None
+    return record(batch, read)
+
+
+PROTECTIONS = (
+    # A driver is killed at any point.
+    Protection(
+        "the runs of a micro-batch are those of its query and its number, of any driver and any executor",
+        (
+            (
+                "offset_sync.ingest.record_indexer.RecordIndexer._writer",
+                lambda _indexer, _batch_id: (uuid.uuid4().hex, 0),
+            ),
+        ),
+        _UNIT + "ingest/test_record_indexer.py::test_killed_at_any_point_and_repeated_everything_is_there_once",
+    ),
+    Protection(
+        "the commits of a micro-batch are those of its query and its number",
+        (("offset_sync.ingest.commit_ingester.Ingester._writer", _any_writer),),
+        _UNIT + "ingest/test_commit_ingester.py::test_a_repeated_batch_reconciles_again_and_is_written_once",
+    ),
+    Protection(
+        "a repeated micro-batch keeps the authors of its first try",
+        (("offset_sync.jobs.sync_batch.SyncBatch._record", _again_as_new),),
+        _UNIT + "ingest/test_commit_ingester.py::"
+        "test_a_batch_whose_history_could_not_be_written_says_the_same_when_it_comes_again",
+    ),
+    Protection(
+        "the first pass after a start reads every target, settled or not",
+        (
+            (
+                "offset_sync.sync.reconciler.Reconciler.reconcile_all",
+                lambda reconciler, *, is_first=False, _all=Reconciler.reconcile_all: _all(reconciler),
+            ),
+        ),
+        _UNIT + "sync/test_reconciler_passes.py::"
+        "test_the_first_pass_asks_about_everything_and_finds_what_the_book_does_not_know",
+    ),
+    Protection(
+        "what a killed driver has written and not recorded is ours",
+        (
+            (
+                "offset_sync.sync.left_writes.LeftWrites.of",
+                lambda _left, _target, rows, *_commits: np.zeros(len(rows), np.bool_),
+            ),
+        ),
+        _UNIT + "sync/test_left_writes.py::test_the_answer_to_a_commit_that_was_not_recorded_as_answered_is_ours",
+    ),
+    # It is killed between a poll and its record.
+    Protection(
+        "a poll is recorded by a number of its own, not by that of its micro-batch",
+        (
+            (
+                "offset_sync.ingest.polled_commits.PollIngester._writer",
+                lambda _ingester, batch: ("sync_offsets-polls", batch.batch_id),
+            ),
+        ),
+        _UNIT
+        + "ingest/test_polled_commits.py::test_a_repeated_micro_batch_of_the_next_driver_polls_again_and_loses_nothing",
+    ),
+    # A second driver starts, or a paused one wakes.
+    Protection(
+        "each epoch is claimed once",
+        ((_LEASE + "Lease.claim", _claim_by_any_epoch),),
+        _UNIT + "state/test_lease.py::test_of_two_claims_at_once_each_has_an_epoch_of_its_own_and_the_later_one_holds",
+    ),
+    Protection(
+        "a check of the lease counts from its beginning",
+        ((_LEASE + "Lease._look", _look_until_its_end),),
+        _UNIT + "state/test_lease.py::test_the_time_that_a_look_takes_is_not_given_to_it",
+    ),
+    Protection(
+        "a claim counts from before its append",
+        ((_LEASE + "Lease.claim", _claim_until_its_end),),
+        _UNIT + "state/test_lease.py::test_the_time_that_a_claim_takes_is_not_given_to_it",
+    ),
+    Protection(
+        "a driver that cannot read the claims writes nothing",
+        ((_LEASE + "Lease.renew", lambda lease: setattr(lease, "_open_until", float("inf"))),),
+        _UNIT + "state/test_lease.py::test_who_cannot_see_the_table_does_not_write_and_goes_on_when_it_can",
+    ),
+    Protection(
+        "a new driver writes once the last request of the one before has ended",
+        ((_LEASE + "SETTLE_S", 0.0),),
+        _UNIT + "state/test_lease.py::test_a_driver_that_ended_is_not_waited_for_and_one_that_may_live_is_for_a_moment",
+    ),
+    Protection(
+        "the lease is checked after the target was read",
+        (("offset_sync.sync.offset_writer._Batch._try", _with_fence(_LookedAtOnce)),),
+        _UNIT + "sync/test_offset_writer_fence.py::test_the_lease_is_looked_at_after_the_target_was_read",
+    ),
+    Protection(
+        "each request asks for the age of the check",
+        (("offset_sync.sync.offset_writer._Batch._try", _with_fence(_SendsAll)),),
+        _UNIT
+        + "sync/test_offset_writer_fence.py::test_a_pause_after_the_look_lets_no_request_out_before_the_next_look",
+    ),
+    Protection(
+        "a task stops to write ten seconds after its start",
+        ((_LEASE + "TaskFence.is_open", lambda _fence: True),),
+        _UNIT + "state/test_lease.py::test_a_task_may_write_for_some_seconds_from_its_own_start",
+    ),
+    Protection(
+        "a table gets no entry of a driver that was taken over",
+        (
+            (
+                _LEASE + "FencedTables.__init__",
+                lambda tables, root, _fence, files=None, names=None: TableStore.__init__(tables, root, files, names),
+            ),
+        ),
+        _UNIT + "tables/test_append.py::test_a_driver_that_was_taken_over_appends_and_replaces_nothing",
+    ),
+    Protection(
+        "micro-batches that another driver took in are loaded before the next one",
+        (
+            (
+                "offset_sync.ingest.commit_ingester.Ingester.restore_missed",
+                lambda _ingester, _state, _batch_id: np.empty(0, np.intp),
+            ),
+        ),
+        _UNIT
+        + "ingest/test_missed_batches.py::test_records_between_two_batches_are_loaded_and_reconciled_with_the_next",
+    ),
+    Protection(
+        "a job that was taken over ends with 3",
+        (("offset_sync.jobs.runner.TAKEN_OVER", 1),),
+        _UNIT + "jobs/test_runner.py::test_a_job_that_was_taken_over_is_a_line_and_the_code_is_3",
+    ),
+    # The JVM of a job dies; SIGTERM or SIGINT.
+    Protection(
+        "a job whose JVM has died ends",
+        (("offset_sync.jobs.process_end.jvm_exit_code", lambda: None),),
+        _UNIT + "jobs/test_process_end.py::test_a_dead_jvm_is_noticed_while_the_job_waits",
+    ),
+    Protection(
+        "a signal interrupts nothing that a job has in hand",
+        (("offset_sync.jobs.process_end.ProcessEnd._on_signal", _raised_at_once),),
+        _UNIT + "jobs/test_runner.py::test_a_signal_asks_the_job_to_stop_and_interrupts_nothing",
+    ),
+    # A failed query's checkpoint moves on past a planned micro-batch.
+    Protection(
+        "where a micro-batch does not go on from the one before, the records between count as unread",
+        (("offset_sync.state.index_logs.with_gaps", lambda rows, _frontier: rows),),
+        _UNIT + "ingest/test_record_indexer_beliefs.py::test_a_micro_batch_that_was_passed_over_is_unread_by_everyone",
+    ),
+    # A micro-batch fails three times.
+    Protection(
+        "the third failure of a micro-batch names its offsets and the record",
+        (("offset_sync.ingest.failing_batches.FailingBatches._tell", lambda *_failure: None),),
+        _UNIT + "ingest/test_failing_batches.py::test_the_third_failure_names_the_record_and_no_other_does",
+    ),
+    # cutover apply is refused, fails or is killed at any step.
+    Protection(
+        "a commit of a move is in the table before it is sent",
+        (
+            (
+                "offset_sync.cutover.session.CutoverWriter.write",
+                lambda moving, writes: moving._writer.write(writes),
+            ),
+        ),
+        _UNIT + "cutover/test_session.py::test_a_group_is_moved_as_long_as_no_other_command_has_claimed_it",
+    ),
+    Protection(
+        "the moves are read before a foreign commit is recorded",
+        (("offset_sync.state.sync_state.SyncState.record", _recorded_unseen),),
+        _UNIT + "state/test_moves.py::test_what_a_command_has_committed_is_ours_in_whatever_way_it_ended",
+    ),
+    Protection(
+        "of two commits of one value one may be that of a move, though the other is ours",
+        (("offset_sync.state.sync_state.np", _EachOfItsOwn()),),
+        _UNIT + "state/test_moves.py::test_a_commit_of_the_value_that_is_being_written_here_too_is_one_of_a_command",
+    ),
+    Protection(
+        "a command that was taken over commits nothing",
+        (
+            (
+                "offset_sync.cutover.session.TargetWriter",
+                lambda *given, **named: TargetWriter(*given, **{**named, "fence": OpenFence()}),
+            ),
+        ),
+        _UNIT + "cutover/test_session.py::test_a_command_that_was_taken_over_moves_no_group",
+    ),
+    Protection(
+        "a command that was taken over records no home",
+        (("offset_sync.jobs.cutover.FencedTables", lambda root, _fence, *others: TableStore(root, *others)),),
+        _UNIT + "jobs/test_cutover_order.py::"
+        "test_groups_are_claimed_and_who_wrote_before_is_waited_for_before_they_are_moved",
+    ),
+    # Groups come and go for a year.
+    Protection(
+        "groups whose members have left are forgotten after the silence",
+        (("offset_sync.state.group_homes.GroupHomes.note_members", _noted_for_ever),),
+        _UNIT + "state/test_growth.py::test_groups_whose_members_have_left_are_forgotten_after_the_silence",
+    ),
+    Protection(
+        "a start knows no group that is over",
+        (("offset_sync.state.last_known.is_over", lambda offsets, *_kept: np.zeros(len(offsets.keys), np.bool_)),),
+        _UNIT + "state/test_growth.py::test_groups_that_come_and_go_leave_no_more_than_two_weeks_of_them",
+    ),
+    Protection(
+        "a driver with too many old keys restarts",
+        (("offset_sync.jobs.sync_run.WORTH_WHILE", 1 << 62),),
+        _UNIT + "jobs/test_renewal.py::test_it_is_over_when_most_keys_are",
+    ),
+    # A library or jar of another version.
+    Protection(
+        "a jar of another version is refused",
+        (("offset_sync.spark.platform.match_version", lambda *_versions: Match.SAME),),
+        _UNIT + "spark/test_platform.py::test_every_jar_of_another_minor_version_is_refused",
+    ),
+)

@@ -1,0 +1,168 @@
+"""What keeps the promise when storage is shared, slow, full, set back, or loses power."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from deltalake.transaction import CommitProperties
+
+from offset_sync.state.lease import FRESH_S, Lease, unended
+from protections.entry import Protection
+
+_LEASE, _UNIT = "offset_sync.state.lease.", "tests/unit/"
+
+
+def _length_used_at_once(lease: Lease, look: Callable[[Lease], None] = Lease._look) -> None:
+    length_s = lease._length_s
+    look(lease)
+    if lease._length_s > length_s:
+        lease._newer, lease._open_until = None, lease._now() + lease._length_s
+
+
+def _length_used_unentered(lease: Lease, look: Callable[[Lease], None] = Lease._look) -> None:
+    lease._length_s = 60.0
+    look(lease)
+
+
+def _no_time_for_a_check(lease: Lease, look_s: float, needed: Any = Lease._needed_s) -> float:
+    length_s: float = needed(lease, look_s)
+    lease._look_s = 0.0
+    return length_s
+
+
+PROTECTIONS = (
+    # Several processes write one table at once, on S3 too.
+    Protection(
+        "an append whose answer was lost is there once",
+        (("offset_sync.tables.table_log.TableLog._is_entered", lambda _log, _mine, _after, _until: False),),
+        _UNIT + "tables/test_append.py::test_an_append_whose_answer_was_lost_is_there_once",
+    ),
+    Protection(
+        "the loser of a race between writers decides again",
+        (("offset_sync.tables.table_log.TableLog._was_overtaken", lambda _log, _before, _problem: False),),
+        _UNIT + "tables/test_append.py::test_what_was_changed_between_the_look_and_the_entry_does_not_stop_it",
+    ),
+    Protection(
+        "two removals of the same files do not both go through",
+        (
+            (
+                "offset_sync.tables.table_log.CommitProperties",
+                lambda **named: CommitProperties(**{**named, "max_commit_retries": 15}),
+            ),
+        ),
+        _UNIT + "tables/test_table_log.py::test_of_two_removals_of_the_same_files_by_one_look_only_one_goes_through",
+    ),
+    Protection(
+        "a file that maintenance may have deleted gets no entry",
+        (("offset_sync.tables.table_log.Change.is_stale", lambda _change, _seconds: False),),
+        _UNIT + "tables/test_append.py::test_a_file_that_is_too_old_gets_no_entry_for_maintenance_may_take_it",
+    ),
+    Protection(
+        "a driver that could overwrite the entries of others does not start",
+        (("offset_sync.tables.storage_check._is_one_lost", lambda _pool, _tables: False),),
+        _UNIT + "tables/test_storage_check.py::test_a_server_that_accepts_two_entries_of_one_number_is_refused",
+    ),
+    # A request to the storage of the tables takes seconds.
+    Protection(
+        "a claim lasts four checks where the storage is slow",
+        ((_LEASE + "_LOOKS", 1.5),),
+        _UNIT + "state/test_lease_on_slow_storage.py::test_on_slow_storage_a_claim_is_longer_and_its_driver_writes",
+    ),
+    Protection(
+        "a new driver waits as long as the former claim says",
+        ((_LEASE + "Claim.length_s", FRESH_S),),
+        _UNIT + "state/test_lease_on_slow_storage.py::"
+        "test_a_driver_waits_as_long_as_the_one_before_it_said_whatever_it_measures_itself",
+    ),
+    Protection(
+        "a new driver waits for all claims before its own that have not ended",
+        ((_LEASE + "unended", lambda *claims, _all=unended: _all(*claims)[-1:]),),
+        _UNIT + "state/test_lease_on_slow_storage.py::"
+        "test_a_driver_waits_for_all_that_have_not_ended_and_not_for_the_last_alone",
+    ),
+    Protection(
+        "a greater length counts only for checks that began after its entry",
+        ((_LEASE + "Lease._look", _length_used_at_once),),
+        _UNIT + "state/test_lease_on_slow_storage.py::"
+        "test_a_claim_made_before_the_greater_length_is_in_the_table_is_seen_before_it_is_used",
+    ),
+    Protection(
+        "a greater length that could not be entered is not used",
+        ((_LEASE + "Lease._look", _length_used_unentered),),
+        _UNIT + "state/test_lease_on_slow_storage.py::test_a_greater_length_that_could_not_be_entered_is_not_used",
+    ),
+    Protection(
+        "the next check begins two checks before the end of the last one",
+        ((_LEASE + "Lease._needed_s", _no_time_for_a_check),),
+        _UNIT + "state/test_lease_on_slow_storage.py::"
+        "test_a_watched_lease_looks_before_it_ends_so_that_it_is_open_all_the_time",
+    ),
+    Protection(
+        "check warns of a slow storage",
+        (("offset_sync.jobs.check._SLOW_S", float("inf")),),
+        _UNIT + "jobs/checks/test_settings.py::test_a_storage_that_is_slow_is_a_warning_that_says_how_slow",
+    ),
+    # A checkpoint is an older copy, or an append is missing.
+    Protection(
+        "records that a checkpoint which was set back has passed over count as unread",
+        (("offset_sync.state.index_logs.with_gaps", lambda rows, _frontier: rows),),
+        _UNIT + "ingest/test_record_indexer_beliefs.py::"
+        "test_a_checkpoint_that_was_set_back_leaves_no_record_out_without_a_trace",
+    ),
+    Protection(
+        "a micro-batch records where it began",
+        (("offset_sync.ingest.batch_rows.BEGINS", -2),),
+        _UNIT + "ingest/test_record_indexer_beliefs.py::test_a_micro_batch_that_was_passed_over_is_unread_by_everyone",
+    ),
+    # last_known is unreadable, or newer than a restored table.
+    Protection(
+        "what last_known is based on is compared with the tables",
+        (
+            (
+                "offset_sync.state.last_known.LastKnown._entries",
+                lambda _last_known, versions: ["any"] * len(versions),
+            ),
+        ),
+        _UNIT + "state/test_last_known.py::"
+        "test_what_does_not_fit_is_not_believed_and_replaced[a table that was set back has another entry]",
+    ),
+    Protection(
+        "last_known is not used where a commit arrived late",
+        (("offset_sync.state.last_known._is_later", lambda *_commits: True),),
+        _UNIT + "state/test_last_known.py::test_a_commit_that_arrives_late_counts_in_its_place",
+    ),
+    # The power fails.
+    Protection(
+        "an entry that a power failure has emptied is removed, and its append repeated",
+        (("offset_sync.tables.store.repair_log", lambda _table: False),),
+        _UNIT + "tables/test_power_failure.py::test_an_append_whose_entry_was_not_stored_comes_again_and_is_there_once",
+    ),
+    Protection(
+        "an empty entry before others is refused by name",
+        (("offset_sync.tables.log_repair._damaged", lambda _table: []),),
+        _UNIT + "tables/test_log_repair.py::test_an_entry_before_others_is_refused_by_name_with_the_remedy",
+    ),
+    Protection(
+        "a plan is on the disk before any row is written by it",
+        (("offset_sync.tables.files.Files.sync", lambda _files, _path: None),),
+        _UNIT + "ingest/test_checkpoint.py::test_a_plan_is_stored_before_anything_is_done_by_it",
+    ),
+    Protection(
+        "a plan that a power failure has emptied is planned again under another name",
+        (("offset_sync.ingest.checkpoint.Checkpoint._rename", lambda _checkpoint: None),),
+        _UNIT + "ingest/test_checkpoint.py::test_a_plan_that_was_not_stored_is_planned_again_under_another_name",
+    ),
+    # The disk is full.
+    Protection(
+        "an append that found no room comes again once",
+        (("offset_sync.tables.transaction_log.Version.has_written", lambda *_: False),),
+        _UNIT + "tables/test_full_disk.py::"
+        "test_an_append_that_finds_no_room_at_any_of_its_writes_is_an_error_and_comes_again_once",
+    ),
+    Protection(
+        "the folder that is full is named",
+        (("offset_sync.ingest.query_errors._is_full", lambda _place: False),),
+        _UNIT + "ingest/test_full_disk.py::test_the_folder_that_is_full_is_named_and_no_other",
+    ),
+)
