@@ -10,12 +10,13 @@ from fakes.tables import MemoryTables
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.moves import HOME
 from offset_sync.tables.catalog import CUTOVERS
+from simulation.commit_records import MadeMove
 from simulation.consumers import Group
 from simulation.oracle import Oracle
 from simulation.readers import Twin
 from simulation.shape import Shape
 from simulation.sync_driver import SyncDriver
-from simulation.world import MadeMove, Position, World
+from simulation.world import Position, World
 
 _SKEWS_MS = (0, 3_600_000, -3_600_000, 500, -86_400_000)
 _MOST_PARTITIONS = 4

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fakes.clusters import CommitRecord, GroupOffset, MemoryCluster, MemoryEnds, MemoryTopic, place_of
+from fakes.clusters import GroupOffset, MemoryCluster, MemoryEnds, MemoryTopic, place_of
 from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, OWN_GROUPS, OffsetWrite, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from simulation.clock import SkewedClock
+from simulation.commit_records import MadeMove, SimRecord
 from simulation.logs import Birth, Headers, Log, Record
 from simulation.poll_world import PollWorld
 from simulation.shape import Shape
@@ -22,6 +24,12 @@ if TYPE_CHECKING:
 
 STARTED_MS = 1_795_000_000_000
 GRACE_MS = 60_000
+
+
+@cache
+def _hash_of(group: str) -> int:
+    """Return the hash that chooses the coordinator of a group."""
+    return int(coordinator_hashes([group])[0])
 
 
 class Value(NamedTuple):
@@ -54,15 +62,6 @@ class Genuine(NamedTuple):
     true_ms: int
 
 
-@dataclass(frozen=True)
-class SimRecord(CommitRecord):
-    """A record of ``__consumer_offsets``, with what its log does not say."""
-
-    is_ours: bool = False
-    true_ms: int = 0
-    writer: object = field(default=None, repr=False)
-
-
 class Stood(NamedTuple):
     """What a record of commits said, and where it is."""
 
@@ -72,16 +71,6 @@ class Stood(NamedTuple):
     log_partition: int
     log_offset: int
     true_ms: int
-
-
-@dataclass
-class MadeMove:
-    """A move of a group and topic by ``cutover``, and when drivers noticed it while they looked on."""
-
-    stream: tuple[str, str]
-    cluster: str
-    at_ms: int
-    noticed_ms: list[int] = field(default_factory=list)
 
 
 class SimCluster(MemoryCluster):
@@ -175,8 +164,10 @@ class SimCluster(MemoryCluster):
     def _put(self, where: Position, offset: int, metadata: str, epoch: int = ABSENT, *, is_ours: bool) -> None:
         now = self.clock_ms[0]
         topic_id = f"{where.place.topic}{self.ids[where.place.topic]}@{self.alias}"
-        record = SimRecord(where.group, where.place, offset, now, metadata, topic_id, epoch, is_ours=is_ours)
-        record = replace(record, writer=self.world.writer if is_ours else None)
+        writer = self.world.writer if is_ours else None
+        record = SimRecord(
+            where.group, where.place, offset, now, metadata, topic_id, epoch, is_ours=is_ours, writer=writer
+        )
         self.world.placed[where] = offset
         life, true_ms = self.world.logs[self.alias, where.place].life, self.world.clock_ms[0]
         value = self.world.values[where] = Value(offset, now, is_ours, life, true_ms)
@@ -185,7 +176,7 @@ class SimCluster(MemoryCluster):
 
     def _append(self, where: Position, record: SimRecord, value: Value | None, genuine: Genuine | None) -> None:
         """Put a record into the log of the group's coordinator."""
-        number = int(coordinator_hashes([where.group])[0]) % self.coordinators
+        number = _hash_of(where.group) % self.coordinators
         part = self.parts[number]
         self.stood.append(Stood(where, value, genuine, number, len(part), self.world.clock_ms[0]))
         part.append(replace(record, log_partition=number, true_ms=self.world.clock_ms[0]))
@@ -206,19 +197,19 @@ class SimCluster(MemoryCluster):
         """
         before, self.coordinators = self.coordinators, len(self.parts)
         for where, value in list(self.world.values.items()):
-            number = int(coordinator_hashes([where.group])[0])
+            number = _hash_of(where.group)
             if where.cluster == self.alias and number % before != number % self.coordinators:
                 self.world.hidden[where] = value
                 del self.world.values[where]
                 del self.group_offsets[where.group, where.place]
         for group, place in [each for each in self.group_offsets if each[0].startswith(OWN_GROUPS)]:
-            number = int(coordinator_hashes([group])[0])
+            number = _hash_of(group)
             if number % before != number % self.coordinators:
                 del self.group_offsets[group, place]
 
     def holds_older(self, where: Position) -> bool:
         """Return whether the present coordinator of a group has a record of an earlier time: by that one it goes."""
-        part = self.parts[int(coordinator_hashes([where.group])[0]) % self.coordinators]
+        part = self.parts[_hash_of(where.group) % self.coordinators]
         return where in self.world.hidden and any(
             (each.group_id, each.place) == (where.group, where.place) for each in part
         )
