@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
 from fakes.clusters import CommitRecord
+from offset_sync.decode.consumer_offsets import coordinator_hashes
 
 
 @dataclass(frozen=True)
@@ -24,3 +26,9 @@ class MadeMove:
     cluster: str
     at_ms: int
     noticed_ms: list[int] = field(default_factory=list)
+
+
+@cache
+def hash_of(group: str) -> int:
+    """Return the hash that chooses the coordinator of a group."""
+    return int(coordinator_hashes([group])[0])
