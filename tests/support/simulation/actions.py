@@ -119,6 +119,8 @@ def draw_actions(rng: random.Random, shape: Shape, count: int) -> list[Action]:
         weights |= WITH_LISTS | ({"cut": 1.5} if "cut_grows" in shape.faults else {})
     if shape.faults & set(OF_JOBS):
         weights |= OF_MODES
+    if "losses" in shape.faults:
+        weights |= {"anew": 0.3, "delete_topic": 0.3, "cut": 0.2}
     if "pages" in shape.faults:
         weights |= {"reset": 3.0, "index": 8.0, "produce": 20, "sync": 12.0, "full": 8.0}
     if shape.faults & set(OF_HOMES):

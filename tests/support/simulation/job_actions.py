@@ -65,7 +65,10 @@ class JobActions:
         translation = OffsetTranslation(driver.config, driver.state, clusters, NoWait())
         given = kept(*wanted, *((place, 1) for place in _ELSEWHERE), taken_at_ms=driver.now_ms())
         is_lost = self.world.clusters[alias].is_down
-        found = translation.translate((alias, target), given, is_source_lost=is_lost)
+        try:
+            found = translation.translate((alias, target), given, is_source_lost=is_lost)
+        except OSError:
+            return SPARED  # a table cannot be read: the command ends with that
         for (place, offset), answer in zip(wanted, found.target_offset.tolist(), strict=False):
             if answer >= 0:
                 self._judge(Position(alias, "translate", place), offset, target, answer)

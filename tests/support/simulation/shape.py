@@ -49,7 +49,9 @@ OF_JOBS = (
     "no_writes",  # the job is restarted with --no-writes, and without
     "narrow",  # a cluster has a partition less, for a while
     "kept",  # offsets of other systems are translated
+    "losses",  # topics are recreated and deleted, and logs cut, more often than elsewhere
 )
+_LOSSES = frozenset({"anew", "gone_topic", "cut_frozen"})
 ON_REQUEST = (
     *("third_anew", "cut_grows", "clocks", "shrink", "unreadable", "expire", "second", "backlog", "elected"),
     *OF_HOMES,
@@ -91,6 +93,7 @@ class Shape:
 
 def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[str] = frozenset()) -> Shape:
     """Return a shape with the *wanted* faults, and of the others a few, but never those *avoided*."""
+    wanted |= _LOSSES if "losses" in wanted else frozenset()
     chance = rng.choice((0.0, 0.1, 0.3, 0.6))
     faults = {fault for fault in FAULTS if rng.random() < chance} - avoided | wanted
     if wanted & set(OF_HOMES):
@@ -113,7 +116,7 @@ def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[
     if rng.random() < 0.3:
         routes = [route for route in routes if route[0] == "X" or rng.random() < 0.5]
     places = [TopicPartition("orders", number) for number in range(rng.choice((1, 1, 2)))]
-    if rng.random() < 0.2:
+    if rng.random() < 0.2 or "losses" in wanted:
         places.append(TopicPartition("pay-in", 0))
     groups = tuple(f"g{number}" for number in range(rng.choice((1, 2, 2, 3))))
     skews = _skews(faults)
