@@ -10,6 +10,7 @@ from offset_sync.translate.exact import needs_of_unindexed
 from offset_sync.translate.replication_gap import NEVER_YOUNG
 from simulation.finding import Remedy
 from simulation.home_remedies import OF_HOMES_CLOSED
+from simulation.job_remedies import OF_JOBS_CLOSED
 from simulation.poll_remedies import OF_POLLS_CLOSED
 
 CLOSED: dict[str, Remedy] = {
@@ -115,6 +116,7 @@ _LISTS = "offset_sync.sync.read_lists.ReadLists."
 CLOSED |= (
     OF_HOMES_CLOSED
     | OF_POLLS_CLOSED
+    | OF_JOBS_CLOSED
     | {
         "a hole is on no list": Remedy(
             frozenset({"lists", "drop"}), (("offset_sync.translate.read_list._HOLES_ARE_UNREAD", NEVER_YOUNG),), seed=4

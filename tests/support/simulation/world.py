@@ -105,7 +105,7 @@ class SimCluster(MemoryCluster):
             for p, log in here.items()
             if p.topic in is_there and not self.is_without(p)
         }
-        refused = {topic: ClusterError(self.alias, f"{topic} may not be described") for topic in self.forbidden}
+        refused = {topic: ClusterError(self.alias, f"{topic} may not be described") for topic in sorted(self.forbidden)}
         return ClusterMetadata({name: topics[name] for name in topics if name in is_there}, ends, refused)
 
     def is_without(self, place: TopicPartition) -> bool:
@@ -147,6 +147,8 @@ class SimCluster(MemoryCluster):
             return self._keep_list(write)
         if self.world.active.get(write.group_id) == self.alias:
             return "UNKNOWN_MEMBER_ID"
+        if self.is_without(place_of(write)):
+            return "UNKNOWN_TOPIC_OR_PARTITION"
         where = Position(self.alias, write.group_id, place_of(write))
         self.world.on_write(where, write.offset)
         epoch = ABSENT if write.leader_epoch is None else write.leader_epoch
