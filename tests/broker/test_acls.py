@@ -35,6 +35,8 @@ pytestmark = [
 ]
 
 PLACE = ("orders", 0)
+UNSEEN = "unseen"
+"""A group whose members we may not describe."""
 USER = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required "
 JAAS = f'{LOGIN}username="offset-sync" password="p";'
@@ -221,23 +223,24 @@ def test_a_reader_that_may_not_be_described_is_not_taken_for_a_stopped_one(
     every_group = {right(ResourceType.GROUP, "*", each) for each in (AclOperation.READ, AclOperation.DESCRIBE)}
     set_rights(clusters["dc1"], minimal_rights() - every_group)
     set_rights(clusters["dc2"], minimal_rights())
-    commit(clusters["dc1"], {"billing": {PLACE: 7}})
+    assert one_way.index() == []
+    commit(clusters["dc1"], {UNSEEN: {PLACE: 7}})
     with one_way.running():
-        until(lambda: one_way.translations(group_id="billing"))
-        with member(clusters["dc1"], "billing", "orders"):
+        until(lambda: one_way.translations(group_id=UNSEEN))
+        with member(clusters["dc1"], UNSEEN, "orders"):
             assert [each[:2] for each in failed(one_way)] == [("clusters.dc1", "groups")]
             for action in ("plan", "apply"):
                 (line,) = moved(one_way, action)
-                assert "billing" in line
+                assert UNSEEN in line
                 unknown = "dc1 does not list it: it is of another type, or Describe on it is missing"
                 assert unknown in line + capsys.readouterr().out
             set_rights(clusters["dc1"], minimal_rights() - {right(ResourceType.GROUP, "*", AclOperation.READ)})
             assert failed(one_way) == []
-            assert moved(one_way, "apply") == ["billing: it has members at dc1; stop them there first"]
+            assert moved(one_way, "apply") == [f"{UNSEEN}: it has members at dc1; stop them there first"]
         assert one_way.rows("cutovers", step="home") == []
-        commit(clusters["dc1"], {"billing": {PLACE: 12}})
-        until(lambda: committed(clusters["dc2"], ["billing"])["billing"][PLACE].offset == 14)
-    assert "EXACT" in {row["state"] for row in one_way.translations(group_id="billing")}
+        commit(clusters["dc1"], {UNSEEN: {PLACE: 12}})
+        until(lambda: committed(clusters["dc2"], [UNSEEN])[UNSEEN][PLACE].offset == 14)
+    assert {row["state"] for row in one_way.translations(group_id=UNSEEN)} == {"EXACT"}
 
 
 def failed(installation: Installation) -> list[tuple[str, str, str]]:
@@ -246,7 +249,7 @@ def failed(installation: Installation) -> list[tuple[str, str, str]]:
 
 
 def moved(installation: Installation, action: str) -> list[str]:
-    words = [action, "--conf", "x", "--from", "dc1", "--to", "dc2", "--groups", "billing", "--planned"]
+    words = [action, "--conf", "x", "--from", "dc1", "--to", "dc2", "--groups", UNSEEN, "--planned"]
     arguments = cutover_arguments(job_arguments("cutover")).parse_args(words)
     return list(cutover_groups(load_config(installation.config_file), arguments, threading.Event()))
 

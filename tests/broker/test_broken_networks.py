@@ -24,10 +24,10 @@ from offset_sync.config import Config, load_config
 from offset_sync.jobs.check import find_all
 from offset_sync.kafka import client_callbacks
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.model.errors import ClusterError, OtherClusterError
+from offset_sync.model.errors import ClusterError, ConfigError, OtherClusterError
 from offset_sync.model.finding import Level
 from offset_sync.model.values import GroupPartition, OffsetWrite, Rule
-from offset_sync.state.cluster_ids import with_known_ids
+from offset_sync.state.cluster_ids import ids_file, with_known_ids
 from offset_sync.tables.files import files_of
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
@@ -256,6 +256,9 @@ def test_a_name_that_leads_to_another_cluster_for_a_while_changes_nothing_there_
         said = [site.index(), site.sync(), site.report()]
         config = load_config(site.config_file)
         known, unknown = failed_checks(with_known_ids(config, files_of(config))), failed_checks(config)
+        Path(ids_file(config)).unlink()
+        with pytest.raises(ConfigError, match=r"^clusters\.Z: is the same cluster as clusters\.X, with the id "):
+            site.report()
     assert is_everywhere(target, group_name, 5)
     assert is_refused(said[0])
     assert is_refused(said[1])

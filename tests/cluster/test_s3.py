@@ -8,12 +8,13 @@ from collections import Counter
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from broker.committed_offsets import commit
 from broker.crafted_logs import Clusters
-from broker.installation import install, until
+from broker.installation import Installation, install, until
 from cluster.on_s3 import read_sealed, rows_of, start_writer
 from cluster.s3_server import BUCKET, S3Server
 from cluster.story import SHIFT, Story, run
@@ -55,24 +56,24 @@ def test_a_driver_that_could_overwrite_what_another_enters_does_not_start(s3: S3
     assert "careless begins" not in writer.output()
 
 
+def begun(s3: S3Server, story: Story, folder: Path, checkpoints: str, **sections: Any) -> tuple[Story, Installation]:
+    """Return *story* with 200 records and a commit of 17, and an installation with its tables on S3."""
+    story.begin().write(200)
+    story.commit(f"{story.topic}-1", 17)
+    tables = {"root": f"s3a://{BUCKET}/{folder.name}", "checkpoints": checkpoints, "storage": s3.storage}
+    often = {"trigger_interval": "500ms", "reconcile_interval": "2s"}
+    return story, install(folder, story.servers, [story.topic], tables=tables, sync=often, **sections)
+
+
 def test_both_jobs_start_on_an_empty_bucket_and_maintenance_runs_beside_them(
     s3: S3Server, clusters: Clusters, tmp_path: Path
 ) -> None:
-    story = Story(clusters, "on-s3").begin()
-    story.write(200)
-    story.commit("on-s3-1", 17)
-    root = f"s3a://{BUCKET}/{tmp_path.name}"
-    installation = install(
-        tmp_path,
-        story.servers,
-        [story.topic],
-        tables={"root": root, "checkpoints": f"{root}-checkpoints", "storage": s3.storage},
-        sync={"trigger_interval": "500ms", "reconcile_interval": "2s"},
-        index={"trigger_interval": "500ms", "max_offsets_per_trigger": 50},
-    )
+    checkpoints = f"s3a://{BUCKET}/{tmp_path.name}-checkpoints"
+    index = {"trigger_interval": "500ms", "max_offsets_per_trigger": 50}
+    story, installation = begun(s3, Story(clusters, "on-s3"), tmp_path, checkpoints, index=index)
     with ExitStack() as jobs:
         options = ["--master", "local[2]", *s3.spark_options()]
-        index, sync = (
+        indexer, sync = (
             jobs.enter_context(installation.started(job, *options)) for job in ("index_records", "sync_offsets")
         )
         story.arrives("on-s3-1", 17, sync)
@@ -80,8 +81,8 @@ def test_both_jobs_start_on_an_empty_bucket_and_maintenance_runs_beside_them(
         story.commit("on-s3-1", 480)
         run(installation, "maintain_tables", "--once", *options)
         story.arrives("on-s3-1", 480, sync)
-        until(lambda: not any(story.missing(rows_of(s3, tmp_path, "record_runs")).values()), job=index)
-        assert [job.terminate() < 90 and job.exit_code for job in (sync, index)] == [0, 0]
+        until(lambda: not any(story.missing(rows_of(s3, tmp_path, "record_runs")).values()), job=indexer)
+        assert [job.terminate() < 90 and job.exit_code for job in (sync, indexer)] == [0, 0]
     story.check_index(rows_of(s3, tmp_path, "record_runs"))
     entries = [put for put in s3.entries if f"/{tmp_path.name}/" in put.key]
     assert all(put.is_conditional for put in entries)
@@ -91,13 +92,7 @@ def test_on_slow_storage_commits_are_late_and_exact_and_a_new_driver_waits_for_t
     s3: S3Server, clusters: Clusters, tmp_path: Path
 ) -> None:
     """A look takes longer than two seconds here. The first driver is paused, so only waiting keeps the two apart."""
-    story = Story(clusters, "slow").begin()
-    story.write(200)
-    story.commit("slow-1", 17)
-    root = f"s3a://{BUCKET}/{tmp_path.name}"
-    tables = {"root": root, "checkpoints": str(tmp_path / "checkpoints"), "storage": s3.storage}
-    often = {"trigger_interval": "500ms", "reconcile_interval": "2s"}
-    installation = install(tmp_path, story.servers, [story.topic], tables=tables, sync=often)
+    story, installation = begun(s3, Story(clusters, "slow"), tmp_path, str(tmp_path / "checkpoints"))
     assert installation.run("index_records", "--once").exit_code == 0
     with ExitStack() as jobs:
         first = jobs.enter_context(installation.started("sync_offsets", log_name="first"))

@@ -11,8 +11,9 @@ connection of its own, before a query is started and after each micro-batch was 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from offset_sync.config import Config
 from offset_sync.kafka.cluster_admin import ClusterAdmin
@@ -66,6 +67,16 @@ def with_first_ids(config: Config, files: Files, ask: Ask = ask_by_new_client) -
     with ThreadPoolExecutor(max(1, len(wanted))) as pool:
         found = dict(zip(wanted, pool.map(asked, wanted), strict=True))
     return _keep(config, files, {alias: each for alias, each in found.items() if each})
+
+
+def refuse_shared(config: Config, aliases: Iterable[str], ask: Ask = ask_by_new_client) -> None:
+    """Raise ConfigError if one of *aliases* without a kept id leads to the cluster of another one; keeps no id."""
+    found = dict(config.ids)
+    for alias in aliases:
+        if alias not in found:
+            with suppress(ClusterError):
+                found[alias] = ask(config, alias, _SHORT_S)
+    config.with_ids(found)
 
 
 def verify(config: Config, files: Files | None, alias: str, deadline: float = _DEADLINE_S) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
@@ -29,9 +29,10 @@ from offset_sync.status.measure import (
     readable_from,
 )
 from offset_sync.sync.crossings import Crossings, are_named
+from offset_sync.sync.held_lists import listed
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
-from offset_sync.translate.read_list import encode_read_list
+from offset_sync.translate.read_list import count_listed, encode_read_list
 from offset_sync.translate.strategies import is_stamped
 
 _ANY_ID = "x" * 22
@@ -60,10 +61,13 @@ class _Pair:
 
 
 class _Positions(NamedTuple):
-    """Commits of one partition at the source, and their groups' offsets at the target (ABSENT: none), in order."""
+    """Commits of one partition at the source, and of their groups, in order, the offsets at the target (ABSENT: none)
+    and the read lists at the source (``""``: none; None: not known).
+    """
 
     commits: Commits
     target_offset: Int64s
+    lists: Sequence[str | None]
 
 
 @dataclass(frozen=True)
@@ -114,10 +118,11 @@ class Assessor:
             places = list(self._state.keys.slices(commits.key))
         there = held.at_target(target, keys)
         target_offset = np.where(there.is_known, there.offset, captured)
+        lists = [held.list_at(source, each) if self._is_named(each.group_id) else "" for each in keys]
         pair = _Pair(source, target, snapshot, now_ms, origin_names)
         parts = []
         for place, rows in places:
-            positions = _Positions(commits.take(rows), target_offset[rows])
+            positions = _Positions(commits.take(rows), target_offset[rows], lists[rows])
             parts.append(self._assess_partition(pair, place, positions))
         joined = Assessment.joined(parts)
         return replace(joined, source=source, target=target, keys=keys, committed_at_ms=commits.at_ms)
@@ -147,7 +152,8 @@ class Assessor:
                 log_version,
                 self._metadata_version(pair.source, place, logs.source_metadata),
                 self._metadata_version(pair.target, place, logs.target_metadata),
-                *(each.tobytes() for each in (commits.key, commits.offset, *positions[1:])),
+                *(each.tobytes() for each in (commits.key, commits.offset, positions.target_offset)),
+                tuple(positions.lists),
                 tuple(topic_id.get(key) for key in commits.key.tolist()),
                 self._epochs_version(pair, place, commits),
                 self._state.has_own(pair.source, commits.key).tobytes(),
@@ -170,7 +176,8 @@ class Assessor:
         answers = self._translator.answers(asked.translation)
         comparison = self._comparison(asked, readable_from(asked.logs, positions.commits.offset))
         measured = measure(asked.logs, comparison, positions.commits, answers, positions.target_offset)
-        return comparison, replace(measured, listed=self._listed(asked, positions.commits))
+        measured = replace(measured, listed=self._listed(asked, positions.commits))
+        return comparison, _with_lists(measured, asked, positions)
 
     def _named(self, key: KeyRows) -> NDArray[np.bool_]:
         return are_named(self._state, key, self._is_named)
@@ -244,6 +251,23 @@ class Assessor:
             return indexed
         said = (metadata.is_refused, metadata.topic_id, metadata.is_missing, metadata.log_start, metadata.log_end)
         return indexed, metadata.cut_at, *said
+
+
+def _with_lists(measured: Assessment, asked: _Asked, positions: _Positions) -> Assessment:
+    """Return *measured* with how far consumers still skip at the source; what they skip there is not unread."""
+    source, logs, skipped = asked.where.source, asked.logs, measured.skipped.copy()
+    still_skips = np.full(len(skipped), None, np.object_)
+    here, there = PartitionLog(logs.source, logs.source_origin), PartitionLog(logs.target, logs.target_origin)
+    for row, text in enumerate(positions.lists):
+        if text is None:
+            still_skips[row] = f"{source} did not answer for its read list"
+        elif (found := listed(text)) and found.start <= (committed := int(positions.commits.offset[row])) < found.end:
+            still_skips[row] = f"its consumers still skip up to {found.end} at {source}"
+            if skipped[row]:
+                span = int(measured.wanted_offset[row]), int(positions.target_offset[row])
+                skipped[row] -= count_listed(found.ranges.from_offset(committed), span, here, there)
+    lost = measured.lost - measured.skipped + skipped
+    return replace(measured, still_skips=still_skips, skipped=skipped, lost=lost)
 
 
 def _are_stamped(logs: LogPair) -> bool:

@@ -84,6 +84,7 @@ class Assessment:
     mirror_gaps: Int64s  # records of the target that the source will never get
     mirror_lag_by_origin: NDArray[np.object_]
     origin_share: NDArray[np.object_]
+    still_skips: NDArray[np.object_] = _LATER  # up to where consumers at the source use a read list; None: they do not
     listed: Int64s = _LATER  # on the read list of the translation; ABSENT: the group gets none
     # Filled in once the partitions of the pair are joined.
     source: str = ""

@@ -140,6 +140,7 @@ def _mirroring(assessment: Assessment) -> Causes:
     unstamped = "the mirror stamps no headers: cannot tell which records are mirrored"
     return [
         _held_back(assessment),
+        _with_value(has_text(assessment.still_skips), "{}", assessment.still_skips),
         _pending(assessment),
         _counted(assessment.lost, "{} unread and permanently missing at the target: dropped or deleted"),
         _arriving(assessment),

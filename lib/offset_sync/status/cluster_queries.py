@@ -28,6 +28,7 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.internal_logs import CommitLogReader, HeldCommitsReader, commit_log_ends
 from offset_sync.kafka.log_reader import RecordReader
+from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import ABSENT, GroupPartition, RecordContent, TopicPartition
@@ -38,12 +39,15 @@ from offset_sync.state.groups_by_log import GroupsByLog
 from offset_sync.state.known_names import learn_names
 from offset_sync.state.sync_state import Index
 from offset_sync.status.assessment import Bools, has_text
+from offset_sync.sync.held_lists import own_group
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.runs import Int64s
 
 logger = logging.getLogger(__name__)
 GroupAnswers: TypeAlias = "Mapping[str, Mapping[TopicPartition, int] | ClusterError]"
 """What each group has committed at one cluster, or why it is unknown."""
+GroupCommits: TypeAlias = "Mapping[str, Mapping[TopicPartition, Committed] | ClusterError]"
+"""The same with metadata."""
 _NOT_ASKED = "its coordinator was not queried"
 _GROUPS_AT_ONCE = 1_000
 _HELD_S = 6.0
@@ -112,20 +116,23 @@ class ClusterQueries:
 
         Many are in flight at once; a cluster that does not answer is skipped after the first thousand groups.
         """
+        return {
+            group_id: answer if isinstance(answer, ClusterError) else {one: each.offset for one, each in answer.items()}
+            for group_id, answer in self.committed(alias, groups).items()
+        }
+
+    def committed(self, alias: str, groups: Sequence[str]) -> GroupCommits:
+        """Return the same with metadata."""
         error = self._given_up.get(alias) or self._silence_of(alias)
         if error is not None:
             return dict.fromkeys(groups, error)
-        found: dict[str, Mapping[TopicPartition, int] | ClusterError] = {}
+        found: dict[str, Mapping[TopicPartition, Committed] | ClusterError] = {}
         for first in range(0, len(groups), _GROUPS_AT_ONCE):
             try:
-                answers = self._admins[alias].committed_offsets(groups[first : first + _GROUPS_AT_ONCE], _HELD_S)
+                found |= self._admins[alias].committed_offsets(groups[first : first + _GROUPS_AT_ONCE], _HELD_S)
             except ClusterError as silence:
                 self._silent[alias] = silence, time.monotonic() + _HELD_S
                 return found | dict.fromkeys(groups[first:], silence)
-            for group_id, answer in answers.items():
-                found[group_id] = (
-                    answer if isinstance(answer, ClusterError) else {one: each.offset for one, each in answer.items()}
-                )
         return found
 
     def untold_offsets(self, is_told: Callable[[str], bool]) -> dict[str, GroupAnswers]:
@@ -192,15 +199,26 @@ class Held:
 
 @dataclass(frozen=True)
 class HeldOffsets:
-    """Answers by cluster: for groups translated to it, for groups at home there, and the groups with members."""
+    """Answers by cluster: for groups translated to it, for groups at home there, and the groups with members.
+
+    *lists* are the commits that hold the read lists of the latter, for groups that get some.
+    """
 
     as_target: Mapping[str, GroupAnswers] = field(default_factory=dict)
     as_source: Mapping[str, GroupAnswers] = field(default_factory=dict)
     active: Mapping[str, Collection[str] | ClusterError] = field(default_factory=dict)
+    lists: Mapping[str, GroupCommits] = field(default_factory=dict)
 
     def at_target(self, alias: str, keys: Sequence[GroupPartition]) -> Held:
         """Return what *alias* holds of *keys*, of which it is not the source."""
         return _held(self.as_target.get(alias, {}), keys)
+
+    def list_at(self, alias: str, key: GroupPartition) -> str | None:
+        """Return the read list at *alias* of a group that gets some and is at home there; None: not known."""
+        found = self.lists.get(alias, {}).get(own_group(key.group_id))
+        if found is None or isinstance(found, ClusterError):
+            return None
+        return found[key.topic_partition].metadata if key.topic_partition in found else ""
 
     def at_source(self, alias: str, keys: Sequence[GroupPartition]) -> Held:
         """Return what *alias* holds of *keys*, of which it is the source."""

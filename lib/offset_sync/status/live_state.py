@@ -16,7 +16,7 @@ from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, Status, TopicPartition
-from offset_sync.state.cluster_ids import with_known_ids
+from offset_sync.state.cluster_ids import refuse_shared, with_known_ids
 from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.key_index import KeyRows
@@ -44,6 +44,7 @@ from offset_sync.status.group_homes import (
 from offset_sync.status.job_progress import CheckpointProgress, IndexCatchUp, JobProgress, RunningJobs
 from offset_sync.status.present_facts import PresentFacts
 from offset_sync.status.record_comparison import RecordComparer, RecordPair
+from offset_sync.sync.held_lists import own_group
 from offset_sync.tables.catalog import REPORT_TABLES, SYNC_STATUS, TABLES
 from offset_sync.tables.store import TableStore
 
@@ -68,6 +69,7 @@ class LiveState:
         )
         self._incarnations = CommitLogIncarnations(tables, config.polled())
         self.clusters = ClusterQueries(config, self.state.index, tables, self._incarnations, given_up)
+        refuse_shared(with_known_ids(config, tables.files), self.clusters.admins())
         self.progress = JobProgress()
         """How far the jobs had read at the last report."""
         jobs = RunningJobs(self.tables)
@@ -174,7 +176,11 @@ class StatusReporter:
             held = ask_coordinators(self._clusters, aliases, groups)
             reading.result()
         take_in_unread(self._state, homes, held)
-        return replace(held, active=active)
+        named = {
+            alias: [own_group(one) for one in each if self._config.has_read_list(one)] for alias, each in groups.items()
+        }
+        lists = {alias: self._clusters.committed(alias, each) for alias, each in named.items() if each}
+        return replace(held, active=active, lists=lists)
 
     def report(self, keys: KeyRows, progress: JobProgress, now_ms: int, held: HeldOffsets) -> pa.Table:
         """Return a row of sync_status for each of *keys* that a cluster owns and each cluster that it is translated to.

@@ -47,6 +47,7 @@ class HeldLists:
         self.cluster_id: str | None = None
         """None until the cluster has returned it, and if it is not valid in a list."""
         self._is_swept = False
+        self._problem = ""
 
     def ask(self, groups: Sequence[str]) -> Held:
         """Return what the list *groups* have committed; empty where the cluster does not answer."""
@@ -55,9 +56,13 @@ class HeldLists:
                 cluster_id = self._holder.cluster_id(_DEADLINE_S)
                 encode_read_list(NOTHING_READ, cluster_id)  # raises if it is not valid in a list
                 self.cluster_id = cluster_id
-            return self._holder.committed_offsets(groups, _DEADLINE_S)
+            found = self._holder.committed_offsets(groups, _DEADLINE_S)
+            self._problem = ""
+            return found
         except (ClusterError, ValueError) as problem:
-            logger.warning("clusters.%s: cannot read the stored read lists: %s", self._alias, problem)
+            if str(problem) != self._problem:  # once as long as it stays the same
+                logger.warning("clusters.%s: cannot read the stored read lists: %s", self._alias, problem)
+            self._problem = str(problem)
             return {}
 
     def take_others_away(self, is_named: Callable[[str], bool], write: Writes) -> None:

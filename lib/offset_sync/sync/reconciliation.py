@@ -93,7 +93,7 @@ class ReconcilePass:
     Directions may run in parallel. The lock of a target is held from checking that the source still owns the keys until
     they are written: so no answer overtakes a newer one of another source. Neither that lock nor the state's is held
     while cluster metadata is fetched, or between the turns that the limit of a target's commits makes of a pass.
-    *history* records the outcomes. *lists* are written beside the answers.
+    *history* records the outcomes. *lists* are written beside the answers. Full passes alone name a silent target.
     """
 
     def __init__(
@@ -137,10 +137,10 @@ class ReconcilePass:
             plan = plan.without(waiting)
             outcomes = self._write(translated, plan)
             done = self._apply(translated, plan, outcomes, snapshot, request, waiting)
-            reconciliation = replace(done, skipped=skipped)
-            self._history.append(reconciliation)  # in the order in which targets were written
+            self._history.append(done := replace(done, skipped=skipped))  # in the order in which targets were written
         self._take_lists_away(source, commits)
-        return Turn(reconciliation.failures(self._state.offsets.keys), rest)
+        is_said = request.selection in _PARTIAL and isinstance(snapshot.metadata[target], ClusterError)
+        return Turn([] if is_said else done.failures(self._state.offsets.keys), rest)
 
     def _rows(self, source: str, target: str, request: ReconcileRequest) -> tuple[KeyRows, KeyRows]:
         """Return the rows for this turn, and those for later ones; what is settled shows once all are looked at."""

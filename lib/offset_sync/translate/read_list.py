@@ -194,6 +194,18 @@ class _Ranges:
         self.records = np.concatenate((self.records, records[:room]))
 
 
+def count_listed(read: OffsetRanges, span: tuple[int, int], source: PartitionLog, target: PartitionLog) -> int:
+    """Return how many records of the target's *span*, ``[low, high)``, the source has within *read*.
+
+    Errs to fewer: holes, and copies of which only bounds are known, do not count.
+    """
+    count, (low, high) = 0, span
+    for runs in target.index.paged.parts(low, high):
+        pieces = cut_pieces(runs.take(runs.origin > UNKNOWN_ORIGIN), source, _HOLES_ARE_UNREAD).below(high)
+        count += int(read.count_between(pieces.needs, pieces.needs + pieces.length).sum())
+    return count
+
+
 def pending(committed: int, source: PartitionLog, target: PartitionLog, young_since_ms: int) -> dict[int, OffsetRanges]:
     """Return where *source* has records below *committed* that *target*'s index still awaits, by origin's code.
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from builders.logs import log
+from fakes.clusters import GroupOffset
 from fakes.reconciler_site import ORDERS, Site, config_of
 from generators.mirrored_logs import CLUSTERS
 from offset_sync.model.errors import ClusterError
@@ -72,14 +73,23 @@ class StatusSite(Site):
         self, alias: str, groups: Sequence[str]
     ) -> dict[str, dict[TopicPartition, int] | ClusterError]:
         """Answer for a cluster's coordinators; *refusing* has those groups of which they say nothing."""
+        return {
+            group: answer
+            if isinstance(answer, ClusterError)
+            else {place: each.offset for place, each in answer.items()}
+            for group, answer in self.committed(alias, groups).items()
+        }
+
+    def committed(
+        self, alias: str, groups: Sequence[str]
+    ) -> Mapping[str, Mapping[TopicPartition, GroupOffset] | ClusterError]:
+        """Answer the same with metadata."""
         self.meanwhile_asking(alias)
-        refused = {group: self.refusing[group] for group in groups if group in self.refusing}
         try:
             found = self.clusters[alias].committed_offsets(groups, 1.0)
         except ClusterError as error:
             return dict.fromkeys(groups, error)
-        held = {group: {place: each.offset for place, each in found[group].items()} for group in groups}
-        return held | refused
+        return {**found, **{group: self.refusing[group] for group in groups if group in self.refusing}}
 
     def wait(self, metadata: MetadataByCluster) -> None:
         """Let time pass between the answers of the clusters and the report."""

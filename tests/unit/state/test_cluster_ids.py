@@ -12,7 +12,7 @@ from offset_sync.config import Config, parse_config
 from offset_sync.model.errors import ClusterError, ConfigError, OtherClusterError
 from offset_sync.model.values import CLUSTER_ID
 from offset_sync.state import cluster_ids
-from offset_sync.state.cluster_ids import ids_file, verify, with_first_ids, with_known_ids
+from offset_sync.state.cluster_ids import ids_file, refuse_shared, verify, with_first_ids, with_known_ids
 from offset_sync.tables.files import Files
 
 FILES = Files()
@@ -144,3 +144,16 @@ def test_what_is_kept_of_a_cluster_that_was_taken_out_does_not_matter(place: Pat
     Path(ids_file(config)).parent.mkdir()
     Path(ids_file(config)).write_text('{"dc1": "id-1", "dc0": "id-2"}')
     assert start(config, dc2="id-2").ids == BOTH
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_other_commands_refuse_two_aliases_of_one_cluster_and_keep_nothing(place: Path, is_kept: bool) -> None:
+    ids = {"dc1": "id-1"}
+    config = start(config_at(place), **ids) if is_kept else config_at(place)
+    told = Clusters(dc2="id-1") if is_kept else Clusters(dc1="id-1", dc2="id-1")
+    with pytest.raises(ConfigError, match=r"^clusters\.dc2: is the same cluster as clusters\.dc1, with the id id-1;"):
+        refuse_shared(config, config.clusters, told)
+    assert max(told.asked.values()) <= 3.0
+    refuse_shared(config, config.clusters, Clusters(dc2="id-2"))
+    refuse_shared(config, config.clusters, Clusters())
+    assert with_known_ids(config, FILES).ids == (ids if is_kept else {})

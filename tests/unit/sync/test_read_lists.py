@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from builders.logs import log
+from fakes.clusters import MemoryCluster
 from fakes.next_driver import begin_again_by_the_tables
 from fakes.read_list_site import AT_X, AT_Y, EPOCH, HOLDS, listed_site, told, writes
 from fakes.reconciler_site import ORDERS, Site, config_of
@@ -16,6 +17,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, OffsetWrite, Outcome, TopicPartition, WriteOutcome
 from offset_sync.state.translator import Translation, Translator
 from offset_sync.sync import crossings
+from offset_sync.sync.held_lists import HeldLists
 from offset_sync.translate.partition import Translations
 from offset_sync.translate.read_list import FoundList
 
@@ -374,3 +376,11 @@ def test_groups_of_ours_are_never_synced() -> None:
     config = config_of(["X", "Y"], groups={"include": [".*", "__offset-sync.read.readers"], "exclude": []})
     assert not config.is_group_included(HOLDS)
     assert config.is_group_included("readers")
+
+
+def test_that_lists_cannot_be_read_is_said_once_until_they_are_read_again(caplog: pytest.LogCaptureFixture) -> None:
+    holder = MemoryCluster("Y", [0])
+    lists = HeldLists("Y", holder)
+    for holder.is_down in (True, True, False, True, True):
+        lists.ask([HOLDS])
+    assert caplog.text.count("clusters.Y: cannot read the stored read lists: clusters.Y: does not answer") == 2

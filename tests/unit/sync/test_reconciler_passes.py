@@ -207,3 +207,18 @@ def test_a_batch_asks_even_what_is_reconciled_nothing_again() -> None:
     site.reconciler.reconcile_batch("X", keys, 2)
     assert site.asked == []
     assert [row.outcome for row in site.rows()] == ["UNCHANGED"]
+
+
+def test_a_silent_target_is_named_by_full_passes_and_not_by_each_micro_batch() -> None:
+    site = mirrored_site()
+    site.clusters["Y"].is_down = True
+    for number in range(3):
+        site.commit("X", "readers", 4 + number)
+        assert site.reconciler.reconcile_batch("X", site.read("X"), number) == []
+        assert [(row.outcome, row.error) for row in site.rows()] == [("FAILED", "clusters.Y: does not answer")]
+    line = "X to Y: 1 offsets not committed, first readers/orders/0: clusters.Y: does not answer"
+    assert site.reconcile() == [line]
+    site.clusters["Y"].is_down, site.clusters["Y"].refused["readers"] = False, "OFFSET_X"
+    assert site.reconciler.reconcile_batch("X", site.state.all_rows(), 3) == [
+        line.replace("clusters.Y: does not answer", "OFFSET_X")
+    ]
