@@ -20,6 +20,7 @@ from tools.thorough import examples
 
 REPEATED = ("102", "108", "109:second", "113:third_anew", "119:shrink", "169:unreadable", "175:backlog", "7:elected")
 REPEATED += ("3:twins,tools", "5:moves,crash", "6:skewed,jumping,coordinators", "8:second,moves", "9:polls")
+REPEATED += ("2:forbidden,kept,narrow,no_writes,pages", "5:by_header,losses")
 """Seeds that came to something else in another process, by the order of one set or another; and one with elections."""
 pytestmark = [pytest.mark.long, pytest.mark.no_cover]
 
@@ -64,7 +65,7 @@ def test_a_group_that_comes_back_after_its_deletion_was_forgotten_does_not_go_ba
 
 @pytest.mark.parametrize("fault", [*ON_REQUEST, LISTS])
 def test_nothing_is_lost_where_logs_begin_another_life_or_clocks_differ(fault: str) -> None:
-    assert first_failure(Seed(frozenset({fault})), seeds=examples(30)) is None
+    assert first_failure(Seed(frozenset({fault})), seeds=12) is None  # `make soak` tries more of each
 
 
 def test_records_whose_headers_leak_are_an_open_hole() -> None:

@@ -26,7 +26,8 @@ from offset_sync.tables.transaction_log import Added, DataFile
 class SealedInMemory(MemoryTables):
     """What :meth:`seal` has sealed is in memory; *damage* changes what is said of its rows.
 
-    A version without rows is the entry that moves them. *group_rows* are those of a row group.
+    A version without rows is the entry that moves them. *group_rows* are those of a row group; none *is_unreadable*, or
+    all.
     """
 
     damage: Callable[[Directory], Directory] = lambda directory: directory
@@ -34,6 +35,7 @@ class SealedInMemory(MemoryTables):
     sealed_to: int = 0
     moved: set[int] = field(default_factory=set)
     group_rows: int = 4
+    is_unreadable: bool = False
 
     def seal(self, versions: int) -> None:
         """Seal the rows of the oldest *versions* that are not sealed, as one file."""
@@ -91,6 +93,8 @@ class _InMemory(Segments):
 
     def read(self, path: str, group: int, schema: pa.Schema) -> pa.Table:
         """Return a row group."""
+        if self.tables.is_unreadable:
+            raise OSError(f"{path} cannot be read")
         _, rows, said = self.tables.sealed[path]
         sizes = np.bincount(said.parts["group"], said.parts["rows"]).astype(np.int64)
         return rows.slice(int(sizes[:group].sum()), int(sizes[group])).select(schema.names)

@@ -12,13 +12,26 @@ from offset_sync.ingest.polled_commits import CommitPoller
 from offset_sync.model.values import ABSENT
 from offset_sync.state.group_homes import Activity, Homes, homes
 from offset_sync.state.own_writes import OwnWrites
-from offset_sync.translate.exact import needs_of_unindexed
+from offset_sync.sync.offset_writer import _Batch
+from offset_sync.translate.exact import Answers, needs_of_unindexed, translate_no_later
 from offset_sync.translate.replication_gap import NEVER_YOUNG
 from protections.entry import Protection, Seed
 
 _STATE, _INGEST, _TRANSLATE = "offset_sync.state.", "offset_sync.ingest.", "offset_sync.translate."
 _POLLED, _LISTS = _INGEST + "polled_commits.", "offset_sync.sync.read_lists.ReadLists."
-_begin, _poll = OwnWrites.begin, CommitPoller.poll
+_begin, _poll, _try = OwnWrites.begin, CommitPoller.poll, _Batch._try
+
+
+def _as_chosen(committed: Any, chosen: Any, *of_logs: Any) -> Answers:
+    answers = translate_no_later(committed, chosen, *of_logs)
+    offset = np.where(chosen >= 0, chosen, answers.offset)
+    is_too_late = np.zeros(len(offset), np.bool_)
+    return answers._replace(offset=offset, clamped_offset=offset, is_too_late=is_too_late)
+
+
+def _try_as_if_it_were_to_write(batch: Any, left: float, ends_at: float) -> None:
+    batch.dry_run = False
+    _try(batch, left, ends_at)
 
 
 def _begin_and_keep(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64]) -> None:
@@ -320,4 +333,14 @@ PROTECTIONS = (
         _seed(6, "polls"),
     ),
     Protection("polls tell nothing of a cluster's clock", ((_STATE + "restore.POLLED", -1_000),), _seed(0, "polls")),
+    Protection(
+        "a strategy answers no later than exact",
+        ((_TRANSLATE + "partition.translate_no_later", _as_chosen),),
+        _seed(1, "by_header", "reorder", "late"),
+    ),
+    Protection(
+        "with --no-writes nothing is written",
+        (("offset_sync.sync.offset_writer._Batch._try", _try_as_if_it_were_to_write),),
+        _seed(1, "no_writes"),
+    ),
 )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from simulation.shape import OF_HOMES, Shape
+from simulation.shape import OF_HOMES, OF_JOBS, Shape
 
 Action = tuple[Any, ...]
 """A word, and what it needs."""
@@ -58,7 +58,15 @@ BY_FAULT = {
     "moves": ("cutover", 0.6),
     "gone_topic": ("delete_topic", 0.05),
     "lists": ("trouble_lists", 0.5),
+    "forbidden": ("forbid", 1.0),
+    "pages": ("hide_pages", 1.0),
+    "no_writes": ("hold_back", 0.6),
+    "narrow": ("widen", 0.3),
+    "kept": ("translate", 3.0),
 }
+SPARED = "spared"
+"""What an action returns that has come to nothing, or has ended a fault."""
+NO_FAULTS = {"marker", "translate", "cutover", "widen"}
 OF_POLLS = {
     "sync": 24.0,
     "full": 6.0,
@@ -72,18 +80,29 @@ OF_POLLS = {
     "reset": 0.6,
     "crash": 0.4,
 }
+OF_MODES = {"crash": 1.0, "start": 4, "sync": 6.0, "full": 3.0, "index": 4.0}
+"""How a driver ends matters, whatever it has answered before."""
 STARTING = {"crash": 2.0, "start": 6, "sync": 6.0, "full": 3.0, "reset": 2.0}
 """What is unreadable or forgotten matters to a driver that starts, and to groups that go to and fro or are set back."""
 OF_HOMES_OFTEN = {"sync": 9.0, "full": 3.0, "flush": 1.0, "index": 4.0, "start": 3}
 """Where a group is at home matters only to what is synced."""
 WITH_LISTS = {"sync": 6.0, "full": 3.0, "grown": 2.0, "index": 4.0, "start": 5}
 """Lists matter to groups that move, and where what they have read has not come yet."""
+_FAULTS = {name for name, _ in BY_FAULT.values()} - NO_FAULTS | {"refuse", "recast", "exclude", "twin_restart"}
 MIRROR_FAULTS = ("resend", "reorder", "drop", "late")
 WAITS_MS = (1, 5, 50, 1_000, 3_000, 20_000, 70_000, 50_000_000)
 WAIT_WEIGHTS = (20, 10, 10, 10, 4, 2, 2, 0.05)
 LONG_WAITS = (10, 5, 5, 5, 2, 2, 6, 0)
 AT_ONCE = (3, 10, 50)
 """How many records, or commits, a micro-batch reads at most."""
+
+
+def fault_of(action: Action) -> str:
+    """Return the fault that an action is, empty for what goes on anyway."""
+    name = action[0]
+    if name == "mirror":
+        return str(action[5])
+    return name if name in _FAULTS else ""
 
 
 def draw_actions(rng: random.Random, shape: Shape, count: int) -> list[Action]:
@@ -98,6 +117,12 @@ def draw_actions(rng: random.Random, shape: Shape, count: int) -> list[Action]:
         weights["crash"] = 0.1  # a driver that follows another one has to wait, so there would be few that write
     if shape.listed:
         weights |= WITH_LISTS | ({"cut": 1.5} if "cut_grows" in shape.faults else {})
+    if shape.faults & set(OF_JOBS):
+        weights |= OF_MODES
+    if "losses" in shape.faults:
+        weights |= {"anew": 0.3, "delete_topic": 0.3, "cut": 0.2}
+    if "pages" in shape.faults:
+        weights |= {"reset": 3.0, "index": 8.0, "produce": 20, "sync": 12.0, "full": 8.0}
     if shape.faults & set(OF_HOMES):
         weights |= OF_HOMES_OFTEN | ({"silence": 1.5} if shape.silence_ms else {})
     if "polls" in shape.faults:

@@ -10,12 +10,14 @@ from fakes.tables import MemoryTables
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.moves import HOME
 from offset_sync.tables.catalog import CUTOVERS
+from simulation.actions import SPARED
+from simulation.commit_records import MadeMove
 from simulation.consumers import Group
 from simulation.oracle import Oracle
 from simulation.readers import Twin
 from simulation.shape import Shape
 from simulation.sync_driver import SyncDriver
-from simulation.world import MadeMove, Position, World
+from simulation.world import Position, World
 
 _SKEWS_MS = (0, 3_600_000, -3_600_000, 500, -86_400_000)
 _MOST_PARTITIONS = 4
@@ -47,16 +49,17 @@ class HomeActions:
     def do_twin_restart(self, group: str, alias: str) -> None:
         self.twins[group, alias].restart()
 
-    def do_tool(self, group: str, alias: str, place: TopicPartition, chance: float) -> None:
+    def do_tool(self, group: str, alias: str, place: TopicPartition, chance: float) -> str | None:
         """Set an offset: one that the tool keeps, what we wrote there, or what is there."""
         cluster, log, where = self.world.clusters[alias], self.world.logs[alias, place], Position(alias, group, place)
         if self.world.active.get(group) == alias or cluster.is_down:
-            return
+            return SPARED
         value, number = self.world.values.get(where), int(chance * 1000) % 4
         kept = (log.start + log.end) // 2, min(log.start + 2, log.end)
         offset = (*kept, self.world.brought.get(where, kept[0]), value.offset if value is not None else kept[1])[number]
         offset = min(max(offset, log.start), log.end)
         self.world.commit(where, offset, ("offset-sync", "")[int(chance * 10) % 2], log.below[offset])
+        return None
 
     def do_jump(self, alias: str, _place: TopicPartition, chance: float) -> None:
         self.world.clusters[alias].set_clock(_SKEWS_MS[int(chance * len(_SKEWS_MS))])
@@ -66,19 +69,20 @@ class HomeActions:
         if len(cluster.parts) < _MOST_PARTITIONS:
             cluster.parts.append([])
 
-    def do_delete_topic(self, alias: str, place: TopicPartition, chance: float) -> None:
+    def do_delete_topic(self, alias: str, place: TopicPartition, chance: float) -> str | None:
         cluster = self.world.clusters[alias]
         if self.driver.is_busy or chance > 0.5 or len(cluster.partitions) < 2:
-            return
+            return SPARED
         for group in self.groups.values():
             if group.at == alias:
                 group.stop()
         cluster.delete_topic(place.topic)
+        return None
 
-    def do_cutover(self, name: str, alias: str) -> None:
+    def do_cutover(self, name: str, alias: str) -> str | None:
         """Move a group to *alias*: it is stopped, what counts is committed there, and the row is written."""
         if self.world.clusters[alias].is_down or self.driver.is_busy:
-            return
+            return SPARED
         self.groups[name].stop()
         for topic in dict.fromkeys(place.topic for place in self.shape.places):
             homes = self.driver.knowledge.homes(name, topic, self.driver.now_ms())
@@ -88,6 +92,7 @@ class HomeActions:
             source = sources.pop()
             self._bring(name, topic, source or "", alias)
             self._write_down(name, topic, source or "", alias)
+        return None
 
     def _bring(self, name: str, topic: str, source: str, alias: str) -> None:
         for place in self.shape.places:

@@ -103,7 +103,7 @@ class Indexer:
         if len(plan.ends) == plan.done:
             before = plan.start_offsets(plan.done)
             ends = {}
-            for place in self.world.shape.places:
+            for place in (p for p in self.world.shape.places if not self.world.clusters[self.alias].is_without(p)):
                 first = before.get(place, 0)
                 ends[place] = min(max(first, logs[self.alias, place].start) + most, logs[self.alias, place].end)
             if plan.done and ends == before:
@@ -125,12 +125,14 @@ class Indexer:
     def _seal(self) -> None:
         """In half of the worlds, seal all rows but the newest now and then, in row groups of four."""
         shape, tables = self.world.shape, self.tables
-        if (len(shape.groups) + len(shape.places)) % 2 and tables.version(RECORD_RUNS) - tables.sealed_to > _UNSEALED:
-            tables.seal(_UNSEALED // 2)
+        is_often = "pages" in shape.faults
+        most, is_sealing = 2 if is_often else _UNSEALED, (len(shape.groups) + len(shape.places)) % 2
+        if (is_sealing or is_often) and tables.version(RECORD_RUNS) - tables.sealed_to > most:
+            tables.seal(most // 2)
 
     def _read(self, start: Offsets, end: Offsets) -> tuple[MemoryFrame, list[tuple[TopicPartition, int, int]]]:
         read = []
-        for place in self.world.shape.places:
+        for place in end:
             log = self.world.logs[self.alias, place]
             first, last = max(start.get(place, 0), log.start), min(end[place], log.end)
             if first < last:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from simulation.commit_records import SimRecord
 from simulation.knowledge import Span
 from simulation.oracle import Violation
-from simulation.world import Position, SimRecord
+from simulation.world import Position
 
 if TYPE_CHECKING:
     from simulation.sync_driver import SyncDriver

@@ -90,7 +90,7 @@ class LogChecks:
         # In the order of the world, for that of a set is another one in each process.
         logs = {each: self._world.logs[alias, each] for each in said.ends if each in partitions}
         self._seen |= {(alias, each): (log.life, log.end) for each, log in logs.items()}
-        return ClusterMetadata(said.topics, {each: said.ends[each] for each in logs})
+        return ClusterMetadata(said.topics, {each: said.ends[each] for each in logs}, said.refused)
 
     def _reaches(self) -> dict[ClusterPartition, int]:
         last = dict(incarnations_of(self._tables.all_rows(LOG_INCARNATIONS)))

@@ -23,6 +23,7 @@ from oracles.commit_lives import replay
 from simulation.judge import begin_again, genuine
 from simulation.knowledge import Knowledge, later
 from simulation.oracle import Violation
+from simulation.reached import Reached
 from simulation.unread_commits import Answered
 from simulation.world import Position
 
@@ -71,6 +72,8 @@ class Persisted:
         self._heard = Knowledge((), 0)
         self.told: dict[tuple[str, GroupPartition], bool] = {}  # is the last record of a key ours
         self.answered: Answered = set()  # by whatever driver
+        self.reached = Reached()
+        self.is_held_back = False  # the job is started with --no-writes
 
     def position(self, alias: str) -> Offsets:
         """Return up to where the commits of *alias* were read, by partition."""

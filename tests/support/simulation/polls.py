@@ -14,8 +14,9 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, OWN_GROUPS, GroupPartition, TopicPartition
 from offset_sync.state.sync_state import SyncState
 from simulation.commit_ingester import Ingester
+from simulation.commit_records import SimRecord
 from simulation.oracle import Violation
-from simulation.world import Position, SimRecord, Stood
+from simulation.world import Position, Stood
 
 if TYPE_CHECKING:
     from simulation.sync_driver import SyncDriver

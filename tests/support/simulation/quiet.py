@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from offset_sync.model.values import GroupPartition, State, TopicPartition
+from simulation.job_actions import widen
 from simulation.knowledge import Home
 from simulation.list_checks import check_lists, check_whole
 from simulation.oracle import NEVER, Violation
@@ -25,9 +26,13 @@ def come_to_rest(simulation: Simulation) -> None:
     for cluster in world.clusters.values():
         cluster.is_down = cluster.is_closed = False
         cluster.list_fault = ""
+        cluster.forbidden.clear()
+        widen(world, cluster.alias)
+    simulation.tables.is_unreadable = False
     world.polls.unasked.clear()
-    if world.polls.excluded:
+    if world.polls.excluded or simulation.persisted.is_held_back:
         world.polls.excluded.clear()
+        simulation.persisted.is_held_back = False
         driver.restart()
     for mirror in simulation.mirrors.values():
         mirror.copy_some(_ENOUGH, "", 0)
@@ -118,7 +123,8 @@ def _is_right(simulation: Simulation, source: Position, where: Position, value: 
         return False
     key = GroupPartition(where.group, *where.place)
     is_ours = value.is_ours and simulation.persisted.told.get((where.cluster, key), True)
-    if simulation.world.is_index_lacking:  # missing records are unread by all groups
+    # Missing records are unread by all groups, and strategies answer earlier than necessary.
+    if simulation.world.is_index_lacking or "by_header" in simulation.shape.faults:
         return value.offset <= exact or not is_ours
     rewound_ms = simulation.world.rewound_ms.get(source, -1)
     # Polls that leave the order open are no excuse: what may have gone back since is set back.
@@ -192,6 +198,8 @@ def _is_troubled(simulation: Simulation, source: Position, target: str) -> bool:
 
 def _is_reason(simulation: Simulation, source: Position, offset: int, target: str, state: State) -> bool:
     world = simulation.world
+    if state in (State.STRATEGY_REFUSED, State.NO_REFERENCE):
+        return "by_header" in simulation.shape.faults
     if state is State.NOT_INDEXED:
         return simulation.begun_late
     if state is State.TOPIC_MISSING:

@@ -42,10 +42,21 @@ OF_HOMES = (
     "gone_topic",  # a topic is deleted for good
 )
 """Faults of a world in which it matters where groups are at home."""
+OF_JOBS = (
+    "forbidden",  # the right to describe a topic is taken away
+    "by_header",  # topics have the strategy header
+    "pages",  # files of the record index cannot be read
+    "no_writes",  # the job is restarted with --no-writes, and without
+    "narrow",  # a cluster has a partition less, for a while
+    "kept",  # offsets of other systems are translated
+    "losses",  # topics are recreated and deleted, and logs cut, more often than elsewhere
+)
+_LOSSES = frozenset({"anew", "gone_topic", "cut_frozen"})
 ON_REQUEST = (
     *("third_anew", "cut_grows", "clocks", "shrink", "unreadable", "expire", "second", "backlog", "elected"),
     *OF_HOMES,
     "polls",
+    *OF_JOBS,
 )
 """Faults that need a world of their own; backlog: indexes that read little, and long waits; elected: the new leader of
 a log loses its end, is written to before any read, and groups commit before they ask it for anything."""
@@ -63,7 +74,8 @@ _OF_LOGS = {"coordinators", "shrink"}
 class Shape:
     """*routes* lead from an origin to where the mirror copies it; *twins* are readers without membership.
 
-    The groups *listed* get read lists. The commits of the clusters *polled* are polled at first.
+    The groups *listed* get read lists. The commits of the clusters *polled* are polled at first. The partitions
+    *narrow* are added later.
     """
 
     clusters: tuple[str, ...]
@@ -76,10 +88,12 @@ class Shape:
     twins: tuple[tuple[str, str], ...] = ()
     listed: tuple[str, ...] = ()
     polled: tuple[str, ...] = ()
+    narrow: tuple[tuple[str, TopicPartition], ...] = ()
 
 
 def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[str] = frozenset()) -> Shape:
     """Return a shape with the *wanted* faults, and of the others a few, but never those *avoided*."""
+    wanted |= _LOSSES if "losses" in wanted else frozenset()
     chance = rng.choice((0.0, 0.1, 0.3, 0.6))
     faults = {fault for fault in FAULTS if rng.random() < chance} - avoided | wanted
     if wanted & set(OF_HOMES):
@@ -95,14 +109,14 @@ def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[
         # Records before an index that began late count as read by the mirror's order, see docs/design/index.md.
         disorder = {"late", "reorder"}
         faults -= {"late_index"} if disorder & wanted else disorder
-    if "down" in faults and "silent_origin" not in wanted:
+    if faults & {"down", "forbidden"} and "silent_origin" not in wanted:
         # An origin that cannot be asked is believed: a limit that the documents name.
-        faults -= {"beyond_log"} if "beyond_log" not in wanted else {"down"}
+        faults -= {"beyond_log"} if "beyond_log" not in wanted else {"down", "forbidden"}
     routes = [(a, b) for a in aliases for b in aliases if a != b]
     if rng.random() < 0.3:
         routes = [route for route in routes if route[0] == "X" or rng.random() < 0.5]
     places = [TopicPartition("orders", number) for number in range(rng.choice((1, 1, 2)))]
-    if rng.random() < 0.2:
+    if rng.random() < 0.2 or "losses" in wanted:
         places.append(TopicPartition("pay-in", 0))
     groups = tuple(f"g{number}" for number in range(rng.choice((1, 2, 2, 3))))
     skews = _skews(faults)
@@ -113,7 +127,15 @@ def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[
     listed = groups[:2] if LISTS in faults else ()
     polled = tuple(rng.sample(aliases, rng.randint(1, len(aliases)))) if "polls" in faults else ()
     found = Shape(tuple(aliases), tuple(routes), tuple(places), groups, skew, frozenset(faults), silence_ms)
-    return replace(found, twins=tuple(twins), listed=listed, polled=polled)
+    found = replace(found, twins=tuple(twins), listed=listed, polled=polled)
+    return _narrow(found) if "narrow" in faults else found
+
+
+def _narrow(shape: Shape) -> Shape:
+    """Return *shape* with a second partition, which a cluster does not have yet."""
+    place = TopicPartition("orders", 1)
+    places = dict.fromkeys((*shape.places[:1], place, *shape.places[1:]))
+    return replace(shape, places=tuple(places), narrow=((shape.clusters[-1], place),))
 
 
 def _skews(faults: Collection[str]) -> tuple[int, ...]:

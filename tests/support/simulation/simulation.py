@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,12 +11,13 @@ from fakes.sealed_tables import SealedInMemory
 from fakes.tables import PowerFailure
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import TopicPartition
-from simulation.actions import Action, draw_actions
+from simulation.actions import SPARED, Action, draw_actions, fault_of
 from simulation.commit_checks import lose_commits
 from simulation.consumers import Group
 from simulation.elections import elect, names_epochs
 from simulation.home_actions import HomeActions
 from simulation.index_driver import Indexer
+from simulation.job_actions import JobActions
 from simulation.log_checks import LogChecks
 from simulation.mirrors import Mirror
 from simulation.odd_records import MOST_RECORDS, OddRecords
@@ -29,7 +31,7 @@ from simulation.sync_driver import SyncDriver
 from simulation.world import GRACE_MS, Position, World
 
 
-class Simulation(OddRecords, HomeActions):
+class Simulation(OddRecords, HomeActions, JobActions):
     """A world of *shape* in which *actions* happen."""
 
     def __init__(self, shape: Shape, actions: Sequence[Action]) -> None:
@@ -51,6 +53,7 @@ class Simulation(OddRecords, HomeActions):
         self.driver = self._new_driver()
         self.pauses, self.is_waiting = None, False
         self.begun_late = "late_index" in shape.faults
+        self.faults = Counter[str]()  # so many have happened of each kind
 
     def _new_driver(self) -> SyncDriver:
         driver = SyncDriver(self.world, self.oracle, self.tables, self.persisted, self.pause)
@@ -69,7 +72,8 @@ class Simulation(OddRecords, HomeActions):
         action = self.actions[self.next]
         self.next += 1
         self.world.clock_ms[0] += 1
-        getattr(self, "do_" + action[0])(*action[1:])
+        if getattr(self, "do_" + action[0])(*action[1:]) is not SPARED and (fault := fault_of(action)):
+            self.faults[fault] += 1
         if self.world.touched:
             self.oracle.check_touched()
 
@@ -82,6 +86,7 @@ class Simulation(OddRecords, HomeActions):
             self.pauses = wait - 1, count
             return
         self.pauses = None
+        self.faults["pause" if count else "crash"] += 1
         if not count:
             raise PowerFailure
         self.world.clock_ms[0] += asleep_ms
@@ -120,11 +125,12 @@ class Simulation(OddRecords, HomeActions):
             for _ in range(1 + int(chance * 3)):
                 self.world.produce(alias, place)
 
-    def do_mirror(self, origin: str, copy: str, place: TopicPartition, count: int, fault: str, at: int) -> None:
-        if self.world.clusters[origin].is_down or self.world.clusters[copy].is_down:
-            return
-        if self.world.logs[copy, place].end < 2 * MOST_RECORDS:
-            self.mirrors[origin, copy, place].copy_some(count, fault, at)
+    def do_mirror(self, origin: str, copy: str, place: TopicPartition, count: int, fault: str, at: int) -> str | None:
+        clusters, is_long = self.world.clusters, self.world.logs[copy, place].end >= 2 * MOST_RECORDS
+        if clusters[origin].is_down or clusters[copy].is_down or clusters[copy].is_without(place) or is_long:
+            return SPARED
+        self.mirrors[origin, copy, place].copy_some(count, fault, at)
+        return None
 
     def do_marker(self, alias: str, place: TopicPartition, chance: float) -> None:
         if self.world.logs[alias, place].end < MOST_RECORDS:
@@ -137,33 +143,34 @@ class Simulation(OddRecords, HomeActions):
         log.start += int((log.end - log.start) * chance * 0.6)
         self.world.touch(alias, place)
 
-    def do_cut(self, alias: str, place: TopicPartition, chance: float) -> None:
+    def do_cut(self, alias: str, place: TopicPartition, chance: float) -> str | None:
         log = self.world.logs[alias, place]
         # A log that is cut between our asking and our writing has our value until the next pass.
         is_spared = LISTS in self.shape.faults and (self.driver.is_busy or self.is_waiting)
         if is_spared or not self._may_lose(alias, place):
-            return
+            return SPARED
         if "elected" in self.shape.faults:
             elect(self.world, [*self.groups.values()], self.checks.seen_end(alias, place), (alias, place), chance)
         else:
             end, grows = log.end - int((log.end - log.start) * chance), "cut_grows" in self.shape.faults
             if grows and not log.known >> end:
-                return  # only groups that name leader epochs can miss unindexed records: see elections
+                return SPARED  # only groups that name leader epochs can miss unindexed records: see elections
             log.cut(end)
             log.is_frozen = not grows
         self._trouble(alias, place)
+        return None
 
     def _may_lose(self, alias: str, place: TopicPartition) -> bool:
         mirrors = [each for each in self.mirrors.values() if (each.origin, each.place) == (alias, place)]
         return self.checks.may_lose(alias, place, [record for each in mirrors for _, record in each.held])
 
-    def do_anew(self, alias: str, place: TopicPartition, chance: float) -> None:
+    def do_anew(self, alias: str, place: TopicPartition, chance: float) -> str | None:
         cluster = self.world.clusters[alias]
         places = [each for each in self.shape.places if each.topic == place.topic]
         # A topic that is recreated between our asking and our writing has our value until the next pass.
         is_spared = self.driver.is_busy or ("third_anew" in self.shape.faults and alias != "Z")
         if is_spared or not all(self._may_lose(alias, each) for each in places):
-            return
+            return SPARED
         cluster.ids[place.topic] += 1
         for each in places:
             log = self.world.logs[alias, each]
@@ -172,17 +179,18 @@ class Simulation(OddRecords, HomeActions):
             cluster.remove_lists(place=each)
             for where in [w for w in self.world.values if w.cluster == alias and w.place == each]:
                 cluster.remove(where)
+        return None
 
     def _trouble(self, alias: str, place: TopicPartition) -> None:
         self.world.inexact |= (touched := {(group, place) for group in self.shape.groups})
         if not self.shape.faults & {"cut_grows", "elected"} and (alias != "Z" or "third_anew" not in self.shape.faults):
             self.world.troubled |= touched
 
-    def do_down(self, alias: str, place: TopicPartition, chance: float) -> None:
-        self.world.clusters[alias].turn("is_down", is_often=chance < 0.5)
+    def do_down(self, alias: str, place: TopicPartition, chance: float) -> str | None:
+        return None if self.world.clusters[alias].turn("is_down", is_often=chance < 0.5) else SPARED
 
-    def do_close(self, alias: str, place: TopicPartition, chance: float) -> None:
-        self.world.clusters[alias].turn("is_closed", is_often=chance < 0.7)
+    def do_close(self, alias: str, place: TopicPartition, chance: float) -> str | None:
+        return None if self.world.clusters[alias].turn("is_closed", is_often=chance < 0.7) else SPARED
 
     def do_shrink(self, alias: str, place: TopicPartition, chance: float) -> None:
         lose_commits(self.world, self.persisted, alias, chance)
@@ -253,9 +261,11 @@ class Simulation(OddRecords, HomeActions):
     def do_flush(self, _pauses: tuple[int, int] | None) -> None:
         self.driver.flush()
 
-    def do_crash(self, alias: str, place: TopicPartition, chance: float) -> None:
-        if not self.driver.is_busy and not self.is_waiting:
-            self.driver.restart()
+    def do_crash(self, alias: str, place: TopicPartition, chance: float) -> str | None:
+        if self.driver.is_busy or self.is_waiting:
+            return SPARED
+        self.driver.restart()
+        return None
 
     def do_refuse(self, alias: str, place: TopicPartition, chance: float) -> None:
         """Have a coordinator not answer for a group, for now or for lack of a right, or answer again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, lru_cache
 from typing import Any
 
@@ -45,12 +46,14 @@ def _config(shape: Shape, polled: frozenset[str], excluded: frozenset[str]) -> C
     sync = {"home_silence": f"{shape.silence_ms // 1000}s", "read_lists": {"groups": list(shape.listed)}}
     sync["poll_interval"] = "1s"
     sync["max_commits_per_second"] = 2 if len(shape.clusters) > 2 else "off"  # so passes there have many turns
-    config = config_of(list(shape.clusters), sync=sync, groups={"exclude": sorted(excluded)})
+    topics = {"include": ["orders", "pay-.*"]} | (BY_HEADER if "by_header" in shape.faults else {})
+    config = config_of(list(shape.clusters), sync=sync, groups={"exclude": sorted(excluded)}, topics=topics)
     commits = {alias: "admin" if alias in polled else "log" for alias in shape.clusters}
     clusters = {alias: each.model_copy(update={"commits": commits[alias]}) for alias, each in config.clusters.items()}
     return config.model_copy(update={"clusters": clusters})
 
 
+BY_HEADER = {"strategy": "header", "header_look_back": 3}
 _FEW_BYTES = 8 * 160
 """So many runs of pages are remembered: eight."""
 
@@ -120,6 +123,7 @@ class SyncDriver:
     def restart(self) -> None:
         """End, and begin as a new process does."""
         self.reconciler.close()
+        self.persisted.reached.note_crash(self.process)
         self._begin()
 
     def _begin(self) -> None:
@@ -135,7 +139,7 @@ class SyncDriver:
         self.writers = {alias: Writer(self, alias) for alias in self.world.clusters}
         writers: dict[str, Any] = {**self.writers}
         epochs = {alias: Epochs(self.world, alias) for alias in self.world.clusters}
-        fetcher = _AskedAtOnce(self, index, epochs, patience_s=0)
+        self.fetcher = fetcher = _AskedAtOnce(self, index, epochs, patience_s=0)
         self._unlisted = set[Position]()  # where a list could not be written last
         lists = ReadLists(self.config, self.state, {alias: _ListHolder(self, alias) for alias in world.clusters})
         self.reconciler = Reconciler(self.config, self.state, fetcher, writers, self, lists)
@@ -185,8 +189,8 @@ class SyncDriver:
             self._syncing.add(alias)
             try:
                 self.batches[alias](None, plan.number)  # type: ignore[arg-type]
-            except ClusterError:
-                return  # it is unknown what was read: it comes again
+            except (ClusterError, OSError):
+                return  # it is unknown what was read, or a table cannot be read: it comes again
             finally:
                 self._syncing.discard(alias)
             self.persisted.finish(alias, plan.number)
@@ -229,14 +233,16 @@ class SyncDriver:
     def grown(self) -> None:
         """Make the pass that follows the growing index."""
         if self.is_ready.is_set() and not self.is_first:
-            self._alone(self.reconciler.reconcile_waiting_for_index)
+            with suppress(OSError):  # as the loop of the passes does
+                self._alone(self.reconciler.reconcile_waiting_for_index)
 
     def full(self) -> None:
         """Make the regular pass; the first one looks at everything."""
         if self.is_ready.is_set() and not self.is_busy:
             self.watch.look()
-            is_first, self.is_first = self.is_first, False
-            self._alone(lambda: self.reconciler.reconcile_all(is_first=is_first))
+            with suppress(OSError):
+                self._alone(lambda: self.reconciler.reconcile_all(is_first=self.is_first))
+                self.is_first = False
 
     def _alone(self, action: Callable[[], object]) -> None:
         if self.is_busy:
@@ -279,6 +285,7 @@ class SyncDriver:
                 self.oracle.check_answer(where, offset, at_ms, moved.target, wanted[row])
             self._heed(where, offset, at_ms, moved.target, is_moved=bool(is_moved[row]))
         self.unread_commits.check(reconciliation)
+        self.persisted.reached.note_answers(self.process, reconciliation, keys)
         self.answers.append(reconciliation)
 
     def _heed(self, source: Position, offset: int, at_ms: int, target: str, *, is_moved: bool) -> None:

@@ -11,7 +11,7 @@ from offset_sync.kafka.requests import Clock
 from offset_sync.model.values import OWN_GROUPS, OffsetWrite, Outcome, WriteOutcome
 from offset_sync.state.lease import FRESH_S
 from offset_sync.sync.offset_writer import write_offsets
-from simulation.oracle import Known
+from simulation.oracle import Known, Violation
 from simulation.skipping import of_list_group
 from simulation.world import Position
 
@@ -69,8 +69,11 @@ class Writer:
         world.writer = self.driver.process
         clock = Clock(lambda: world.clock_ms[0] / 1000, self._sleep)
         cluster: Any = _SlowAdmin(self.driver, world.clusters[self.target])
-        fence = self.driver.lease
-        outcomes = write_offsets(writes, cluster, fence=fence, dry_run=False, deadline=1.0, clock=clock)
+        fence, is_held_back = self.driver.lease, self.driver.persisted.is_held_back
+        before = len(world.clusters[self.target].stood)
+        outcomes = write_offsets(writes, cluster, fence=fence, dry_run=is_held_back, deadline=1.0, clock=clock)
+        if is_held_back and len(world.clusters[self.target].stood) > before:
+            raise Violation("written", f"{self.target} was written to by a driver with --no-writes")
         self.driver.pause()
         return outcomes
 

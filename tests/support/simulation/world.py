@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fakes.clusters import CommitRecord, GroupOffset, MemoryCluster, MemoryEnds, MemoryTopic, place_of
-from offset_sync.decode.consumer_offsets import coordinator_hashes
+from fakes.clusters import GroupOffset, MemoryCluster, MemoryEnds, MemoryTopic, place_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, OWN_GROUPS, OffsetWrite, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from simulation.clock import SkewedClock
+from simulation.commit_records import MadeMove, SimRecord, hash_of
 from simulation.logs import Birth, Headers, Log, Record
 from simulation.poll_world import PollWorld
 from simulation.shape import Shape
@@ -54,15 +54,6 @@ class Genuine(NamedTuple):
     true_ms: int
 
 
-@dataclass(frozen=True)
-class SimRecord(CommitRecord):
-    """A record of ``__consumer_offsets``, with what its log does not say."""
-
-    is_ours: bool = False
-    true_ms: int = 0
-    writer: object = field(default=None, repr=False)
-
-
 class Stood(NamedTuple):
     """What a record of commits said, and where it is."""
 
@@ -72,16 +63,6 @@ class Stood(NamedTuple):
     log_partition: int
     log_offset: int
     true_ms: int
-
-
-@dataclass
-class MadeMove:
-    """A move of a group and topic by ``cutover``, and when drivers noticed it while they looked on."""
-
-    stream: tuple[str, str]
-    cluster: str
-    at_ms: int
-    noticed_ms: list[int] = field(default_factory=list)
 
 
 class SimCluster(MemoryCluster):
@@ -107,9 +88,10 @@ class SimCluster(MemoryCluster):
         """True where the log of commits cannot be read now."""
         return self.is_down or self.is_closed
 
-    def turn(self, what: str, *, is_often: bool) -> None:
-        """End a fault of this cluster, or let it begin if that *is_often* enough."""
+    def turn(self, what: str, *, is_often: bool) -> bool:
+        """End a fault of this cluster, or let it begin if that *is_often* enough; return whether it has it now."""
         setattr(self, what, not getattr(self, what) and is_often)
+        return bool(getattr(self, what))
 
     def answer(self) -> ClusterMetadata | ClusterError:
         """Say what is asked of a cluster."""
@@ -117,18 +99,25 @@ class SimCluster(MemoryCluster):
             return self._silence()
         topics = {name: MemoryTopic(f"{name}{self.ids[name]}@{self.alias}", n) for name, n in self.partitions.items()}
         here = {place: self.world.logs[self.alias, place] for place in self.world.shape.places}
-        is_there = self.partitions.keys()
+        is_there = self.partitions.keys() - self.forbidden
         ends = {
-            p: MemoryEnds(log.start, len(log.entries), len(log.cuts)) for p, log in here.items() if p.topic in is_there
+            p: MemoryEnds(log.start, len(log.entries), len(log.cuts))
+            for p, log in here.items()
+            if p.topic in is_there and not self.is_without(p)
         }
-        return ClusterMetadata(topics, ends)
+        refused = {topic: ClusterError(self.alias, f"{topic} may not be described") for topic in sorted(self.forbidden)}
+        return ClusterMetadata({name: topics[name] for name in topics if name in is_there}, ends, refused)
+
+    def is_without(self, place: TopicPartition) -> bool:
+        """Return whether the topic has fewer partitions here."""
+        return place.topic in self.partitions and place.partition >= self.partitions[place.topic]
 
     def describe(self, topics: Sequence[str]) -> Mapping[str, MemoryTopic]:  # type: ignore[override]
         """Say what the index asks; raises when silent."""
         said = self.answer()
         if isinstance(said, ClusterError):
             raise said
-        return {name: said.topics[name] for name in topics if name in said.topics}  # type: ignore[misc]
+        return {name: each for name, each in {**said.topics, **said.refused}.items() if name in topics}  # type: ignore[misc]
 
     def committed_offsets(self, groups: Sequence[str], deadline: float) -> Mapping[str, Any]:
         """Say what groups have committed."""
@@ -158,6 +147,8 @@ class SimCluster(MemoryCluster):
             return self._keep_list(write)
         if self.world.active.get(write.group_id) == self.alias:
             return "UNKNOWN_MEMBER_ID"
+        if self.is_without(place_of(write)):
+            return "UNKNOWN_TOPIC_OR_PARTITION"
         where = Position(self.alias, write.group_id, place_of(write))
         self.world.on_write(where, write.offset)
         epoch = ABSENT if write.leader_epoch is None else write.leader_epoch
@@ -175,8 +166,10 @@ class SimCluster(MemoryCluster):
     def _put(self, where: Position, offset: int, metadata: str, epoch: int = ABSENT, *, is_ours: bool) -> None:
         now = self.clock_ms[0]
         topic_id = f"{where.place.topic}{self.ids[where.place.topic]}@{self.alias}"
-        record = SimRecord(where.group, where.place, offset, now, metadata, topic_id, epoch, is_ours=is_ours)
-        record = replace(record, writer=self.world.writer if is_ours else None)
+        writer = self.world.writer if is_ours else None
+        record = SimRecord(
+            where.group, where.place, offset, now, metadata, topic_id, epoch, is_ours=is_ours, writer=writer
+        )
         self.world.placed[where] = offset
         life, true_ms = self.world.logs[self.alias, where.place].life, self.world.clock_ms[0]
         value = self.world.values[where] = Value(offset, now, is_ours, life, true_ms)
@@ -185,7 +178,7 @@ class SimCluster(MemoryCluster):
 
     def _append(self, where: Position, record: SimRecord, value: Value | None, genuine: Genuine | None) -> None:
         """Put a record into the log of the group's coordinator."""
-        number = int(coordinator_hashes([where.group])[0]) % self.coordinators
+        number = hash_of(where.group) % self.coordinators
         part = self.parts[number]
         self.stood.append(Stood(where, value, genuine, number, len(part), self.world.clock_ms[0]))
         part.append(replace(record, log_partition=number, true_ms=self.world.clock_ms[0]))
@@ -206,19 +199,19 @@ class SimCluster(MemoryCluster):
         """
         before, self.coordinators = self.coordinators, len(self.parts)
         for where, value in list(self.world.values.items()):
-            number = int(coordinator_hashes([where.group])[0])
+            number = hash_of(where.group)
             if where.cluster == self.alias and number % before != number % self.coordinators:
                 self.world.hidden[where] = value
                 del self.world.values[where]
                 del self.group_offsets[where.group, where.place]
         for group, place in [each for each in self.group_offsets if each[0].startswith(OWN_GROUPS)]:
-            number = int(coordinator_hashes([group])[0])
+            number = hash_of(group)
             if number % before != number % self.coordinators:
                 del self.group_offsets[group, place]
 
     def holds_older(self, where: Position) -> bool:
         """Return whether the present coordinator of a group has a record of an earlier time: by that one it goes."""
-        part = self.parts[int(coordinator_hashes([where.group])[0]) % self.coordinators]
+        part = self.parts[hash_of(where.group) % self.coordinators]
         return where in self.world.hidden and any(
             (each.group_id, each.place) == (where.group, where.place) for each in part
         )
@@ -328,6 +321,9 @@ class World:
         self.raced: set[Position] = set()  # another client committed the same value during our write
         self.is_index_lacking, self.polls = False, PollWorld(set(shape.polled))
         self.on_write: Callable[[Position, int], None] = lambda where, offset: None
+        for alias, place in shape.narrow:
+            self.clusters[alias].partitions[place.topic] -= 1
+            self.logs[alias, place].is_frozen = True
 
     def produce(self, alias: str, place: TopicPartition, headers: Headers | None = None, is_odd: bool = False) -> None:
         """Write a new record; with *headers* that no producer should write."""
@@ -369,6 +365,8 @@ class World:
     def commit(self, where: Position, offset: int, metadata: str = "", read: int = 0, *, epoch: int = ABSENT) -> None:
         """Commit as the group does, which has *read* these records since its last commit, the last one of *epoch*."""
         log = self.logs[where.cluster, where.place]
+        if self.clusters[where.cluster].is_without(where.place):
+            return
         claimed, key = log.below[min(offset, log.end)], (where.group, where.place)
         self.read[key] = self.read.get(key, 0) | read
         self.note_home(where.cluster, where.group, where.place.topic)

@@ -1,0 +1,58 @@
+"""The simulation comes to every state and every outcome, and to each of them when a driver crashes.
+
+``make soak`` checks that any thousand fresh seeds do; here are a few that do together.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from offset_sync.model.values import Outcome, State
+from simulation.cover import all_words_of, cover
+from simulation.reached import CRASH, LEAVING, WANTED, Reached
+from simulation.soak import ENOUGH, Tried
+
+SEEDS = (
+    (2, "forbidden,kept,narrow,no_writes,pages"),
+    (5, "by_header,commit_beyond,losses"),
+    (6, "commit_beyond,crash,cut_grows,down,gone_topic,twins,unreadable"),
+    (7, "anew,by_header,commit_beyond,crash"),
+    (4, "commit_beyond,crash,cut_grows,down,gone_topic,twins,unreadable"),
+    (0, "losses"),
+    (0, "anew,by_header,commit_beyond,crash"),
+)
+"""As ``python -m simulation.cover`` finds them; look for others where a change has them come to something else."""
+pytestmark = [pytest.mark.long, pytest.mark.no_cover]
+
+
+def test_a_few_seeds_come_to_every_state_and_outcome_alone_and_with_a_crash() -> None:
+    found = all_words_of([(seed, frozenset(faults.split(","))) for seed, faults in SEEDS])
+    assert sorted(WANTED - frozenset().union(*found.values())) == []
+    assert len(cover(found)) == len(SEEDS), "some of the seeds are needless"
+
+
+def test_what_is_left_out_are_states_that_go_with_their_promise() -> None:
+    words = {each.name for each in (*State, *Outcome)}
+    assert len(words) == len(State) + len(Outcome)
+    assert LEAVING.keys() <= words
+    assert {word.removesuffix(CRASH) for word in WANTED} == words - LEAVING.keys()
+
+
+def test_a_crash_counts_for_the_last_answers_of_the_process_that_ends() -> None:
+    reached = Reached()
+    reached.note("a driver", "a key", "EXACT", "FAILED")
+    reached.note("a driver", "a key", "EXACT", "COMMITTED")
+    reached.note("another", "a key", "INDEX_BEHIND", "WITHHELD")
+    reached.note_crash("a driver")
+    assert reached.words == {
+        *("EXACT", "FAILED", "COMMITTED", "INDEX_BEHIND", "WITHHELD"),
+        *("EXACT" + CRASH, "COMMITTED" + CRASH),
+    }
+
+
+def test_a_soak_names_what_enough_seeds_have_not_come_to() -> None:
+    some = Tried(seeds=ENOUGH - 1, reached=WANTED - {"DRY_RUN"})
+    assert some.missed == []
+    assert (some + Tried(seeds=1)).missed == ["DRY_RUN"]
+    assert "NOT REACHED: DRY_RUN" in (some + Tried(seeds=1)).told()
+    assert (some + Tried(seeds=1, reached=frozenset({"DRY_RUN"}))).missed == []
