@@ -317,7 +317,7 @@ PROTECTIONS = (
                 lambda _places, rows: np.zeros(rows.num_rows, np.bool_),
             ),
         ),
-        _seed(6, "polls"),
+        _seed(9, "polls"),
     ),
-    Protection("polls tell nothing of a cluster's clock", ((_STATE + "restore.POLLED", -1_000),), _seed(0, "polls")),
+    Protection("polls tell nothing of a cluster's clock", ((_STATE + "restore.POLLED", -1_000),), _seed(2, "polls")),
 )
