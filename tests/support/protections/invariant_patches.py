@@ -14,8 +14,10 @@ import numpy as np
 from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.ingest.polled_commits import CommitPoller
 from offset_sync.jobs.sync_batch import SyncBatch
+from offset_sync.model.values import OffsetWrite
 from offset_sync.state.group_homes import Homes, homes
 from offset_sync.status.classify import _held_back
+from offset_sync.sync.offset_writer import _Batch
 from offset_sync.sync.reconcile_request import Selection
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
@@ -177,6 +179,16 @@ def all_of_them(_pass: Any, _source: str, _target: str, commits: Any, *_rest: An
 def none_of_them(_columns: Any, key: Any, *_offsets: Any) -> Any:
     """Take no answer for one that our own write would raise."""
     return np.zeros(len(key), np.bool_)
+
+
+def expecting_nothing(**given: Any) -> OffsetWrite:
+    """Make a write that expects no offset at the target."""
+    return OffsetWrite(**given | {"expected_offset": None})
+
+
+def looked_at_once(admin: Any, fence: Any, *others: Any) -> _Batch:
+    """Make a batch that looks at the lease before it writes, and not for each request."""
+    return _Batch(admin, SimpleNamespace(renew=fence.renew, is_open=yes), *others)  # type: ignore[arg-type]
 
 
 def as_new_as_the_poll(poller: Any, answers: Any, held: Any) -> Any:

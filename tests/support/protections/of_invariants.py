@@ -136,6 +136,12 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             lambda actual_offset, *_told: np.zeros(len(actual_offset), np.intp),
             "sync/test_reconciler_rules.py::test_a_value_of_another_client_is_only_ever_moved_forward",
         ),
+        of_unit(
+            "a write says which offset we expect at the target",
+            "sync.write_plan.OffsetWrite",
+            without.expecting_nothing,
+            "sync/test_write_plan.py::test_a_write_says_what_it_expects_to_find_and_what_may_be_done_to_it",
+        ),
     ),
     6: (
         of_unit("a commit of another value than we wrote is the group's", _MATCHES, without.matches_whatever, _OWN),
@@ -162,6 +168,12 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             without.Unseen,
             "ingest/test_commit_ingester.py"
             "::test_a_batch_whose_history_could_not_be_written_says_the_same_when_it_comes_again",
+        ),
+        of_unit(
+            "a micro-batch that is repeated after a crash is in the history once",
+            "ingest.commit_ingester.Ingester._writer",
+            nothing,
+            "ingest/test_commit_ingester.py::test_a_repeated_batch_reconciles_again_and_is_written_once",
         ),
         of_unit(
             "a micro-batch does not wait for a direction that was left behind",

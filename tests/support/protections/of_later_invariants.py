@@ -51,15 +51,22 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "state/test_lease.py::test_a_driver_that_ended_is_not_waited_for_and_one_that_may_live_is_for_a_moment",
         ),
         of_unit(
-            "a claim is longer where the storage is slow",
-            "state.lease.Lease._needed_s",
-            lambda lease, _look_s: lease._length_s,
-            "state/test_lease_on_slow_storage.py::test_on_slow_storage_a_claim_is_longer_and_its_driver_writes",
+            "a driver that takes over waits as long as the claim before says, which follows the storage",
+            "state.lease.Claim.length_s",
+            2.0,
+            "state/test_lease_on_slow_storage.py"
+            "::test_a_driver_waits_as_long_as_the_one_before_it_said_whatever_it_measures_itself",
+        ),
+        of_unit(
+            "a driver that was taken over enters nothing in the tables",
+            "state.lease.Lease.renew",
+            nothing,
+            "state/test_lease_in_a_table.py::test_who_was_taken_over_appends_nothing_and_a_dry_run_never_does",
         ),
         of_unit(
             "each request is sent only while the lease is valid",
-            "state.lease.Lease.is_open",
-            yes,
+            "sync.offset_writer._Batch",
+            without.looked_at_once,
             "sync/test_offset_writer_fence.py::test_a_pause_after_the_look_lets_no_request_out_before_the_next_look",
         ),
     ),
@@ -89,7 +96,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "state.index_pages._is_said",
             yes,
             "state/test_sealed_directories.py"
-            "::test_a_file_that_says_that_it_reaches_further_is_found_out_when_it_is_read",
+            "::test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing[damage1]",
         ),
         of_unit(
             "a file that does not match its directory is no longer used",
@@ -150,6 +157,13 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "ingest/test_coordinator_check.py"
             "::test_a_coordinator_that_serves_another_value_than_the_last_record_of_its_log_is_followed",
         ),
+        of_unit(
+            "an offset that a coordinator has no more is deleted only if its record is gone too",
+            "ingest.polled_commits.CoordinatorCheck._not_in_the_log",
+            lambda _check, found, _read_to: list(found),
+            "ingest/test_coordinator_check.py"
+            "::test_an_offset_that_is_gone_counts_as_deleted_only_if_the_log_has_it_no_more",
+        ),
     ),
     19: (
         of_unit(
@@ -184,6 +198,12 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             nothing,
             "kafka/test_other_clusters.py"
             "::test_a_connected_client_that_is_led_elsewhere_is_refused_with_its_next_answer",
+        ),
+        of_unit(
+            "what was read at another cluster does not count",
+            "kafka.log_reader.refuse_other",
+            nothing,
+            "kafka/test_other_clusters.py::test_what_a_consumer_has_read_there_does_not_count",
         ),
     ),
 }

@@ -330,9 +330,9 @@ PROTECTIONS = (
                 lambda _places, rows: np.zeros(rows.num_rows, np.bool_),
             ),
         ),
-        _seed(6, "polls"),
+        _seed(9, "polls"),
     ),
-    Protection("polls tell nothing of a cluster's clock", ((_STATE + "restore.POLLED", -1_000),), _seed(0, "polls")),
+    Protection("polls tell nothing of a cluster's clock", ((_STATE + "restore.POLLED", -1_000),), _seed(2, "polls")),
     Protection(
         "a strategy answers no later than exact",
         ((_TRANSLATE + "partition.translate_no_later", _as_chosen),),
