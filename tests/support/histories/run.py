@@ -1,0 +1,74 @@
+"""Many histories, as long as one likes: ``python -m histories.run --examples 500 --steps 50``, with what they met."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from histories.machine import FIGURES, histories
+from histories.world import template
+
+
+def try_histories(examples: int, steps: int, seed: int | None = None) -> None:
+    """Try so many histories of so many steps, the same ones each time where there is no *seed*."""
+    empty = template()
+    machine = histories(empty)
+    machine.TestCase.settings = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        derandomize=seed is None,
+        database=None,
+        deadline=None,
+        suppress_health_check=[*HealthCheck],
+    )
+    if seed is not None:
+        machine._hypothesis_internal_use_seed = seed  # type: ignore[attr-defined]
+    try:
+        run_state_machine_as_test(machine, settings=machine.TestCase.settings)
+    finally:
+        shutil.rmtree(empty)
+
+
+def told() -> str:
+    """Return the figures of all histories so far."""
+    steps = {name: count for (kind, name), count in FIGURES.items() if kind == "steps"}
+    lines = [f"histories {FIGURES['histories', '']}", f"steps {sum(steps.values())}", f"pages compared {FIGURES['pages', '']}"]
+    lines += [f"  {name}: {count}" for name, count in sorted(steps.items())]
+    met: dict[str, dict[str, int]] = {}
+    for (what, call), count in FIGURES.items():
+        if what not in ("steps", "histories", "pages"):
+            met.setdefault(what, {})[call] = count
+    for what, calls in sorted(met.items()):
+        at = ", ".join(f"{call} {count}" for call, count in sorted(calls.items()))
+        lines.append(f"{what} {sum(calls.values())}: {at}")
+    return "\n".join(lines)
+
+
+def main(words: Sequence[str] = tuple(sys.argv[1:])) -> int:
+    """Try histories, print what they met, and return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--examples", type=int, default=500)
+    parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=None, help="default: one by the time, which is printed")
+    chosen = parser.parse_args(words)
+    seed = int(time.time()) if chosen.seed is None else chosen.seed
+    print(f"--seed {seed}", flush=True)
+    logging.disable(logging.WARNING)  # each interruption is told by what it hits
+    began = time.monotonic(), time.process_time()
+    try:
+        try_histories(chosen.examples, chosen.steps, seed)
+    finally:
+        print(told())
+        print(f"{time.monotonic() - began[0]:.0f} s, {time.process_time() - began[1]:.0f} s of processor time")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
