@@ -35,13 +35,17 @@ ERRORS = (REFUSED, LOST)
 
 
 class Interruption(NamedTuple):
-    """What happens at which call of an operation: one of :data:`ENDS` or :data:`ERRORS`, or what others do then."""
+    """What happens before which of an operation's calls of this name, or of any name where it is "".
+
+    It is one of :data:`ENDS` or :data:`ERRORS`, or what others do then.
+    """
 
     what: str
-    at: int
+    call: str
+    number: int
 
 
-NEVER = Interruption("", -1)
+NEVER = Interruption("", "", -1)
 
 
 class KilledError(BaseException):
@@ -56,8 +60,8 @@ class Calls:
 
     def __init__(self) -> None:
         self.met: Counter[tuple[str, str]] = Counter()
-        self._left, self._what, self.has_met = -1, "", False
-        self._act: Callable[[str], object] = lambda _what: None
+        self._left, self._by, self.has_met = -1, NEVER, False
+        self._act: Callable[[str, str], object] = lambda _what, _name: None
 
     def watch(self, patch: pytest.MonkeyPatch) -> None:
         """Have all calls be counted from now on."""
@@ -65,13 +69,13 @@ class Calls:
             patch.setattr(owner, name, self._watched(owner, name))
 
     @contextmanager
-    def interrupted(self, by: Interruption, act: Callable[[str], object]) -> Iterator[None]:
+    def interrupted(self, by: Interruption, act: Callable[[str, str], object]) -> Iterator[None]:
         """Have *act* do what happens at a call meanwhile: nothing, if there are fewer calls."""
-        self._left, self._what, self._act = by.at, by.what, act
+        self._left, self._by, self._act = by.number, by, act
         try:
             yield
         finally:
-            self.has_met, self._what = not self._what, ""
+            self.has_met, self._by = not self._by.what, NEVER
 
     def _watched(self, owner: Any, name: str) -> Callable[..., Any]:
         plain = getattr(owner, name)
@@ -79,16 +83,17 @@ class Calls:
 
         @wraps(plain)
         def watched(*arguments: Any, **named: Any) -> Any:
-            self._left -= self._left >= 0
-            if self._left != -1 or not self._what:
+            if self._by.what and self._by.call in ("", name):
+                self._left -= 1
+            if self._left != -1 or not self._by.what:
                 return plain(*arguments, **named)
-            what, self._what = self._what, ""
+            what, self._by = self._by.what, NEVER
             self.met[what, name] += 1
             if what == LOST:
                 plain(*arguments, **named)
             if what in ERRORS:
                 raise error(f"{name}: {what}")
-            self._act(what)
+            self._act(what, name)
             return plain(*arguments, **named)
 
         return watched

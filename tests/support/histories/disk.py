@@ -39,7 +39,9 @@ class Disk:
 
     def files(self) -> list[Path]:
         """Return all files but locks."""
-        return [Path(folder, name) for folder, _, names in os.walk(self._root) for name in names if name[-5:] != ".lock"]
+        return [
+            Path(folder, name) for folder, _, names in os.walk(self._root) for name in names if name[-5:] != ".lock"
+        ]
 
     def _sync(self, handle: int) -> None:
         path = Path(os.readlink(f"/proc/self/fd/{handle}"))

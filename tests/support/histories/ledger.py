@@ -28,7 +28,9 @@ class Held(NamedTuple):
         """Return the rows of *table*."""
         if table is RECORD_RUNS:
             return Counter(self.rows)
-        return Counter(map(str, self.topics) if table is INDEXED_TOPICS else report(self.report)["group_id"].to_pylist())
+        return Counter(
+            map(str, self.topics) if table is INDEXED_TOPICS else report(self.report)["group_id"].to_pylist()
+        )
 
     def with_rows(self, number: int, rows: Sequence[Row]) -> Held:
         """Append *rows*, unless that was done under this number."""

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from histories.calls import ENDS, ERRORS, NEVER, Interruption
+from histories.calls import CALLS, ENDS, ERRORS, NEVER, Interruption
 from histories.disk import DAMAGE
 from histories.followers import IndexFollower, RowFollower
 from histories.model import LOGS
@@ -17,9 +17,11 @@ from histories.world import MEANWHILE, PAUSE_S, World
 from offset_sync.tables.segments import PREFIX
 
 _MOST_CALLS = 24
+_WHAT = st.sampled_from([*ENDS, *ERRORS, *MEANWHILE])
 BY = st.one_of(
     st.just(NEVER),
-    st.builds(Interruption, st.sampled_from([*ENDS, *ERRORS, *MEANWHILE]), st.integers(0, _MOST_CALLS)),
+    st.builds(Interruption, _WHAT, st.just(""), st.integers(0, _MOST_CALLS)),
+    st.builds(Interruption, _WHAT, st.sampled_from([name for _, name in CALLS]), st.integers(0, 3)),
 )
 SLOT = st.sampled_from([0, 0, 0, 1])
 _STRETCH = st.tuples(
