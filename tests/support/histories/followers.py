@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import cast
 
 import pyarrow as pa
 
@@ -31,8 +32,7 @@ class RowFollower:
 
     def __init__(self, world: World) -> None:
         self._world, self._tables = world, _Noting(str(world.root))
-        self._seen, self._version, self._is_judged = Counter[object](), None, True
-        self._version: int | None
+        self._seen, self._version = Counter[object](), cast("int | None", None)
 
     def follow(self, by: Interruption) -> None:
         """Read on; what is read has to be what is there."""
@@ -42,7 +42,9 @@ class RowFollower:
         def end() -> None:
             self.__init__(world)  # type: ignore[misc]
 
-        if not world.run(lambda: found.append(self._tables.rows_since(RECORD_RUNS, self._version)), by, ends=end):
+        if not world.run(
+            lambda: found.append(self._tables.rows_since(RECORD_RUNS, self._version)), by, ends=end, only_reads=True
+        ):
             return
         ((rows, self._version),) = found
         self._seen = of_rows(rows) + (Counter() if self._tables.is_whole else self._seen)
@@ -66,7 +68,7 @@ class IndexFollower:
     def follow(self, by: Interruption) -> None:
         """Read on; what is known then is what is there, and at most what has been cut."""
         world = self._world
-        if not world.run(self._index.refresh, by, ends=self._start) or by.what:
+        if not world.run(self._index.refresh, by, ends=self._start, only_reads=True) or by.what:
             return
         world.ledger.pages += sum(len(log.paged.pages) for log in self._index.all_logs().values())
         known, ever = records_in(self._index), records_of(world.ledger.ever)

@@ -94,7 +94,11 @@ class _Histories(RuleBasedStateMachine):
     @rule(step=STEPS)
     def go_on(self, step: tuple[Any, ...]) -> None:
         name, *given = step
-        of = {"follow_rows": self.rows.follow, "follow_index": self.index.follow, "start_readers": self._start_readers}
+        of: dict[str, Any] = {
+            "follow_rows": self.rows.follow,
+            "follow_index": self.index.follow,
+            "start_readers": self._start_readers,
+        }
         (of.get(name) or getattr(self.world, name))(*given)
         FIGURES["steps", name] += 1
 

@@ -55,8 +55,11 @@ def of_rows(rows: pa.Table) -> Counter[Row]:
     return Counter(
         Row(
             (row["cluster"], row["partition"]),
-            *(row[name] for name in ("start_offset", "length", "origin", "origin_start")),
-            number=(row["indexed_at"] - _NOW) // _MS,
+            row["start_offset"],
+            row["length"],
+            row["origin"],
+            row["origin_start"],
+            (row["indexed_at"] - _NOW) // _MS,
         )
         for row in rows.to_pylist()
     )

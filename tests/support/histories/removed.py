@@ -21,15 +21,16 @@ def _nothing(*_arguments: Any, **_named: Any) -> None:
 
 
 def _entered_unchecked(
-    self: Maintainer, table: Table, removed: Any, into: Any, _began_at: float, *, moves: bool
+    self: Maintainer, table: Table, removed: Any, into: Any, began_at: float, *, moves: bool
 ) -> None:
-    self._tables.log(table).commit(lambda _now: Change(into, removed, moves=moves))
+    change = Change(into, removed, moves=moves, began_ms=int(began_at * 1000), fresh_seconds=self._keep.total_seconds())
+    self._tables.log(table).commit(lambda _now: change)
 
 
 def _cleaned_of_all(self: TableLog) -> None:
     with self._lock:
         table = self._checkpoint()
-        table.vacuum(retention_hours=0, full=True, dry_run=False, enforce_retention_duration=False)
+        table.vacuum(retention_hours=0, full=True, dry_run=False)
 
 
 def _without_removes(text: str) -> list[dict[str, Any]]:

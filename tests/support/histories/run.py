@@ -23,7 +23,7 @@ def try_histories(examples: int, steps: int, seed: int | None = None, *, is_shru
     empty = template()
     machine = histories(empty)
     if seed is not None:
-        machine._hypothesis_internal_use_seed = seed  # type: ignore[attr-defined]
+        machine._hypothesis_internal_use_seed = seed
     chosen = settings(
         max_examples=examples,
         stateful_step_count=steps,
@@ -34,7 +34,7 @@ def try_histories(examples: int, steps: int, seed: int | None = None, *, is_shru
         suppress_health_check=[*HealthCheck],
     )
     try:
-        run_state_machine_as_test(machine, settings=chosen)
+        run_state_machine_as_test(machine, settings=chosen)  # type: ignore[no-untyped-call]
     finally:
         shutil.rmtree(empty)
 
