@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ def try_histories(examples: int, steps: int, seed: int | None = None, *, is_shru
         stateful_step_count=steps,
         derandomize=seed is None,
         database=None,
+        deadline=None,
         verbosity=Verbosity.normal if is_shrunk else Verbosity.quiet,
         phases=[Phase.generate, *([Phase.shrink] if is_shrunk else [])],
         suppress_health_check=[*HealthCheck],
@@ -82,6 +84,7 @@ def main(words: Sequence[str] = tuple(sys.argv[1:])) -> int:
     chosen = parser.parse_args(words)
     seed = int(time.time()) if chosen.seed is None else chosen.seed
     print(f"--seed {seed}", flush=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the figures so far are told
     logging.disable(logging.WARNING)  # each interruption is told by what it hits
     began = time.monotonic(), time.process_time()
     try:
