@@ -18,10 +18,12 @@ from offset_sync.tables.segments import PREFIX
 
 _MOST_CALLS = 24
 _WHAT = st.sampled_from([*ENDS, *ERRORS, *MEANWHILE])
+_CALL = st.sampled_from([*["create_write_transaction"] * 6, *["write_parquet"] * 3, *(name for _, name in CALLS)])
+"""Most between what is looked at, written and entered."""
 BY = st.one_of(
     st.just(NEVER),
     st.builds(Interruption, _WHAT, st.just(""), st.integers(0, _MOST_CALLS)),
-    st.builds(Interruption, _WHAT, st.sampled_from([name for _, name in CALLS]), st.integers(0, 3)),
+    st.builds(Interruption, _WHAT, _CALL, st.sampled_from([0, 0, 0, 1, 2])),
 )
 SLOT = st.sampled_from([0, 0, 0, 1])
 _STRETCH = st.tuples(
@@ -32,7 +34,7 @@ _STEPS: dict[str, tuple[int, tuple[st.SearchStrategy[Any], ...]]] = {
     # How often, and what is given to the method of this name.
     "append": (4, (SLOT, _STRETCHES)),
     "append_on": (4, (SLOT, st.lists(_STRETCHES, min_size=2, max_size=4))),
-    "note_topic": (1, (SLOT,)),
+    "note_topic": (3, (SLOT,)),
     "replace": (1, ()),
     "seal": (3, (st.sampled_from([1, 12]),)),
     "compact": (2, (st.sampled_from([PREFIX, PREFIX, None]),)),
