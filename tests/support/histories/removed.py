@@ -42,7 +42,6 @@ _sync, _portions = files.fsync, seal._portions
 
 REMOVED: Mapping[str, tuple[Patch, ...]] = {
     "a version of a writer is entered once": ((Version, "has_written", lambda *_: False),),
-    "an entry whose answer was lost is found": ((TableLog, "_is_entered", lambda *_: False),),
     "a driver that was taken over writes nothing": ((Lease, "renew", _nothing),),
     "rows are synced before their entry": (
         (files, "fsync", lambda path: None if path.suffix == ".parquet" else _sync(path)),
