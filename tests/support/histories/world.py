@@ -315,7 +315,8 @@ class World:
         seal.seal(self.other, self.other.segments(RECORD_RUNS), KEEP, 1)
 
     def meanwhile_pause(self) -> None:
-        """Let hours pass, at the end of which others clean up."""
+        """Join files, and let hours pass until what was joined is deleted."""
+        Maintainer(self.other, KEEP).compact(RECORD_RUNS, but=PREFIX)
         for _ in range(3):
             self.pass_time(PAUSE_S)
         self.meanwhile_clean_up()
