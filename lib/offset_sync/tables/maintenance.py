@@ -35,6 +35,7 @@ _LARGE_BYTES = 64 << 20
 """Files of this size are not joined again: otherwise every run would rewrite the whole table."""
 LEAST_SHARE = 0.1
 """Files are rewritten when at least this share of their rows may go."""
+_REMOVED = "another process has removed files; try again"
 IsCut = Callable[[pa.Table], NDArray[np.bool_]]
 Rewrite = Callable[[DataFile, Iterable[pa.Table]], DataFile]
 
@@ -92,6 +93,8 @@ class Maintainer:
         row that stays was not written; nothing is changed then.
         """
         known = {each.path: each for each in self.known_files(table)}
+        if known and among is not None and any(each.path not in known for each in among if _is_plain(each)):
+            raise RuntimeError(f"{table.name}: {_REMOVED}")
         touched, gone, held = list[DataFile](), 0, 0
         for file in known.values() if among is None else [each for each in among if each.path in known]:
             marks = [is_cut(piece) for piece in self.rows(table, [file])]
@@ -135,7 +138,7 @@ class Maintainer:
             logger.warning("%s: its files are left alone: columns %s are unknown", table.name, sorted(unknown))
             return []
         # delta-rs does not remove a file whose name is quoted in the log.
-        return [each for each in now.files() if unquote(each.path) == each.path]
+        return [each for each in now.files() if _is_plain(each)]
 
     def move(self, table: Table, files: Sequence[DataFile], into: Sequence[DataFile], began_at: float) -> None:
         """Enter that all rows of *files* are now in *into*; a file without a row count may have any number."""
@@ -155,7 +158,7 @@ class Maintainer:
 
         def decide(now: Version) -> Change:
             if not {each.path for each in files} <= {each.path for each in now.files()}:
-                raise RuntimeError(f"{table.name}: another process has removed files; try again")
+                raise RuntimeError(f"{table.name}: {_REMOVED}")
             return Change(into, files, moves=moves, began_ms=int(began_at * 1000), fresh_seconds=fresh_seconds)
 
         self._tables.log(table).commit(decide)
@@ -192,6 +195,10 @@ def _to_join(files: Sequence[DataFile]) -> Iterator[list[DataFile]]:
         size += file.size
     if len(group) > 1:
         yield group
+
+
+def _is_plain(file: DataFile) -> bool:
+    return unquote(file.path) == file.path
 
 
 def _is_left_over(path: str) -> bool:

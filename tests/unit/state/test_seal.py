@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -24,9 +23,11 @@ from offset_sync.state import record_index, seal
 from offset_sync.state.seal import Sealer
 from offset_sync.tables import segments
 from offset_sync.tables.catalog import RECORD_RUNS
+from offset_sync.tables.definition import Table
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
 from offset_sync.tables.segments import PREFIX
 from offset_sync.tables.store import TableStore
+from offset_sync.tables.transaction_log import DataFile
 
 HOUR = timedelta(hours=1)
 Row = tuple[str, int]
@@ -188,43 +189,23 @@ def test_a_few_rows_of_a_sealed_file_stay(tables: TableStore) -> None:
     assert (seal.cut(tables, begins(dc1=2), HOUR), seal.cut(tables, begins(dc1=3), HOUR)) == (0, 3)
 
 
-@pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("seed", range(6))
-def test_an_index_over_a_table_that_is_appended_to_sealed_cut_and_joined_is_that_of_its_rows(
-    tables: TableStore, seed: int
-) -> None:
-    rng, at = random.Random(seed), {"dc1": 0, "dc2": 0}
-    kept_up = read_in_one(tables)  # type: ignore[arg-type]
-    for _ in range(25):
-        rows = []
-        for cluster in ("dc1", "dc2"):
-            for _ in range(rng.randrange(4)):
-                rows.append((cluster, at[cluster]))
-                at[cluster] += 1
-        if rows:
-            append(tables, *rows)
-        chance = rng.random()
-        if chance < 0.3:
-            seal_all(tables, 8)
-        elif chance < 0.4:
-            seal.cut(tables, begins(dc1=at["dc1"] // 3, dc2=at["dc2"] // 3), HOUR)
-        elif chance < 0.5:
-            Maintainer(tables, HOUR).compact(RECORD_RUNS, but=PREFIX)
-        elif chance < 0.55:
-            DeltaTable(tables.path(RECORD_RUNS)).optimize.compact()
-        kept_up.refresh()
-        fresh = read_in_one(tables)  # type: ignore[arg-type]
-        for cluster in ("dc1", "dc2"):
-            place = (cluster, "orders", 0)
-            now = content(fresh, place)
-            if now is not None:
-                known = kept_up.log(*place)
-                assert known is not None
-                assert known.runs.from_offset(now[0]).start.tolist() or now[1] == now[0]  # type: ignore[arg-type]
-                assert (known.frontier, known.runs.length.sum() >= at[cluster] - now[0]) == (now[1], True)  # type: ignore[operator]
-                log = fresh.log(*place)
-                assert log is not None
-                assert (log.frontier, int(log.runs.length.sum())) == (at[cluster], at[cluster] - log.begin)
+def test_a_cut_beside_a_seal_removes_all_rows_or_none(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sealed between the look at the files and their removal would stay, below rows that go."""
+    for start in range(0, 30, 10):
+        append(tables, ("dc1", start), length=10)
+    known_files = Maintainer.known_files
+
+    def seal_first(self: Maintainer, table: Table) -> list[DataFile]:
+        monkeypatch.setattr(Maintainer, "known_files", known_files)
+        seal_all(TableStore(tables.root))
+        append(tables, ("dc1", 30), length=10)
+        return self.known_files(table)
+
+    monkeypatch.setattr(Maintainer, "known_files", seal_first)
+    with pytest.raises(RuntimeError, match="another process has removed files"):
+        seal.cut(tables, begins(dc1=40), HOUR)
+    assert by_delta_rs(tables) == [("dc1", start) for start in range(0, 40, 10)]
+    assert seal.cut(tables, begins(dc1=40), HOUR) == 4
 
 
 @pytest.mark.usefixtures("small")

@@ -1,0 +1,118 @@
+"""Any history of appends, seals, joins, cuts, clean-ups and starts, by several processes, with any interruption."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from histories.calls import CALLS, ENDS, ERRORS, NEVER, Interruption
+from histories.disk import DAMAGE
+from histories.followers import IndexFollower, RowFollower
+from histories.model import LOGS
+from histories.world import MEANWHILE, PAUSE_S, World
+from offset_sync.tables.segments import PREFIX
+
+_MOST_CALLS = 24
+_WHAT = st.sampled_from([*ENDS, *ERRORS, *MEANWHILE])
+_CALL = st.sampled_from([*["create_write_transaction"] * 6, *["write_parquet"] * 3, *(name for _, name in CALLS)])
+"""Most between what is looked at, written and entered."""
+BY = st.one_of(
+    st.just(NEVER),
+    st.builds(Interruption, _WHAT, st.just(""), st.integers(0, _MOST_CALLS)),
+    st.builds(Interruption, _WHAT, _CALL, st.sampled_from([0, 0, 0, 1, 2])),
+)
+SLOT = st.sampled_from([0, 0, 0, 1])
+_STRETCH = st.tuples(
+    st.integers(0, len(LOGS) - 1), st.sampled_from(["dc1", "dc2", ""]), st.integers(0, 1), st.integers(1, 3)
+)
+_STRETCHES = st.lists(_STRETCH, min_size=1, max_size=6)
+_STEPS: dict[str, tuple[int, tuple[st.SearchStrategy[Any], ...]]] = {
+    # How often, and what is given to the method of this name.
+    "append": (4, (SLOT, _STRETCHES)),
+    "append_on": (4, (SLOT, st.lists(_STRETCHES, min_size=2, max_size=4))),
+    "note_topic": (3, (SLOT,)),
+    "replace": (1, ()),
+    "seal": (3, (st.sampled_from([1, 12]),)),
+    "compact": (2, (st.sampled_from([PREFIX, PREFIX, None]),)),
+    "cut": (2, (st.tuples(*[st.integers(0, 3)] * len(LOGS)),)),
+    "clean_up": (2, (st.sampled_from([1, 3, PAUSE_S, 3 * PAUSE_S]),)),
+    "read": (1, ()),
+    "follow_rows": (3, ()),
+    "follow_index": (4, ()),
+    "start_readers": (1, ()),
+    "claim": (1, (SLOT,)),
+    "lose_power": (1, (st.sampled_from([*DAMAGE]), st.sampled_from([*DAMAGE]))),
+}
+
+
+@st.composite
+def _steps(draw: st.DrawFn) -> tuple[Any, ...]:
+    name = draw(st.sampled_from([name for name, (often, _) in _STEPS.items() for _ in range(often)]))
+    given = tuple(draw(each) for each in _STEPS[name][1])
+    return (name, *given) if name in _UNINTERRUPTED else (name, *given, draw(BY))
+
+
+_UNINTERRUPTED = ("append_on", "start_readers", "lose_power")
+STEPS = _steps()
+DAMAGES = st.tuples(*_STEPS["lose_power"][1])
+FIGURES: Counter[tuple[str, str]] = Counter()
+"""What has happened in all histories: (a rule, "") or (an interruption, the call)."""
+
+
+def histories(empty: Path) -> type[RuleBasedStateMachine]:
+    """Return the machine that begins with the *empty* tables."""
+
+    class Histories(_Histories):
+        def __init__(self) -> None:
+            super().__init__(World(empty))
+
+    return Histories
+
+
+class _Histories(RuleBasedStateMachine):
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self.world = world
+        self._start_readers()
+
+    def _start_readers(self) -> None:
+        self.rows, self.index = RowFollower(self.world), IndexFollower(self.world)
+
+    def teardown(self) -> None:
+        FIGURES.update(self.world.calls.met)
+        FIGURES["histories", ""] += 1
+        FIGURES["pages", ""] += self.world.ledger.pages
+        self.world.close()
+
+    @initialize()
+    def begin(self) -> None:
+        self.world.claim(0)
+
+    @precondition(lambda machine: not machine.world.is_down)
+    @rule(step=STEPS)
+    def go_on(self, step: tuple[Any, ...]) -> None:
+        name, *given = step
+        of: dict[str, Any] = {
+            "follow_rows": self.rows.follow,
+            "follow_index": self.index.follow,
+            "start_readers": self._start_readers,
+        }
+        (of.get(name) or getattr(self.world, name))(*given)
+        FIGURES["steps", name] += 1
+
+    @precondition(lambda machine: machine.world.is_down)
+    @rule(by=BY, left=DAMAGES)
+    def boot(self, by: Interruption, left: tuple[str, str]) -> None:
+        self.world.lose_power(*left)
+        self.world.boot(by)
+        self._start_readers()
+        FIGURES["steps", "boot"] += 1
+
+    @precondition(lambda machine: not machine.world.is_down)
+    @invariant()
+    def a_reader_that_starts_finds_what_there_is(self) -> None:
+        self.world.ledger.settle(self.world.clock.seconds)

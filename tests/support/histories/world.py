@@ -1,0 +1,338 @@
+"""Processes that write, maintain and follow one set of tables, and what the tables have to hold by then."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import timedelta
+from itertools import count
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pyarrow as pa
+import pytest
+from deltalake.exceptions import DeltaError
+
+from histories.calls import ENDS, NEVER, POWER, Calls, Interruption, KilledError
+from histories.clock import HOUR_S, Clock, keep_for
+from histories.disk import Disk
+from histories.ledger import Ledger
+from histories.model import Row, Source, Stretch, of_rows, report, to_begins, to_rows, topics
+from offset_sync.model.errors import TableError, TakenOverError
+from offset_sync.state import record_index, seal
+from offset_sync.state.lease import FencedTables, Lease
+from offset_sync.tables import segments
+from offset_sync.tables.catalog import DRIVERS, INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS, SYNC_STATUS
+from offset_sync.tables.maintenance import Maintainer
+from offset_sync.tables.segments import PREFIX
+from offset_sync.tables.store import TableStore
+
+KEEP = timedelta(hours=10)
+TABLES = (RECORD_RUNS, INDEXED_TOPICS, LOG_INCARNATIONS, DRIVERS, SYNC_STATUS)
+_FAILURES = (OSError, DeltaError, TableError, RuntimeError, TakenOverError)
+PAUSE_S = 4 * HOUR_S
+"""Longer than a file may wait for its entry, and never a multiple of what is kept."""
+
+
+def template() -> Path:
+    """Return a folder with empty tables."""
+    tables = TableStore(mkdtemp(prefix="histories-"))
+    tables.create(TABLES, tests_storage=False)
+    for table in TABLES:
+        keep_for(tables.log(table), KEEP)
+        tables.log(table).set_properties({"delta.checkpointInterval": "5"})
+    return Path(tables.root)
+
+
+class Driver:
+    """One start of ``index_records``; later ones have a greater *number*."""
+
+    def __init__(self, root: str, now: Callable[[], float]) -> None:
+        self.lease = Lease(TableStore(root), "index_records", threading.Event(), now)
+        self.tables = FencedTables(root, self.lease)
+        self.lease.claim()
+        self.number = self.lease._mine[0].epoch
+        self.has_repeated = False
+
+
+def _nothing() -> None:
+    pass
+
+
+class World:
+    """All of it; an operation is a method, and :meth:`run` has it be interrupted."""
+
+    def __init__(self, empty: Path) -> None:
+        self._stack = ExitStack()
+        self.root = Path(mkdtemp(prefix="history-")) / "tables"
+        self._stack.callback(shutil.rmtree, self.root.parent, ignore_errors=True)
+        shutil.copytree(empty, self.root)
+        self.disk, self.calls = Disk(self.root), Calls()
+        self.clock = Clock(self.disk)
+        patch = self._stack.enter_context(pytest.MonkeyPatch.context())
+        for each in (self.disk, self.clock, self.calls):
+            each.watch(patch)
+        numbers = count()
+        patch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=next(numbers)))  # names decide which file comes first
+        for module, name, value in ((seal, "FILE_ROWS", 24), (segments, "GROUP_ROWS", 16)):
+            patch.setattr(module, name, value)
+        patch.setattr(record_index, "MOST_UNSEALED", 48)
+        self.source, self.ledger = Source(), Ledger(self.root, KEEP.total_seconds())
+        self.plan: tuple[int, list[Row]] = (0, [])
+        self.newest = self.settled = self._told = 0
+        self.is_contested = False
+        self.is_down = False
+        self.drivers: list[Driver | None] = [None, None]
+        self._broken = list[BaseException]()
+        self.keeper, self.other = self.store(), self.store()
+
+    def close(self) -> None:
+        """Delete the tables, and leave all as it was before."""
+        self._stack.close()
+
+    def store(self) -> TableStore:
+        """Return the tables as a process that starts now has them."""
+        return TableStore(str(self.root))
+
+    # Interruptions
+
+    def run(
+        self,
+        act: Callable[[], object],
+        by: Interruption = NEVER,
+        *,
+        ends: Callable[[], object],
+        only_reads: bool = False,
+    ) -> bool:
+        """Let a process *act*; return whether it did so to its end. It *ends* where it is killed.
+
+        One that *only_reads* does not fail by what others do.
+        """
+        try:
+            with self.calls.interrupted(by, self._interrupt):
+                act()
+            return True
+        except KilledError:
+            ends()
+            if by.what == POWER:
+                self._die()
+        except _FAILURES:
+            if not by.what or not self.calls.has_met or (only_reads and by.what in MEANWHILE):
+                raise
+        finally:
+            if self._broken:
+                raise self._broken[0]
+        return False
+
+    def _interrupt(self, what: str, call: str) -> None:
+        if what in ENDS:
+            raise KilledError(what)
+        if (what, call) == ("hours pass", "create_write_transaction"):
+            return  # an entry that was looked at hours ago: of its file nothing is promised
+        problems = list[BaseException]()
+
+        def act() -> None:
+            try:
+                MEANWHILE[what](self)
+            except BaseException as problem:
+                problems.append(problem)
+
+        other = threading.Thread(target=act)
+        other.start()
+        other.join()
+        self._broken += problems  # what it interrupts must not take this for a failure of its own
+
+    def _die(self) -> None:
+        self.is_down, self.drivers = True, [None, None]
+
+    def lose_power(self, of_logs: str, of_data: str) -> None:
+        """Leave of what was not stored what is left."""
+        self._die()
+        self.ledger.fail()
+        self.disk.fail(of_logs, of_data)
+
+    def boot(self, by: Interruption) -> None:
+        """Start again after a power failure: logs are repaired."""
+        self.is_down = not self.run(lambda: self.store().create(TABLES, tests_storage=False), by, ends=_nothing)
+        if not self.is_down:
+            self._end_keeper()
+            self.other = self.store()
+            self.ledger.begin()
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass."""
+        self.ledger.kept.note(self.clock.seconds)
+        self.clock.pass_seconds(seconds)
+
+    # Writers
+
+    def claim(self, slot: int, by: Interruption = NEVER) -> None:
+        """Start a driver in the place of the one in *slot*, which is dead."""
+        self.drivers[slot] = None
+        found = list[Driver]()
+
+        def start() -> None:
+            found.append(Driver(str(self.root), lambda: self.clock.seconds))
+
+        self.is_contested = not self.run(start, by, ends=_nothing)
+        if found:
+            self.drivers[slot], self.newest = found[0], max(self.newest, found[0].number)
+
+    def append(self, slot: int, stretches: Sequence[Stretch], by: Interruption = NEVER) -> None:
+        """Have a driver append the next micro-batch, or the last one again where it cannot know that it is there."""
+        driver = self._ready(slot)
+        number, rows = self.plan
+        is_new = bool(driver.has_repeated and self.ledger.held.appended == number and stretches)
+        if is_new and driver.number == self.newest and not self.is_contested:
+            number, rows = self.plan = number + 1, self.source.read(stretches)
+        if not rows:
+            driver.has_repeated = True
+            return
+        must_fail = self.settled > driver.number
+
+        def act() -> None:
+            driver.tables.append(RECORD_RUNS, to_rows(rows), ("query", number))
+
+        if self._write(driver, act, by, must_fail=must_fail):
+            driver.has_repeated = True
+            self.ledger.enter(RECORD_RUNS, lambda held: held.with_rows(number, rows))
+        else:
+            driver.has_repeated = False
+            self.ledger.doubt(RECORD_RUNS, lambda held: held.with_rows(number, rows))
+
+    def append_on(self, slot: int, batches: Sequence[Sequence[Stretch]]) -> None:
+        """Have a driver append one micro-batch after the other."""
+        for each in batches:
+            self.append(slot, each)
+
+    def note_topic(self, slot: int, by: Interruption = NEVER) -> None:
+        """Have a driver append a row that comes again whenever it is appended again."""
+        driver = self._ready(slot)
+        self._told += 1
+        told, must_fail = self._told, self.settled > driver.number
+
+        def act() -> None:
+            driver.tables.append(INDEXED_TOPICS, topics(told))
+
+        if self._write(driver, act, by, must_fail=must_fail):
+            self.ledger.enter(INDEXED_TOPICS, lambda held: held._replace(topics=(*held.topics, told)))
+        else:
+            self.ledger.doubt(INDEXED_TOPICS, lambda held: held._replace(topics=(*held.topics, told)))
+
+    def _ready(self, slot: int) -> Driver:
+        """Return the driver in *slot*, or the one there is, once the one before it may not write any more."""
+        if self.drivers == [None, None]:
+            self.claim(slot)
+        driver = next(each for each in (self.drivers[slot], self.drivers[1 - slot]) if each is not None)
+        if not driver.lease.is_settled:
+            self.pass_time(driver.lease._settled_at - self.clock.seconds)
+        self.settled = max(self.settled, driver.number)
+        return driver
+
+    def _write(self, driver: Driver, act: Callable[[], None], by: Interruption, *, must_fail: bool) -> bool:
+        def dies() -> None:
+            self.drivers = [None if each is driver else each for each in self.drivers]
+
+        try:
+            is_done = self.run(act, by, ends=dies)
+        except TakenOverError:
+            assert self.newest > driver.number or self.is_contested, "the newest driver was refused"
+            dies()
+            return False
+        assert not (is_done and must_fail), "a driver that was taken over has written"
+        return is_done
+
+    def replace(self, by: Interruption = NEVER) -> None:
+        """Replace all rows of a report."""
+        self._told += 1
+        told = self._told
+        is_done = self.run(lambda: self.keeper.replace(SYNC_STATUS, report(told)), by, ends=self._end_keeper)
+        (self.ledger.enter if is_done else self.ledger.doubt)(SYNC_STATUS, lambda held: held._replace(report=told))
+
+    # Maintenance
+
+    def seal(self, least_rows: int, by: Interruption = NEVER) -> None:
+        """Seal what is not sealed."""
+        self._maintain(lambda: seal.seal(self.keeper, self.keeper.segments(RECORD_RUNS), KEEP, least_rows), by)
+
+    def compact(self, but: str | None = PREFIX, by: Interruption = NEVER) -> None:
+        """Join files, sealed ones too or not."""
+        self._maintain(lambda: Maintainer(self.keeper, KEEP).compact(RECORD_RUNS, but=but), by)
+
+    def cut(self, thirds: Sequence[int], by: Interruption = NEVER) -> None:
+        """Remove so many thirds of each log."""
+        begins, gone = self.source.begins(thirds), list[int]()
+        if not self._maintain(lambda: gone.append(seal.cut(self.keeper, to_begins(begins), KEEP)), by):
+            self.ledger.doubt(RECORD_RUNS, lambda held: held.without(begins))
+        elif gone[0]:
+            before = len(self.ledger.held.rows)
+            self.ledger.enter(RECORD_RUNS, lambda held: held.without(begins))
+            assert before - len(self.ledger.held.rows) == gone[0]
+
+    def clean_up(self, seconds: float, by: Interruption = NEVER) -> None:
+        """Delete what is not kept any more after so many seconds."""
+        self.pass_time(seconds)
+
+        def clean_up() -> None:
+            for table in (RECORD_RUNS, DRIVERS):
+                Maintainer(self.keeper, KEEP).clean_up(table)
+
+        self._maintain(clean_up, by)
+
+    def _maintain(self, act: Callable[[], object], by: Interruption) -> bool:
+        return self.run(act, by, ends=self._end_keeper)
+
+    def _end_keeper(self) -> None:
+        self.keeper = self.store()
+
+    # Readers that start now
+
+    def read(self, by: Interruption = NEVER) -> None:
+        """Read the table while something happens: what is read was there before it, or is after it."""
+        before, found = Counter(self.ledger.held.rows), list[pa.Table]()
+        if self.run(lambda: found.append(self.store().all_rows(RECORD_RUNS)), by, ends=_nothing, only_reads=True):
+            assert of_rows(found[0]) in (before, Counter(self.ledger.held.rows))
+
+    # What another process does meanwhile, uninterrupted
+
+    def meanwhile_take_over(self) -> None:
+        """Start a driver beside the others, and have it repeat the last micro-batch."""
+        self.claim(1)
+        self.append(1, [])
+
+    def meanwhile_clean_up(self) -> None:
+        """Join and seal files, and delete what is not kept any more."""
+        maintainer = Maintainer(self.other, KEEP)
+        maintainer.compact(RECORD_RUNS, but=PREFIX)
+        maintainer.clean_up(RECORD_RUNS)
+
+    def meanwhile_seal(self) -> None:
+        """Seal all."""
+        seal.seal(self.other, self.other.segments(RECORD_RUNS), KEEP, 1)
+
+    def meanwhile_pause(self) -> None:
+        """Join files, and let hours pass until what was joined is deleted."""
+        Maintainer(self.other, KEEP).compact(RECORD_RUNS, but=PREFIX)
+        for _ in range(3):
+            self.pass_time(PAUSE_S)
+        self.meanwhile_clean_up()
+
+    def meanwhile_replace(self) -> None:
+        """Replace the report."""
+        self._told += 1
+        told = self._told
+        self.other.replace(SYNC_STATUS, report(told))
+        self.ledger.enter(SYNC_STATUS, lambda held: held._replace(report=told))
+
+
+MEANWHILE: dict[str, Callable[[World], None]] = {
+    "another takes over": World.meanwhile_take_over,
+    "others clean up": World.meanwhile_clean_up,
+    "another seals": World.meanwhile_seal,
+    "hours pass": World.meanwhile_pause,
+    "another replaces": World.meanwhile_replace,
+}
