@@ -82,12 +82,10 @@ test-leaving: install ## Tests of promises that are given up next: copies told b
 protections: install ## Take out each thing that must not break, and see its one test fail (ARGS='--tell clock' for some)
 	@PYTHONPATH=lib:tests/support $(BIN)/python -P tests/protections.py --workers $(WORKERS) $(ARGS)
 
-soak: install ## The simulation by fresh seeds, an hour long (ARGS='--hours 8'); fails with a short history, or a state not reached
-
 test-tables: install ## 500 random histories of the tables with interruptions at any call, half an hour (ARGS='--examples 50', --removed)
 	@PYTHONPATH=lib:tests/support $(BIN)/python -m histories.run $(ARGS)
 
-soak: install ## The simulation by fresh seeds, an hour long (ARGS='--hours 8'); a failure is printed as a short history
+soak: install ## The simulation by fresh seeds, an hour long (ARGS='--hours 8'); fails with a short history, or a state not reached
 	@PYTHONPATH=lib:tests/support $(BIN)/python -m simulation.soak $(ARGS)
 
 chaos: install ## Both jobs, brokers and MirrorMaker 2 killed, stopped and doubled at random: nothing ahead (ARGS='--minutes 10 --seed N')
