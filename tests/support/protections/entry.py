@@ -1,0 +1,26 @@
+"""What a protection is: something that holds, a patch that takes it out, and the one test or seed that notices."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Seed(NamedTuple):
+    """A run of the simulation: with *faults*, from *seed*, so many *steps* long. It notices by a Violation."""
+
+    faults: frozenset[str]
+    seed: int = 0
+    steps: int = 400
+
+
+class Protection(NamedTuple):
+    """What holds, and the proof that it is under test.
+
+    *patches* are dotted names of attributes, each with what replaces it; together they take the protection out. They
+    are in place from a test's first fixture to its last, not while its module is imported. *noticed_by* passes without
+    them and fails with them: a pytest node id, as ``tests/unit/state/test_home.py::test_x``, or a seed.
+    """
+
+    name: str
+    patches: tuple[tuple[str, object], ...]
+    noticed_by: str | Seed
