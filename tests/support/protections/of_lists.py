@@ -17,10 +17,12 @@ _OF_LIST = "tests/unit/translate/test_read_list.py::test_"
 _OF_TEXT = "tests/unit/translate/test_read_list_text.py::test_each_text_of_the_corpus_is_read_as_it_says"
 _OF_LISTS = "tests/unit/sync/test_read_lists.py::test_"
 _OF_MOVES = "tests/unit/cutover/test_skip_read.py::test_"
-_OF_CONSUMERS = "tests/unit/consumer/"
+_OF_CONSUMERS = "tests/unit/consumer/test_python_polls.py::test_"
 
 
-def _never_young(origin: int, source: Any, target: Any, _since: int, *between: int, real: Any = read_list.replication_gaps) -> Any:
+def _never_young(
+    origin: int, source: Any, target: Any, _since: int, *between: int, real: Any = read_list.replication_gaps
+) -> Any:
     return real(origin, source, target, NEVER_YOUNG, *between)
 
 
@@ -32,9 +34,9 @@ def _each(_state: Any, _alias: str, rows: Any) -> Any:
     return np.ones(len(rows), np.bool_)
 
 
-def _whatever_its_epoch(progress: Any, offset: int, _epoch: int | None) -> bool:
+def _wherever_it_began(progress: Any, offset: int, epoch: int | None) -> bool:
     found = progress.read_list
-    return found is not None and offset >= progress._from and found.contains(offset)
+    return found is not None and epoch is not None and found.contains(offset)
 
 
 PROTECTIONS: tuple[Protection, ...] = (
@@ -131,8 +133,8 @@ PROTECTIONS: tuple[Protection, ...] = (
         _OF_MOVES + "each_reason_not_to_move_by_lists_is_named",
     ),
     Protection(
-        "A consumer skips no record of a later leader epoch than the read list's",
-        (("offset_sync_consumer.progress.Progress.is_read", _whatever_its_epoch),),
-        _OF_CONSUMERS + "test_skip_read.py::test_a_record_with_a_greater_epoch_or_none_is_delivered[in Python]",
+        "A consumer that is sought back below its group's commit gets everything up to there",
+        (("offset_sync_consumer.progress.Progress.is_read", _wherever_it_began),),
+        _OF_CONSUMERS + "who_seeks_below_the_list_gets_everything_whatever_the_group_has_committed",
     ),
 )

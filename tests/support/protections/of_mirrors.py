@@ -75,7 +75,9 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "A record with the place header of another partition was produced where it is",
         ((_DECODE + "mirror_headers.confirmed", lambda found, _places: found),),
-        _TESTS + "ingest/test_run_builder_places.py::test_records_that_name_another_place_are_produced_here_and_copies_without_one_are_malformed",
+        _TESTS
+        + "ingest/test_run_builder_places.py::"
+        + "test_records_that_name_another_place_are_produced_here_and_copies_without_one_are_malformed",
     ),
     Protection(
         "A copy of a topic that is produced at one cluster names that cluster, or is unread",

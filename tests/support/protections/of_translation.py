@@ -65,7 +65,9 @@ def _never_behind(answers: Any) -> Any:
     return np.where(answers.at_frontier, int(State.AT_FRONTIER), int(State.EXACT))
 
 
-def _beyond_the_end(committed: Any, ids: Any, source: Any, *rest: Any, real: Any = partition.translate_partition) -> Any:
+def _beyond_the_end(
+    committed: Any, ids: Any, source: Any, *rest: Any, real: Any = partition.translate_partition
+) -> Any:
     found = real(committed, ids, source, *rest)
     if not (found.state == State.COMMIT_BEYOND_END).any():
         return found
@@ -105,7 +107,12 @@ def _may_never_move(answers: Any, *rest: Any, real: Any = partition._translation
 PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "A commit is the next offset to read, so the record at it is unread",
-        ((_TRANSLATE + "read_window.first_unread", lambda required, committed: required.searchsorted(committed, "right")),),
+        (
+            (
+                _TRANSLATE + "read_window.first_unread",
+                lambda required, committed: required.searchsorted(committed, "right"),
+            ),
+        ),
         _CASES + "reordered_records_of_the_target_are_answered_with_the_first_unread",
     ),
     Protection(
@@ -238,7 +245,12 @@ PROTECTIONS: tuple[Protection, ...] = (
     ),
     Protection(
         "A partition that only one of two clusters has is withheld",
-        ((_TRANSLATE + "partition.reason_to_withhold", _except(State.PARTITIONS_DIFFER, partition_log.reason_to_withhold)),),
+        (
+            (
+                _TRANSLATE + "partition.reason_to_withhold",
+                _except(State.PARTITIONS_DIFFER, partition_log.reason_to_withhold),
+            ),
+        ),
         _WITHHELD + "a_partition_that_only_the_source_has_is_withheld_by_itself",
     ),
     Protection(
