@@ -107,6 +107,11 @@ PROTECTIONS: tuple[Protection, ...] = (
         _OF_LISTS + "what_we_have_brought_to_the_home_of_a_group_is_not_what_it_has_read",
     ),
     Protection(
+        "An offset that a move has committed is not what its group has read",
+        ((_STATE + "sync_state.SyncState._is_of_move", lambda _state, _alias, rows: np.zeros(len(rows), np.bool_)),),
+        _OF_LISTS + "what_a_command_has_committed_for_a_group_that_it_has_moved_is_not_what_the_group_has_read",
+    ),
+    Protection(
         "Read lists of groups that are no longer configured are removed",
         ((_LISTS + "take_others_away", lambda *_asked: None),),
         "tests/unit/sync/test_read_lists_of_others.py::"
@@ -135,6 +140,6 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "A consumer that is sought back below its group's commit gets everything up to there",
         (("offset_sync_consumer.progress.Progress.is_read", _wherever_it_began),),
-        _OF_CONSUMERS + "who_seeks_below_the_list_gets_everything_whatever_the_group_has_committed",
+        _OF_CONSUMERS + "a_position_that_the_application_sets_counts_as_sought",
     ),
 )
