@@ -19,7 +19,7 @@ ARGS ?=
 # tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster test-versions test-slow soak chaos moves restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs picture check format lock zip connect consumer archive clean distclean
+.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster test-versions test-slow protections soak chaos moves restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs picture check format lock zip connect consumer archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -74,6 +74,9 @@ test-versions: install ## What depends on the broker, with Kafka 3.6, 3.9, 4.0 a
 test-slow: install ## Three clusters in a mesh of the real MirrorMaker 2; what takes too long for `make test`
 	@$(BIN)/python scripts/jars.py clients
 	@$(PYTEST) tests/slow $(ARGS)
+
+protections: install ## Take out each thing that must not break, and see its one test fail (ARGS='--tell clock' for some)
+	@PYTHONPATH=lib:tests/support $(BIN)/python -P tests/protections.py --workers $(WORKERS) $(ARGS)
 
 soak: install ## The simulation by fresh seeds, an hour long (ARGS='--hours 8'); a failure is printed as a short history
 	@PYTHONPATH=lib:tests/support $(BIN)/python -m simulation.soak $(ARGS)

@@ -28,12 +28,14 @@ REPO = Path(__file__).resolve().parent.parent
 LEAST_COVERAGE = 90
 # Files are given to the workers in the order of tests/conftest.py, the long ones first.
 _BY_FILE = ("--dist", "loadfile", "--no-loadscope-reorder")
+_EACH_IN_FORKS = ("--no-cov", "--dist", "worksteal")
 LANES: Mapping[str, Sequence[Sequence[str]]] = {
     "unit, spark": (
         ("tests/unit", "tests/browser", "tests/simulation", "--dist", "loadgroup"),
+        ("tests/protections.py", "-m", "not broker", *_EACH_IN_FORKS),
         ("tests/spark", *_BY_FILE),
     ),
-    "broker": (("tests/broker", *_BY_FILE),),
+    "broker": (("tests/broker", *_BY_FILE), ("tests/protections.py", "-m", "broker", *_EACH_IN_FORKS)),
 }
 # Brokers are waited for with deadlines; what only computes takes the processor that they leave.
 _GIVES_WAY = {"unit, spark": ("nice", "-n", "3")}

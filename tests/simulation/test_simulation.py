@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from simulation.finding import Remedy, first_failure
-from simulation.remedies import CLOSED, OPEN
+from protections.entry import Seed
+from simulation.finding import first_failure
 from simulation.shape import LISTS, ON_REQUEST
 from simulation.soak import tried
 from tools.thorough import examples
@@ -64,15 +64,9 @@ def test_a_group_that_comes_back_after_its_deletion_was_forgotten_does_not_go_ba
 
 @pytest.mark.parametrize("fault", [*ON_REQUEST, LISTS])
 def test_nothing_is_lost_where_logs_begin_another_life_or_clocks_differ(fault: str) -> None:
-    assert first_failure(Remedy(frozenset({fault})), seeds=examples(30)) is None
+    assert first_failure(Seed(frozenset({fault})), seeds=examples(30)) is None
 
 
-@pytest.mark.parametrize("hole", CLOSED)
-def test_a_hole_is_found_when_its_remedy_is_taken_out(hole: str) -> None:
-    assert first_failure(CLOSED[hole], seeds=5) is not None
-    assert first_failure(CLOSED[hole]._replace(patches=()), seeds=5) is None
-
-
-@pytest.mark.parametrize("hole", OPEN)
-def test_an_open_hole_is_found_and_when_it_no_longer_is_its_switch_is_to_be_turned_on(hole: str) -> None:
-    assert first_failure(OPEN[hole], seeds=5) is not None
+def test_records_whose_headers_leak_are_an_open_hole() -> None:
+    """Today's code does not withstand them; once it does, their switch is to be turned on."""
+    assert first_failure(Seed(frozenset({"leak"})), seeds=5) is not None

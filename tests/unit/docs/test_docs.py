@@ -19,6 +19,7 @@ import yaml
 from offset_sync.jobs.translation.offsets import ANSWER_COLUMNS, REQUIRED, TAKEN_AT
 from offset_sync.tables.catalog import ALL_TABLES
 from offset_sync.tables.views import QUESTIONS, VIEWS
+from protections import of_invariants, of_later_invariants
 from spark_options import split_options
 from submit import IN_IMAGE
 from tools.job_arguments import arguments_of
@@ -121,6 +122,12 @@ def test_the_design_is_short_and_every_invariant_names_the_tests_that_hold_it() 
     invariants = items(DESIGN.partition("## Invariants")[2].partition("\n## ")[0])
     assert len(invariants) >= 11
     assert [item for item in invariants if not re.search(r"(unit|spark|broker)/[\w/]*test_\w+\.py", item)] == []
+
+
+def test_every_invariant_has_a_protection() -> None:
+    invariants = items(DESIGN.partition("## Invariants")[2].partition("\n## ")[0])
+    protections = of_invariants.BY_NUMBER | of_later_invariants.BY_NUMBER
+    assert [number for number, taken_out in protections.items() if taken_out] == [*range(1, len(invariants) + 1)]
 
 
 def test_every_word_of_the_glossary_says_where_it_lives() -> None:

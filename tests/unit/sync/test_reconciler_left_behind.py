@@ -128,6 +128,13 @@ def test_an_answer_that_was_asked_about_for_long_does_not_overtake_the_commit_of
     assert site.target_offset("Y", "readers") == 4
 
 
+def test_while_a_direction_writes_to_a_target_no_other_one_does(site: Hanging) -> None:
+    site.hanging_target = "Y"
+    site.batch(4)
+    assert site.hangs.wait(10)
+    assert not site.reconciler.writing_to("Y").acquire(blocking=False)  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("problem", [None, ConnectionError("lost")])
 def test_what_comes_of_a_direction_that_was_left_behind_is_told_once_and_made_up_for(
     site: Hanging, problem: Exception | None, caplog: pytest.LogCaptureFixture

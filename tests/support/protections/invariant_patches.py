@@ -1,0 +1,202 @@
+"""What replaces the functions that keep the invariants of docs/design.md, so that these do not hold."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from offset_sync.cutover.procedure import CutoverProcedure
+from offset_sync.ingest.polled_commits import CommitPoller
+from offset_sync.jobs.sync_batch import SyncBatch
+from offset_sync.model.values import OffsetWrite
+from offset_sync.state.group_homes import Homes, homes
+from offset_sync.status.classify import _held_back
+from offset_sync.sync.offset_writer import _Batch
+from offset_sync.sync.reconcile_request import Selection
+from offset_sync.sync.translation_history import to_rows
+from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
+from offset_sync.translate.index.incarnations import split_by_incarnation
+from offset_sync.translate.pieces import Pieces, cut_pieces
+from offset_sync.translate.replication_gap import NEVER_YOUNG
+from protections.entry import Protection
+
+_take_in, _compare = SyncBatch.__call__, CommitPoller._compare
+_commit_and_read_back = CutoverProcedure._commit_and_read_back
+
+
+def of_unit(name: str, attribute: str, instead: object, test: str) -> Protection:
+    """Return a protection that one *attribute* of ``offset_sync`` keeps, noticed by a *test* of ``tests/unit``."""
+    return Protection(name, ((f"offset_sync.{attribute}", instead),), f"tests/unit/{test}")
+
+
+def nothing(*_arguments: Any, **_options: Any) -> None:
+    """Do nothing."""
+
+
+def yes(*_arguments: Any, **_options: Any) -> bool:
+    """Return that it is so."""
+    return True
+
+
+def no(*_arguments: Any, **_options: Any) -> bool:
+    """Return that it is not so."""
+    return False
+
+
+def first_argument(first: Any, *_others: Any) -> Any:
+    """Return what was given, as it is."""
+    return first
+
+
+def cut_as_if_old(runs: Any, source: Any, _young_since_ms: int) -> Pieces:
+    """Take no hole for a young one."""
+    return cut_pieces(runs, source, NEVER_YOUNG)
+
+
+def read_by_all(runs: Any) -> Pieces:
+    """Take records of unknown identity for read."""
+    is_so = np.zeros(len(runs), np.bool_)
+    return Pieces(runs.start, runs.length, np.zeros(len(runs), np.int64), is_so, is_so, ~is_so, is_so)
+
+
+def as_if_of_the_present(copies: Any, _incarnations: Any, _settled_from: Any) -> Any:
+    """Take every copy for one of the present incarnation."""
+    return copies, np.zeros(len(copies), np.int64)
+
+
+def as_if_none_were_late(copies: Any, incarnations: Any, _settled_from: Any) -> Any:
+    """Take no copy for one that may be of either incarnation."""
+    return split_by_incarnation(copies, incarnations, [0] * len(incarnations))
+
+
+def matches_whatever(writes: Any, key_id: int, _value: int) -> bool:
+    """Take a record of any value for the next write of ours."""
+    writes._keep(key_id, writes._pending[key_id][1:])
+    return True
+
+
+def matches_in_any_order(writes: Any, key_id: int, value: int) -> bool:
+    """Leave the writes before the one that is matched."""
+    pending = writes._pending[key_id]
+    number = next((number for number, each in enumerate(pending) if each.offset == value), None)
+    if number is not None:
+        writes._keep(key_id, [*pending[:number], *pending[number + 1 :]])
+    return number is not None
+
+
+def matches_again_and_again(writes: Any, key_id: int, value: int) -> bool:
+    """Let a write of ours explain any number of records."""
+    return any(each.offset == value for each in writes._pending[key_id])
+
+
+def append_at_once(history: Any, done: Any) -> None:
+    """Append translations while the one who writes offsets waits."""
+    rows = to_rows(done, np.arange(len(done.is_news)), history._keys, history._strategy_of, history._names)
+    history._tables.append(OFFSET_TRANSLATIONS, rows)
+
+
+class AtOnce:
+    """An executor whose work is done before anything else."""
+
+    are_failures_seen = True
+
+    def __init__(self, _workers: int) -> None:
+        pass
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        pass
+
+    def submit(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Do it now."""
+        try:
+            found = work(*arguments)
+        except BaseException:
+            if self.are_failures_seen:
+                raise
+            found = {}
+        return SimpleNamespace(result=lambda: found)
+
+
+class Unseen(AtOnce):
+    """An executor whose work may fail, which no one notices."""
+
+    are_failures_seen = False
+
+
+def take_in_as_if_ready(batch: Any, *arguments: Any) -> None:
+    """Take in a micro-batch as if every log had been read."""
+    batch._is_ready.set()
+    _take_in(batch, *arguments)
+
+
+def home_first(procedure: Any, plans: Any, timeout_s: float) -> Any:
+    """Make the target the home before its offsets are there."""
+    procedure._make_home(plans, timeout_s)
+    return _commit_and_read_back(procedure, plans, timeout_s)
+
+
+def held_back_only(assessment: Any) -> Any:
+    """Know of no other reason for which a group is not in sync."""
+    return [_held_back(assessment)]
+
+
+class UnsettledOnly:
+    """Kinds of passes, of which none reads every target."""
+
+    CHANGED, WAITING, DECIDED = Selection.CHANGED, Selection.WAITING, Selection.DECIDED
+    EVERY = UNSETTLED = Selection.UNSETTLED
+
+
+def begin_at_once(queue: Any, request: Any) -> Any:
+    """Begin a request beside the one in progress."""
+    answer: Future[Any] = Future()
+    threading.Thread(target=lambda: answer.set_result([*queue._reconcile(request).failures]), daemon=True).start()
+    return answer
+
+
+class OpenLock(nullcontext[None]):
+    """A lock that everyone holds at once."""
+
+    def acquire(self, *, blocking: bool) -> bool:
+        """Take it."""
+        return True
+
+
+def all_of_them(_pass: Any, _source: str, _target: str, commits: Any, *_rest: Any) -> Any:
+    """Take every commit for the last one still."""
+    return commits
+
+
+def none_of_them(_columns: Any, key: Any, *_offsets: Any) -> Any:
+    """Take no answer for one that our own write would raise."""
+    return np.zeros(len(key), np.bool_)
+
+
+def expecting_nothing(**given: Any) -> OffsetWrite:
+    """Make a write that expects no offset at the target."""
+    return OffsetWrite(**given | {"expected_offset": None})
+
+
+def looked_at_once(admin: Any, fence: Any, *others: Any) -> _Batch:
+    """Make a batch that looks at the lease before it writes, and not for each request."""
+    return _Batch(admin, SimpleNamespace(renew=fence.renew, is_open=yes), *others)  # type: ignore[arg-type]
+
+
+def as_new_as_the_poll(poller: Any, answers: Any, held: Any) -> Any:
+    """Date each commit that is found when it was asked for."""
+    return [each._replace(since_ms=poller._state.now_ms()) for each in _compare(poller, answers, held)]
+
+
+def never_contested(*activity_and_times: Any) -> Homes:
+    """Let the cluster of the newest commit be the home, whatever the others say."""
+    found = homes(*activity_and_times)
+    return found._replace(is_contested=np.zeros(len(found.home), np.bool_))

@@ -1,0 +1,323 @@
+"""What the simulation notices: each protection with the seed whose history breaks the promise without it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fakes.unchecked import UncheckedLogs
+from offset_sync.ingest.polled_commits import CommitPoller
+from offset_sync.model.values import ABSENT
+from offset_sync.state.group_homes import Activity, Homes, homes
+from offset_sync.state.own_writes import OwnWrites
+from offset_sync.translate.exact import needs_of_unindexed
+from offset_sync.translate.replication_gap import NEVER_YOUNG
+from protections.entry import Protection, Seed
+
+_STATE, _INGEST, _TRANSLATE = "offset_sync.state.", "offset_sync.ingest.", "offset_sync.translate."
+_POLLED, _LISTS = _INGEST + "polled_commits.", "offset_sync.sync.read_lists.ReadLists."
+_begin, _poll = OwnWrites.begin, CommitPoller.poll
+
+
+def _begin_and_keep(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64]) -> None:
+    vars(writes).setdefault("ever", set()).update(zip(key.tolist(), offset.tolist(), strict=True))
+    _begin(writes, key, offset)
+
+
+def _claim_whatever_was_written(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64]) -> NDArray[np.bool_]:
+    ever = vars(writes).get("ever", set())
+    return np.array([pair in ever for pair in zip(key.tolist(), offset.tolist(), strict=True)], np.bool_)
+
+
+def _newest_wins(activity: Activity, now_ms: int, _silence_ms: int, _uncertain_ms: Any = None) -> Homes:
+    return homes(activity, now_ms, 0)
+
+
+def _never_contested(activity: Activity, now_ms: int, silence_ms: int, _uncertain_ms: Any = None) -> Homes:
+    found = homes(activity, now_ms, silence_ms)
+    return found._replace(is_contested=np.zeros(len(found.home), np.bool_))
+
+
+def _claim_nothing(_writes: Any, key: NDArray[np.intp], _offset: NDArray[np.int64]) -> NDArray[np.bool_]:
+    return np.zeros(len(key), np.bool_)
+
+
+def _newer_by_offset(offsets: Any, records: Any) -> Any:
+    return records.log_offset > offsets.columns["log_offset"][records.key]
+
+
+class _Always(dict[str, int]):
+    """Says of every group that it answered then."""
+
+    def __init__(self, at_ms: int) -> None:
+        super().__init__()
+        self._at_ms = at_ms
+
+    def get(self, _group: Any, _absent: Any = None) -> Any:
+        return self._at_ms
+
+    def __contains__(self, _group: object) -> bool:
+        return True
+
+    def __getitem__(self, _group: str) -> int:
+        return self._at_ms
+
+
+def _poll_as_if_all_had_answered(poller: Any) -> Any:
+    began_ms, found = poller._state.now_ms(), _poll(poller)
+    poller._answered_ms = _Always(began_ms)
+    return found
+
+
+def _dated_by_the_poll(activity: Activity, *times: Any) -> Homes:
+    return homes(activity._replace(since_ms=activity.committed_ms), *times)
+
+
+def _seed(seed: int, *faults: str, steps: int = 400) -> Seed:
+    return Seed(frozenset(faults), seed, steps)
+
+
+PROTECTIONS = (
+    Protection(
+        "a hole ages only while the index keeps up",
+        ((_STATE + "translator.watched_until_ms", lambda _log, _log_end, now_ms: now_ms),),
+        _seed(18, "late"),
+    ),
+    Protection(
+        "an index that grows may still be behind",
+        (
+            (
+                _INGEST + "log_check.Completeness.of",
+                lambda _known, _read, ends, asked_at: dict.fromkeys(ends, asked_at),
+            ),
+        ),
+        _seed(183, "late", "backlog"),
+    ),
+    Protection(
+        "lives of logs are told apart",
+        ((_INGEST + "incarnation_check.IncarnationCheck._rows", lambda _check, *_said: ([], 0)),),
+        _seed(42, "third_anew"),
+    ),
+    Protection(
+        "leader epochs are compared",
+        (
+            (_INGEST + "incarnation_check.IncarnationCheck._is_questionable", lambda _check, *_said: False),
+            (_STATE + "checked_metadata.CheckedMetadata._changes", lambda *_said: {}),
+        ),
+        _seed(4, "cut_grows"),
+    ),
+    Protection(
+        "leader epochs are compared before each translation",
+        ((_STATE + "checked_metadata.CheckedMetadata._changes", lambda *_said: {}),),
+        _seed(161, "cut_grows"),
+    ),
+    Protection(
+        "answers at a target that was cut end at the cut",
+        ((_TRANSLATE + "index.log_index.LogIndex.below", lambda log, _offset: log),),
+        _seed(78, "cut_grows"),
+    ),
+    Protection(
+        "records that an election has lost are not what was read",
+        ((_STATE + "translator.of_lost_records", lambda given, _ends: np.full(len(given.offset), ABSENT)),),
+        _seed(0, "elected"),
+    ),
+    Protection(
+        "copies that a cut has taken are unread",
+        ((_TRANSLATE + "index.log_index.LogIndex.lose", lambda *_lost: None),),
+        _seed(120, "cut_grows"),
+    ),
+    Protection(
+        "holes below an index that began late are read with the next record only",
+        (
+            (
+                _TRANSLATE + "partition.needs_of_unindexed",
+                lambda source, target, bounds: needs_of_unindexed(source, target, bounds) - 1,
+            ),
+        ),
+        _seed(47, "late_index", "drop"),
+    ),
+    Protection(
+        "below an index that began late there may be copies that a cut has taken, or of a former life",
+        ((_TRANSLATE + "exact._may_differ", lambda first_runs, *_known: np.zeros(len(first_runs), np.bool_)),),
+        _seed(5322, "late_index", "cut_grows", steps=600),
+    ),
+    Protection(
+        "the first own record of an index that began late may be a copy that came back",
+        ((_TRANSLATE + "exact._is_echo", lambda first_runs, _origin: np.zeros(len(first_runs), np.bool_)),),
+        _seed(226, "late_index", "echo"),
+    ),
+    Protection(
+        "our clock may be ahead of the index's",
+        ((_STATE + "cluster_clock.ClockOffset.at_most", lambda _clock: 0),),
+        _seed(15, "clocks", "late"),
+    ),
+    Protection(
+        "a truncation of __consumer_offsets is noticed",
+        ((_INGEST + "commit_log_check.CommitLogCheck.look", lambda _check, _id: UncheckedLogs().look(_id)),),
+        _seed(0, "shrink"),
+    ),
+    Protection(
+        "a log that could not be read at the start may have a newer commit",
+        ((_STATE + "group_homes.UnreadLogs.may_count", lambda _logs, _source, rows, _answered: rows >= 0),),
+        _seed(53, "unreadable"),
+    ),
+    Protection(
+        "a commit that some cluster has is not forgotten",
+        (("simulation.persisted.is_over", lambda offsets, _kept_ms: (offsets.column("is_deleted") != 0).any(axis=0)),),
+        _seed(201, "expire", "crash"),
+    ),
+    Protection(
+        "a driver that was taken over writes nothing",
+        ((_STATE + "lease.Lease.is_open", lambda _lease: True),),
+        _seed(77, "second", "pause"),
+    ),
+    Protection(
+        "what another driver took in is read",
+        (("simulation.persisted.Persisted.restore_between", lambda *_arguments: np.empty(0, np.intp)),),
+        _seed(57, "second", "pause"),
+    ),
+    Protection(
+        "a hole is on no list", ((_TRANSLATE + "read_list._HOLES_ARE_UNREAD", NEVER_YOUNG),), _seed(4, "lists", "drop")
+    ),
+    Protection(
+        "a list is of a leader epoch",
+        (
+            (
+                "simulation.skipping.is_skipped",
+                lambda _world, _where, found, offset: found and offset in found.listed,
+            ),
+        ),
+        _seed(79, "lists", "cut_grows"),
+    ),
+    Protection(
+        "a rewind that is noted after a list was planned takes it away",
+        ((_LISTS + "_rewinds", lambda _lists, _row: (0,)),),
+        _seed(52, "lists", "reset", "pause"),
+    ),
+    Protection(
+        "what was set back elsewhere is not listed there",
+        (
+            (
+                _STATE + "sync_state.SyncState._is_back_elsewhere",
+                lambda _state, _alias, rows: np.zeros(len(rows), np.bool_),
+            ),
+        ),
+        _seed(5207, "lists", "drop", "reorder", "reset", steps=600),
+    ),
+    Protection(
+        "a second record of our value is the group's own",
+        (
+            (_STATE + "own_writes.OwnWrites.begin", _begin_and_keep),
+            (_STATE + "own_writes.OwnWrites.claim", _claim_whatever_was_written),
+        ),
+        _seed(1, "moves"),
+    ),
+    Protection(
+        "our own commits are known", ((_STATE + "own_writes.OwnWrites.claim", _claim_nothing),), _seed(0, "moves")
+    ),
+    Protection(
+        "records of different partitions have no order by offset",
+        (
+            (
+                _STATE + "committed_offsets.ClusterOffsets._is_newer",
+                _newer_by_offset,
+            ),
+        ),
+        _seed(35, "coordinators"),
+    ),
+    Protection(
+        "clusters' clocks are not believed",
+        ((_STATE + "cluster_clock.ClusterClock.made_ms", lambda _clock, timestamp_ms, _read: timestamp_ms),),
+        _seed(0, "skewed"),
+    ),
+    Protection(
+        "what a clock was measured to be counts for a backlog",
+        ((_STATE + "cluster_clock.ClusterClock.ahead_ms", None),),
+        _seed(1, "skewed"),
+    ),
+    Protection(
+        "a home that is not silent stays the home", ((_STATE + "group_homes.homes", _newest_wins),), _seed(1, "twins")
+    ),
+    Protection(
+        "two clusters that are active have no home",
+        ((_STATE + "group_homes.homes", _never_contested),),
+        _seed(1, "twins"),
+    ),
+    Protection(
+        "times that are near each other have no order", ((_STATE + "group_homes.UNCERTAIN_MS", -1),), _seed(1, "twins")
+    ),
+    Protection(
+        "members count as active",
+        ((_STATE + "group_homes.GroupHomes.note_members", lambda *_told: None),),
+        _seed(2, "tools"),
+    ),
+    Protection(
+        "cutover decides",
+        ((_STATE + "group_homes.GroupHomes.note_moves", lambda _homes, _moves: None),),
+        _seed(14, "moves"),
+    ),
+    Protection(
+        "what we wrote at a home raises nothing elsewhere",
+        (("offset_sync.sync.write_plan._is_raised_by_ours", lambda _mine, key, *_told: np.zeros(len(key), np.bool_)),),
+        _seed(330, "retention", "reset", "late_index", "drop", "resend", steps=600),
+    ),
+    Protection(
+        "at home what the coordinator holds counts",
+        (
+            (
+                _STATE + "committed_offsets.ClusterOffsets.position",
+                lambda offsets, rows: (offsets.columns["genuine_offset"][rows], offsets.columns["genuine_at_ms"][rows]),
+            ),
+        ),
+        _seed(554, "moves"),
+    ),
+    Protection(
+        "a polled commit is as old as the last answer of its own group",
+        ((_POLLED + "CommitPoller.poll", _poll_as_if_all_had_answered),),
+        _seed(17, "polls"),
+    ),
+    Protection(
+        "a driver that starts knows of recorded polls only",
+        ((_POLLED + "CommitPoller._recorded_ms", lambda poller: _Always(poller._state.now_ms())),),
+        _seed(0, "polls"),
+    ),
+    Protection(
+        "a polled commit may have been made at any time of an interval",
+        ((_STATE + "group_homes.homes", _dated_by_the_poll),),
+        _seed(7, "polls"),
+    ),
+    Protection(
+        "our own writes are known among what is polled",
+        ((_STATE + "own_writes.OwnWrites.claim", _claim_nothing),),
+        _seed(1, "polls"),
+    ),
+    Protection(
+        "what coordinators do not hold any more was deleted",
+        ((_POLLED + "CommitPoller._held", lambda _poller: {}),),
+        _seed(1, "polls"),
+    ),
+    Protection("all groups have to answer at first", ((_POLLED + "TransientError", KeyError),), _seed(0, "polls")),
+    Protection(
+        "polls and records of the log have no order by offset",
+        (
+            (
+                _STATE + "committed_offsets.ClusterOffsets._is_newer",
+                _newer_by_offset,
+            ),
+        ),
+        _seed(2, "polls"),
+    ),
+    Protection(
+        "a history of polls and of the log is in the order of its times",
+        (
+            (
+                _STATE + "commit_log_incarnations.Places._is_polled",
+                lambda _places, rows: np.zeros(rows.num_rows, np.bool_),
+            ),
+        ),
+        _seed(6, "polls"),
+    ),
+    Protection("polls tell nothing of a cluster's clock", ((_STATE + "restore.POLLED", -1_000),), _seed(0, "polls")),
+)
