@@ -206,13 +206,13 @@ PROTECTIONS = (
     Protection(
         "the target is read again before a write is repeated",
         (("offset_sync.sync.offset_writer._Batch._read", _read_once),),
-        _UNIT + "sync/test_offset_writer_retries.py::test_a_repetition_does_not_overwrite_a_write_made_while_we_waited",
+        _UNIT + "sync/test_offset_writer.py::test_a_repetition_does_not_overwrite_a_write_made_while_we_waited",
     ),
     Protection(
         "a write whose answer was lost and that has arrived is ours",
         (("offset_sync.sync.offset_writer._Batch._is_to_be_written", _first_seen_now),),
         _UNIT
-        + "sync/test_offset_writer_retries.py::test_a_write_whose_answer_was_lost_but_that_arrived_counts_as_committed",
+        + "sync/test_offset_writer.py::test_a_write_whose_answer_was_lost_but_that_arrived_counts_as_committed",
     ),
     # A group's commit is larger than a batch of __consumer_offsets.
     Protection(
@@ -241,7 +241,7 @@ PROTECTIONS = (
     Protection(
         "a value of another client is only moved forward",
         (("offset_sync.sync.offset_writer.decide", _of_any_author),),
-        _UNIT + "sync/test_offset_writer_batch.py::test_another_clients_value_ahead_of_ours_is_not_taken_back",
+        _UNIT + "sync/test_offset_writer.py::test_another_clients_value_ahead_of_ours_is_not_taken_back",
     ),
     # Describe on a group is missing, or its type is unknown.
     Protection(

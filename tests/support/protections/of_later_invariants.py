@@ -67,7 +67,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "each request is sent only while the lease is valid",
             "sync.offset_writer._Batch",
             without.looked_at_once,
-            "sync/test_offset_writer_fence.py::test_a_pause_after_the_look_lets_no_request_out_before_the_next_look",
+            "sync/test_offset_writer.py::test_a_pause_after_the_look_lets_no_request_out_before_the_next_look",
         ),
     ),
     13: (

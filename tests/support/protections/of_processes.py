@@ -193,13 +193,13 @@ PROTECTIONS = (
     Protection(
         "the lease is checked after the target was read",
         (("offset_sync.sync.offset_writer._Batch._try", _with_fence(_LookedAtOnce)),),
-        _UNIT + "sync/test_offset_writer_fence.py::test_the_lease_is_looked_at_after_the_target_was_read",
+        _UNIT + "sync/test_offset_writer.py::test_the_lease_is_looked_at_after_the_target_was_read",
     ),
     Protection(
         "each request asks for the age of the check",
         (("offset_sync.sync.offset_writer._Batch._try", _with_fence(_SendsAll)),),
         _UNIT
-        + "sync/test_offset_writer_fence.py::test_a_pause_after_the_look_lets_no_request_out_before_the_next_look",
+        + "sync/test_offset_writer.py::test_a_pause_after_the_look_lets_no_request_out_before_the_next_look",
     ),
     Protection(
         "a task stops to write ten seconds after its start",
