@@ -128,13 +128,13 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "an offset that we do not expect at the target is left alone",
             "sync.offset_writer.decide",
             nothing,
-            "sync/test_driver_overtaken.py::test_a_stale_driver_leaves_alone_what_a_newer_one_has_set_back",
+            "sync/test_reconciler_passes.py::test_a_stale_driver_leaves_alone_what_a_newer_one_has_set_back",
         ),
         of_unit(
             "another client's offset is moved forward only",
             "sync.write_plan.rules",
             lambda actual_offset, *_told: np.zeros(len(actual_offset), np.intp),
-            "sync/test_reconciler_rules.py::test_a_value_of_another_client_is_only_ever_moved_forward",
+            "sync/test_reconciler_passes.py::test_a_value_of_another_client_is_only_ever_moved_forward",
         ),
         of_unit(
             "a write says which offset we expect at the target",

@@ -1,17 +1,24 @@
-"""What is asked of a direction while it works: done next, in one go, and nothing of it is left out."""
+"""The turns of a direction: what is asked while it works is done next, in one go, and nothing of it is left out.
+
+A target's limit of commits per second cuts a pass into turns; what is written is what it would be without one.
+"""
 
 from __future__ import annotations
 
 import collections
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import numpy as np
 import pytest
 
+from builders.logs import log
+from fakes.reconciler_site import ORDERS, Site, config_of
+from offset_sync.model.values import TopicPartition
 from offset_sync.sync.reconcile_request import ReconcileRequest, Selection, Turn
 from offset_sync.sync.reconciler import Answer, DirectionQueue
+from offset_sync.sync.write_pace import Pace
 
 CHANGED, UNSETTLED, DUE = Selection.CHANGED, Selection.UNSETTLED, Selection.DUE
 
@@ -117,3 +124,106 @@ def test_the_turn_in_progress_is_the_last_one_of_a_closed_queue() -> None:
     closing.join(30)
     assert full.result(30) == ["2 rows"]
     assert direction.done == [(UNSETTLED, [1, 2])]
+
+
+# The limit of commits per second at a target
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_turn_is_paid_for_before_the_next_begins() -> None:
+    clock = Clock()
+    pace = Pace(100, clock)
+    assert (pace.turn, pace.pause_s()) == (100, 0.0)
+    pace.note(50)
+    assert pace.pause_s() == 0.5
+    clock.now += 0.25
+    pace.note(100)  # another direction's turn, which had begun before
+    assert pace.pause_s() == 1.25
+    clock.now += 1.25
+    assert pace.pause_s() == 0.0
+
+
+def test_time_without_commits_is_not_saved_up() -> None:
+    clock = Clock()
+    pace = Pace(10, clock)
+    clock.now += 3600
+    pace.note(10)
+    assert pace.pause_s() == 1.0
+
+
+def test_without_a_limit_a_turn_has_everything_and_there_is_no_pause() -> None:
+    pace = Pace(None)
+    pace.note(1_000_000)
+    assert (pace.turn, pace.pause_s()) == (None, 0.0)
+
+
+RECORDS, GROUPS = 100, [f"g{number:02}" for number in range(50)]
+
+
+def site_of(limit: object) -> Site:
+    site = Site(config_of(["X", "Y"], sync={"max_commits_per_second": limit}))
+    site.put(log("X", f"X0:{RECORDS}"))
+    site.put(log("Y", f"X0:{RECORDS}", first=7))
+    for number, group in enumerate(GROUPS):
+        site.commit("X", group, number)
+    return site
+
+
+def after_a_turn() -> tuple[Site, ReconcileRequest]:
+    """Return a site after the first of two turns, and what is left for the second."""
+    site = site_of(25)
+    site.read_all()
+    turn = site.reconciler._pass.reconcile("X", "Y", ReconcileRequest(Selection.EVERY, site.state.all_rows()))
+    assert turn.failures == []
+    assert turn.rest is not None
+    assert len(turn.rest.rows) == 25
+    return site, turn.rest
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+@pytest.mark.parametrize(("limit", "turns"), [("off", [50]), (30, [30, 20])])
+def test_a_pass_writes_everything_a_seconds_worth_at_a_time(limit: object, turns: list[int], is_first: bool) -> None:
+    site = site_of(limit)
+    assert site.reconcile(is_first=is_first) == []
+    assert [len(each.plan.writes) for each in site.reconciliations] == turns
+    assert [site.target_offset("Y", group) for group in GROUPS] == [7 + number for number in range(50)]
+
+
+def test_what_needs_no_commit_is_not_charged() -> None:
+    site = site_of(30).reconciled()
+    time.sleep(site.reconciler._pass.pause_s("Y"))
+    assert site.reconcile(is_first=True) == []
+    assert (len(site.reconciliations), site.reconciler._pass.pause_s("Y")) == (2, 0.0)
+
+
+def test_a_turn_asks_about_no_more_partitions_than_it_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = Site(config_of(["X", "Y"], sync={"max_commits_per_second": 4}))
+    for number in range(6):
+        place = ORDERS._replace(partition=number)
+        site.put(log("X", f"X0:{RECORDS}"), place, partitions=6)
+        site.put(log("Y", f"X0:{RECORDS}", first=7), place, partitions=6)
+        site.commit("X", "readers", number, place)
+    asked, fetch = list[int](), Site.fetch
+
+    def count(self: Site, aliases: Collection[str], partitions: Collection[TopicPartition]) -> object:
+        asked.append(len(partitions))
+        return fetch(self, aliases, partitions)
+
+    monkeypatch.setattr(Site, "fetch", count)
+    assert site.reconcile(is_first=True) == []
+    assert asked == [4, 2]
+
+
+@pytest.mark.parametrize(("alias", "offset", "wanted"), [("X", 99, 7 + 99), ("Y", 80, 80)])
+def test_a_commit_between_two_turns_counts_in_the_second(alias: str, offset: int, wanted: int) -> None:
+    site, rest = after_a_turn()
+    site.commit(alias, GROUPS[-1], offset)
+    site.read_all()
+    assert site.reconciler._pass.reconcile("X", "Y", rest).rest is None
+    assert site.target_offset("Y", GROUPS[-1]) == wanted

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
+from fakes.reconciler_site import Site, config_of, mirrored_site
 from offset_sync.sync.reconcile_loop import ReconcileLoop
 
 ENOUGH = 4
@@ -60,18 +60,18 @@ class Driver:
 
 
 @pytest.mark.timeout(120)
-def test_between_two_passes_only_what_waits_for_the_index_is_reconciled() -> None:
-    assert Driver().run() == ["first", "waiting", "waiting", "waiting"]
-
-
-@pytest.mark.timeout(120)
-def test_a_first_pass_that_fails_is_tried_again_as_the_first() -> None:
-    assert Driver(fails_first=2).run() == ["first", "first", "first", "waiting"]
-
-
-@pytest.mark.timeout(120)
-def test_everything_is_looked_at_again_when_the_interval_is_over() -> None:
-    assert Driver(reconcile_interval="1ms").run() == ["first", "all", "all", "all"]
+@pytest.mark.parametrize(
+    ("driver", "calls"),
+    [
+        (Driver(), ["first", "waiting", "waiting", "waiting"]),
+        (Driver(fails_first=2), ["first", "first", "first", "waiting"]),
+        (Driver(reconcile_interval="1ms"), ["first", "all", "all", "all"]),
+        (Driver(wakes=True), ["first", "waiting", "all", "waiting"]),
+    ],
+    ids=["between two passes what waits for the index", "fails", "the interval is over", "something answers again"],
+)
+def test_everything_is_looked_at_first_and_each_interval(driver: Driver, calls: list[str]) -> None:
+    assert driver.run() == calls
 
 
 @pytest.mark.timeout(120)
@@ -89,13 +89,6 @@ def test_a_pass_over_everything_that_hangs_does_not_hold_up_what_waits_for_the_i
     driver._note = hang.__get__(driver)  # type: ignore[method-assign]
     assert driver.run() == ["first", "waiting", "waiting", "waiting"]
     assert went_on == [True]
-
-
-@pytest.mark.timeout(120)
-def test_everything_is_looked_at_soon_when_something_answers_again() -> None:
-    driver = Driver()
-    driver.wakes = True
-    assert driver.run() == ["first", "waiting", "all", "waiting"]
 
 
 @pytest.mark.timeout(120)
@@ -120,17 +113,3 @@ def test_the_index_is_read_in_parallel_with_the_commit_logs_and_a_stop_does_not_
         assert not running.is_alive()
     finally:
         ends.set()
-
-
-def test_what_a_group_deletes_at_the_source_stays_at_the_target_and_is_not_refreshed_there() -> None:
-    site = mirrored_site("Y")
-    site.commit("X", "readers", 4)
-    site.reconciled()
-    written = list(site.clusters["Y"].written)
-    assert [write.offset for write in written] == [6]
-    site.clusters["X"].forget("readers", ORDERS)
-    site.read_all()
-    site.pass_time(2 * int(site.config.sync.refresh_interval.total_seconds() * 1000))
-    ReconcileLoop(site.config.sync, site.state, site.reconciler, NoTimer(), threading.Event()).full_pass(is_first=False)
-    assert site.target_offset("Y", "readers") == 6
-    assert site.clusters["Y"].written == written

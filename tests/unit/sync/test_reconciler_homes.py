@@ -1,14 +1,15 @@
-"""One home per group and topic: what is brought where, while two clusters are active, and after a move."""
+"""One home per group and topic: what is brought where, also while two clusters are active; our commits make none."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import pytest
 
 from builders.logs import log
 from fakes.clusters import MemoryEnds
-from fakes.next_driver import begin_again_by_the_tables
-from fakes.reconciler_site import ORDERS, Site, mirrored_site
-from offset_sync.model.values import Rule, TopicPartition
+from fakes.reconciler_site import ORDERS, Site, SiteWriter, config_of, mirrored_site
+from offset_sync.model.values import OffsetWrite, Rule, TopicPartition, WriteOutcome
 from offset_sync.state.group_homes import Move
 
 MINUTE_MS = 60_000
@@ -62,45 +63,6 @@ def test_while_two_clusters_are_active_a_row_says_so_and_nothing_is_written_at_a
     assert (site.asked, held(site)) == ([], [7, 11, None])
 
 
-def test_nothing_is_refreshed_while_two_clusters_are_active(site: Site) -> None:
-    site.commit("X", "g", 5)
-    site.reconciled()
-    site.pass_time(2 * 24 * 60 * MINUTE_MS)
-    site.state.homes.note_members("X", {"g"}, site.clock_ms[0])
-    site.commit("Y", "g", 9)
-    for _ in range(3):
-        site.reconcile()
-    assert (site.asked, held(site)) == ([], [5, 9, 7])
-
-
-def test_what_was_answered_and_settled_is_at_both_once_another_cluster_is_active(site: Site) -> None:
-    site.commit("X", "g", 5)
-    site.reconciled()
-    site.commit("Y", "g", 9)
-    assert told(site) == AT_BOTH
-
-
-def test_a_group_whose_id_is_a_share_group_at_the_target_is_withheld_there_as_long_as_it_is(site: Site) -> None:
-    site.state.share_groups = {"Y": {"g"}, "X": {"other"}}
-    site.commit("X", "g", 5)
-    assert told(site) == {("X", "Y"): ("SHARE_GROUP", "WITHHELD"), ("X", "Z"): ("EXACT", "COMMITTED")}
-    assert "Y" not in site.asked
-    site.state.share_groups = {}
-    assert told(site)["X", "Y"] == ("EXACT", "COMMITTED")
-
-
-def test_other_groups_and_topics_go_on(site: Site) -> None:
-    pay = TopicPartition("pay-1", 0)
-    for alias, text in (("X", "X0:10"), ("Y", ". . X0:10"), ("Z", ". . X0:10")):
-        site.put(log(alias, text), pay)
-    read_at_both(site)
-    site.commit("X", "g", 3, pay)
-    site.commit("X", "other", 3)
-    site.reconcile()
-    assert held(site, pay) == [3, 5, 5]
-    assert site.target_offset("Y", "other") == 5
-
-
 def test_silence_ends_it_in_the_next_pass(site: Site) -> None:
     read_at_both(site)
     assert told(site) == AT_BOTH
@@ -108,18 +70,6 @@ def test_silence_ends_it_in_the_next_pass(site: Site) -> None:
     assert told(site) == AT_BOTH
     site.pass_time(2_000)
     assert told(site) == {("Y", "X"): ("EXACT", "COMMITTED"), ("Y", "Z"): ("EXACT", "COMMITTED")}
-    assert held(site) == [7, 9, 9]
-
-
-def test_members_at_one_of_them_keep_it_from_ending(site: Site) -> None:
-    read_at_both(site)
-    site.state.homes.note_members("X", {"g"}, site.clock_ms[0])
-    site.pass_time(SILENCE_MS - 1_000)
-    assert set(told(site).values()) == {("COMMITTED_AT_BOTH", "WITHHELD")}
-    site.commit("Y", "g", 9)
-    site.state.homes.note_members("X", set(), site.clock_ms[0])
-    site.pass_time(SILENCE_MS + 2_000)
-    told(site)
     assert held(site) == [7, 9, 9]
 
 
@@ -132,20 +82,6 @@ def test_a_move_ends_it_at_once_and_goes_over_nothing_that_is_ahead(
     move(site, to)
     told(site)
     assert held(site) == wanted
-
-
-def test_a_tool_that_alters_offsets_at_a_target_moves_no_group_at_the_home(site: Site) -> None:
-    """Another tool writes there every few seconds, ahead of the group and behind it, with our metadata."""
-    site.commit("X", "g", 6)
-    site.reconciled()
-    site.state.homes.note_members("X", {"g"}, site.clock_ms[0])
-    for offset in (11, 3, 10):
-        site.pass_time(2_000)
-        site.commit("Y", "g", offset, metadata="offset-sync")
-        site.commit("X", "g", 6)
-        site.reconcile()
-        assert site.target_offset("X", "g") == 6
-    assert [target for target, _ in site.asked] == []
 
 
 # Resets at a target
@@ -175,20 +111,6 @@ def test_a_reset_at_a_target_is_a_second_reader_where_the_home_is_not_silent(sit
     assert held(site) == [8, 4, 10]
 
 
-def test_a_group_that_was_reset_to_what_we_had_written_is_at_home_there(site: Site) -> None:
-    """It read on from our 10 to 12 and went back to 10: a second record of that value, which we did not write."""
-    site.commit("X", "g", 8)
-    site.reconciled()
-    site.pass_time(SILENCE_MS + 3_000)
-    for offset in (12, 10):
-        site.commit("Y", "g", offset)
-        told(site)
-    assert held(site) == [8, 10, 10]
-    site.commit("Y", "g", 11)
-    told(site)
-    assert held(site) == [9, 11, 11]
-
-
 def test_a_commit_that_is_read_again_after_a_restart_makes_its_cluster_no_home(site: Site) -> None:
     """A micro-batch that had not ended comes again: of our older writes in it nothing tells any more that they are."""
     for offset in (4, 6):
@@ -201,20 +123,6 @@ def test_a_commit_that_is_read_again_after_a_restart_makes_its_cluster_no_home(s
     site.commit("X", "g", 7)
     told(site)
     assert held(site) == [7, 9, 9]
-
-
-def test_writes_that_the_driver_before_has_left_unread_make_no_second_home(site: Site) -> None:
-    for offset in (4, 5, 6):
-        site.commit("X", "g", offset)
-        site.read("X")
-        site.reconciler.reconcile_all()
-    assert held(site) == [6, 8, 8]
-    begin_again_by_the_tables(site)
-    assert {source for source, _ in told(site)} == {"X"}
-    site.commit("X", "g", 7)
-    assert set(told(site).values()) == {("EXACT", "COMMITTED")}
-    site.commit("Y", "g", 9)  # what we wrote there, once more: a reader
-    assert set(told(site).values()) == {("COMMITTED_AT_BOTH", "WITHHELD")}
 
 
 # Moves
@@ -238,18 +146,6 @@ def test_after_a_move_partitions_that_are_idle_have_the_position_that_was_brough
     site.clusters["Z"].forget("g", SECOND)  # expired, or deleted
     told(site)
     assert (held(site), held(site, SECOND)) == ([7, 9, 9], [4, 6, 6])
-
-
-def test_after_a_move_what_the_cluster_that_was_left_deletes_stays_at_the_new_home(two_partitions: Site) -> None:
-    site = two_partitions
-    move(site, "Y")
-    site.reconcile()
-    for place in (ORDERS, SECOND):
-        site.clusters["X"].forget("g", place)
-    for _ in range(3):
-        site.reconcile()
-    assert [site.target_offset("Y", "g", place) for place in (ORDERS, SECOND)] == [7, 6]
-    assert [site.target_offset("Z", "g", place) for place in (ORDERS, SECOND)] == [7, 6]
 
 
 # Deletions
@@ -330,3 +226,78 @@ def test_what_is_refreshed_after_its_topic_was_deleted_carries_it_too_unless_the
     lead(site, "Y", end, 9)
     refreshed(site)
     assert epochs(site).get("Y") == (7, epoch)
+
+
+# Our own commits
+
+
+def owners(site: Site) -> set[str]:
+    return {row.source for number in range(len(site.reconciliations)) for row in site.rows(number)}
+
+
+class HastySite(Site):
+    """A site where the log of the target is read while the answers to a batch are still under way."""
+
+    def write(self, target: str, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
+        outcomes = super().write(target, writes)
+        self.read(target)
+        return outcomes
+
+
+@pytest.mark.parametrize("metadata", ["", "m"])
+def test_a_commit_that_is_read_before_its_answer_is_ours(metadata: str) -> None:
+    hasty = HastySite(config_of(["X", "Y"]))
+    hasty.put(log("X", "X0:10"))
+    hasty.put(log("Y", ". . X0:10"))
+    for offset in (3, 5, 8, 1):
+        hasty.commit("X", "g", offset, metadata=metadata)
+        hasty.reconcile()
+        assert hasty.target_offset("Y", "g") == offset + 2
+    assert owners(hasty) == {"X"}
+
+
+def test_a_write_that_was_applied_without_an_answer_is_ours_when_the_target_holds_it() -> None:
+    site = mirrored_site()
+    site.clusters["Y"].loses_answers = True
+    site.commit("X", "g", 5)
+    site.read("X")
+    site.reconciler.reconcile_all()
+    assert ([row.outcome for row in site.rows()], site.target_offset("Y", "g")) == (["FAILED"], 7)
+    site.clusters["Y"].is_down = site.clusters["Y"].loses_answers = False
+    site.reconciler.reconcile_all()  # Y is read, and its log has not brought the record yet
+    assert [row.outcome for row in site.rows()] == ["UNCHANGED"]
+    site.commit("X", "g", 1)
+    site.reconcile()
+    assert (owners(site), site.target_offset("Y", "g")) == ({"X"}, 3)
+
+
+@pytest.mark.parametrize("errors", [["UNKNOWN_MEMBER_ID"], ["_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED"]])
+def test_what_another_client_commits_is_its_own_once_our_write_of_it_is_known_to_have_failed(errors: list[str]) -> None:
+    site = mirrored_site()
+    for offset, error in zip((3, 8), errors, strict=False):
+        site.clusters["Y"].refused["g"] = error
+        site.commit("X", "g", offset)
+        site.reconcile()
+    site.clusters["Y"].refused.clear()
+    site.commit("Y", "g", 5)
+    site.reconcile()
+    assert [row.source for row in site.rows()] == ["Y"]
+
+
+def test_a_writer_that_raises_leaves_at_most_one_write_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = mirrored_site()
+
+    def fails(_writer: SiteWriter, _writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
+        raise RuntimeError("the Spark job of the writes failed")
+
+    site.commit("X", "g", 3)
+    with monkeypatch.context() as patched:
+        patched.setattr(SiteWriter, "write", fails)
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match="Spark job"):
+                site.reconcile()
+    site.reconcile()
+    site.read_all()
+    site.commit("Y", "g", 5)
+    site.reconcile()
+    assert [row.source for row in site.rows()] == ["Y"]

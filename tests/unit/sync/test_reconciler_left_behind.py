@@ -7,11 +7,12 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 from builders.logs import log
-from fakes.reconciler_site import ORDERS, Site, config_of
+from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
 from offset_sync.state.cluster_metadata import ClusterMetadata
@@ -99,22 +100,6 @@ def test_a_question_about_one_direction_holds_up_no_other_one_to_the_same_target
     assert (site.target_offset("Z", "readers"), site.target_offset("Z", "others")) == (6, None)
 
 
-def test_what_waits_for_the_index_does_not_wait_for_a_target_that_hangs(site: Hanging) -> None:
-    site.commit("X", "readers", 10)
-    site.reconcile()
-    assert (site.target_offset("Y", "readers"), site.target_offset("Z", "readers")) == (12, 12)
-    site.index.take_grown()
-    site.hanging_target = "Y"
-    for alias in ("X", "Y", "Z"):
-        site.put(log(alias, "X0:14" if alias == "X" else ". . X0:10 . X10:14"))
-    for turn in (1, 2):
-        site.index.grown.add(ORDERS)
-        began = time.monotonic()
-        site.reconciler.reconcile_waiting_for_index()
-        assert time.monotonic() - began < 10, turn
-    assert (site.target_offset("Y", "readers"), site.target_offset("Z", "readers")) == (12, 13)
-
-
 def test_an_answer_that_was_asked_about_for_long_does_not_overtake_the_commit_of_another_owner(site: Hanging) -> None:
     site.hanging_question = frozenset({"X", "Y"})
     site.batch(9)
@@ -166,3 +151,51 @@ def test_closing_waits_for_what_is_under_way_and_begins_nothing_more(site: Hangi
     site.goes_on.set()
     closing.join(10)
     assert (closing.is_alive(), site.target_offset("Y", "readers", ORDERS)) == (False, 6)
+
+
+def test_the_state_is_free_while_clusters_are_asked_and_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    site, was_free = mirrored_site(), list[bool]()
+
+    def take() -> None:
+        was_free.append(site.lock.acquire(timeout=2))
+        if was_free[-1]:
+            site.lock.release()
+
+    def noting(do: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*given: Any) -> Any:
+            other = threading.Thread(target=take)
+            other.start()
+            other.join()
+            return do(*given)
+
+        return noted
+
+    for name in ("fetch", "write"):
+        monkeypatch.setattr(site, name, noting(getattr(site, name)))
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    assert was_free == [True, True]
+
+
+def test_commits_that_come_in_while_reconciling_are_reconciled_in_the_end() -> None:
+    site = mirrored_site()
+    has_ended = threading.Event()
+
+    def reconcile() -> None:
+        while not has_ended.is_set():
+            site.reconciler.reconcile_all()
+
+    reconciling = [threading.Thread(target=reconcile, daemon=True) for _ in range(2)]
+    for thread in reconciling:
+        thread.start()
+    for number in range(40):
+        site.commit("X", f"group {number % 4}", number % 10)
+        site.reconciler.reconcile_batch("X", site.read("X"), number)
+        site.read("Y")
+    has_ended.set()
+    for thread in reconciling:
+        thread.join(10)
+    site.reconcile()
+    expected = {f"group {number % 4}": number % 10 + 2 for number in range(36, 40)}
+    assert {group: site.target_offset("Y", group) for group in expected} == expected
+    assert site.clusters["X"].written == []

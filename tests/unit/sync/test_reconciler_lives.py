@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from fakes.clusters import MemoryEnds
 from fakes.next_driver import begin_again_by_the_history
 from fakes.reconciler_site import ORDERS, Site, mirrored_site
 from offset_sync.model.values import CLOCKS_APART_MS, ClusterPartition
@@ -41,12 +40,6 @@ def test_a_commit_from_before_says_nothing_of_the_records_that_stand_there_now(
     assert answer(site) == (state, None)
     site.clusters["X"].is_down = True
     assert answer(site) == (state, None), "also without a cluster to ask"
-
-
-def test_a_commit_below_the_cut_holds() -> None:
-    site = site_with(4, is_recreated=False)
-    site.commit("X", "readers", 4)
-    assert answer(site) == ("EXACT", 6)
 
 
 def test_a_commit_made_since_holds_once_no_clock_can_be_wrong() -> None:
@@ -89,20 +82,3 @@ def test_one_group_of_a_former_life_does_not_withhold_the_others_when_the_source
     site.reconciliations.clear()
     site.reconcile(is_first=True)
     assert {(row.group_id, row.state) for row in site.rows()} == {("idle", "LOG_TRUNCATED"), ("readers", "EXACT")}
-
-
-def test_a_cut_that_only_such_a_group_has_seen_withholds_the_log_from_the_next_driver() -> None:
-    """Its commit was of a former life all the time, so its state says nothing new when the log is cut once more."""
-    site = site_with(2, is_recreated=False)
-    site.commit("X", "idle", 4)
-    site.reconcile()
-    site.index.logs[ClusterPartition("X", *ORDERS)].complete_until_ms = site.clock_ms[0] + 2 * CLOCKS_APART_MS
-    site.pass_time(3 * CLOCKS_APART_MS)
-    site.reconcile()
-    site.clusters["X"].logs[ORDERS] = MemoryEnds(0, 8)
-    site.reconcile()
-    begin_again_by_the_history(site)
-    site.clusters["X"].is_down = True
-    site.commit("X", "late", 3)
-    site.reconcile(is_first=True)
-    assert {(row.group_id, row.state) for row in site.rows()} == {("idle", "LOG_TRUNCATED"), ("late", "LOG_TRUNCATED")}

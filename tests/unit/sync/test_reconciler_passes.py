@@ -1,10 +1,15 @@
-"""Settling again and again: what is asked of a target, and what is left alone."""
+"""The reconcile pass: what is asked of a target, what is written over what, and what is left alone."""
 
 from __future__ import annotations
 
-from builders.logs import indexed_at, log
-from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
-from offset_sync.model.values import TopicPartition
+import pytest
+
+from builders.logs import log
+from fakes.reconciler_site import ORDERS, Site, mirrored_site
+from offset_sync.model.values import Rule, TopicPartition
+
+PAY = TopicPartition("pay-out", 0)
+HOURS_MS = 3_600_000
 
 
 def test_a_commit_is_answered_on_every_target_with_empty_metadata() -> None:
@@ -18,44 +23,6 @@ def test_a_commit_is_answered_on_every_target_with_empty_metadata() -> None:
         ("Y", "EXACT", "COMMITTED", -1),
         ("Z", "EXACT", "COMMITTED", -1),
     }
-
-
-def test_what_we_wrote_is_never_answered_back() -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 4)
-    for _ in range(3):
-        site.reconcile()
-    assert site.clusters["X"].written == []
-    assert site.target_offset("X", "readers") == 4
-
-
-def test_nothing_is_asked_twice() -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 4)
-    site.reconcile()
-    assert len(site.asked) == 1
-    site.reconciled()
-    site.reconcile()
-    assert (site.asked, site.reconciliations) == ([], [])
-
-
-def test_a_repeated_answer_is_no_news() -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 4)
-    site.reconcile()
-    assert [row.is_news for row in site.rows()] == [True]
-    site.reconcile()
-    assert [(row.outcome, row.is_news) for row in site.rows()] == [("UNCHANGED", False)]
-
-
-def test_a_new_commit_unsettles_its_own_key_only() -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 4)
-    site.commit("X", "others", 5)
-    site.reconciled().commit("X", "readers", 7)
-    site.reconcile()
-    assert [(row.group_id, row.wanted, row.previous) for row in site.rows()] == [("readers", 9, 6)]
-    assert site.target_offset("Y", "others") == 7
 
 
 def test_a_commit_of_the_same_offset_is_news_and_needs_no_write() -> None:
@@ -89,26 +56,6 @@ def test_a_driver_that_restarts_writes_no_offset_that_is_there_already() -> None
     assert site.rows()[0].outcome == "UNCHANGED"
 
 
-def test_a_value_changed_at_the_target_is_compared_again() -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 4)
-    site.reconciled().clusters["Y"].forget("readers", ORDERS)
-    site.reconcile()
-    assert site.target_offset("Y", "readers") == 6
-
-
-def test_an_answer_at_the_frontier_is_asked_again_until_the_index_has_passed_it() -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 10)
-    for _ in range(5):
-        site.reconcile()
-    assert (site.rows()[0].state, site.target_offset("Y", "readers")) == ("AT_FRONTIER", 12)
-    site.put(log("X", "X0:14"))
-    site.put(log("Y", ". . X0:10 . X10:14"))
-    site.reconcile()
-    assert (site.rows()[0].state, site.target_offset("Y", "readers")) == ("EXACT", 13)
-
-
 def test_what_waits_for_the_index_is_answered_as_soon_as_the_index_grows_and_nothing_else_is_asked() -> None:
     site = mirrored_site()
     pay = TopicPartition("pay-1", 0)
@@ -131,32 +78,6 @@ def test_what_waits_for_the_index_is_answered_as_soon_as_the_index_grows_and_not
     assert (site.reconciler.reconcile_waiting_for_index(), site.reconciliations) == ([], [])
 
 
-def test_a_topic_without_commits_may_grow() -> None:
-    site = mirrored_site()
-    assert (site.reconciler.reconcile_waiting_for_index(), site.reconciliations) == ([], [])
-
-
-def test_what_was_answered_bounds_what_is_read_for_the_next_commit() -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 4)
-    site.reconcile()
-    pair, keys = site.state.last("X", "Y"), site.offsets.ids([("readers", "orders", 0)])
-    assert [pair.window_start(keys, commit, 0) for commit in (3, 4, 9)] == [0, 6, 6]
-
-
-def test_a_hole_too_young_to_be_one_is_asked_about_until_it_is_old() -> None:
-    site = Site(config_of(["X", "Y"], sync={"hole_grace": "60s"}))
-    site.put(indexed_at(log("X", "X0:5 Y1 X6:10"), 5, site.clock_ms[0]))  # Y1 is what shows that Y0 is missing
-    site.put(log("Y", "Y0 Y1 X0:5 X6:10"))
-    site.commit("X", "readers", 9)
-    for _ in range(5):
-        site.reconcile()
-    assert site.target_offset("Y", "readers") == 0
-    site.pass_time(60_001)
-    site.reconcile()
-    assert site.target_offset("Y", "readers") == 10
-
-
 # Batches
 
 
@@ -171,24 +92,6 @@ def test_a_batch_reconciles_what_it_is_told_and_nothing_else() -> None:
     assert site.target_offset("Y", "others") is None
 
 
-def test_a_batch_reconciles_only_where_its_source_owns_the_key() -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 4)
-    site.commit("Y", "readers", 9)
-    site.read_all()
-    assert site.reconciler.reconcile_batch("X", site.offsets.ids([("readers", "orders", 0)]), 1) == []
-    assert (site.reconciliations, site.clusters["Y"].questions) == ([], 0)
-
-
-def test_a_batch_reconciles_nothing_on_behalf_of_another_source() -> None:
-    site = mirrored_site("Y", "Z")
-    site.commit("X", "readers", 4)
-    site.commit("Y", "readers", 9)
-    site.read_all()
-    assert site.reconciler.reconcile_batch("X", site.offsets.ids([("readers", "orders", 0)]), 1) == []
-    assert (site.reconciliations, site.asked) == ([], [])
-
-
 def test_a_batch_goes_only_where_its_source_is_synced_to() -> None:
     site = mirrored_site("Y", "Z", directions=[["X", "Z"], ["Y", "X"]])
     site.commit("X", "readers", 4)
@@ -197,16 +100,6 @@ def test_a_batch_goes_only_where_its_source_is_synced_to() -> None:
     site.commit("Z", "readers", 9)
     assert site.reconciler.reconcile_batch("Z", site.read("Z"), 2) == []
     assert len(site.asked) == 1
-
-
-def test_a_batch_asks_even_what_is_reconciled_nothing_again() -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 4)
-    keys = site.read("X")
-    site.reconciled()
-    site.reconciler.reconcile_batch("X", keys, 2)
-    assert site.asked == []
-    assert [row.outcome for row in site.rows()] == ["UNCHANGED"]
 
 
 def test_a_silent_target_is_named_by_full_passes_and_not_by_each_micro_batch() -> None:
@@ -222,3 +115,145 @@ def test_a_silent_target_is_named_by_full_passes_and_not_by_each_micro_batch() -
     assert site.reconciler.reconcile_batch("X", site.state.all_rows(), 3) == [
         line.replace("clusters.Y: does not answer", "OFFSET_X")
     ]
+
+
+# What is at a target already
+
+
+def test_a_value_of_another_client_is_only_ever_moved_forward() -> None:
+    site = mirrored_site()
+    site.commit("Y", "behind", 3)
+    site.commit("Y", "ahead", 9)
+    site.commit("X", "behind", 4)
+    site.commit("X", "ahead", 4)
+    site.reconcile()
+    assert (site.target_offset("Y", "behind"), site.target_offset("Y", "ahead")) == (6, 9)
+    assert {row.group_id: row.outcome for row in site.rows()} == {"behind": "COMMITTED", "ahead": "NOT_FORWARD"}
+    assert {write.rule for _, write in site.asked} == {Rule.FORWARD}
+
+
+def test_our_own_value_follows_a_reset_and_the_row_says_so_once() -> None:
+    site = mirrored_site()
+    site.commit("X", "readers", 8)
+    site.reconciled().commit("X", "readers", 3)
+    site.reconcile()
+    assert (site.rows()[0].state, site.target_offset("Y", "readers")) == ("REWIND", 5)
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    assert (site.rows()[0].state, site.target_offset("Y", "readers")) == ("EXACT", 6)
+
+
+def test_an_active_target_is_recorded_and_asked_again_but_is_no_failure() -> None:
+    site = mirrored_site()
+    site.clusters["Y"].refused["readers"] = "UNKNOWN_MEMBER_ID"
+    site.commit("X", "readers", 4)
+    for _ in range(5):
+        assert site.reconcile() == []
+    assert (site.rows()[0].outcome, site.rows()[0].error) == ("TARGET_ACTIVE", "UNKNOWN_MEMBER_ID")
+    site.clusters["Y"].refused.clear()
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 6
+
+
+def test_a_refused_write_is_one_line_per_reason_and_names_the_first_key() -> None:
+    site = mirrored_site()
+    for group in ("a", "b", "c"):
+        site.commit("X", group, 4)
+    site.clusters["Y"].refused.update(a="TOPIC_AUTHORIZATION_FAILED", b="TOPIC_AUTHORIZATION_FAILED", c="OFFSET_X")
+    assert site.reconcile() == [
+        "X to Y: 2 offsets not committed, first a/orders/0: TOPIC_AUTHORIZATION_FAILED",
+        "X to Y: 1 offsets not committed, first c/orders/0: OFFSET_X",
+    ]
+
+
+def test_a_dry_run_asks_and_writes_nothing() -> None:
+    site = mirrored_site()
+    site.is_dry_run = True
+    site.commit("X", "readers", 4)
+    assert site.reconcile() == []
+    assert [row.outcome for row in site.rows()] == ["DRY_RUN"]
+    assert (site.clusters["Y"].written, site.target_offset("Y", "readers")) == ([], None)
+
+
+# Expiry
+
+
+def test_our_own_value_is_written_again_before_it_expires_and_then_left_alone() -> None:
+    site = mirrored_site(sync={"refresh_interval": "12h"})
+    site.commit("X", "readers", 4)
+    site.reconciled().pass_time(12 * HOURS_MS - 1000)
+    site.reconcile()
+    assert site.asked == []
+    site.pass_time(2000)
+    site.reconcile()
+    assert [(write.refresh, write.offset, write.expected_offset) for _, write in site.asked] == [(True, 6, 6)]
+    assert site.rows()[0].outcome == "COMMITTED"
+    site.reconciled().reconcile()
+    assert site.asked == []
+
+
+# What is not synced
+
+
+@pytest.mark.parametrize(("group", "place"), [("console-consumer-1", ORDERS), ("readers", TopicPartition("x", 0))])
+def test_an_excluded_group_or_topic_is_not_even_asked_about(group: str, place: TopicPartition) -> None:
+    site = mirrored_site()
+    site.commit("X", group, 4, place)
+    assert site.reconcile(is_first=True) == []
+    assert (site.reconciliations, site.clusters["Y"].questions) == ([], 0)
+
+
+def test_a_negative_offset_is_no_position() -> None:
+    site = mirrored_site()
+    site.commit("X", "readers", -1)
+    site.reconcile()
+    assert site.asked == []
+    site.commit("X", "others", 4)
+    site.commit("X", "others", -1)
+    site.reconcile()
+    assert site.target_offset("Y", "others") == 6
+
+
+def test_commit_zero_and_empty_partitions_are_committed_explicitly() -> None:
+    site = mirrored_site()
+    site.put(log("X", ""), PAY)
+    site.put(log("Y", ""), PAY)
+    site.commit("X", "readers", 0)
+    site.commit("X", "readers", 0, PAY)
+    assert site.reconcile() == []
+    assert (site.target_offset("Y", "readers"), site.target_offset("Y", "readers", PAY)) == (2, 0)
+
+
+def test_what_is_committed_with_an_empty_group_id_is_left_out_and_is_no_failure() -> None:
+    site = mirrored_site()
+    for group in ("", "readers"):
+        site.commit("X", group, 4)
+    assert site.reconcile() == []
+    assert [row.group_id for row in site.rows()] == ["readers"]
+    assert site.clusters["Y"].group_offsets.keys() == {("readers", ORDERS)}
+
+
+def another_driver(site: Site) -> Site:
+    """Return a driver beside *site*, of the same clusters."""
+    other = Site(site.config, site.clock_ms, site.index)
+    other.clusters = site.clusters
+    other.restart()
+    return other
+
+
+def test_a_stale_driver_leaves_alone_what_a_newer_one_has_set_back() -> None:
+    stale = mirrored_site()
+    stale.commit("X", "g", 8)
+    stale.reconciled()
+    assert stale.target_offset("Y", "g") == 10
+    stale.commit("X", "g", 3)  # a reset, which only the newer driver has seen
+    newer = another_driver(stale)
+    newer.reconcile()
+    assert newer.target_offset("Y", "g") == 5
+    stale.reconciler.reconcile_all(is_first=True)
+    assert [row.outcome for row in stale.rows()] == ["NOT_FORWARD"]
+    assert "another client has committed since" in str(stale.rows()[0].error)
+    assert newer.target_offset("Y", "g") == 5
+    stale.reconcile()  # when it has read what happened it agrees
+    assert newer.target_offset("Y", "g") == 5
+    assert [row.outcome for row in stale.rows()] == ["UNCHANGED"]

@@ -1,8 +1,8 @@
-"""When a settled key is checked again, and keys left alone because of a commit during our query."""
+"""When a settled key is checked again, when an answer is computed again, and what a commit during our query does."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import pytest
 
@@ -13,6 +13,8 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.translator import Translator
+from offset_sync.translate import exact
+from offset_sync.translate.read_window import ReadWindow
 
 
 def settled_site() -> Site:
@@ -88,31 +90,6 @@ def test_a_recreated_target_is_withheld_though_the_key_was_settled() -> None:
     assert [(row.state, row.outcome) for row in site.rows()] == [("TOPIC_RECREATED", "WITHHELD")]
 
 
-def test_only_the_partition_that_changed_is_looked_at() -> None:
-    site = Site(config_of(["X", "Y"]))
-    second = TopicPartition("orders", 1)
-    for each in (ORDERS, second):
-        site.put(log("X", "X0:9"), each, partitions=2)
-        site.put(log("Y", "X0:9"), each, partitions=2)
-        site.commit("X", "readers", 4, each)
-    site.reconciled()
-    site.put(log("Y", "X0:9", log_start=6), second, partitions=2)
-    site.reconcile()
-    assert [(row.place, row.wanted) for row in site.rows()] == [(second, 6)]
-
-
-def test_what_changes_is_not_settled_again_before_it_was_written() -> None:
-    site = settled_site()
-    site.put(log("X", "Y0 Y1 Y3 Y4 Y2"))
-    site.clusters["Y"].refused["readers"] = "UNKNOWN_MEMBER_ID"
-    for _ in range(3):
-        site.reconcile()
-    assert site.target_offset("Y", "readers") == 5
-    del site.clusters["Y"].refused["readers"]
-    site.reconcile()
-    assert site.target_offset("Y", "readers") == 2
-
-
 class CommitsWhileAsked(Site):
     """A client commits at *alias* while the clusters are asked, and the stream brings it at once."""
 
@@ -137,13 +114,6 @@ def site() -> CommitsWhileAsked:
     return site
 
 
-def test_a_reset_at_the_target_while_we_ask_is_not_undone(site: CommitsWhileAsked) -> None:
-    site.commit("X", "readers", 8)
-    site.commit_while_asked("Y", 3)
-    site.reconcile()
-    assert (site.asked, site.target_offset("Y", "readers")) == ([], 3)
-
-
 def test_a_newer_commit_during_our_query_is_left_to_its_own_pass(site: CommitsWhileAsked) -> None:
     site.commit("X", "readers", 8)
     site.commit_while_asked("X", 2)
@@ -151,3 +121,73 @@ def test_a_newer_commit_during_our_query_is_left_to_its_own_pass(site: CommitsWh
     assert site.asked == []
     site.reconcile()
     assert site.target_offset("Y", "readers") == 4
+
+
+# Answers that cannot have changed
+
+
+def started(site: Site) -> Site:
+    site.commit("X", "readers", 4)
+    site.reconcile(is_first=True)
+    return site
+
+
+class Windows(list[Sequence[int]]):
+    """The commits of each look at the logs."""
+
+    def look(self, committed: Sequence[int], *given: object) -> ReadWindow:
+        """Note the commits, and look."""
+        self.append(list(committed))
+        return ReadWindow(committed, *given)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> Windows:
+    found = Windows()
+    monkeypatch.setattr(exact, "ReadWindow", found.look)
+    return found
+
+
+def test_what_the_first_pass_has_answered_is_not_computed_again(looks: Windows) -> None:
+    site = started(mirrored_site())
+    assert looks == [[4]]
+    for _ in range(4):
+        site.reconcile()
+    assert looks == [[4]]
+    rows = [site.rows(number)[0] for number in range(len(site.reconciliations))]
+    assert [(row.wanted, row.state, row.outcome) for row in rows] == [
+        (6, "EXACT", "COMMITTED"),
+        (6, "EXACT", "UNCHANGED"),
+        (6, "EXACT", "UNCHANGED"),
+    ]
+
+
+def test_of_several_commits_only_the_new_one_is_computed(looks: Windows) -> None:
+    site = started(mirrored_site())
+    site.commit("X", "others", 5)
+    site.reconcile()
+    assert looks == [[4], [5]]
+    assert [(row.group_id, row.wanted) for row in sorted(site.rows(), key=lambda row: row.wanted)] == [
+        ("readers", 6),
+        ("others", 7),
+    ]
+
+
+def test_a_write_that_was_refused_is_tried_with_the_same_answer(looks: Windows) -> None:
+    site = mirrored_site()
+    site.clusters["Y"].refused["readers"] = "UNKNOWN_MEMBER_ID"
+    site.commit("X", "readers", 4)
+    site.reconcile(is_first=True)
+    assert site.target_offset("Y", "readers") is None
+    del site.clusters["Y"].refused["readers"]
+    site.reconcile()
+    assert (looks, site.target_offset("Y", "readers")) == ([[4]], 6)
+
+
+def test_an_answer_of_a_micro_batch_is_computed_once_more_where_no_pass_had_seen_its_partition(looks: Windows) -> None:
+    site = mirrored_site()
+    site.commit("X", "readers", 4)
+    site.reconciler.reconcile_batch("X", site.read("X"), 1)
+    for _ in range(3):
+        site.reconcile()
+    assert looks == [[4], [4]]
