@@ -185,7 +185,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "A commit beyond the end of a lost source stays withheld whatever happens at the target",
         ((_STATE + "last_translations.SourceMemory.reasons", _no_reason),),
-        _TESTS + "sync/test_reconciler_reasons_kept.py::"
+        _TESTS + "sync/test_reconciler_what_sources_said.py::"
         "test_a_commit_beyond_the_end_is_known_of_a_target_that_answers_only_when_the_source_is_lost[False]",
     ),
     Protection(
