@@ -12,7 +12,6 @@ import pytest
 
 from fakes.named_doors import let_doors_lead_to
 from fakes.named_world import ALIASES, NamedWorld
-from offset_sync.config.stream_names import Names
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 
 CALLED = {
@@ -133,21 +132,3 @@ def test_headers_that_an_application_has_handed_on_are_nothing_to_go_by(
     first = next((n for n, each in enumerate(copy) if each.number >= 3), len(copy))
     assert world.stands("dc2", "h", "dc1.orders") == first
     assert world.stands("dc2", "g", "dc1.orders") == len(copy) - 1  # before the record without a place
-
-
-def test_a_name_that_the_target_has_not_got_is_withheld(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    world = NamedWorld(tmp_path, random.Random(3))
-    let_doors_lead_to(world.clusters, monkeypatch)
-    traffic(world)
-    del world.clusters["dc2"].topics["dc1.orders"]
-    Reader(world, "g").read_on("dc1")
-    world.sync()
-    world.history.close()
-    states = {row["stream"]: row["state"] for row in world.rows(OFFSET_TRANSLATIONS)}
-    assert states["dc1.orders"] == "TOPIC_MISSING"
-    assert states["dc2.orders"] != "TOPIC_MISSING"
-
-
-def test_the_names_of_the_world_are_those_of_the_configuration(tmp_path: Path) -> None:
-    names: Names = NamedWorld(tmp_path, random.Random(0)).config.names
-    assert {stream: {alias: names.topic(alias, stream) for alias in ALIASES} for stream in CALLED} == CALLED

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from builders.logs import log
 from fakes.next_driver import begin_again_by_the_tables
-from fakes.read_list_site import HOLDS, listed_site, told, writes
-from fakes.reconciler_site import ORDERS, Site
+from fakes.read_list_site import EPOCH, HOLDS, listed_site, told, writes
+from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, Outcome, Rule, WriteOutcome
+from offset_sync.model.values import ClusterPartition
 
 
 @pytest.fixture
@@ -17,32 +18,32 @@ def site() -> Site:
     return listed_site()
 
 
-def begin_again_with(site: Site, groups: list[str]) -> None:
-    """Let another driver take over, whose configuration names *groups*."""
-    site.config = listed_site(groups).config
+EXCLUDED = {"groups": {"exclude": ["readers"]}}
+
+
+def begin_again_with(site: Site, named: list[str], **sections: object) -> None:
+    """Let another driver take over, whose configuration has lists for the groups *named*."""
+    site.config = config_of(["X", "Y"], sync={"read_lists": {"groups": named}, "refresh_interval": "1h"}, **sections)
     begin_again_by_the_tables(site)
     site.asked.clear()
 
 
-@pytest.mark.parametrize("named", [[], ["others"]])
-def test_the_list_of_a_group_that_is_not_named_any_more_is_taken_away(site: Site, named: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("named", "sections", "is_left"),
+    [([], {}, False), (["others"], {}, False), (["read.*"], {}, True), (["readers"], EXCLUDED, False)],
+)
+def test_the_list_of_a_group_that_gets_none_any_more_is_taken_away_once(
+    site: Site, named: list[str], sections: dict[str, object], is_left: bool
+) -> None:
+    site.commit("X", "others", 1)
     site.commit("X", "readers", 4)
     site.reconciled()
-    begin_again_with(site, named)
+    begin_again_with(site, named, **sections)
     site.reconcile(is_first=True)
-    assert writes(site)[0] == ("Y", HOLDS, 0)
-    assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, []))
-    begin_again_with(site, named)
+    assert (site.target_offset("Y", "readers"), told(site)) == (2, (2, [(3, 5)]) if is_left else (0, []))
+    begin_again_with(site, named, **sections)
     site.reconcile(is_first=True)
     assert HOLDS not in {group for _, group, _ in writes(site)}
-
-
-def test_the_list_of_a_group_that_is_named_stays(site: Site) -> None:
-    site.commit("X", "readers", 4)
-    site.reconciled()
-    begin_again_with(site, ["read.*", "others"])
-    site.reconcile(is_first=True)
-    assert told(site) == (2, [(3, 5)])
 
 
 def test_it_is_taken_away_before_a_group_that_went_back_meanwhile_is_answered(site: Site) -> None:
@@ -52,18 +53,6 @@ def test_it_is_taken_away_before_a_group_that_went_back_meanwhile_is_answered(si
     site.commit("X", "readers", 1)
     site.reconcile(is_first=True)
     assert writes(site) == [("Y", HOLDS, 0), ("Y", "readers", 0)]
-
-
-def be_silent(site: Site, patch: pytest.MonkeyPatch) -> None:
-    """Have no cluster return its lists, nor take any."""
-    whole = site.clusters["Y"].committed_offsets
-
-    def but_for_lists(groups: list[str], deadline: float) -> object:
-        found: dict[str, object] = {**whole(groups, deadline)}
-        return found | ({HOLDS: ClusterError("Y", "NOT_COORDINATOR")} if HOLDS in groups else {})
-
-    patch.setattr(site.clusters["Y"], "committed_offsets", but_for_lists)
-    patch.setitem(site.clusters["Y"].refused, HOLDS, "NOT_COORDINATOR")
 
 
 def refuse_groups(_deadline: float) -> list[str]:
@@ -79,8 +68,8 @@ def test_it_is_tried_again_until_it_is_done(site: Site, silent: str) -> None:
         if silent == "groups":
             patch.setattr(site.clusters["Y"], "groups", refuse_groups)
         elif silent == "offsets":
-            be_silent(site, patch)
-            patch.delitem(site.clusters["Y"].refused, HOLDS)
+            silent_list = {HOLDS: ClusterError("Y", "NOT_COORDINATOR")}
+            patch.setattr(site.clusters["Y"], "committed_offsets", lambda *_asked, **_until: silent_list)
         else:
             patch.setitem(site.clusters["Y"].refused, HOLDS, "NOT_COORDINATOR")
         site.reconcile(is_first=True)
@@ -90,65 +79,16 @@ def test_it_is_tried_again_until_it_is_done(site: Site, silent: str) -> None:
     assert told(site) == (0, [])
 
 
-def write_as_another_process(site: Site) -> str:
-    """Put a list at Y with more records than the group has read; return the text before."""
-    cluster = site.clusters["Y"]
-    before = cluster.group_offsets[HOLDS, ORDERS].metadata
-    other = listed_site()
-    other.commit("X", "readers", 2)
-    other.reconcile()
-    cluster.commit(HOLDS, ORDERS, 0, other.clusters["Y"].group_offsets[HOLDS, ORDERS].metadata)
-    return before
-
-
-def test_for_a_group_that_goes_back_the_present_list_is_read(site: Site) -> None:
-    site.commit("X", "readers", 6)
-    site.reconciled()
-    before = write_as_another_process(site)
-    site.commit("X", "readers", 5)  # the list is that of 6
+def test_the_list_of_a_group_that_went_back_is_taken_away_also_where_one_direction_is_synced() -> None:
+    lists = {"read_lists": {"groups": ["readers"]}, "refresh_interval": "1h"}
+    site = Site(config_of(["X", "Y"], directions=[["X", "Y"]], sync=lists))
+    site.put(log("X", "X0 X1 Y0 X2 X3 X4"))
+    site.put(log("Y", "Y0 X0 Y1 X1 X2"))
+    site.index.epochs[ClusterPartition("Y", *ORDERS)] = ("orders at Y", EPOCH)
+    site.commit("X", "readers", 4)
     site.reconcile()
-    assert site.clusters["Y"].group_offsets[HOLDS, ORDERS].metadata == before
     assert told(site) == (2, [(3, 5)])
-
-
-@pytest.mark.parametrize("went_back", [True, False])
-def test_without_a_known_list_a_group_that_went_back_waits_also_to_go_up(site: Site, went_back: bool) -> None:
-    site.commit("X", "readers", 2)
-    site.commit("X", "readers", 1 if went_back else 2)
-    site.reconciled()
-    begin_again_by_the_tables(site)
-    site.commit("X", "readers", 4)
-    with pytest.MonkeyPatch.context() as patch:
-        be_silent(site, patch)
-        failures = site.reconcile(is_first=True)
-        assert len(failures) == went_back
-        assert site.target_offset("Y", "readers") == (0 if went_back else 2)
-    site.reconcile()
-    assert (site.target_offset("Y", "readers"), told(site)) == (2, (2, [(3, 5)]))
-
-
-@pytest.mark.parametrize("times", [1, 2])
-def test_an_answer_from_before_an_unknown_write_does_not_count_after_it(site: Site, times: int) -> None:
-    site.commit("X", "readers", 4)
-    site.reconciled()
-    begin_again_by_the_tables(site)
-    lists, cluster = site.lists, site.clusters["Y"]
-    whole = cluster.committed_offsets
-
-    def fail() -> None:
-        failed = WriteOutcome(HOLDS, *ORDERS, Outcome.FAILED, None, "REQUEST_TIMED_OUT", is_in_doubt=True)
-        lists.note("Y", {0: OffsetWrite(HOLDS, *ORDERS, 0, None, Rule.SET, None)}, [failed])
-
-    def meanwhile(groups: list[str], deadline: float) -> object:
-        found = whole(groups, deadline)
-        fail()
-        return found
-
-    if times == 2:
-        fail()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cluster, "committed_offsets", meanwhile)
-        lists.learn(["Y"], site.state.all_rows())
-    assert lists._known("Y", 0) is None
-    lists.learn(["Y"], site.state.all_rows())
-    assert lists._known("Y", 0) is not None
+    for offset in (4, 2):  # moved by hand, and reset at Y to read X1 and X2 again
+        site.commit("Y", "readers", offset)
+        site.reconcile()
+    assert told(site) == (0, [])

@@ -49,28 +49,18 @@ def read_at_both(site: Site) -> None:
     site.commit("Y", "g", 9)
 
 
-AT_BOTH = {("Y", "X"): ("COMMITTED_AT_BOTH", "WITHHELD"), ("Y", "Z"): ("COMMITTED_AT_BOTH", "WITHHELD")}
+AT_BOTH = ("COMMITTED_AT_BOTH", "WITHHELD")
 
 
 def test_while_two_clusters_are_active_a_row_says_so_and_nothing_is_written_at_any(site: Site) -> None:
     read_at_both(site)
-    assert told(site) == AT_BOTH
+    assert told(site) == {("Y", "X"): AT_BOTH, ("Y", "Z"): AT_BOTH}
     for offset in (6, 7):
         site.pass_time(MINUTE_MS)
         site.commit("X", "g", offset)
         site.commit("Y", "g", offset + 4)
-        assert set(told(site).values()) == {("COMMITTED_AT_BOTH", "WITHHELD")}
+        assert set(told(site).values()) == {AT_BOTH}
     assert (site.asked, held(site)) == ([], [7, 11, None])
-
-
-def test_silence_ends_it_in_the_next_pass(site: Site) -> None:
-    read_at_both(site)
-    assert told(site) == AT_BOTH
-    site.pass_time(SILENCE_MS - MINUTE_MS - 1_000)
-    assert told(site) == AT_BOTH
-    site.pass_time(2_000)
-    assert told(site) == {("Y", "X"): ("EXACT", "COMMITTED"), ("Y", "Z"): ("EXACT", "COMMITTED")}
-    assert held(site) == [7, 9, 9]
 
 
 @pytest.mark.parametrize(("to", "wanted"), [("X", [5, 9, 7]), ("Y", [7, 9, 9])])
@@ -78,7 +68,7 @@ def test_a_move_ends_it_at_once_and_goes_over_nothing_that_is_ahead(
     site: Site, to: str, wanted: list[int | None]
 ) -> None:
     read_at_both(site)
-    assert told(site) == AT_BOTH
+    assert set(told(site).values()) == {AT_BOTH}
     move(site, to)
     told(site)
     assert held(site) == wanted
@@ -97,55 +87,6 @@ def test_a_reset_at_a_target_is_followed_where_the_home_is_silent(site: Site) ->
     assert told(site)["Y", "X"] == ("REWIND", "COMMITTED")
     assert held(site) == [2, 4, 4]
     assert {(target, write.rule) for target, write in site.asked} == {("X", Rule.FOLLOW), ("Z", Rule.SET)}
-
-
-@pytest.mark.parametrize("is_by_members", [False, True])
-def test_a_reset_at_a_target_is_a_second_reader_where_the_home_is_not_silent(site: Site, is_by_members: bool) -> None:
-    site.commit("X", "g", 8)
-    site.reconciled()
-    if is_by_members:
-        site.pass_time(30 * SILENCE_MS)
-        site.state.homes.note_members("X", {"g"}, site.clock_ms[0])
-    site.commit("Y", "g", 4)
-    assert set(told(site).values()) == {("COMMITTED_AT_BOTH", "WITHHELD")}
-    assert held(site) == [8, 4, 10]
-
-
-def test_a_commit_that_is_read_again_after_a_restart_makes_its_cluster_no_home(site: Site) -> None:
-    """A micro-batch that had not ended comes again: of our older writes in it nothing tells any more that they are."""
-    for offset in (4, 6):
-        site.commit("X", "g", offset)
-        site.reconcile()
-    site.read_all()
-    site.position["Y"] = 0
-    site.read_all()
-    assert {source for source, _ in told(site)} == {"X"}
-    site.commit("X", "g", 7)
-    told(site)
-    assert held(site) == [7, 9, 9]
-
-
-# Moves
-
-
-@pytest.fixture
-def two_partitions(site: Site) -> Site:
-    for alias, text in (("X", "X0:10"), ("Y", ". . X0:10"), ("Z", ". . X0:10")):
-        site.put(log(alias, text), SECOND, topic_id=f"orders at {alias}", partitions=2)
-    site.commit("X", "g", 5)
-    site.commit("X", "g", 4, SECOND)
-    site.reconcile()
-    assert (held(site), held(site, SECOND)) == ([5, 7, 7], [4, 6, 6])
-    return site
-
-
-def test_after_a_move_partitions_that_are_idle_have_the_position_that_was_brought(two_partitions: Site) -> None:
-    site = two_partitions
-    move(site, "Y")
-    site.commit("Y", "g", 9)
-    site.clusters["Z"].forget("g", SECOND)  # expired, or deleted
-    told(site)
-    assert (held(site), held(site, SECOND)) == ([7, 9, 9], [4, 6, 6])
 
 
 # Deletions

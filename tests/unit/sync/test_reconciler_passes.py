@@ -25,15 +25,6 @@ def test_a_commit_is_answered_on_every_target_with_empty_metadata() -> None:
     }
 
 
-def test_a_commit_of_the_same_offset_is_news_and_needs_no_write() -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 4)
-    site.reconciled().commit("X", "readers", 4)
-    site.reconcile()
-    assert [(row.outcome, row.is_news) for row in site.rows()] == [("UNCHANGED", True)]
-    assert site.asked == []
-
-
 def test_the_first_pass_asks_about_everything_and_finds_what_the_book_does_not_know() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
@@ -43,17 +34,6 @@ def test_the_first_pass_asks_about_everything_and_finds_what_the_book_does_not_k
     assert site.asked == []
     site.reconcile(is_first=True)
     assert site.target_offset("Y", "readers") == 6
-
-
-def test_a_driver_that_restarts_writes_no_offset_that_is_there_already() -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 4)
-    site.reconciled()
-    site.restart()
-    written = len(site.clusters["Y"].written)
-    site.reconcile(is_first=True)
-    assert (len(site.asked), len(site.clusters["Y"].written)) == (1, written)
-    assert site.rows()[0].outcome == "UNCHANGED"
 
 
 def test_what_waits_for_the_index_is_answered_as_soon_as_the_index_grows_and_nothing_else_is_asked() -> None:
@@ -201,17 +181,6 @@ def test_an_excluded_group_or_topic_is_not_even_asked_about(group: str, place: T
     site.commit("X", group, 4, place)
     assert site.reconcile(is_first=True) == []
     assert (site.reconciliations, site.clusters["Y"].questions) == ([], 0)
-
-
-def test_a_negative_offset_is_no_position() -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", -1)
-    site.reconcile()
-    assert site.asked == []
-    site.commit("X", "others", 4)
-    site.commit("X", "others", -1)
-    site.reconcile()
-    assert site.target_offset("Y", "others") == 6
 
 
 def test_commit_zero_and_empty_partitions_are_committed_explicitly() -> None:

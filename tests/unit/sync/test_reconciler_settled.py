@@ -162,28 +162,6 @@ def test_what_the_first_pass_has_answered_is_not_computed_again(looks: Windows) 
     ]
 
 
-def test_of_several_commits_only_the_new_one_is_computed(looks: Windows) -> None:
-    site = started(mirrored_site())
-    site.commit("X", "others", 5)
-    site.reconcile()
-    assert looks == [[4], [5]]
-    assert [(row.group_id, row.wanted) for row in sorted(site.rows(), key=lambda row: row.wanted)] == [
-        ("readers", 6),
-        ("others", 7),
-    ]
-
-
-def test_a_write_that_was_refused_is_tried_with_the_same_answer(looks: Windows) -> None:
-    site = mirrored_site()
-    site.clusters["Y"].refused["readers"] = "UNKNOWN_MEMBER_ID"
-    site.commit("X", "readers", 4)
-    site.reconcile(is_first=True)
-    assert site.target_offset("Y", "readers") is None
-    del site.clusters["Y"].refused["readers"]
-    site.reconcile()
-    assert (looks, site.target_offset("Y", "readers")) == ([[4]], 6)
-
-
 def test_an_answer_of_a_micro_batch_is_computed_once_more_where_no_pass_had_seen_its_partition(looks: Windows) -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)

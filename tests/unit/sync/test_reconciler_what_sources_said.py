@@ -231,22 +231,6 @@ def test_what_this_driver_has_heard_later_than_the_one_before_is_not_out_of_date
     assert site.target_offset("Y", "readers") is None
 
 
-def test_a_commit_beyond_the_end_stays_withheld_when_the_source_is_silent_and_a_new_one_is_answered() -> None:
-    site = site_of("X", "Y")
-    site.commit("X", "readers", 15)
-    site.commit("X", "others", 4)
-    site.reconcile()
-    site.clusters["X"].is_down = True
-    site.reconciler.reconcile_all(is_first=True)
-    assert {(row.group_id, row.state, row.outcome) for row in site.rows()} == {
-        ("readers", "COMMIT_BEYOND_END", "WITHHELD"),
-        ("others", "EXACT", "UNCHANGED"),
-    }
-    site.commit("X", "readers", 9)
-    site.reconcile()
-    assert site.target_offset("Y", "readers") == 9
-
-
 # Random histories
 
 OF_THE_SOURCE = {"LOG_TRUNCATED", "TOPIC_RECREATED", "COMMIT_BEYOND_END"}

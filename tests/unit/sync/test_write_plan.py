@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from fakes.clusters import CommitRecord, to_records
-from offset_sync.model.values import POLLED, GroupPartition, OffsetWrite, Outcome, Rule, State, TopicPartition
+from offset_sync.model.values import POLLED, GroupPartition, Outcome, Rule, State, TopicPartition
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.sync_state import Commits
-from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes, refresh_due
+from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes
 from offset_sync.translate.partition import Translations
 
 ORDERS = TopicPartition("orders", 3)
@@ -29,18 +29,11 @@ class Given:
     source: list[tuple[int, int, bool]]
     target: list[tuple[int, int, bool]] = field(default_factory=list)
     wanted: int = 50
-    state: State = State.EXACT
     offset: int = 0
     answered: int = -1
 
 
-def planned(
-    *given: Given,
-    refresh_before_ms: int = -1,
-    is_first: bool = False,
-    is_decided: bool = False,
-    polled: str = "",
-) -> WritePlan:
+def planned(*given: Given, is_first: bool = False, polled: str = "") -> WritePlan:
     """Return the plan; the commits of the cluster *polled* may have been made at any time from 1 ms on."""
     committed = CommittedOffsets(["X", "Y"], [polled] if polled else [])
     for number, one in enumerate(given):
@@ -54,7 +47,7 @@ def planned(
                 since_ms, place = np.full(len(rows), 1), np.full(len(rows), POLLED)
                 records = replace(records, committed_at_ms=since_ms, log_partition=place)
             committed.clusters[alias].record(records)
-    zeros, states = np.zeros(len(given), np.int64), np.array([one.state for one in given], np.intp)
+    zeros, states = np.zeros(len(given), np.int64), np.full(len(given), int(State.EXACT))
     wanted = np.array([one.wanted for one in given], np.int64)
     answers = Translations(wanted, wanted, states, zeros, zeros, zeros, zeros > 0, zeros > 0)
     answered = np.array([one.answered for one in given], np.int64)
@@ -65,9 +58,9 @@ def planned(
         committed,
         translated,
         epoch=epoch,
-        refresh_before_ms=refresh_before_ms,
-        asks_everything=is_first or is_decided,
-        is_decided=is_decided,
+        refresh_before_ms=-1,
+        asks_everything=is_first,
+        is_decided=False,
     )
 
 
@@ -77,12 +70,6 @@ def outcomes(plan: WritePlan) -> list[Outcome]:
 
 def states(plan: WritePlan) -> list[State]:
     return [State(code) for code in plan.state.tolist()]
-
-
-def test_nothing_at_the_target_is_asked_for() -> None:
-    plan = planned(Given([(7, 1, THEIRS)]))
-    assert plan.writes == [OffsetWrite("g0", "orders", 3, 50, EPOCH, Rule.SET, None)]
-    assert plan.previous.tolist() == [-1]
 
 
 @pytest.mark.parametrize(
@@ -100,57 +87,6 @@ def test_a_write_says_what_it_expects_to_find_and_what_may_be_done_to_it(
 ) -> None:
     (write,) = planned(Given([(7, 1, THEIRS)], target)).writes
     assert (write.rule, write.expected_offset, write.refresh) == (rule, expected, False)
-
-
-def test_offsets_already_there_or_lower_are_not_requested() -> None:
-    plan = planned(
-        Given([(7, 1, THEIRS)], [(50, 0, OURS)]),
-        Given([(7, 1, THEIRS)], [(50, 0, THEIRS)]),
-        Given([(7, 1, THEIRS)], [(51, 0, THEIRS)]),
-        Given([(7, 1, THEIRS)], [(49, 0, THEIRS)]),
-    )
-    assert [write.group_id for write in plan.writes] == ["g3"]
-    assert plan.rows.tolist() == [3]
-    assert outcomes(plan)[:3] == [Outcome.UNCHANGED, Outcome.UNCHANGED, Outcome.NOT_FORWARD]
-    assert plan.previous.tolist() == [50, 50, 51, 49]
-
-
-def test_the_first_pass_asks_about_everything_but_what_is_withheld() -> None:
-    withheld = Given([(7, 1, THEIRS)], [(50, 0, OURS)], wanted=-1, state=State.LOG_TRUNCATED)
-    plan = planned(
-        withheld, Given([(7, 1, THEIRS)], [(50, 0, OURS)]), Given([(7, 1, THEIRS)], [(51, 0, THEIRS)]), is_first=True
-    )
-    assert [(write.group_id, write.refresh) for write in plan.writes] == [("g1", False), ("g2", False)]
-
-
-def test_a_withheld_answer_is_never_requested_whatever_offset_is_there() -> None:
-    none = {"wanted": -1, "state": State.NOT_INDEXED}
-    plan = planned(
-        Given([(7, 1, THEIRS)], **none),
-        Given([(7, 1, THEIRS)], [(40, 0, OURS)], **none),
-        Given([(7, 1, THEIRS), (3, 2, THEIRS)], [(40, 0, THEIRS)], **none),
-        refresh_before_ms=100,
-        is_first=True,
-    )
-    assert (plan.writes, outcomes(plan)) == ([], [Outcome.WITHHELD] * 3)
-    assert states(plan) == [State.NOT_INDEXED] * 3
-
-
-def test_our_own_value_is_written_again_when_it_is_due_and_no_other() -> None:
-    held = [Given([(7, 9, THEIRS)], [(50, at_ms, is_own)]) for at_ms, is_own in ((4, OURS), (5, OURS), (4, THEIRS))]
-    plan = planned(*held, refresh_before_ms=5)
-    assert [(write.group_id, write.refresh, write.expected_offset) for write in plan.writes] == [("g0", True, 50)]
-
-
-def test_a_value_that_is_due_and_changes_is_an_ordinary_write() -> None:
-    (write,) = planned(Given([(7, 9, THEIRS)], [(40, 4, OURS)]), refresh_before_ms=5).writes
-    assert (write.refresh, write.offset) == (False, 50)
-
-
-def test_nothing_is_due_without_a_present_offset() -> None:
-    committed = CommittedOffsets(["X"])
-    key = committed.ids([("g", "orders", 0)])
-    assert refresh_due(committed.clusters["X"].columns, key, 1 << 60).tolist() == [False]
 
 
 # Of a group that is at home with other partitions of the topic
@@ -174,17 +110,6 @@ def test_what_we_brought_to_the_home_raises_nothing_elsewhere(author: bool) -> N
     plan = planned(brought, Given([(7, HOUR_MS, THEIRS)], [(10, HOUR_MS - 1_000, author)]), Given(AT_HOME))
     assert [write.group_id for write in plan.writes] == ["g1", "g2"]
     assert outcomes(plan)[0] is Outcome.NOT_FORWARD
-
-
-def test_what_the_group_said_at_its_home_is_the_newer_word_also_where_it_was_deleted_there() -> None:
-    (write,) = planned(Given([(7, HOUR_MS, THEIRS), (-1, 0, THEIRS)], [(10, HOUR_MS - 60_000, THEIRS)])).writes
-    assert write.rule is Rule.FORWARD
-
-
-@pytest.mark.parametrize("offset", [10, 90])
-def test_a_person_who_names_the_source_sets_the_target_back_too(offset: int) -> None:
-    (write,) = planned(Given(AT_HOME, [(offset, 2 * HOUR_MS, THEIRS)]), is_decided=True).writes
-    assert (write.rule, write.expected_offset, write.offset) == (Rule.SET, offset, 50)
 
 
 @pytest.mark.parametrize("polled", ["X", "Y"])
@@ -212,26 +137,6 @@ def test_an_answer_that_goes_back_because_the_source_did_is_a_rewind() -> None:
     plan = planned(Given(WENT_BACK, [(60, 2, OURS)], offset=3, answered=9), Given(WENT_BACK, [(60, 2, THEIRS)]))
     assert states(plan) == [State.REWIND, State.REWIND]
     assert [write.rule for write in plan.writes] == [Rule.SET, Rule.FOLLOW]
-
-
-def test_a_home_that_went_back_and_holds_ours_sets_a_former_word_down_and_never_up() -> None:
-    home = [*WENT_BACK, (4, 6, OURS)]
-    plan = planned(Given(home, [(60, 2, THEIRS)]), Given(home, [(40, 2, THEIRS)]))
-    assert [(write.group_id, write.rule) for write in plan.writes] == [("g0", Rule.FOLLOW)]
-    assert outcomes(plan)[1] is Outcome.NOT_FORWARD
-
-
-def test_an_answer_that_does_not_go_back_is_none() -> None:
-    assert states(planned(Given(WENT_BACK, [(50, 2, OURS)]), Given(WENT_BACK, [(40, 2, OURS)]))) == [
-        State.EXACT,
-        State.EXACT,
-    ]
-
-
-def test_an_answer_that_goes_back_for_another_reason_is_none() -> None:
-    never = Given([(7, 1, THEIRS)], [(60, 2, OURS)])
-    answered_since = Given([*WENT_BACK, (4, 6, THEIRS)], [(60, 6, OURS)], offset=4, answered=3)
-    assert states(planned(never, answered_since)) == [State.EXACT, State.EXACT]
 
 
 def test_a_rewind_is_not_applied_over_a_later_commit() -> None:
