@@ -264,7 +264,7 @@ PROTECTIONS = (
                 lambda moving, writes: moving._writer.write(writes),
             ),
         ),
-        _UNIT + "cutover/test_session.py::test_a_group_is_moved_as_long_as_no_other_command_has_claimed_it",
+        _UNIT + "cutover/test_ends_of_apply.py::test_a_group_is_moved_as_long_as_no_other_command_has_claimed_it",
     ),
     Protection(
         "the moves are read before a foreign commit is recorded",
@@ -284,7 +284,7 @@ PROTECTIONS = (
                 lambda *given, **named: TargetWriter(*given, **{**named, "fence": OpenFence()}),
             ),
         ),
-        _UNIT + "cutover/test_session.py::test_a_command_that_was_taken_over_moves_no_group",
+        _UNIT + "cutover/test_ends_of_apply.py::test_a_command_that_was_taken_over_moves_no_group",
     ),
     Protection(
         "a command that was taken over records no home",

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
 from fakes.moves import CROSSING, GOOD, MIRRORING, ORDERS, OTHER, FakeClusters, Move
+from fakes.reconciler_site import config_of
+from fakes.target_cluster import Target
 from offset_sync.cutover.crossed import CrossedPartition
 from offset_sync.cutover.internal_topics import InternalTopics
-from offset_sync.cutover.plan import Committed, Direction, Mode, Options, Reader
+from offset_sync.cutover.plan import Committed, CutoverStep, Direction, Mode, Options, Reader, Result, Step
 from offset_sync.cutover.procedure import CutoverProcedure
+from offset_sync.cutover.session import CutoverWriter
 from offset_sync.kafka.requests import Clock
-from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import GroupPartition, Outcome, Status, TopicPartition
+from offset_sync.kafka.requests import Committed as HeldOffset
+from offset_sync.model.errors import ClusterError, TakenOverError
+from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, Status, TopicPartition
+from offset_sync.state.lease import OpenFence
+from offset_sync.sync import offset_writer
 
 
 class Killed(BaseException):
@@ -136,3 +142,68 @@ def test_a_group_is_at_home_at_the_target_once_all_of_it_is_read_back_in_every_s
         failed = Move(site)
         assert failed.apply(mode=mode) != []
         assert failed.homes() == []
+
+
+# What the claim of a command lets out, and is written down before
+
+WRITE = OffsetWrite("billing", *ORDERS, 7, None, Rule.SET, None)
+
+
+class TakenOver(OpenFence):
+    """Another client has claimed the groups."""
+
+    def renew(self) -> None:
+        raise TakenOverError("cutover: taken over by epoch 8")
+
+    def is_open(self) -> bool:
+        return False
+
+
+@pytest.fixture
+def target(monkeypatch: pytest.MonkeyPatch) -> Target:
+    target = Target()
+    monkeypatch.setattr(offset_writer, "_client", lambda *_of_whom: target)
+    return target
+
+
+@dataclass
+class CountingJournal:
+    """Notes the steps, and how many writes the target had got before each append."""
+
+    target: Target
+    steps: list[CutoverStep] = field(default_factory=list)
+    sent_before: list[int] = field(default_factory=list)
+
+    def record(self, steps: Sequence[CutoverStep]) -> None:
+        self.steps += steps
+        self.sent_before.append(len(self.target.writes))
+
+
+def writer(fence: OpenFence, target: Target) -> tuple[CutoverWriter, CountingJournal]:
+    journal: Any = CountingJournal(target)
+    return CutoverWriter(config_of(["X", "Y"]), "Y", fence, journal), journal
+
+
+def test_a_group_is_moved_as_long_as_no_other_command_has_claimed_it(target: Target) -> None:
+    moving, journal = writer(OpenFence(), target)
+    (outcome,) = moving.write([WRITE])
+    assert outcome.outcome is Outcome.COMMITTED
+    assert target.offsets == {"billing": {ORDERS: HeldOffset(7, "")}}
+    assert journal.steps == [CutoverStep("billing", Step.COMMIT, Result.BEGUN, None, ORDERS, target_offset=7)]
+    assert journal.sent_before == [0]
+
+
+def test_what_is_there_already_and_lists_are_not_written_down_as_commits(target: Target) -> None:
+    target.offsets = {"billing": {ORDERS: HeldOffset(7, "")}}
+    moving, journal = writer(OpenFence(), target)
+    one = replace(WRITE, group_id="__offset-sync.read.billing", metadata="list")
+    unchanged, listed = moving.write([replace(WRITE, refresh=True), one])
+    assert (unchanged.outcome, listed.outcome) == (Outcome.UNCHANGED, Outcome.COMMITTED)
+    assert journal.steps == []
+
+
+def test_a_command_that_was_taken_over_moves_no_group(target: Target) -> None:
+    with pytest.raises(TakenOverError, match="epoch 8"):
+        writer(TakenOver(), target)[0].write([WRITE])
+    assert target.offsets == {}
+    assert target.writes == []

@@ -54,16 +54,24 @@ def test_either_of_two_clusters_that_commit_may_be_named() -> None:
         assert found.contested["g", "orders"].startswith("committed at both Y (3, ")
 
 
-def test_a_group_that_was_moved_and_has_not_committed_since_may_be_moved_and_verified_again() -> None:
+@pytest.mark.parametrize(("held", "read", "then"), [(None, None, "X"), (5, None, "X"), (None, 7, "Y")])
+def test_a_group_that_was_moved_may_be_moved_and_verified_again_until_it_goes_on_at_the_target(
+    held: int | None, read: int | None, then: str
+) -> None:
     site = two_clusters()
     site.commit("X", "g", 5)
-    site.read_all()
     site.pass_time(1_000)
-    site.state.homes.note_moves([Move("g", "orders", "Y", site.clock_ms[0])])
+    if held is not None:
+        site.commit("Y", "g", held)  # of the move itself
+    site.read_all()
+    site.state.homes.note_moves([Move("g", "orders", "Y", site.clock_ms[0] + 50)])
+    site.pass_time(10_000)
     assert home(site) == ("Y", False)
-    site.pass_time(1)
+    if read is not None:
+        site.commit("Y", "g", read)
+        site.read_all()
     assert decided(site, "X", "Y").contested == {}
-    assert home(site) == ("X", False)
+    assert home(site) == (then, False)
 
 
 def test_a_group_that_was_moved_from_a_third_cluster_is_not_decided() -> None:
@@ -80,39 +88,6 @@ def test_a_group_that_was_moved_from_a_third_cluster_is_not_decided() -> None:
     assert home(site) == ("Y", False)
     decided(site, "Z", "Y")
     assert home(site) == ("Z", False)
-
-
-def test_what_the_move_itself_has_committed_is_no_word_of_the_group() -> None:
-    site = two_clusters()
-    site.commit("X", "g", 5)
-    site.pass_time(1_000)
-    site.commit("Y", "g", 5)
-    site.read_all()
-    site.state.homes.note_moves([Move("g", "orders", "Y", site.clock_ms[0] + 50)])
-    site.pass_time(1_000)
-    decided(site, "X", "Y")
-    assert home(site) == ("X", False)
-
-
-def test_a_group_that_goes_on_at_the_target_is_at_home_there() -> None:
-    site = two_clusters()
-    site.commit("X", "g", 5)
-    site.read_all()
-    site.pass_time(1_000)
-    site.state.homes.note_moves([Move("g", "orders", "Y", site.clock_ms[0])])
-    site.pass_time(10_000)
-    site.commit("Y", "g", 7)
-    site.read_all()
-    decided(site, "X", "Y")
-    assert home(site) == ("Y", False)
-
-
-def test_a_home_at_the_source_is_left_as_it_is() -> None:
-    site = two_clusters()
-    site.commit("X", "g", 5)
-    site.read_all()
-    assert decided(site, "X", "Y").contested == {}
-    assert home(site) == ("X", False)
 
 
 T = 1_800_000_000_000
@@ -155,11 +130,7 @@ def until(*events: Event, group: str = "g", cluster: str = "X") -> int | str | N
 )
 def test_the_last_member_leaves_when_the_log_says_so(events: list[Event], left: int | str | None) -> None:
     assert until(*events) == left
-
-
-def test_other_groups_and_clusters_say_nothing() -> None:
-    assert until(("classic", 2, 5), group="h") == "never"
-    assert until(("classic", 2, 5), cluster="Y") == "never"
+    assert until(*events, group="h") == until(*events, cluster="Y") == "never", "others say nothing"
 
 
 def test_a_consumer_that_was_closed_a_moment_ago_has_committed_as_a_member() -> None:

@@ -1,17 +1,38 @@
-"""The steps of a move, among clusters that say what the test wants."""
+"""The steps of a move, among clusters that say what the test wants; a plan and the steps name both sides."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Collection
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
+import pyarrow as pa
 import pytest
+from rich.console import Console
 
 from fakes.moves import CROSSING, GOOD, MIRRORING, OTHER, FakeClusters, Move
-from offset_sync.cutover.plan import Activity, Committed, Mode, Options, Reader, Step
+from offset_sync.config.prefix_names import PrefixNames
+from offset_sync.config.stream_names import SAME_NAMES, Names
+from offset_sync.cutover.journal import TableJournal, verify_step
+from offset_sync.cutover.plan import (
+    Activity,
+    Committed,
+    Direction,
+    GroupPlan,
+    Mode,
+    Options,
+    PartitionStatus,
+    Reader,
+    Step,
+    print_plan,
+)
+from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Outcome, State, Status, TopicPartition
 from offset_sync.status.assessment import Verdict
+from offset_sync.tables.definition import Table
 
 
 def blocking(clusters: FakeClusters, mode: Mode = Mode.PLANNED) -> list[str]:
@@ -56,8 +77,9 @@ SILENT = ClusterError("X", "no answer")
         (FakeClusters(there=ClusterError("Y", "no answer")), "groups cannot be moved to a target that does not answer"),
         (FakeClusters([[]]), "it has no commits at X to move"),
         (FakeClusters([[]], elsewhere={"g": ["Y"]}), "its newest commits are at Y"),
+        (FakeClusters([[]], shared=["g"]), "share group at X: acknowledgements are not offsets"),
         (
-            FakeClusters(elsewhere={"g": ["Z"]}),
+            FakeClusters(elsewhere={"g": ["Y", "Z"]}),
             "some of its newest commits are at Z; stop it there and move it from there first",
         ),
         (
@@ -74,22 +96,6 @@ def test_every_reason_not_to_move_is_named_and_nothing_is_committed(site: FakeCl
     assert site.committed == []
 
 
-def test_an_idle_partition_that_never_left_the_target_keeps_no_group_from_going_back() -> None:
-    assert blocking(FakeClusters(elsewhere={"g": ["Y"]})) == []
-    (reason,) = blocking(FakeClusters(elsewhere={"g": ["Y", "Z"]}))
-    assert reason == "some of its newest commits are at Z; stop it there and move it from there first"
-
-
-@pytest.mark.parametrize("mode", Mode)
-def test_many_groups_take_no_more_appends_than_one(mode: Mode) -> None:
-    """On slow storage each takes half a minute."""
-    one, many = Move(FakeClusters()), Move(FakeClusters())
-    assert one.apply("a", mode=mode) == []
-    assert many.apply("a", "b", "c", mode=mode) == []
-    assert many.appends == one.appends
-    assert many.written().count(("verify", "done")) == 3
-
-
 def test_a_disaster_asks_nothing_of_the_source_and_waits_for_nothing() -> None:
     site = FakeClusters([[MIRRORING]], here=SILENT, unread_left=[5], ranges={"g": ["orders-0 X [5, 8)"]})
     move = Move(site)
@@ -101,10 +107,13 @@ def test_a_disaster_asks_nothing_of_the_source_and_waits_for_nothing() -> None:
     assert blocking(FakeClusters(there=["g"]), Mode.DISASTER) != []
 
 
-def test_one_group_that_may_not_move_keeps_no_other() -> None:
-    move = Move(FakeClusters(here=["b"]))
-    assert move.apply("a", "b", "c") == ["b: it has members at X; stop them there first"]
-    assert move.clusters.committed == [["a", "c"]]
+@pytest.mark.parametrize("mode", Mode)
+def test_one_group_that_may_not_move_keeps_no_other_and_three_take_no_more_appends_than_one(mode: Mode) -> None:
+    """On slow storage each takes half a minute."""
+    one, many = Move(FakeClusters()), Move(FakeClusters(transactions={"b": "held back"}))
+    assert one.apply("a", mode=mode) == []
+    assert many.apply("a", "b", "c", mode=mode) == ["b: held back"]
+    assert (many.clusters.committed, many.appends) == ([["a", "c"]], one.appends)
 
 
 def test_a_wait_that_is_too_long_moves_nothing_and_says_what_is_left() -> None:
@@ -115,33 +124,17 @@ def test_a_wait_that_is_too_long_moves_nothing_and_says_what_is_left() -> None:
     assert (move.clusters.committed, move.seconds) == ([], 5.0)
 
 
-def test_a_member_that_joins_while_others_wait_stops_the_move() -> None:
-    class Joining(FakeClusters):
-        def unread(self, groups: Collection[str]) -> dict[str, int]:
-            self.here = ["g"]
-            return {}
-
-    move = Move(Joining())
-    assert move.apply() == ["g: it has members at X; stop them there first"]
-    assert move.clusters.committed == []
-
-
 @pytest.mark.parametrize(
-    ("outcome", "held", "words"),
+    ("site", "words"),
     [
-        (Outcome.FAILED, 7, "FAILED; Y holds 7, wanted 7"),
-        (Outcome.TARGET_ACTIVE, 3, "TARGET_ACTIVE; Y holds 3, wanted 7"),
-        (Outcome.COMMITTED, 6, "COMMITTED; Y holds 6, wanted 7"),
-        (Outcome.COMMITTED, None, "Y holds None"),
-        (Outcome.COMMITTED, ClusterError("Y", "gone"), "gone"),
+        (FakeClusters(outcome=Outcome.TARGET_ACTIVE, held=3), "TARGET_ACTIVE; Y holds 3, wanted 7"),
+        (FakeClusters(held=ClusterError("Y", "gone")), "gone"),
+        (FakeClusters([[replace(GOOD, uncommitted="1")]]), "Y holds None, wanted 100"),
     ],
 )
-def test_what_the_target_itself_does_not_confirm_has_failed(
-    outcome: Outcome, held: int | ClusterError | None, words: str
-) -> None:
-    move = Move(FakeClusters(outcome=outcome, held=held))
-    failures = move.apply()
-    assert words in failures[0]
+def test_what_the_target_itself_does_not_confirm_has_failed(site: FakeClusters, words: str) -> None:
+    move = Move(site)
+    assert words in move.apply()[0]
     assert ("read_back", "failed") in move.written()
 
 
@@ -166,9 +159,6 @@ def test_a_move_is_verified_once_more_where_sync_offsets_worked_beside() -> None
     move = Move(FakeClusters([[GOOD], [GOOD], [BEHIND], [GOOD]]))
     assert move.apply(timeout=60.0) == []
     assert move.seconds == 1
-
-
-def test_a_group_that_is_not_verified_stays_at_home_at_the_source() -> None:
     move = Move(FakeClusters([[GOOD], [GOOD], [BEHIND], [BEHIND], [GOOD]]))
     assert move.apply(timeout=60.0) == ["g orders-0: Behind: the target is 2 records behind; repeat apply"]
     assert move.homes() == []
@@ -194,12 +184,6 @@ def test_nothing_to_verify_is_not_good() -> None:
     move = Move(FakeClusters([[]]))
     assert move.cutover.verify(["g"]) == ["g: nothing to verify: its newest commits are not at X"]
     assert move.written() == [("verify", "failed")]
-
-
-def test_a_move_may_be_repeated() -> None:
-    move = Move(FakeClusters(outcome=Outcome.UNCHANGED))
-    assert (move.apply(), move.apply()) == ([], [])
-    assert move.written()[:7] == move.written()[7:]
 
 
 def test_a_group_that_has_committed_meanwhile_is_not_called_moved() -> None:
@@ -237,12 +221,6 @@ def test_a_group_of_unknown_members_has_to_be_confirmed_at_the_source_only() -> 
     ]
 
 
-def test_a_share_group_is_refused_in_its_own_words() -> None:
-    reason = "share group at X: acknowledgements are not offsets, and only brokers can write them"
-    assert blocking(FakeClusters([[]], shared=["g"])) == [reason]
-    assert Move(FakeClusters([[]], shared=["g"])).cutover.verify(["g"]) == [f"g: {reason}"]
-
-
 FRESH = replace(GOOD, uncommitted="1-2, 4")
 
 
@@ -255,22 +233,10 @@ def test_partitions_that_a_group_never_committed_begin_at_the_targets_start() ->
     assert move.apply() == []
     assert site.started == [("g", "orders", number) for number in (1, 2, 4)]
     assert [step.target_offset for step in move.steps if step.step is Step.COMMIT] == [7, 100, 100, 100]
-
-
-def test_they_are_left_out_where_a_person_says_so() -> None:
-    site = FakeClusters([[FRESH]])
-    move = Move(site, options=Options(are_uncommitted_left=True))
-    assert (move.apply(), site.started) == ([], [])
+    move = Move(FakeClusters([[FRESH]]), options=Options(are_uncommitted_left=True))
+    assert (move.apply(), move.clusters.started) == ([], [])
     (plan,) = move.cutover.plan(["g"], Mode.PLANNED)
     assert plan.notes == ["never committed 3 partitions of orders (1-2, 4): left out"]
-
-
-def test_a_start_that_is_not_read_back_fails() -> None:
-    move = Move(FakeClusters([[FRESH]]))
-    failures = move.apply()
-    assert len(failures) == 3
-    assert "Y holds None, wanted 100" in failures[0]
-    assert move.homes() == []
 
 
 def test_two_clusters_that_commit_block_no_move_and_are_named() -> None:
@@ -279,3 +245,62 @@ def test_two_clusters_that_commit_block_no_move_and_are_named() -> None:
     for row in (withheld, replace(GOOD, contest=words)):
         (plan,) = Move(FakeClusters([[row]])).cutover.plan(["g"], Mode.PLANNED)
         assert (plan.blocking, plan.notes, plan.verdict) == ([], [f"{words}; apply decides"], Verdict.UNKNOWN)
+
+
+# Names at the target
+
+THERE = Direction("dc1", "dc2")
+
+
+def mm2() -> Names:
+    return PrefixNames({"dc1": "dc1", "dc2": "dc2"}, ".")
+
+
+def of(stream: str, partition: int = 0, **changes: Any) -> PartitionStatus:
+    return replace(GOOD, topic_partition=TopicPartition(stream, partition), **changes)
+
+
+@pytest.mark.parametrize(
+    ("names", "streams", "moved", "said"),
+    [
+        (mm2(), {"dc2.orders": True, "dc1.orders": False}, ["dc1.orders", "dc2.orders"], "dc1.orders, orders"),
+        (mm2(), {"dc1.orders": True, "dc2.orders": True}, ["dc1.orders"], "dc1.orders, orders"),
+        (mm2(), {"dc1.orders": True}, [], None),
+        (SAME_NAMES, {"orders": True}, ["orders"], None),
+    ],
+)
+def test_a_plan_says_what_to_subscribe_to_and_what_the_group_itself_has_never_committed_there(
+    names: Names, streams: dict[str, bool], moved: list[str], said: str | None
+) -> None:
+    out = io.StringIO()
+    plan = GroupPlan("g", Activity.INACTIVE, Activity.INACTIVE, [of(each) for each in moved], streams=streams)
+    print_plan([plan], THERE, Console(file=out, width=100), names)
+    assert ("subscribes" in out.getvalue()) == (said is not None)
+    assert said is None or f"g subscribes at dc2 to: {said}\n" in out.getvalue()
+    assert ("it has never committed dc1.orders there itself" in out.getvalue()) != all(streams.values())
+
+
+def test_what_fails_is_called_as_both_sides_call_it() -> None:
+    behind = of("dc1.orders", 3, status=Status.BEHIND, reason="late")
+    statuses = {"g": [behind, of("dc2.orders")]}
+    clusters: Any = SimpleNamespace(partition_statuses=lambda _: statuses, internal_topics=lambda _: {})
+    journal: Any = SimpleNamespace(record=lambda _steps: None)
+    (failure,) = CutoverProcedure(THERE, clusters, journal, names=mm2()).verify(["g"])
+    assert failure.startswith("g orders-3 (dc1.orders-3 at dc2): Behind: late")
+
+
+def test_steps_are_written_down_with_the_names_of_both_sides_and_the_stream() -> None:
+    written: list[dict[str, Any]] = []
+
+    def append(_table: Table, rows: pa.Table) -> None:
+        written.extend(rows.to_pylist())
+
+    tables: Any = SimpleNamespace(append=append)
+    journal = TableJournal(tables, Direction("dc2", "dc1"), Mode.PLANNED, print, mm2())
+    journal.record(
+        [verify_step(of("dc1.orders"), None), replace(verify_step(of("dc1.orders"), None), topic_partition=None)]
+    )
+    assert [(row["topic"], row["stream"], row["target_topic"]) for row in written] == [
+        ("dc1.orders", "dc1.orders", "orders"),
+        (None, None, None),
+    ]

@@ -64,12 +64,7 @@ def test_a_timestamp_tells_two_records_apart_unless_the_mirror_changes_it() -> N
     assert compare(here, there, 1, 0).repeated == 0
     assert compare(here, there, 1, 0, keeps_timestamps=False).repeated == 1
     assert compare(here, [each._replace(is_appended=True) for each in there], 1, 0).repeated == 1
-
-
-def test_without_timestamps_contents_that_recur_are_undecided() -> None:
-    here, there = log("on off x on"), log("on off x on")
-    assert compare(here, there, 2, 2, keeps_timestamps=False).undecided == 2
-    again = log("off on x on")  # the second "on" may be a later record of the target
+    again = log("off on x on")  # without timestamps the second "on" may be a later record of the target
     assert compare(log("on off x"), again, 2, 2, keeps_timestamps=False)[1:4] == (0, 0, 2)
     assert compare(log("on off x"), again, 2, 2).repeated == 1
 
@@ -129,12 +124,6 @@ def test_what_is_not_as_predicted_is_a_problem(status: PartitionStatus, found: F
     assert (step.result, step.duplicates) == (Result.FAILED if problem else Result.DONE, found.repeated)
 
 
-def test_what_was_not_read_in_time_is_a_failure() -> None:
-    rehearsed = Rehearsed(GOOD, None)
-    assert rehearsed.problem == "its records at both clusters were not read in time; raise --seconds"
-    assert (rehearsed.to_step().result, rehearsed.to_step().duplicates) == (Result.FAILED, None)
-
-
 class Logs:
     """A cluster that answers with what it has of the ranges."""
 
@@ -183,43 +172,6 @@ def test_a_start_far_off_is_no_success_although_no_record_is_known_to_be_lost() 
         wrong = status(committed, committed, target_offset=start)
         (rehearsed,) = Rehearsal(logs, logs, {ORDERS: 5000}, records=10, seconds=5).rehearse([wrong])
         assert rehearsed.problem == APART.replace("10", "20")
-
-
-def test_records_below_a_start_beyond_the_index_are_read_too() -> None:
-    logs = Logs({ORDERS: log("a b c d e f")})
-    ahead = status(2, 2, target_offset=5)
-    (rehearsed,) = Rehearsal(logs, logs, {ORDERS: 1}, records=10, seconds=5).rehearse([ahead])
-    assert rehearsed.problem == "3 unread records are below its start; the plan predicted 0"
-
-
-def test_where_the_cost_at_the_target_is_unknown_the_translation_is_rehearsed() -> None:
-    logs = Logs({ORDERS: log("a b c d e f")})
-    of_newer_commit = status(2, 2, target_offset=4, duplicates=None, duplicates_at_most=None, lost=None)
-    (rehearsed,) = Rehearsal(logs, logs, {ORDERS: 6}, records=10, seconds=5).rehearse([of_newer_commit])
-    assert (rehearsed.problem, rehearsed.to_step().target_offset) == (None, 2)
-
-
-def test_records_compacted_since_they_were_indexed_are_no_surprise() -> None:
-    source, target = log("a b c d"), log("a b c d")
-    behind = status(4, 4, target_offset=0, duplicates=4, duplicates_at_most=4)
-    here, there = Logs({ORDERS: source}), Logs({ORDERS: target[2:]})
-    (rehearsed,) = Rehearsal(here, there, {ORDERS: 4}, records=10, seconds=5).rehearse([behind])
-    assert (rehearsed.problem, rehearsed.found and rehearsed.found.holes) == (None, 2)
-
-
-def test_fewer_repeats_than_predicted_are_no_surprise_where_some_were_not_read() -> None:
-    logs = Logs({ORDERS: log(" ".join(f"v{n}" for n in range(50)))})
-    behind = status(50, 50, target_offset=10, duplicates=40, duplicates_at_most=40)
-    (rehearsed,) = Rehearsal(logs, logs, {ORDERS: 50}, records=10, seconds=5).rehearse([behind])
-    assert (rehearsed.problem, rehearsed.found and rehearsed.found.is_whole) == (None, False)
-
-
-def test_a_mirror_that_keeps_no_timestamps_is_compared_without() -> None:
-    here, there = Logs({ORDERS: log("a b c d")}), Logs({ORDERS: log("a b c d", at_ms=9)})
-    too_far = status(2, 2, target_offset=3)
-    rehearsal = Rehearsal(here, there, {ORDERS: 4}, records=10, seconds=5, keeps_timestamps=False)
-    (rehearsed,) = rehearsal.rehearse([too_far])
-    assert rehearsed.problem == "1 unread records are below its start; the plan predicted 0"
 
 
 class Silent:

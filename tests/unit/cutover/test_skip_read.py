@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -23,9 +22,8 @@ from offset_sync.cutover.crossed import (
     used_lists,
 )
 from offset_sync.cutover.plan import Mode, Options, PartitionStatus, Step
-from offset_sync.model.values import GroupPartition, Outcome, Status
+from offset_sync.model.values import GroupPartition, Status
 from offset_sync.status.assessment import Verdict
-from offset_sync.sync.read_lists import REPLACED
 
 KEY = GroupPartition("g", *ORDERS)
 LISTED = CrossedPartition(KEY, 5, 2, 0, text="the list", held="the list", seen=5)
@@ -93,22 +91,6 @@ def test_each_reason_not_to_move_by_lists_is_named(
     assert (words in failure, move.clusters.committed) == (True, [])
 
 
-def test_without_records_to_skip_no_mark_is_needed() -> None:
-    assert reasons(replace(BEFORE, skipped=0, text="", seen=None)) == []
-
-
-def test_a_group_that_is_not_named_does_not_move_by_lists() -> None:
-    (failure,) = moving([]).apply()
-    assert "sync.read_lists.groups does not name it" in failure
-
-
-def test_a_group_that_two_clusters_commit_gets_no_list_to_move_by() -> None:
-    contested = replace(CROSSING, contest="committed at X and at Y")
-    move = Move(FakeClusters([[contested]], lists=[[BEFORE]]), options=SKIPPING)
-    (plan,) = move.cutover.plan(["g"], Mode.PLANNED)
-    assert plan.blocking == ["it commits at two clusters, so it gets no read lists; move it without --skip-read"]
-
-
 def test_a_group_stays_while_its_source_does_not_say_whether_it_still_skips() -> None:
     (reason,) = reasons(replace(BEFORE, until=UNKNOWN))
     assert "X did not answer, so its consumers may still skip there" in reason
@@ -125,28 +107,30 @@ def test_a_group_that_still_skips_at_its_source_is_not_moved_without_lists_eithe
     assert Move(FakeClusters(lists=[[still]])).apply(mode=Mode.DISASTER) == []
 
 
-def test_without_lists_a_group_that_is_past_its_own_moves_whatever_its_next_list_would_be() -> None:
-    past = replace(BEFORE, repeated=7, missing=3, seen=None)
-    assert reasons(past, Options()) == []
-    assert Move(FakeClusters(lists=[[past]])).apply() == []
-
-
 def test_the_list_is_read_back_before_the_group_is_at_home_at_the_target() -> None:
     move = moving(*[[BEFORE]] * 3, [LISTED])
     assert move.apply() == []
     assert [step.step for step in move.steps][-3:] == [Step.READ_BACK, Step.VERIFY, Step.HOME]
 
 
-def test_where_sync_offsets_has_written_the_list_meanwhile_it_is_tried_again() -> None:
-    class Replaced(FakeClusters):
-        def translate_and_commit(self, groups: Collection[str]) -> Any:
-            found = super().translate_and_commit(groups)
-            failed = {"outcome": Outcome.FAILED, "error": REPLACED} if len(self.committed) == 1 else {}
-            return [replace(each, **failed) for each in found]
+def test_a_group_that_gets_no_lists_does_not_move_by_them() -> None:
+    (failure,) = moving([]).apply()
+    assert "sync.read_lists.groups does not name it" in failure
+    contested = replace(CROSSING, contest="committed at X and at Y")
+    (failure,) = Move(FakeClusters([[contested]], lists=[[BEFORE]]), options=SKIPPING).apply()
+    assert failure == "g: it commits at two clusters, so it gets no read lists; move it without --skip-read"
 
-    move = Move(Replaced([[CROSSING]], lists=[[LISTED]]), options=SKIPPING)
+
+def test_it_waits_until_all_that_is_read_is_at_the_target() -> None:
+    missing = replace(BEFORE, missing=3, pending="3 of origin X, from offset 1 at X on")
+    move = moving([BEFORE], [missing], [missing], [BEFORE], [BEFORE], [LISTED])
     assert move.apply() == []
-    assert len(move.clusters.committed) == 2
+    left = "3 records of orders-0 that g has read and that are not at Y"
+    assert f"{left} (3 of origin X, from offset 1 at X on)" in move.said[0]
+    never = moving([BEFORE], [missing])
+    (failure,) = never.apply(timeout=4.0)
+    assert f"not read within 4 s: {left}" in failure
+    assert never.clusters.committed == []
 
 
 @pytest.mark.parametrize("held", ["", "another list", None])
@@ -156,35 +140,6 @@ def test_a_group_whose_list_is_not_at_the_target_is_not_moved(held: str | None) 
     assert failures
     assert all("orders-0: Y does not hold its present read list; repeat apply" in each for each in failures)
     assert Step.HOME not in [step.step for step in move.steps]
-
-
-def test_a_list_at_the_target_that_no_answer_has_keeps_a_group_from_its_start() -> None:
-    stale = replace(LISTED, skipped=0, text="", held="another list")
-    move = Move(FakeClusters([[GOOD]], lists=[[stale]]), options=SKIPPING)
-    (line,) = move.cutover.verify(["g"])
-    assert "Y does not hold its present read list" in line
-
-
-def test_it_waits_until_all_that_is_read_is_at_the_target() -> None:
-    missing = replace(BEFORE, missing=3, pending="3 of origin X, from offset 1 at X on")
-    move = moving([BEFORE], [missing], [missing], [BEFORE], [BEFORE], [LISTED])
-    assert move.apply() == []
-    assert (
-        "3 records of orders-0 that g has read and that are not at Y (3 of origin X, from offset 1 at X on)"
-        in move.said[0]
-    )
-    (plan,) = moving([missing]).cutover.plan(["g"], Mode.PLANNED)
-    assert plan.notes[-1] == "apply waits for 3 records that it has read and that are not at Y"
-    never = moving([BEFORE], [missing])
-    (failure,) = never.apply(timeout=4.0)
-    assert "not read within 4 s: 3 records of orders-0 that g has read and that are not at Y" in failure
-    assert never.clusters.committed == []
-
-
-def test_it_is_not_asked_for_lists_while_the_jobs_have_not_read_all() -> None:
-    move = moving([BEFORE], [BEFORE], [LISTED], unread_left=[9, 0])
-    assert move.apply() == []
-    assert move.said[0] == "waiting, for at most 10 s: 9 records"
 
 
 def test_unread_records_that_the_mirror_has_not_copied_yet_delay_no_move() -> None:
@@ -213,22 +168,6 @@ def test_after_the_start_the_marks_of_consumers_are_verified(arrived: ArrivedPar
     lines = move.cutover.verify(["g"])
     assert [line.startswith(f"g: orders-0: {words}") for line in lines] == ([True] if words else [])
     assert move.written() == [("verify", "failed" if words else "done")]
-
-
-def test_the_number_of_skipped_records_is_recorded() -> None:
-    class Skipping(FakeClusters):
-        def translate_and_commit(self, groups: Collection[str]) -> Any:
-            return [replace(each, skipped=2) for each in super().translate_and_commit(groups)]
-
-    move = Move(Skipping([[CROSSING]], lists=[[LISTED]]), options=SKIPPING)
-    assert move.apply() == []
-    assert [(each.step.value, each.skipped) for each in move.steps if each.skipped is not None] == [
-        ("check", 2),
-        ("check", 2),
-        ("commit", 2),
-    ]
-    failing = moving([BEFORE], outcome=Outcome.FAILED)
-    assert failing.apply() != []
 
 
 def test_in_a_disaster_the_lists_count_without_being_asked_for_and_what_comes_late_is_told() -> None:
@@ -275,12 +214,6 @@ def test_in_a_disaster_verdict_and_counts_agree(
     assert (plan.verdict, (plan.duplicates, plan.skipped)) == (verdict, counts)
 
 
-def test_what_cannot_be_known_is_said_and_not_counted() -> None:
-    crossed = replace(BEFORE, missing=1, pending=NOT_KNOWN)
-    (plan,) = Move(FakeClusters([[CROSSING]], lists=[[crossed]])).cutover.plan(["g"], Mode.DISASTER)
-    assert plan.notes[-1] == "repeats of 1 partitions are unknown: their logs could not be read"
-
-
 @pytest.mark.parametrize(
     ("repeated", "missing", "unindexed", "later"),
     [(0, 4, 1, 4), (1, 4, 1, 3), (5, 4, 1, 3), (0, 4, 4, 4), (2, 4, 4, 2)],
@@ -289,12 +222,6 @@ def test_what_is_among_the_repeats_is_not_counted_twice(
     repeated: int, missing: int, unindexed: int, later: int
 ) -> None:
     assert replace(BEFORE, repeated=repeated, missing=missing, unindexed=unindexed, pending="x").later == later
-
-
-def test_a_group_without_lists_costs_in_a_disaster_what_it_did() -> None:
-    move = Move(FakeClusters([[CROSSING]]), options=Options())
-    (plan,) = move.cutover.plan(["g"], Mode.DISASTER)
-    assert (plan.crossed, plan.duplicates, plan.notes[1:]) == (None, 2, [])
 
 
 # What the tables tell

@@ -59,6 +59,10 @@ def refuse_groups(_deadline: float) -> list[str]:
     raise ClusterError("Y", "broker 2 does not answer")
 
 
+def refuse_offsets(groups: list[str], deadline: float) -> dict[str, ClusterError]:
+    return dict.fromkeys(groups, ClusterError("Y", f"not within {deadline} s"))
+
+
 @pytest.mark.parametrize("silent", ["groups", "offsets", "write"])
 def test_it_is_tried_again_until_it_is_done(site: Site, silent: str) -> None:
     site.commit("X", "readers", 4)
@@ -68,8 +72,10 @@ def test_it_is_tried_again_until_it_is_done(site: Site, silent: str) -> None:
         if silent == "groups":
             patch.setattr(site.clusters["Y"], "groups", refuse_groups)
         elif silent == "offsets":
-            silent_list = {HOLDS: ClusterError("Y", "NOT_COORDINATOR")}
-            patch.setattr(site.clusters["Y"], "committed_offsets", lambda *_asked, **_until: silent_list)
+            refused = ClusterError("Y", "NOT_COORDINATOR")
+            patch.setattr(
+                site.clusters["Y"], "committed_offsets", lambda groups, *_, **__: dict.fromkeys(groups, refused)
+            )
         else:
             patch.setitem(site.clusters["Y"].refused, HOLDS, "NOT_COORDINATOR")
         site.reconcile(is_first=True)
