@@ -139,7 +139,9 @@ class ClusterOffsets:
             column["log_partition"][key] == records.log_partition
         )
         column["actual_is_own"][key[is_last & is_own]] = True
-        self._take_genuine(records, ~is_own)
+        np.minimum.at(column["first_ms"], key[~is_own], records.made_ms[~is_own])
+        # A later commit that was not in doubt is known already.
+        self._take_genuine(records, ~is_own & (records.made_ms >= column["genuine_made_ms"][key]))
 
     def record_known(self, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
         """Take in *records* of offset_commits, where another process has recorded which are our own."""
