@@ -24,7 +24,7 @@ from offset_sync.sync.reconcile_request import ReconcileRequest, Selection
 from offset_sync.sync.reconciliation import ReconcilePass
 from offset_sync.sync.write_plan import Translated, plan_writes
 from offset_sync.translate.partition import Translations, withhold_some
-from search.rows import ABSENT, KEPT, NOW, SILENT, UNREAD, Layout
+from search.rows import ABSENT, KEPT, NOW, SILENT, Layout
 
 TICK_MS, SILENCE_MS = 2_500, 3_600_000
 """Between two events; longer than clocks are uncertain. And ``sync.home_silence``."""
@@ -159,7 +159,7 @@ class Driver:
         """Return the first *most* unread records of each key, in log order, and their places among the unread."""
         unread = of["unread"][:, cluster, :, :most].reshape(-1, most)
         place, row = np.nonzero(unread.T != ABSENT)
-        value, made_ms = unread[row, place].astype(np.int64), MS[of["t_unread"][:, cluster].reshape(-1, UNREAD)[row, place]]
+        value, made_ms = unread[row, place].astype(np.int64), MS[of["t_unread"][:, cluster].reshape(-1, self.shape.unread)[row, place]]
         none, number = np.full(len(row), ABSENT, np.int64), np.zeros(len(row), np.int64)
         keys = [self.keys[each] for each in row.tolist()]
         is_tombstone = np.zeros(len(row), np.bool_)

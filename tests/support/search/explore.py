@@ -1,7 +1,12 @@
-"""All histories up to a depth, breadth first: each state once, whatever led to it."""
+"""All histories up to a depth, breadth first: each state once, whatever led to it.
+
+``make search`` prints the states, steps and seconds of each shape; ``ARGS='--shapes 0,1 --depth 8'`` goes deeper.
+"""
 
 from __future__ import annotations
 
+import argparse
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -23,7 +28,6 @@ class Result:
     depth: int = 0
     states: int = 0
     steps: int = 0
-    bounded: int = 0
     seconds: float = 0.0
     waits: Counter[str] = field(default_factory=Counter)
     wrong: str = ""
@@ -91,3 +95,43 @@ def _story(levels: list[_Level], events: list[Event], row: int, code: int | None
         found.append(events[level.event[row]].name)
         row = level.parent[row]
     return found[::-1]
+
+
+SHAPES = (
+    (Shape(), 8),
+    (Shape((1, 0), end=2), 6),
+    (Shape(partitions=2), 6),
+    (Shape((0, 0, 0)), 6),
+    (Shape((1, 0, 0)), 5),
+)
+"""Two clusters, one of which has lost its first record or not; two partitions; three clusters; and how deep."""
+
+
+def main(arguments: list[str]) -> int:
+    """Search and print; return 1 where something is wrong."""
+    parser = argparse.ArgumentParser(prog="make search")
+    parser.add_argument("--shapes", default=",".join(map(str, range(len(SHAPES)))), help="numbers of shapes")
+    parser.add_argument("--depth", type=int, help="instead of each one's own")
+    options = parser.parse_args(arguments)
+    began, states, steps = time.monotonic(), 0, 0
+    for number in map(int, options.shapes.split(",")):
+        shape, depth = SHAPES[number]
+        print(f"{number}: log starts {shape.starts}, {shape.partitions} partitions, offsets 0 to {shape.end}", flush=True)
+        result = explore(shape, options.depth or depth, _tell)
+        states, steps = states + result.states, steps + result.steps
+        if result.wrong:
+            told = explore(shape._replace(is_named=True), result.depth + 1)
+            print(told.wrong, *told.story, sep="\n  ")
+            return 1
+        for text, count in sorted(result.waits.items()):
+            print(f"  after quiet, {text}: {count} states")
+    print(f"{states} states, {steps} steps, {time.monotonic() - began:.0f} s: nothing wrong")
+    return 0
+
+
+def _tell(result: Result) -> None:
+    print(f"  depth {result.depth}: {result.states} states, {result.steps} steps, {result.seconds:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

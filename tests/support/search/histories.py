@@ -14,10 +14,16 @@ from offset_sync.model.values import OffsetWrite, Outcome, WriteOutcome
 from offset_sync.sync.offset_writer import decide
 from search import truth
 from search.driver import TOPIC, Driver
-from search.rows import ABSENT, KEPT, NOW, SILENT, UNREAD, Layout, Row, Shape, States
+from search.rows import ABSENT, KEPT, NOW, SILENT, Layout, Row, Shape, States
 
 ACKNOWLEDGED, LOST, APPLIED = "acknowledged", "lost", "applied, the answer lost"
 QUIET_PASSES = 3
+
+
+def _words(meanwhile: int | None) -> str:
+    """Return what happens before the answer: nothing, or the log is read, or the group commits before it is."""
+    commits = f"the group commits {meanwhile} there, " if meanwhile not in (None, ABSENT) else ""
+    return "" if meanwhile is None else f"; before the answer {commits}the log is read"
 
 
 class Event(NamedTuple):
@@ -36,7 +42,7 @@ class Histories:
         self.shape, self.layout, self.most = shape, Layout(shape), most
         self.driver = Driver(self.layout, most, self)
         self.source = self.target = 0
-        self._fate, self._reads, self._is_cutover = ACKNOWLEDGED, False, False
+        self._fate, self._meanwhile, self._is_cutover = ACKNOWLEDGED, None, False
         self._is_unsure = False
         self.found: list[tuple[int, str]] = []
         self.events = self._events()
@@ -65,14 +71,18 @@ class Histories:
                     name = f"the group commits {value} at dc{c}" + (f", partition {p}" if shape.partitions > 1 else "")
                     events.append(Event(name, partial(self._commit, c, p, value, False), partial(self._has_room, c, p)))
                     events.append(Event(name + " at the same time", partial(self._commit, c, p, value, True), partial(self._is_at_once, c, p)))
-            events.append(Event(f"the log of dc{c} is read", partial(self._read_log, c, UNREAD), partial(self._is_unread, c, 0)))
+            events.append(Event(f"the log of dc{c} is read", partial(self._read_log, c, shape.unread), partial(self._is_unread, c, 0)))
             events.append(Event(f"one record of the log of dc{c} is read", partial(self._read_log, c, 1), partial(self._is_unread, c, 1)))
+            events.append(Event(f"the log of dc{c} is compacted", partial(self._compact, c), partial(self._is_unread, c, 1)))
             events.append(Event(f"cutover apply to dc{c}", partial(self._cutover, c), partial(self._may_move, c)))
             for target in range(shape.clusters):
                 for fate in (ACKNOWLEDGED, LOST, APPLIED) if target != c else ():
-                    for reads in (False, True) if fate != LOST else (False,):
-                        name = f"dc{c} to dc{target}: {fate}" + (", its record is read before" if reads else "")
-                        events.append(Event(name, partial(self._pass, c, target, fate, reads), partial(self._has_room_at, target)))
+                    name, meanwhile = f"dc{c} to dc{target}: {fate}", [None] if fate == LOST else [None, ABSENT]
+                    meanwhile += range(shape.end + 1) if fate == ACKNOWLEDGED else []
+                    for each in meanwhile:
+                        act, room = partial(self._pass, c, target, fate, each), 1 if each in (None, ABSENT) else 2
+                        may = partial(self._has_room_at, target, room)
+                        events.append(Event(name + _words(each), act, may))
         events.append(Event("sync.home_silence passes", self._nothing, self._all, is_silent=True))
         events.append(Event("the driver dies, the next one starts", partial(self._restart, False), self._all))
         events.append(Event("the driver dies before the history has its last writes", partial(self._restart, True), self._has_told))
@@ -87,8 +97,8 @@ class Histories:
         found: Row = self.of["unread"][:, c, p, -1] == ABSENT
         return found
 
-    def _has_room_at(self, c: int) -> Row:
-        found: Row = (self.of["unread"][:, c, :, -1] == ABSENT).all(axis=1)
+    def _has_room_at(self, c: int, records: int) -> Row:
+        found: Row = (self.of["unread"][:, c, :, -records] == ABSENT).all(axis=1)
         return found
 
     def _latest(self) -> NDArray[np.int8]:
@@ -119,7 +129,9 @@ class Histories:
         stands = np.zeros(last.shape, np.bool_)
         for target, start in enumerate(self.shape.starts):
             others = [each for each in range(self.shape.clusters) if each != target]
-            stands[:, target] = (np.maximum(of["seen"][:, others], start) == told[:, target, np.newaxis]).any(axis=1)
+            seen = of["seen"][:, others]
+            is_answer = np.maximum(seen, start) == told[:, target, np.newaxis]
+            stands[:, target] = (is_answer & (seen != ABSENT)).any(axis=1)
         return (latest > SILENT) & last.any(axis=(1, 2)) & (latest != of["t_moved"]) & (stands | ~last).all(axis=(1, 2))
 
     def _may_move(self, c: int) -> Row:
@@ -141,11 +153,24 @@ class Histories:
         self._read(c, most)
         return self._save()
 
+    def _compact(self, c: int) -> Row:
+        """Have a log keep only the last record of a key, where that is ours: of others it would hide a step back."""
+        of = self.of
+        count = (of["unread"][:, c] != ABSENT).sum(axis=2)
+        for row, partition in zip(*np.nonzero((count > 1) & (of["held_is_own"][:, c] == 1)), strict=True):
+            gone = of["unread"][row, c, partition, : count[row, partition] - 1]
+            of["lost"][row, c, partition] |= int(np.bitwise_or.reduce(1 << gone))
+            for name in ("unread", "unread_is_own", "unread_claim", "unread_ends", "t_unread"):
+                values = of[name][row, c, partition]
+                values[0], values[1:] = values[count[row, partition] - 1], ABSENT if name == "unread" else 0
+        return self._all()
+
     def _save(self) -> Row:
         return self.driver.save(self.of)
 
-    def _read(self, c: int, most: int = UNREAD, *, is_starting: bool = False) -> Any:
+    def _read(self, c: int, most: int = 0, *, is_starting: bool = False) -> Any:
         """Have the driver read the log of a cluster; return what :meth:`_settle` needs."""
+        most = most or self.shape.unread
         keys, records, (row, number) = self.driver.to_records(self.of, c, most)
         if len(row) == 0:
             return None
@@ -164,8 +189,8 @@ class Histories:
         self.driver.save(self.of)
         truth.drop_read(self.of, c, most)
 
-    def _pass(self, source: int, target: int, fate: str, reads: bool) -> Row:
-        self._fate, self._reads, self._is_cutover = fate, reads, False
+    def _pass(self, source: int, target: int, fate: str, meanwhile: int | None) -> Row:
+        self._fate, self._meanwhile, self._is_cutover = fate, meanwhile, False
         self.driver.load(self.of)
         self.driver.reconcile(source, target, len(self.of["moved_to"]))
         return self._save()
@@ -188,12 +213,25 @@ class Histories:
         if places:
             row, partition = (np.array(each) for each in zip(*places, strict=True))
             self._apply((row, target, partition), np.array(values, np.int8))
-        if self._reads:
-            self._read_meanwhile(writes)
+        self._note_resolved(writes)
+        if self._meanwhile is not None:
+            self._go_on_meanwhile(writes, places)
         return outcomes
 
-    def _read_meanwhile(self, writes: Sequence[OffsetWrite]) -> None:
+    def _note_resolved(self, writes: Sequence[OffsetWrite]) -> None:
+        """Note which lost writes are over: the target was read, it and its log have another value."""
+        of, place = self.of, ([int(each.group_id[1:]) for each in writes], self.target, [each.partition for each in writes])
+        values = np.concatenate([of["unread"][place], of["held"][place][:, np.newaxis]], axis=1)
+        if self._fate != ACKNOWLEDGED:
+            values = np.concatenate([values, np.array([[each.offset] for each in writes], np.int8)], axis=1)
+        bits = np.where(values >= 0, 1 << np.maximum(values, 0), 0)
+        of["lost"][place] &= np.bitwise_or.reduce(bits, axis=1).astype(np.int8)
+
+    def _go_on_meanwhile(self, writes: Sequence[OffsetWrite], written: Sequence[tuple[int, int]]) -> None:
         """Read the target's log before the answers come: a commit of the very value that we send passes for ours."""
+        if self._meanwhile != ABSENT and written:
+            row, partition = (np.array(each) for each in zip(*written, strict=True))
+            truth.commit(self.of, (row, self.target, partition), self._meanwhile, NOW)
         of, before = self.of, self.of["lost"].copy()
         for write in writes:
             of["lost"][int(write.group_id[1:]), self.target, write.partition] |= 1 << write.offset
@@ -214,14 +252,14 @@ class Histories:
             truth.commit(of, place, value, NOW, claim)
         if self._fate != ACKNOWLEDGED:
             of["lost"][place] |= (1 << value).astype(np.int8)
-        if self._fate == ACKNOWLEDGED and not (self._is_cutover or self._reads):
+        if self._fate == ACKNOWLEDGED and not self._is_cutover and self._meanwhile is None:
             of["seen"][place], of["seen_claim"][place], of["t_seen"][place] = value, claim, NOW
-        if self._fate == ACKNOWLEDGED and not self._reads:
+        if self._fate == ACKNOWLEDGED:
             spot = (*place, np.minimum((of["t_told"][place] > 0).sum(axis=-1), KEPT - 1))
             of["told"][spot], of["t_told"][spot] = value, NOW
 
     def _cutover(self, c: int) -> Row:
-        self._fate, self._reads, self._is_cutover = ACKNOWLEDGED, False, True
+        self._fate, self._meanwhile, self._is_cutover = ACKNOWLEDGED, None, True
         self.driver.load(self.of)
         home, _ = truth.homes(self.of)
         for source in range(self.shape.clusters):
@@ -267,7 +305,7 @@ class Histories:
             is_own = np.zeros(len(is_own), np.bool_)
             is_own[rows] = left.of(alias, recorded.rows[rows], records.offset[rows], records.made_ms[rows])
             is_own = self.driver.state.settle(alias, records, recorded, is_own).is_own
-        self._take_in(c, *place, is_own, UNREAD)
+        self._take_in(c, *place, is_own, self.shape.unread)
 
     def quiet(self, states: States) -> dict[str, Row]:
         """Return what is wrong or waits, once all is read, the silence has passed, and a few passes were made."""
@@ -280,7 +318,7 @@ class Histories:
         self._save()
         self.layout._rank(states, is_silent=True)
         self.driver.load(self.of)
-        self._fate, self._reads, self._is_cutover = ACKNOWLEDGED, False, False
+        self._fate, self._meanwhile, self._is_cutover = ACKNOWLEDGED, None, False
         for _ in range(QUIET_PASSES):
             for source, target in pairs:
                 self.driver.reconcile(source, target, len(states))

@@ -19,16 +19,20 @@ States = NDArray[np.int8]
 Row = NDArray[np.bool_]
 ABSENT = -1
 SILENT, NOW = 60, 101
-UNREAD, KEPT = 3, 4
-"""So many records of a key may be unread at a cluster, and so many writes of a key not read back."""
+KEPT = 4
+"""So many writes of a key may be not read back."""
 
 
 class Shape(NamedTuple):
-    """*starts* are the log starts of the clusters; offsets are 0 to *end*. *is_named*: names count, as in a story."""
+    """*starts* are the log starts of the clusters; offsets are 0 to *end*, and *unread* records of a key may be unread.
+
+    *is_named*: clusters keep their names, as in a story.
+    """
 
     starts: tuple[int, ...] = (0, 0)
     partitions: int = 1
-    end: int = 2
+    end: int = 1
+    unread: int = 2
     is_named: bool = False
 
     @property
@@ -39,7 +43,7 @@ class Shape(NamedTuple):
 
 _BY_KEY = {
     # The truth: what the coordinator holds, what is unread of its log, what was read of it, by whom and when.
-    **dict.fromkeys(("held", "seen", "said"), ABSENT),
+    **dict.fromkeys(("held", "seen", "said", "last"), ABSENT),
     **dict.fromkeys(("held_is_own", "seen_claim", "lost"), 0),
     **dict.fromkeys(("t_held", "t_seen", "t_said", "t_back", "t_noticed"), 0),
     # What the code remembers of a key.
@@ -48,11 +52,11 @@ _BY_KEY = {
     **dict.fromkeys(("t_actual", "t_genuine", "t_rewound", "t_before"), 0),
 }
 _LISTS = {
-    "unread": (UNREAD, ABSENT),
-    "unread_is_own": (UNREAD, 0),
-    "unread_claim": (UNREAD, 0),
-    "unread_ends": (UNREAD, 0),
-    "t_unread": (UNREAD, 0),
+    "unread": (0, ABSENT),
+    "unread_is_own": (0, 0),
+    "unread_claim": (0, 0),
+    "unread_ends": (0, 0),
+    "t_unread": (0, 0),
     "pending": (KEPT, 0),
     "told": (KEPT, ABSENT),
     "t_told": (KEPT, 0),
@@ -69,7 +73,7 @@ class Layout:
         c, p = shape.clusters, shape.partitions
         shapes: dict[str, tuple[tuple[int, ...], int]] = {}
         shapes |= {name: ((c, p), value) for name, value in _BY_KEY.items()}
-        shapes |= {name: ((c, p, size), value) for name, (size, value) in _LISTS.items()}
+        shapes |= {name: ((c, p, size or shape.unread), value) for name, (size, value) in _LISTS.items()}
         shapes |= {name: ((c, c, p), value) for name, value in _BY_PAIR.items()}
         shapes |= {name: ((c,), value) for name, value in _BY_CLUSTER.items()}
         shapes |= {name: ((), value) for name, value in _ALONE.items()}

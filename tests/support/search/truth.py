@@ -55,9 +55,11 @@ def read(of: Views, place: tuple[Any, int, Any], is_own: Row, number: int, *, is
     is_wrong = (is_own != of["unread_is_own"][spot]) & ~is_lost
     if not is_unsure:
         of["lost"][place] &= np.where(is_own, ~of["unread_ends"][spot], -1)
-    is_groups, is_less = ~is_own | (of["unread_is_own"][spot] == 0), value < of["seen"][place]
+    # OPEN: a write of a driver that died counts as a step back if it is a start that recognises it.
+    is_groups, is_less = ~is_own | (of["unread_is_own"][spot] == 0) | is_unsure, value < of["last"][place]
     of["t_back"][place] = np.where(is_groups & is_less, at, of["t_back"][place])
     of["t_noticed"][place] = np.where(~is_own & is_less, at, of["t_noticed"][place])
+    of["last"][place] = value
     of["said"][place] = np.where(is_own, of["said"][place], value)
     of["t_said"][place] = np.where(is_own, of["t_said"][place], at)
     of["seen"][place], of["t_seen"][place] = value, at
@@ -70,7 +72,7 @@ def note_death(shape: Shape, of: Views) -> None:
     for target, start in enumerate(shape.starts):
         others = [each for each in range(shape.clusters) if each != target]
         last = [of[name][:, others, :, np.newaxis] for name in ("seen", "said", "last_offset")]
-        known = np.concatenate([of["unread"][:, others], *last], axis=3)
+        known = np.concatenate([of["unread"][:, others], of["told"][:, others], *last], axis=3)
         # From the answer to the log start: that of then may have been any.
         upper = 2 << np.maximum(known, start).astype(np.int64)
         bits = np.where(known >= 0, upper - (1 << np.maximum(known, 0).astype(np.int64)), 0)
@@ -97,10 +99,12 @@ def wrong_writes(shape: Shape, of: Views, source: int, place: tuple[Any, int, An
     held_ms = np.maximum(of["t_seen"][source_place], of["t_said"][source_place])
     is_genuine = (of["t_said"][place] == of["t_seen"][place]) & (of["said"][place] != ABSENT)
     is_newer = is_genuine & (of["t_said"][place] > held_ms)
+    # OPEN: what a move has raised to its log start is written where nothing is held.
+    is_bare = (of["held"][place] == ABSENT) & (of["seen_claim"][source_place] < of["seen"][source_place])
     is_back = of["t_back"][source_place] > of["t_said"][place]
     return {
-        "unread below": (value > start) & (value > of["was_read"][row, partition]),
-        "above the position": (value > start) & (value > of["seen_claim"][source_place]),
+        "unread below": ~is_bare & (value > start) & (value > of["was_read"][row, partition]),
+        "above the position": ~is_bare & (value > np.maximum(start, of["held"][place])) & (value > of["seen_claim"][source_place]),
         "not the home": (home != source) | is_contested,
         "an unread commit is overwritten": (of["held"][place] != of["seen"][place]),
         "a newer commit is overwritten": is_newer,
