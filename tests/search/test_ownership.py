@@ -98,7 +98,11 @@ OUT: dict[str, Taken] = {
     ),
     "an unread commit is left alone": ({"search.histories.decide": decide_unread}, TWO, 5),
     "the next driver recognises what was left": (
-        {"offset_sync.sync.left_writes.LeftWrites.of": lambda _left, _target, rows, *_told: np.zeros(len(rows), np.bool_)},
+        {
+            "offset_sync.sync.left_writes.LeftWrites.of": lambda _left, _target, rows, *_told: np.zeros(
+                len(rows), np.bool_
+            )
+        },
         LATE_START,
         5,
     ),

@@ -155,11 +155,16 @@ class Driver:
             of[name][:, number] = found.reshape(size)
         return fits
 
-    def to_records(self, of: dict[str, NDArray[Any]], cluster: int, most: int) -> tuple[list[GroupPartition], CommitRecords, Any]:
+    def to_records(
+        self, of: dict[str, NDArray[Any]], cluster: int, most: int
+    ) -> tuple[list[GroupPartition], CommitRecords, Any]:
         """Return the first *most* unread records of each key, in log order, and their places among the unread."""
         unread = of["unread"][:, cluster, :, :most].reshape(-1, most)
         place, row = np.nonzero(unread.T != ABSENT)
-        value, made_ms = unread[row, place].astype(np.int64), MS[of["t_unread"][:, cluster].reshape(-1, self.shape.unread)[row, place]]
+        value, made_ms = (
+            unread[row, place].astype(np.int64),
+            MS[of["t_unread"][:, cluster].reshape(-1, self.shape.unread)[row, place]],
+        )
         none, number = np.full(len(row), ABSENT, np.int64), np.zeros(len(row), np.int64)
         keys = [self.keys[each] for each in row.tolist()]
         is_tombstone = np.zeros(len(row), np.bool_)
@@ -172,7 +177,9 @@ class Driver:
         alias, other = self.aliases[source], self.aliases[target]
         rows = self.rows(count)
         if is_decided:
-            rows = rows[np.repeat(chosen, self.shape.partitions) & (state.offsets.clusters[alias].position(rows)[0] >= 0)]
+            rows = rows[
+                np.repeat(chosen, self.shape.partitions) & (state.offsets.clusters[alias].position(rows)[0] >= 0)
+            ]
         else:
             rows = state.rows_of(alias, rows)
         if len(rows) == 0:
@@ -180,14 +187,21 @@ class Driver:
         commits = state.commits(alias, np.sort(rows))
         wanted, none = np.maximum(commits.offset, self.shape.starts[target]), np.zeros(len(rows), np.int64)
         is_no = np.zeros(len(rows), np.bool_)
-        answers = Translations(commits.offset, wanted, np.full(len(rows), int(State.EXACT)), none, none, none, is_no, is_no)
+        answers = Translations(
+            commits.offset, wanted, np.full(len(rows), int(State.EXACT)), none, none, none, is_no, is_no
+        )
         if not is_decided:
             answers = withhold_some(answers, work._reasons(alias, other, commits, answers))
         answered = state.last(alias, other).columns["source_offset"][commits.key]
         translated = Translated(alias, other, commits, answers, answered, STARTED_MS)
         epoch = np.full(len(rows), ABSENT, np.int64)
         plan = plan_writes(
-            state.offsets, translated, epoch=epoch, refresh_before_ms=ABSENT, asks_everything=is_decided, is_decided=is_decided
+            state.offsets,
+            translated,
+            epoch=epoch,
+            refresh_before_ms=ABSENT,
+            asks_everything=is_decided,
+            is_decided=is_decided,
         )
         self._writer.source, self._writer.target = source, target
         if is_decided:  # by another process, which has said so before
@@ -222,7 +236,9 @@ class Driver:
             last = np.flatnonzero(when.any(axis=1))
             newest = when[last].argmax(axis=1)
             rows_of_last = self._told(number, last, told[last, newest], when[last, newest])
-            _assume_writes(rows_of_last.rename_columns({"target_offset": "own_offset", "translated_at": "own_at"}), last, each)
+            _assume_writes(
+                rows_of_last.rename_columns({"target_offset": "own_offset", "translated_at": "own_at"}), last, each
+            )
 
     def _told(self, target: int, key: Any, offset: Any, at: Any) -> pa.Table:
         """Return writes to a target as the history has them."""

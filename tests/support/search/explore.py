@@ -116,7 +116,9 @@ def main(arguments: list[str]) -> int:
     began, states, steps = time.monotonic(), 0, 0
     for number in map(int, options.shapes.split(",")):
         shape, depth = SHAPES[number]
-        print(f"{number}: log starts {shape.starts}, {shape.partitions} partitions, offsets 0 to {shape.end}", flush=True)
+        print(
+            f"{number}: log starts {shape.starts}, {shape.partitions} partitions, offsets 0 to {shape.end}", flush=True
+        )
         result = explore(shape, options.depth or depth, _tell)
         states, steps = states + result.states, steps + result.steps
         if result.wrong:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,29 +65,41 @@ class Histories:
         return self.layout.canonical(states[fits], is_silent=event.is_silent), rows[fits], found
 
     def _events(self) -> list[Event]:
-        shape, events = self.shape, list[Event]()
-        for c in range(shape.clusters):
-            for p in range(shape.partitions):
-                for value in range(shape.end + 1):
-                    name = f"the group commits {value} at dc{c}" + (f", partition {p}" if shape.partitions > 1 else "")
-                    events.append(Event(name, partial(self._commit, c, p, value, False), partial(self._has_room, c, p)))
-                    events.append(Event(name + " at the same time", partial(self._commit, c, p, value, True), partial(self._is_at_once, c, p)))
-            events.append(Event(f"the log of dc{c} is read", partial(self._read_log, c, shape.unread), partial(self._is_unread, c, 0)))
-            events.append(Event(f"one record of the log of dc{c} is read", partial(self._read_log, c, 1), partial(self._is_unread, c, 1)))
-            events.append(Event(f"the log of dc{c} is compacted", partial(self._compact, c), partial(self._is_unread, c, 1)))
-            events.append(Event(f"cutover apply to dc{c}", partial(self._cutover, c), partial(self._may_move, c)))
-            for target in range(shape.clusters):
-                for fate in (ACKNOWLEDGED, LOST, APPLIED) if target != c else ():
-                    name, meanwhile = f"dc{c} to dc{target}: {fate}", [None] if fate == LOST else [None, ABSENT]
-                    meanwhile += range(shape.end + 1) if fate == ACKNOWLEDGED else []
-                    for each in meanwhile:
-                        act, room = partial(self._pass, c, target, fate, each), 1 if each in (None, ABSENT) else 2
-                        may = partial(self._has_room_at, target, room)
-                        events.append(Event(name + _words(each), act, may))
-        events.append(Event("sync.home_silence passes", self._nothing, self._all, is_silent=True))
-        events.append(Event("the driver dies, the next one starts", partial(self._restart, False), self._all))
-        events.append(Event("the driver dies before the history has its last writes", partial(self._restart, True), self._has_told))
+        events = [
+            Event("sync.home_silence passes", self._all, self._all, is_silent=True),
+            Event("the driver dies, the next one starts", partial(self._restart, False), self._all),
+            Event("the driver dies before its last writes are recorded", partial(self._restart, True), self._has_told),
+        ]
+        for c in range(self.shape.clusters):
+            events += self._events_at(c)
+            for target in range(self.shape.clusters):
+                events += self._passes(c, target) if target != c else []
         return events
+
+    def _events_at(self, c: int) -> list[Event]:
+        events, every, some = list[Event](), partial(self._is_unread, c, 0), partial(self._is_unread, c, 1)
+        for p, value in product(range(self.shape.partitions), range(self.shape.end + 1)):
+            name = f"the group commits {value} at dc{c}" + (f", partition {p}" if self.shape.partitions > 1 else "")
+            may, may_at_once = partial(self._has_room, c, p), partial(self._is_at_once, c, p)
+            events.append(Event(name, partial(self._commit, c, p, value, False), may))
+            events.append(Event(f"{name} at the same time", partial(self._commit, c, p, value, True), may_at_once))
+        events.append(Event(f"the log of dc{c} is read", partial(self._read_log, c, self.shape.unread), every))
+        events.append(Event(f"one record of the log of dc{c} is read", partial(self._read_log, c, 1), some))
+        events.append(Event(f"the log of dc{c} is compacted", partial(self._compact, c), some))
+        events.append(Event(f"cutover apply to dc{c}", partial(self._cutover, c), partial(self._may_move, c)))
+        return events
+
+    def _passes(self, source: int, target: int) -> list[Event]:
+        chosen = [(LOST, None)] + [(fate, each) for fate in (APPLIED, ACKNOWLEDGED) for each in (None, ABSENT)]
+        chosen += [(ACKNOWLEDGED, value) for value in range(self.shape.end + 1)]
+        return [
+            Event(
+                f"dc{source} to dc{target}: {fate}{_words(each)}",
+                partial(self._pass, source, target, fate, each),
+                partial(self._has_room_at, target, 1 if each in (None, ABSENT) else 2),
+            )
+            for fate, each in chosen
+        ]
 
     # What may happen.
 
@@ -125,7 +138,9 @@ class Histories:
         """
         of, latest = self.of, self._latest()
         last = of["t_told"].max(axis=3) == latest[:, np.newaxis, np.newaxis]
-        told = of["told"].max(axis=3, where=of["t_told"] == latest[:, np.newaxis, np.newaxis, np.newaxis], initial=ABSENT)
+        told = of["told"].max(
+            axis=3, where=of["t_told"] == latest[:, np.newaxis, np.newaxis, np.newaxis], initial=ABSENT
+        )
         stands = np.zeros(last.shape, np.bool_)
         for target, start in enumerate(self.shape.starts):
             others = [each for each in range(self.shape.clusters) if each != target]
@@ -140,9 +155,6 @@ class Histories:
         return (self.of["unread"] == ABSENT).all(axis=(1, 2, 3)) & (home != ABSENT) & (home != c)
 
     # What happens.
-
-    def _nothing(self) -> Row:
-        return self._all()
 
     def _commit(self, c: int, p: int, value: int, is_at_once: bool) -> Row:
         truth.commit(self.of, (np.arange(len(self.of["moved_to"])), c, p), value, self._latest() if is_at_once else NOW)
@@ -184,8 +196,9 @@ class Histories:
         for each in range(most):
             mine = number == each
             place = row[mine] // partitions, c, row[mine] % partitions
-            for wrong in np.flatnonzero(truth.read(self.of, place, is_own[mine], each, is_unsure=self._is_unsure)).tolist():
-                self.found.append((int(place[0][wrong]), f"author of {self.of['unread'][*(each[wrong] if not isinstance(each, int) else each for each in place), each]} at dc{c}"))
+            wrong = truth.read(self.of, place, is_own[mine], each, is_unsure=self._is_unsure)
+            for at, value in zip(place[0][wrong].tolist(), self.of["unread"][(*place, each)][wrong], strict=True):
+                self.found.append((at, f"author of {value} at dc{c}"))
         self.driver.save(self.of)
         truth.drop_read(self.of, c, most)
 
@@ -220,7 +233,10 @@ class Histories:
 
     def _note_resolved(self, writes: Sequence[OffsetWrite]) -> None:
         """Note which lost writes are over: the target was read, it and its log have another value."""
-        of, place = self.of, ([int(each.group_id[1:]) for each in writes], self.target, [each.partition for each in writes])
+        of, place = (
+            self.of,
+            ([int(each.group_id[1:]) for each in writes], self.target, [each.partition for each in writes]),
+        )
         values = np.concatenate([of["unread"][place], of["held"][place][:, np.newaxis]], axis=1)
         if self._fate != ACKNOWLEDGED:
             values = np.concatenate([values, np.array([[each.offset] for each in writes], np.int8)], axis=1)
@@ -244,9 +260,13 @@ class Histories:
         of, target = self.of, self.target
         if not self._is_cutover:
             for text, wrong in truth.wrong_writes(self.shape, of, self.source, place, value).items():
-                self.found += [(int(place[0][each]), f"{text}: {value[each]} at dc{target}") for each in np.flatnonzero(wrong)]
+                self.found += [
+                    (int(place[0][each]), f"{text}: {value[each]} at dc{target}") for each in np.flatnonzero(wrong)
+                ]
         claim = of["seen_claim"][place[0], self.source, place[2]]
-        is_twice = (of["unread"][place] == value[:, np.newaxis]).any(axis=1)  # of two of one value a write of ours is one
+        is_twice = (of["unread"][place] == value[:, np.newaxis]).any(
+            axis=1
+        )  # of two of one value a write of ours is one
         of["lost"][place] |= np.where(is_twice, 1 << value, 0).astype(np.int8)
         if self._fate != LOST:
             truth.commit(of, place, value, NOW, claim)

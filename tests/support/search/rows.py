@@ -86,7 +86,9 @@ class Layout:
             self.width += count
             first += [value] * count
         self.first = np.array([first], np.int8)
-        self.times = np.array([at for name, (a, b, _) in self._places.items() if name[:2] == "t_" for at in range(a, b)])
+        self.times = np.array(
+            [at for name, (a, b, _) in self._places.items() if name[:2] == "t_" for at in range(a, b)]
+        )
         self._renamed = [self._rename(*each) for each in self._symmetries()]
 
     def views(self, states: States) -> dict[str, NDArray[Any]]:
@@ -97,7 +99,9 @@ class Layout:
         starts = self.shape.starts
         if self.shape.is_named:
             return [(tuple(range(len(starts))), tuple(range(self.shape.partitions)))]
-        clusters = [each for each in permutations(range(len(starts))) if all(starts[c] == starts[d] for c, d in enumerate(each))]
+        clusters = [
+            each for each in permutations(range(len(starts))) if all(starts[c] == starts[d] for c, d in enumerate(each))
+        ]
         return [(c, p) for c in clusters for p in permutations(range(self.shape.partitions))]
 
     def _rename(self, clusters: tuple[int, ...], partitions: tuple[int, ...]) -> NDArray[np.intp]:

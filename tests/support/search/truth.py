@@ -31,7 +31,7 @@ def homes(of: Views) -> tuple[NDArray[np.intp], Row]:
 
 
 def commit(of: Views, place: tuple[Any, int, Any], value: Any, at: Any, claim: Any = None) -> None:
-    """Have a coordinator take a commit of *value*, at *place*: histories, cluster, partition; with *claim* it is ours."""
+    """Have a coordinator take *value* at *place*: histories, cluster, partition. With a *claim* it is ours."""
     for prefix in ("held", "unread"):
         spot = place if prefix == "held" else (*place, (of["unread"][place] != ABSENT).sum(axis=-1))
         of[prefix][spot] = value
@@ -82,12 +82,21 @@ def note_death(shape: Shape, of: Views) -> None:
 
 def drop_read(of: Views, cluster: int, most: int) -> None:
     """Forget the first *most* unread records of a cluster."""
-    for name, empty in (("unread", ABSENT), ("unread_is_own", 0), ("unread_claim", 0), ("unread_ends", 0), ("t_unread", 0)):
+    for name, empty in (
+        ("unread", ABSENT),
+        ("unread_is_own", 0),
+        ("unread_claim", 0),
+        ("unread_ends", 0),
+        ("t_unread", 0),
+    ):
         left = of[name][:, cluster, :, most:].copy()
         of[name][:, cluster] = empty
         of[name][:, cluster, :, : left.shape[2]] = left
     # The history has a write of ours no longer for one that was not read.
-    is_over = of["t_told"][:, cluster] <= np.where(of["is_before"][:, cluster] == 1, 0, of["t_actual"][:, cluster])[..., np.newaxis]
+    is_over = (
+        of["t_told"][:, cluster]
+        <= np.where(of["is_before"][:, cluster] == 1, 0, of["t_actual"][:, cluster])[..., np.newaxis]
+    )
     of["told"][:, cluster][is_over], of["t_told"][:, cluster][is_over] = ABSENT, 0
 
 
@@ -104,7 +113,9 @@ def wrong_writes(shape: Shape, of: Views, source: int, place: tuple[Any, int, An
     is_back = of["t_back"][source_place] > of["t_said"][place]
     return {
         "unread below": ~is_bare & (value > start) & (value > of["was_read"][row, partition]),
-        "above the position": ~is_bare & (value > np.maximum(start, of["held"][place])) & (value > of["seen_claim"][source_place]),
+        "above the position": ~is_bare
+        & (value > np.maximum(start, of["held"][place]))
+        & (value > of["seen_claim"][source_place]),
         "not the home": (home != source) | is_contested,
         "an unread commit is overwritten": (of["held"][place] != of["seen"][place]),
         "a newer commit is overwritten": is_newer,
@@ -126,13 +137,17 @@ def inexact(shape: Shape, of: Views) -> dict[str, Row]:
             is_open = ~is_settled & (held != wanted)
             reasons = {
                 "two clusters at the same time": is_contested,
-                "the target has a newer commit": is_genuine[there] & (of["t_said"][there] > np.maximum(of["t_seen"][here], of["t_said"][here])),
-                "the group had read on at the target": is_genuine[there] & (held > wanted) & (of["t_noticed"][here] <= of["t_said"][there]),
-                "the home holds a write of ours": ~is_genuine[here] & (held != ABSENT) & ((held < wanted) | is_genuine[there]),
+                "the target has a newer commit": is_genuine[there]
+                & (of["t_said"][there] > np.maximum(of["t_seen"][here], of["t_said"][here])),
+                "the group had read on at the target": is_genuine[there]
+                & (held > wanted)
+                & (of["t_noticed"][here] <= of["t_said"][there]),
+                "the home holds a write of ours": ~is_genuine[here]
+                & (held != ABSENT)
+                & ((held < wanted) | is_genuine[there]),
             }
             for name, holds in reasons.items():
                 waits[name] = waits.get(name, np.zeros(len(home), np.bool_)) | (is_open & holds)
                 is_open = is_open & ~holds
             wrong |= is_open
     return {**found, "not exact after quiet": wrong, **{f"waits: {name}": each for name, each in waits.items()}}
-
