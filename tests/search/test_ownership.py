@@ -50,6 +50,14 @@ def end_what_matches(writes: OwnWrites, key: int, value: int) -> bool:
     return False
 
 
+def match_a_retry_for_itself(writes: OwnWrites, key: int, value: int) -> bool:
+    pending = writes._pending[key]
+    place = next((number for number, each in enumerate(pending) if each.offset == value), None)
+    if place is not None:
+        writes._keep(key, pending[place + 1 :])
+    return place is not None
+
+
 def acknowledge_what_was_read(offsets: ClusterOffsets, key: NDArray[np.intp], *told: Any) -> None:
     with patch.object(OwnWrites, "is_pending", lambda _writes, keys, _offset: np.ones(len(keys), np.bool_)):
         _acknowledge(offsets, key, *told)
@@ -72,6 +80,7 @@ Taken = tuple[Mapping[str, object], Shape, int]
 OUT: dict[str, Taken] = {
     "a record is matched by one write": ({_WRITES + "_matches": keep_what_matches}, TWO, 5),
     "a match ends the writes before it": ({_WRITES + "_matches": end_what_matches}, TWO, 6),
+    "a retry of a write in doubt is the same write": ({_WRITES + "_matches": match_a_retry_for_itself}, TWO, 5),
     "our own commits are known": (_homes("our own commits are known"), TWO, 4),
     "writes in doubt are resolved by what the target holds": ({_WRITES + "resolve": lambda *_told: None}, TWO, 6),
     "a write whose answer is lost may have been applied": ({_WRITES + "doubt": OwnWrites.abort}, LATE_START, 4),

@@ -1,4 +1,15 @@
-"""What may happen next to many histories at once: a driver among clusters whose logs are read late."""
+"""What may happen next to many histories at once: a driver among clusters whose logs are read late.
+
+Real are SyncState, plan_writes, decide, the writing and applying of ReconcilePass, LeftWrites and what a start does
+with the writes in the history. The model has its bounds:
+
+- Logs have the same records at the same offsets, but may begin later. An answer is the offset, or the log start.
+- So many records of a key are unread at most (``Shape.unread``). A new driver reads all logs to their ends at once.
+- A driver taken over by a second one is one that dies: its last write may be applied and not recorded.
+- Polls, members, clocks that are wrong and coordinators that move are left to the simulation.
+
+Marked OPEN is what lib does not withstand; the model leaves it out.
+"""
 
 from __future__ import annotations
 
@@ -134,7 +145,7 @@ class Histories:
     def _has_told(self) -> Row:
         """Return where the last thing were writes, of what is still the last commit read at another cluster.
 
-        Of an earlier commit the next driver does not know: our answer to it would count as the group's own.
+        OPEN: of an earlier commit the next driver does not know, so our answer to it counts as the group's own.
         """
         of, latest = self.of, self._latest()
         last = of["t_told"].max(axis=3) == latest[:, np.newaxis, np.newaxis]
