@@ -30,7 +30,7 @@ LEAST_COVERAGE = 90
 _BY_FILE = ("--dist", "loadfile", "--no-loadscope-reorder")
 LANES: Mapping[str, Sequence[Sequence[str]]] = {
     "unit, spark": (
-        ("tests/unit", "tests/browser", "tests/simulation", "--dist", "loadgroup"),
+        ("tests/unit", "tests/browser", "tests/simulation", "tests/search", "--dist", "loadgroup"),
         ("tests/spark", *_BY_FILE),
     ),
     "broker": (("tests/broker", *_BY_FILE),),
