@@ -237,7 +237,8 @@ class Histories:
         if places:
             row, partition = (np.array(each) for each in zip(*places, strict=True))
             self._apply((row, target, partition), np.array(values, np.int8))
-        self._note_resolved(writes)
+        if not self._is_cutover:
+            self._note_resolved(writes)
         if self._meanwhile is not None:
             self._go_on_meanwhile(writes, places)
         return outcomes
