@@ -19,7 +19,7 @@ ARGS ?=
 # tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster test-versions test-slow test-tables test-leaving protections soak chaos moves restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs picture check format lock zip connect consumer archive clean distclean
+.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster test-versions test-slow test-tables test-leaving protections search soak chaos moves restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs picture check format lock zip connect consumer archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -84,6 +84,9 @@ protections: install ## Take out each thing that must not break, and see its one
 
 test-tables: install ## 500 random histories of the tables with interruptions at any call, half an hour (ARGS='--examples 50', --removed)
 	@PYTHONPATH=lib:tests/support $(BIN)/python -m histories.run $(ARGS)
+
+search: install ## All histories of a group's commits, our writes, lost answers, crashes and moves, up to a depth
+	@PYTHONPATH=lib:tests/support $(BIN)/python -m search.explore $(ARGS)
 
 soak: install ## The simulation by fresh seeds, an hour long (ARGS='--hours 8'); fails with a short history, or a state not reached
 	@PYTHONPATH=lib:tests/support $(BIN)/python -m simulation.soak $(ARGS)

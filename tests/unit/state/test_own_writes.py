@@ -106,6 +106,14 @@ def test_a_write_whose_answer_was_lost_and_that_reached_the_log_is_ours_before_a
     assert claimed(own_writes, [9, 12, 9]) == [True, True, False]
 
 
+def test_a_retry_whose_record_comes_before_its_answer_leaves_no_write_pending() -> None:
+    own_writes = written(9)
+    own_writes.doubt(ONE, NINE)
+    own_writes.begin(ONE, NINE)
+    assert claimed(own_writes, [9, 9]) == [True, False]
+    assert own_writes.is_pending(ONE, NINE).tolist() == [False]
+
+
 @pytest.mark.parametrize(("held", "is_ours"), [(9, True), (7, False), (ABSENT, False)])
 def test_a_write_whose_answer_was_lost_is_ours_if_the_target_is_read_to_hold_it(held: int, is_ours: bool) -> None:
     own_writes = written(9)
