@@ -18,9 +18,9 @@ from offset_sync.state.committed_offsets import ClusterOffsets
 from offset_sync.state.group_homes import last_active
 from offset_sync.state.own_writes import OwnWrites
 from offset_sync.sync.write_plan import rules
+from protections.of_simulation import PROTECTIONS
 from search.explore import explore
 from search.rows import Shape
-from simulation.home_remedies import OF_HOMES_CLOSED
 
 TWO, LATE_START, PARTITIONS, THREE = Shape(), Shape((1, 0), end=2), Shape(partitions=2), Shape((0, 0, 0))
 _WRITES = "offset_sync.state.own_writes.OwnWrites."
@@ -73,7 +73,7 @@ def decide_unread(write: Any, actual: Any) -> Outcome | None:
 
 
 def _homes(name: str) -> Mapping[str, object]:
-    return dict(OF_HOMES_CLOSED[name].patches)
+    return next(dict(each.patches) for each in PROTECTIONS if each.name == name)
 
 
 Taken = tuple[Mapping[str, object], Shape, int]
