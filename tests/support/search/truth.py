@@ -108,14 +108,10 @@ def wrong_writes(shape: Shape, of: Views, source: int, place: tuple[Any, int, An
     held_ms = np.maximum(of["t_seen"][source_place], of["t_said"][source_place])
     is_genuine = (of["t_said"][place] == of["t_seen"][place]) & (of["said"][place] != ABSENT)
     is_newer = is_genuine & (of["t_said"][place] > held_ms)
-    # OPEN: what a move has raised to its log start is written where nothing is held.
-    is_bare = (of["held"][place] == ABSENT) & (of["seen_claim"][source_place] < of["seen"][source_place])
     is_back = of["t_back"][source_place] > of["t_said"][place]
     return {
-        "unread below": ~is_bare & (value > start) & (value > of["was_read"][row, partition]),
-        "above the position": ~is_bare
-        & (value > np.maximum(start, of["held"][place]))
-        & (value > of["seen_claim"][source_place]),
+        "unread below": (value > start) & (value > of["was_read"][row, partition]),
+        "above the position": (value > np.maximum(start, of["held"][place])) & (value > of["seen_claim"][source_place]),
         "not the home": (home != source) | is_contested,
         "an unread commit is overwritten": (of["held"][place] != of["seen"][place]),
         "a newer commit is overwritten": is_newer,
@@ -142,9 +138,7 @@ def inexact(shape: Shape, of: Views) -> dict[str, Row]:
                 "the group had read on at the target": is_genuine[there]
                 & (held > wanted)
                 & (of["t_noticed"][here] <= of["t_said"][there]),
-                "the home holds a write of ours": ~is_genuine[here]
-                & (held != ABSENT)
-                & ((held < wanted) | is_genuine[there]),
+                "the home holds a write of ours": ~is_genuine[here] & ((held < wanted) | is_genuine[there]),
             }
             for name, holds in reasons.items():
                 waits[name] = waits.get(name, np.zeros(len(home), np.bool_)) | (is_open & holds)
