@@ -1,0 +1,168 @@
+"""A pytest plugin that runs mutants in place of tests: a fork for each, with the tests that call the changed function.
+
+The parent collects the tests and runs none, so that no thread, file or connection of one is there when it forks.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import pytest
+from _pytest.runner import runtestprotocol
+from hypothesis import Phase, is_hypothesis_test, settings
+
+from mutants.changes import Mutant, code_of, install
+
+FEW_EXAMPLES = 15
+"""How many examples hypothesis tries first; a mutant that survives them meets the tests' own number."""
+QUICK_SECONDS = 0.5
+"""What a quick test takes at most, of one processor."""
+_LEAST_SECONDS, _TIMES = 20, 10
+_MOST_BYTES = 16 << 30
+_SURVIVED, _KILLED = 0, 1
+
+
+class _Test(NamedTuple):
+    item: pytest.Item
+    seconds: float
+    functions: frozenset[tuple[str, str]]
+
+
+class Loop:
+    """Judges *mutants*; *survivors* are those that no test has failed with."""
+
+    def __init__(self, mutants: Sequence[Mutant], workers: int, *, quick: bool) -> None:
+        self._mutants, self._workers, self._quick = mutants, workers, quick
+        self.survivors: list[Mutant] = []
+        self.judged = 0
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Judge all mutants; a test that fails without one ends the run."""
+        functions = {(each.module, each.function) for each in self._mutants}
+        tests = _recorded(session.items, functions)
+        self._killers: dict[tuple[str, str], list[_Test]] = {
+            each: sorted((test for test in tests if each in test.functions), key=lambda test: test.seconds)
+            for each in functions
+        }
+        gc.freeze()
+        running: dict[int, tuple[Mutant, int]] = {}
+        for mutant in self._mutants:
+            if len(running) == self._workers:
+                self._take_result(running)
+            read, write = os.pipe()
+            if (pid := os.fork()) == 0:
+                os.close(read)
+                _run_forked(partial(self._judge, mutant, write))
+            os.close(write)
+            running[pid] = (mutant, read)
+        while running:
+            self._take_result(running)
+        return True
+
+    def _take_result(self, running: dict[int, tuple[Mutant, int]]) -> None:
+        pid, status = os.wait()
+        mutant, read = running.pop(pid)
+        with os.fdopen(read) as answer:
+            killer = answer.read()
+        self.judged += 1
+        if os.waitstatus_to_exitcode(status) == _SURVIVED:
+            self.survivors.append(mutant)
+            print(f"survived: {mutant.module} {mutant.function}: {mutant.change}", file=sys.stderr, flush=True)
+        elif killer:
+            tests = self._killers[mutant.module, mutant.function]
+            tests.insert(0, tests.pop(next(n for n, each in enumerate(tests) if each.item.nodeid == killer)))
+        if self.judged % 100 == 0:
+            print(f"{self.judged} of {len(self._mutants)}, {len(self.survivors)} survived", file=sys.stderr, flush=True)
+
+    def _judge(self, mutant: Mutant, write: int) -> int:
+        """Run the tests of a mutant until one fails, and write its name; a quick run ends with the first round.
+
+        Quick tests come first, with few of hypothesis' examples; then the others, and laws with their own number.
+        A loop without an end, or an array beyond all bounds, fails too.
+        """
+        tests = self._killers[mutant.module, mutant.function]
+        seconds = math.ceil(_LEAST_SECONDS + _TIMES * sum(each.seconds for each in tests))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
+        install(mutant)
+        rounds = [(each.item, True) for each in tests if each.seconds <= QUICK_SECONDS]
+        if not self._quick:
+            rounds += [(each.item, False) for each in tests if each.seconds > QUICK_SECONDS or _is_law(each.item)]
+        for item, few in rounds:
+            if _fails(item, few=few):
+                os.write(write, item.nodeid.encode())
+                return _KILLED
+        return _SURVIVED
+
+
+def _recorded(items: Sequence[pytest.Item], functions: set[tuple[str, str]]) -> list[_Test]:
+    """Return what each test calls of *functions*, and its seconds of a processor, from a run of all of them."""
+    names = {code_of(*each): each for each in functions}
+    read, write = os.pipe()
+    if (pid := os.fork()) == 0:
+        os.close(read)
+        _run_forked(partial(_record, items, names, write))
+    os.close(write)
+    tests = []
+    with os.fdopen(read) as answer:
+        for item, line in zip(items, answer, strict=False):
+            failed, seconds, called = json.loads(line)
+            if failed:
+                pytest.exit(f"{item.nodeid} fails without a mutant", returncode=1)
+            tests.append(_Test(item, seconds, frozenset(tuple(each) for each in called)))
+    os.waitpid(pid, 0)
+    if len(tests) < len(items):
+        pytest.exit("the tests did not end", returncode=1)
+    return tests
+
+
+def _record(items: Sequence[pytest.Item], names: Mapping[Any, tuple[str, str]], write: int) -> int:
+    called: set[tuple[str, str]] = set()
+
+    def note(frame: Any, event: str, _: object) -> None:
+        if event == "call" and frame.f_code in names:
+            called.add(names[frame.f_code])
+
+    for item in items:
+        called.clear()
+        began = time.process_time()
+        sys.setprofile(note)
+        failed = _fails(item, few=True)
+        sys.setprofile(None)
+        os.write(write, json.dumps([failed, time.process_time() - began, sorted(called)]).encode() + b"\n")
+    return _SURVIVED
+
+
+def _is_law(item: pytest.Item) -> bool:
+    return is_hypothesis_test(getattr(item, "obj", None))
+
+
+def _fails(item: pytest.Item, *, few: bool) -> bool:
+    if _is_law(item):
+        test: Any = item.obj
+        test = getattr(test, "__func__", test)
+        own = test.__dict__.setdefault("_own_settings", test._hypothesis_internal_use_settings)
+        number = min(own.max_examples, FEW_EXAMPLES) if few else own.max_examples
+        phases = (Phase.explicit, Phase.generate)
+        test._hypothesis_internal_use_settings = settings(
+            own, max_examples=number, derandomize=True, database=None, phases=phases
+        )
+    return any(report.failed for report in runtestprotocol(item, log=False, nextitem=None))
+
+
+def _run_forked(judge: Callable[[], int]) -> None:
+    code = _KILLED
+    try:
+        code = judge()
+    finally:
+        os._exit(code)
