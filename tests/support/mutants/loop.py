@@ -24,7 +24,7 @@ from mutants.changes import Mutant, code_of, install
 
 FEW_EXAMPLES = 15
 """How many examples hypothesis tries first; a mutant that survives them meets the tests' own number."""
-QUICK_SECONDS = 0.5
+QUICK_SECONDS = 2
 """What a quick test takes at most, of one processor."""
 _LEAST_SECONDS, _TIMES = 20, 10
 _MOST_BYTES = 16 << 30
