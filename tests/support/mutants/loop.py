@@ -17,7 +17,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
-from _pytest.runner import runtestprotocol
 from hypothesis import Phase, is_hypothesis_test, settings
 
 from mutants.changes import Mutant, code_of, install
@@ -157,7 +156,25 @@ def _fails(item: pytest.Item, *, few: bool) -> bool:
         test._hypothesis_internal_use_settings = settings(
             own, max_examples=number, derandomize=True, database=None, phases=phases
         )
-    return any(report.failed for report in runtestprotocol(item, log=False, nextitem=None))
+    return not _passes(item)
+
+
+def _passes(item: pytest.Item) -> bool:
+    """Run a test as pytest does, but for its report: that of a failure costs more than the test."""
+    run: Any = item
+    if not run._request:
+        run._initrequest()
+    try:
+        item.ihook.pytest_runtest_setup(item=item)
+        item.ihook.pytest_runtest_call(item=item)
+        item.ihook.pytest_runtest_teardown(item=item, nextitem=None)
+    except pytest.skip.Exception:
+        return True
+    except BaseException:
+        return False
+    finally:
+        run._request = False
+    return True
 
 
 def _run_forked(judge: Callable[[], int]) -> None:

@@ -31,7 +31,18 @@ TESTS = {
     "translate/index/*.py": ["tests/unit/translate"],
 }
 """What is changed, below lib/offset_sync, and the tests that are to notice it."""
-_OPTIONS = ("-q", "--no-header", "--no-summary", "-p", "no:randomly", "-p", "no:xdist", "-p", "no:cacheprovider")
+_OPTIONS = (
+    "-q",
+    "--no-header",
+    "--no-summary",
+    "--assert=plain",
+    "-p",
+    "no:randomly",
+    "-p",
+    "no:xdist",
+    "-p",
+    "no:cacheprovider",
+)
 
 
 def main(words: Sequence[str] | None = None) -> int:
