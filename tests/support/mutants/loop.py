@@ -12,8 +12,9 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import pytest
@@ -24,8 +25,8 @@ from mutants.changes import Mutant, code_of, install
 FEW_EXAMPLES = 15
 """How many examples hypothesis tries first; a mutant that survives them meets the tests' own number."""
 QUICK_SECONDS = 2
-"""What a quick test takes at most, of one processor."""
-_LEAST_SECONDS, _TIMES = 20, 10
+"""What the quick tests of a mutant may take together, of one processor."""
+_LEAST_SECONDS, _TIMES, _TIMES_IN_FULL = 20, 10, 200
 _MOST_BYTES = 16 << 30
 _SURVIVED, _KILLED = 0, 1
 
@@ -39,8 +40,8 @@ class _Test(NamedTuple):
 class Loop:
     """Judges *mutants*; *survivors* are those that no test has failed with."""
 
-    def __init__(self, mutants: Sequence[Mutant], workers: int, *, quick: bool) -> None:
-        self._mutants, self._workers, self._quick = mutants, workers, quick
+    def __init__(self, mutants: Sequence[Mutant], workers: int, *, quick: Collection[Mutant]) -> None:
+        self._mutants, self._workers, self._quick = mutants, workers, frozenset(quick)
         self.survivors: list[Mutant] = []
         self.judged = 0
 
@@ -49,7 +50,7 @@ class Loop:
         """Judge all mutants; a test that fails without one ends the run."""
         functions = {(each.module, each.function) for each in self._mutants}
         tests = _recorded(session.items, functions)
-        self._killers: dict[tuple[str, str], list[_Test]] = {
+        self._tests: dict[tuple[str, str], list[_Test]] = {
             each: sorted((test for test in tests if each in test.functions), key=lambda test: test.seconds)
             for each in functions
         }
@@ -78,28 +79,30 @@ class Loop:
             self.survivors.append(mutant)
             print(f"survived: {mutant.module} {mutant.function}: {mutant.change}", file=sys.stderr, flush=True)
         elif killer:
-            tests = self._killers[mutant.module, mutant.function]
+            tests = self._tests[mutant.module, mutant.function]
             tests.insert(0, tests.pop(next(n for n, each in enumerate(tests) if each.item.nodeid == killer)))
         if self.judged % 100 == 0:
             print(f"{self.judged} of {len(self._mutants)}, {len(self.survivors)} survived", file=sys.stderr, flush=True)
 
     def _judge(self, mutant: Mutant, write: int) -> int:
-        """Run the tests of a mutant until one fails, and write its name; a quick run ends with the first round.
+        """Run the tests of a mutant until one fails, and write its name; of a quick one only the first round.
 
         Quick tests come first, with few of hypothesis' examples; then the others, and laws with their own number.
         A loop without an end, or an array beyond all bounds, fails too.
         """
-        tests = self._killers[mutant.module, mutant.function]
-        seconds = math.ceil(_LEAST_SECONDS + _TIMES * sum(each.seconds for each in tests))
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-        resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
         install(mutant)
-        rounds = [(each.item, True) for each in tests if each.seconds <= QUICK_SECONDS]
-        if not self._quick:
-            rounds += [(each.item, False) for each in tests if each.seconds > QUICK_SECONDS or _is_law(each.item)]
-        for item, few in rounds:
-            if _fails(item, few=few):
-                os.write(write, item.nodeid.encode())
+        resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
+        tests = self._tests[mutant.module, mutant.function]
+        spent = list(accumulate(each.seconds for each in tests))
+        rounds = [(each, True) for each, seconds in zip(tests, spent) if seconds <= QUICK_SECONDS]
+        if mutant not in self._quick:
+            quick = {each for each, _ in rounds}
+            rounds += [(each, False) for each in tests if each not in quick or _is_law(each.item)]
+        for test, few in rounds:
+            seconds = time.process_time() + _LEAST_SECONDS + (_TIMES if few else _TIMES_IN_FULL) * test.seconds
+            resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), resource.RLIM_INFINITY))
+            if _fails(test.item, few=few):
+                os.write(write, test.item.nodeid.encode())
                 return _KILLED
         return _SURVIVED
 

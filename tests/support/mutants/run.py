@@ -61,7 +61,9 @@ def main(words: Sequence[str] | None = None) -> int:
             if not options.files or any(word in str(path.relative_to(LIB)) for word in options.files):
                 tests |= dict.fromkeys(paths)
                 mutants += [each for each in _mutants(path) if options.function in each.function]
-    loop = Loop(mutants, options.workers, quick=options.quick)
+    # To see that a change is noticed by now, quick tests will do: a mutant that survives all tests costs most.
+    quick = [each for each in mutants if options.quick or _change(each) in named]
+    loop = Loop(mutants, options.workers, quick=quick)
     if pytest.main([*_OPTIONS, *tests], plugins=[loop]) not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         return 1
     survived = {_change(each) for each in loop.survivors}
