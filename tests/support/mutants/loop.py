@@ -131,16 +131,16 @@ def _recorded(items: Sequence[pytest.Item], functions: set[tuple[str, str]]) -> 
 def _record(items: Sequence[pytest.Item], names: Mapping[Any, tuple[str, str]], write: int) -> int:
     called: set[tuple[str, str]] = set()
 
-    def note(frame: Any, event: str, _: object) -> None:
-        if event == "call" and frame.f_code in names:
+    def note(frame: Any, _event: str, _argument: object) -> None:
+        if frame.f_code in names:
             called.add(names[frame.f_code])
 
     for item in items:
         called.clear()
         began = time.process_time()
-        sys.setprofile(note)
+        sys.settrace(note)
         failed = _fails(item, few=True)
-        sys.setprofile(None)
+        sys.settrace(None)
         os.write(write, json.dumps([failed, time.process_time() - began, sorted(called)]).encode() + b"\n")
     return _SURVIVED
 
