@@ -19,7 +19,7 @@ ARGS ?=
 # tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster test-versions test-slow soak chaos moves restarts mutants bench-accuracy bench-mm2 bench-speed bench-scale bench docs picture check format lock zip connect consumer archive clean distclean
+.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster test-versions test-slow search soak chaos moves restarts mutants bench-accuracy bench-mm2 bench-speed bench-scale bench docs picture check format lock zip connect consumer archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -74,6 +74,9 @@ test-versions: install ## What depends on the broker, with Kafka 3.6, 3.9, 4.0 a
 test-slow: install ## Three clusters in a mesh of the real MirrorMaker 2; what takes too long for `make test`
 	@$(BIN)/python scripts/jars.py clients
 	@$(PYTEST) tests/slow $(ARGS)
+
+search: install ## All histories of a group's commits, our writes, lost answers, crashes and moves, up to a depth
+	@PYTHONPATH=lib:tests/support $(BIN)/python -m search.explore $(ARGS)
 
 soak: install ## The simulation by fresh seeds, an hour long (ARGS='--hours 8'); a failure is printed as a short history
 	@PYTHONPATH=lib:tests/support $(BIN)/python -m simulation.soak $(ARGS)

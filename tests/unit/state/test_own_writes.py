@@ -106,6 +106,14 @@ def test_a_write_whose_answer_was_lost_and_that_reached_the_log_is_ours_before_a
     assert claimed(own_writes, [9, 12, 9]) == [True, True, False]
 
 
+def test_a_retry_whose_record_comes_before_its_answer_leaves_no_write_pending() -> None:
+    own_writes = written(9)
+    own_writes.doubt(ONE, NINE)
+    own_writes.begin(ONE, NINE)
+    assert claimed(own_writes, [9, 9]) == [True, False]
+    assert own_writes.is_pending(ONE, NINE).tolist() == [False]
+
+
 @pytest.mark.parametrize(("held", "is_ours"), [(9, True), (7, False), (ABSENT, False)])
 def test_a_write_whose_answer_was_lost_is_ours_if_the_target_is_read_to_hold_it(held: int, is_ours: bool) -> None:
     own_writes = written(9)
@@ -181,8 +189,12 @@ class Ledger:
 
     def claim(self, key: int, value: int) -> bool:
         number = next((number for number, each in enumerate(self.of[key]) if each[0] == value), None)
-        self.of[key] = self.of[key][0 if number is None else number + 1 :]
-        return number is not None
+        if number is None:
+            return False
+        (_, is_in_doubt, _), *rest = self.of[key][number:]
+        is_retried = is_in_doubt and any(later[0] == value for later in rest)
+        self.of[key] = [] if is_retried else rest
+        return True
 
 
 pairs = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), max_size=4)
