@@ -66,7 +66,7 @@ def plan_writes(
     epoch: Int64s,
     refresh_before_ms: int,
     asks_everything: bool,
-    is_decided: bool = False,
+    is_decided: bool,
 ) -> WritePlan:
     """Decide, per translation, whether the target needs a request.
 
