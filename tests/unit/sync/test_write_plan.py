@@ -173,7 +173,7 @@ def row_of(cluster: ClusterOffsets, key: int) -> SimpleNamespace:
 
 
 def stays_there(home: SimpleNamespace, there: SimpleNamespace, wanted: int) -> bool:
-    """True where the group's own word at the target may be newer, or only our own word at home would raise it or begin."""
+    """True where the group's own word at the target may be newer, or only our own word at home would raise it."""
     if home.actual_is_own and wanted > there.actual_offset:
         return True
     if there.actual_offset < 0 or there.actual_is_own:
