@@ -157,15 +157,6 @@ def test_it_reads_around_both_offsets_and_no_further_than_the_index_when_it_was_
     assert there.asked == {ORDERS: OffsetRange(0, 13)}
 
 
-def test_it_starts_at_what_the_target_holds_as_the_prediction_does() -> None:
-    at_source, at_target = Logs({ORDERS: log("a b c d e")}), Logs({ORDERS: log("a b c d e")})
-    behind = status(4, 4, target_offset=1, duplicates=3, duplicates_at_most=3)
-    (rehearsed,) = Rehearsal(at_source, at_target, {ORDERS: 5}, records=10, seconds=5).rehearse([behind])
-    assert rehearsed.found is not None
-    assert (rehearsed.problem, rehearsed.found[:5]) == (None, Found(5, 3, 0, 0, True)[:5])
-    assert rehearsed.to_step().target_offset == 1
-
-
 def test_a_start_far_off_is_no_success_although_no_record_is_known_to_be_lost() -> None:
     logs = Logs({ORDERS: log(" ".join(f"v{n}" for n in range(5000)))})
     for committed, start in ((100, 4000), (4000, 100), (5000, 100)):

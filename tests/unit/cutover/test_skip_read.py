@@ -214,16 +214,6 @@ def test_in_a_disaster_verdict_and_counts_agree(
     assert (plan.verdict, (plan.duplicates, plan.skipped)) == (verdict, counts)
 
 
-@pytest.mark.parametrize(
-    ("repeated", "missing", "unindexed", "later"),
-    [(0, 4, 1, 4), (1, 4, 1, 3), (5, 4, 1, 3), (0, 4, 4, 4), (2, 4, 4, 2)],
-)
-def test_what_is_among_the_repeats_is_not_counted_twice(
-    repeated: int, missing: int, unindexed: int, later: int
-) -> None:
-    assert replace(BEFORE, repeated=repeated, missing=missing, unindexed=unindexed, pending="x").later == later
-
-
 # What the tables tell
 
 AT = datetime(2026, 11, 27, 12, tzinfo=timezone.utc)

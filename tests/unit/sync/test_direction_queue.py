@@ -175,17 +175,6 @@ def site_of(limit: object) -> Site:
     return site
 
 
-def after_a_turn() -> tuple[Site, ReconcileRequest]:
-    """Return a site after the first of two turns, and what is left for the second."""
-    site = site_of(25)
-    site.read_all()
-    turn = site.reconciler._pass.reconcile("X", "Y", ReconcileRequest(Selection.EVERY, site.state.all_rows()))
-    assert turn.failures == []
-    assert turn.rest is not None
-    assert len(turn.rest.rows) == 25
-    return site, turn.rest
-
-
 @pytest.mark.parametrize("is_first", [False, True])
 @pytest.mark.parametrize(("limit", "turns"), [("off", [50]), (30, [30, 20])])
 def test_a_pass_writes_everything_a_seconds_worth_at_a_time(limit: object, turns: list[int], is_first: bool) -> None:
@@ -218,12 +207,3 @@ def test_a_turn_asks_about_no_more_partitions_than_it_writes(monkeypatch: pytest
     monkeypatch.setattr(Site, "fetch", count)
     assert site.reconcile(is_first=True) == []
     assert asked == [4, 2]
-
-
-@pytest.mark.parametrize(("alias", "offset", "wanted"), [("X", 99, 7 + 99), ("Y", 80, 80)])
-def test_a_commit_between_two_turns_counts_in_the_second(alias: str, offset: int, wanted: int) -> None:
-    site, rest = after_a_turn()
-    site.commit(alias, GROUPS[-1], offset)
-    site.read_all()
-    assert site.reconciler._pass.reconcile("X", "Y", rest).rest is None
-    assert site.target_offset("Y", GROUPS[-1]) == wanted

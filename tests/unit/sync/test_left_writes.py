@@ -77,20 +77,6 @@ def test_the_answer_to_a_commit_that_was_not_recorded_as_answered_is_ours() -> N
     assert Start().reads(8).ours() == [10]
 
 
-def test_the_index_grows_in_other_threads_so_it_is_read_under_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
-    start = Start().reads(8)
-    times, held = IndexingTimes.first_since, list[bool]()
-
-    def first_since(self: IndexingTimes, at_ms: int) -> int | None:
-        held.append(start.site.state.lock._is_owned())  # type: ignore[attr-defined]
-        return times(self, at_ms)
-
-    monkeypatch.setattr(IndexingTimes, "first_since", first_since)
-    start.ours(later_ms=0)
-    assert held
-    assert all(held)
-
-
 def test_an_answer_that_is_recorded_was_read_and_comes_no_second_time() -> None:
     assert Start().ours() == []
     start = Start(8)
@@ -214,19 +200,6 @@ def test_an_answer_that_waited_for_the_index_of_what_it_answers_is_that_to_its_e
     assert Waited(end=4, ended_s=-3, alias="X").ours(later_ms=0) == [7, 8, 9, 10], "at 5 or later"
 
 
-def test_no_answer_is_above_the_end_of_the_targets_index() -> None:
-    start = Waited(end=4, alias="X")
-    start.indexed("Y", [0, 5, 6], [-60, 0, 5])
-    assert start.ours(later_ms=0) == [5, 6, 10], "7 may be the answer to X's end, and Y's index ended at 6"
-
-
-@pytest.mark.parametrize("alias", ["X", "Y"])
-def test_a_reset_to_the_beginning_is_no_answer_of_before_an_index_began(alias: str) -> None:
-    start = Waited(end=11)
-    start.indexed(alias, [0], [1])
-    assert 0 not in start.ours(later_ms=0)
-
-
 def test_what_we_wrote_where_the_group_is_at_home_is_its_position() -> None:
     assert Start().reads(8, is_own=True).ours() == [10]
 
@@ -265,10 +238,6 @@ def test_an_answer_that_was_raised_to_a_log_start_that_has_moved_on_is_ours() ->
     end = start.site.clusters["Y"].logs[ORDERS].log_end
     start.site.clusters["Y"].logs[ORDERS] = MemoryEnds(12, end)
     assert start.reads(8).ours() == [10, 11, 12]
-
-
-def test_no_such_answer_is_above_that_of_today() -> None:
-    assert Waited(end=11).ours(later_ms=0) == [10]
 
 
 def test_our_writes_elsewhere_get_no_answer() -> None:

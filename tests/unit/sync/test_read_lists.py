@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 import pytest
 
 from builders.logs import log
-from fakes.clusters import MemoryCluster
 from fakes.next_driver import begin_again_by_the_tables
 from fakes.read_list_site import AT_X, AT_Y, EPOCH, HOLDS, listed_site, told, writes
 from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, OffsetWrite, Outcome, TopicPartition, WriteOutcome
+from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state import failpoints
 from offset_sync.state.group_homes import Move
 from offset_sync.sync import crossings
-from offset_sync.sync.held_lists import HeldLists
 
 
 @pytest.fixture
@@ -96,26 +91,6 @@ def test_an_answer_does_not_wait_for_a_list_that_cannot_be_made(
     assert site.reconcile() == []
     assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, []))
     assert "X to Y: orders-0 is translated without a read list" in caplog.text
-
-
-def test_what_may_have_been_written_is_asked_for_before_it_is_believed(site: Site) -> None:
-    site.commit("X", "readers", 2)
-    site.reconciled()
-    write = site.write
-
-    def lose_answers(target: str, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
-        done = write(target, writes)
-        lost = {"outcome": Outcome.FAILED, "error": "REQUEST_TIMED_OUT", "is_in_doubt": True}
-        return [replace(each, **lost) if each.group_id == HOLDS else each for each in done]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(site, "write", lose_answers)
-        site.commit("X", "readers", 4)
-        site.reconcile()
-    assert told(site) == (2, [(3, 5)])
-    site.commit("X", "readers", 2)
-    site.reconcile()
-    assert told(site) == (0, [(1, 2), (3, 4)])
 
 
 def test_a_list_goes_with_an_answer_that_is_withheld(site: Site) -> None:
@@ -202,14 +177,6 @@ def test_groups_of_ours_are_never_synced() -> None:
     config = config_of(["X", "Y"], groups={"include": [".*", "__offset-sync.read.readers"], "exclude": []})
     assert not config.is_group_included(HOLDS)
     assert config.is_group_included("readers")
-
-
-def test_that_lists_cannot_be_read_is_said_once_until_they_are_read_again(caplog: pytest.LogCaptureFixture) -> None:
-    holder = MemoryCluster("Y", [0])
-    lists = HeldLists("Y", holder)
-    for holder.is_down in (True, True, False, True, True):
-        lists.ask([HOLDS])
-    assert caplog.text.count("clusters.Y: cannot read the stored read lists: clusters.Y: does not answer") == 2
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from builders.logs import log
-from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
+from fakes.reconciler_site import Site, config_of, mirrored_site
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
 from offset_sync.state.cluster_metadata import ClusterMetadata
@@ -138,19 +138,6 @@ def test_what_comes_of_a_direction_that_was_left_behind_is_told_once_and_made_up
     site.clusters["Y"].refused.clear()
     site.reconciler.reconcile_all()
     assert site.target_offset("Y", "readers") == 6
-
-
-def test_closing_waits_for_what_is_under_way_and_begins_nothing_more(site: Hanging) -> None:
-    site.hanging_target = "Y"
-    site.batch(4)
-    site.batch(5)
-    closing = threading.Thread(target=site.reconciler.close)
-    closing.start()
-    closing.join(0.1)
-    assert closing.is_alive()
-    site.goes_on.set()
-    closing.join(10)
-    assert (closing.is_alive(), site.target_offset("Y", "readers", ORDERS)) == (False, 6)
 
 
 def test_the_state_is_free_while_clusters_are_asked_and_written_to(monkeypatch: pytest.MonkeyPatch) -> None:

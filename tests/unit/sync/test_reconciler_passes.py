@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from builders.logs import log
 from fakes.reconciler_site import ORDERS, Site, mirrored_site
 from offset_sync.model.values import Rule, TopicPartition
@@ -146,15 +144,6 @@ def test_a_refused_write_is_one_line_per_reason_and_names_the_first_key() -> Non
     ]
 
 
-def test_a_dry_run_asks_and_writes_nothing() -> None:
-    site = mirrored_site()
-    site.is_dry_run = True
-    site.commit("X", "readers", 4)
-    assert site.reconcile() == []
-    assert [row.outcome for row in site.rows()] == ["DRY_RUN"]
-    assert (site.clusters["Y"].written, site.target_offset("Y", "readers")) == ([], None)
-
-
 # Expiry
 
 
@@ -173,14 +162,6 @@ def test_our_own_value_is_written_again_before_it_expires_and_then_left_alone() 
 
 
 # What is not synced
-
-
-@pytest.mark.parametrize(("group", "place"), [("console-consumer-1", ORDERS), ("readers", TopicPartition("x", 0))])
-def test_an_excluded_group_or_topic_is_not_even_asked_about(group: str, place: TopicPartition) -> None:
-    site = mirrored_site()
-    site.commit("X", group, 4, place)
-    assert site.reconcile(is_first=True) == []
-    assert (site.reconciliations, site.clusters["Y"].questions) == ([], 0)
 
 
 def test_commit_zero_and_empty_partitions_are_committed_explicitly() -> None:

@@ -71,18 +71,6 @@ def test_a_settled_key_is_queried_again_if_the_basis_of_its_answer_is_unknown(
     assert {row.place for number in range(settled, len(site.reconciliations)) for row in site.rows(number)} >= {ORDERS}
 
 
-def test_a_log_start_that_passes_an_answer_moves_it_and_what_is_lost_is_told() -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 4)
-    site.reconciled()
-    assert site.target_offset("Y", "readers") == 6
-    site.put(log("Y", ". . X0:10", log_start=9))
-    site.reconcile()
-    assert site.target_offset("Y", "readers") == 9
-    found = site.reconciliations[-1].translated.answers
-    assert (found.wanted.tolist(), found.lost.tolist()) == ([9], [3])
-
-
 def test_a_recreated_target_is_withheld_though_the_key_was_settled() -> None:
     site = settled_site()
     site.put(log("Y", "Y0:6"), topic_id="another")
@@ -160,12 +148,3 @@ def test_what_the_first_pass_has_answered_is_not_computed_again(looks: Windows) 
         (6, "EXACT", "UNCHANGED"),
         (6, "EXACT", "UNCHANGED"),
     ]
-
-
-def test_an_answer_of_a_micro_batch_is_computed_once_more_where_no_pass_had_seen_its_partition(looks: Windows) -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 4)
-    site.reconciler.reconcile_batch("X", site.read("X"), 1)
-    for _ in range(3):
-        site.reconcile()
-    assert looks == [[4], [4]]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from builders.logs import log
-from fakes.reconciler_site import Site, config_of, mirrored_site
+from fakes.reconciler_site import Site, mirrored_site
 
 ALIASES = ("X", "Y", "Z")
 
@@ -53,14 +52,6 @@ def test_a_group_that_was_set_back_at_the_unread_cluster_is_not_answered_from_an
     assert (held(site, "Z"), held(site, "Y")) == (4, 9)  # the group's own is only set forward
 
 
-def test_the_unread_target_is_left_alone_too_for_the_group_may_have_gone_there(site: Site) -> None:
-    site.commit("X", "g", 5)
-    started(site, unread="Y")
-    assert (held(site, "Y"), held(site, "Z")) == (None, None)
-    has_come(site, "Y")
-    assert (held(site, "Y"), held(site, "Z")) == (7, 7)
-
-
 def test_a_commit_made_before_our_eyes_counts_so_a_failover_goes_on(site: Site) -> None:
     site.commit("Y", "g", 9)
     started(site, unread="X")
@@ -68,21 +59,6 @@ def test_a_commit_made_before_our_eyes_counts_so_a_failover_goes_on(site: Site) 
     site.commit("Y", "g", 10)
     site.reconciler.reconcile_batch("Y", site.read("Y"), 1)
     assert held(site, "Z") == 10
-
-
-def test_what_the_driver_before_has_answered_goes_on_while_the_index_grows() -> None:
-    site = Site(config_of(ALIASES))
-    site.put(log("X", "X0:10"))
-    site.put(log("Y", ". . X0:10"))
-    site.put(log("Z", ". . X0:5"))
-    site.commit("Y", "g", 9)
-    site.reconcile()
-    assert held(site, "Z") == 7
-    begun(site, unread="X")
-    assert held(site, "Z") == 7
-    site.put(log("Z", ". . X0:10"))
-    site.reconciler.reconcile_waiting_for_index()
-    assert held(site, "Z") == 9
 
 
 def test_what_is_known_of_a_lost_cluster_is_brought_to_the_others(site: Site) -> None:

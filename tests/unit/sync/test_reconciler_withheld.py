@@ -8,7 +8,7 @@ import pytest
 
 from builders.logs import log
 from fakes.clusters import MemoryEnds, MemoryTopic
-from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
+from fakes.reconciler_site import ORDERS, Site, mirrored_site
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
@@ -133,30 +133,6 @@ def test_a_partition_that_only_the_source_has_is_withheld_by_itself(is_down: boo
         site.clusters["X"].is_down = False
 
 
-def test_a_partition_that_the_target_gets_later_is_answered_then() -> None:
-    site = mirrored_site()
-    site.put(log("X", "X0:5"), SECOND, topic_id="orders at X", partitions=2)
-    site.commit("X", "readers", 3, SECOND)
-    site.reconcile()
-    assert answer(site) == ("PARTITIONS_DIFFER", "WITHHELD", None)
-    site.put(log("Y", "X0:5"), SECOND, topic_id="orders at Y", partitions=2)
-    site.reconcile()
-    assert answer(site) == ("EXACT", "COMMITTED", 3)
-
-
-def test_a_target_log_without_an_index_is_withheld_until_it_has_one() -> None:
-    site = Site(config_of(["X", "Y"]))
-    site.put(log("X", "X0:10"))
-    site.clusters["Y"].topics["orders"] = MemoryTopic("orders at Y")
-    site.clusters["Y"].logs[ORDERS] = MemoryEnds(0, 12)
-    site.commit("X", "readers", 4)
-    site.reconcile()
-    assert answer(site) == ("NOT_INDEXED", "WITHHELD", None)
-    site.put(log("Y", ". . X0:10"))
-    site.reconcile()
-    assert answer(site) == ("EXACT", "COMMITTED", 6)
-
-
 def test_a_log_that_grows_while_it_is_looked_at_is_not_taken_for_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
@@ -195,17 +171,6 @@ def test_the_offset_at_the_target_stays_while_withheld_and_the_answer_comes_when
     site.clusters["Y"].topics["orders"] = MemoryTopic("orders at Y")
     site.reconcile()
     assert answer(site) == ("EXACT", "COMMITTED", 9)
-
-
-def test_retention_past_an_unread_record_is_answered_with_the_log_start_and_the_loss() -> None:
-    site = mirrored_site()
-    site.clusters["Y"].logs[ORDERS] = MemoryEnds(8, 12)
-    site.commit("X", "readers", 4)
-    site.reconcile()
-    assert (answer(site)[2], site.reconciliations[-1].translated.answers.lost.tolist()) == (8, [2])
-    site.commit("X", "readers", 5)
-    site.reconcile()
-    assert (answer(site)[2], site.reconciliations[-1].translated.answers.lost.tolist()) == (8, [1])
 
 
 def test_an_id_that_is_a_share_group_at_a_target_is_withheld_there_alone() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import numpy as np
@@ -29,27 +29,21 @@ class Given:
 
     source: list[tuple[int, int, bool]]
     target: list[tuple[int, int, bool]] = field(default_factory=list)
-    wanted: int = 50
     offset: int = 0
     answered: int = -1
 
 
-def planned(*given: Given, is_first: bool = False, polled: str = "") -> WritePlan:
-    """Return the plan; the commits of the cluster *polled* may have been made at any time from 1 ms on."""
-    committed = CommittedOffsets(["X", "Y"], [polled] if polled else [])
+def planned(*given: Given) -> WritePlan:
+    committed = CommittedOffsets(["X", "Y"])
     for number, one in enumerate(given):
         key = committed.ids([GroupPartition(f"g{number}", *ORDERS)]).tolist()
         for alias, commits in (("X", one.source), ("Y", one.target)):
             rows = [CommitRecord("", ORDERS, offset, at_ms) for offset, at_ms, _ in commits]
             ours = np.array([offset for offset, _, is_own in commits if is_own], np.int64)
             committed.clusters[alias].own_writes.begin(np.repeat(key, len(ours)), ours)
-            records = to_records(rows, key * len(rows), 0)
-            if alias == polled:
-                since_ms, place = np.full(len(rows), 1), np.full(len(rows), POLLED)
-                records = replace(records, committed_at_ms=since_ms, log_partition=place)
-            committed.clusters[alias].record(records)
+            committed.clusters[alias].record(to_records(rows, key * len(rows), 0))
     zeros, states = np.zeros(len(given), np.int64), np.full(len(given), int(State.EXACT))
-    wanted = np.array([one.wanted for one in given], np.int64)
+    wanted = np.full(len(given), 50, np.int64)
     answers = Translations(wanted, wanted, states, zeros, zeros, zeros, zeros > 0, zeros > 0)
     answered = np.array([one.answered for one in given], np.int64)
     commits = Commits(np.arange(len(given)), np.array([one.offset for one in given], np.int64), zeros)
@@ -60,7 +54,7 @@ def planned(*given: Given, is_first: bool = False, polled: str = "") -> WritePla
         translated,
         epoch=epoch,
         refresh_before_ms=-1,
-        asks_everything=is_first,
+        asks_everything=False,
         is_decided=False,
     )
 
@@ -97,13 +91,6 @@ AT_HOME = [(7, HOUR_MS, OURS)]
 """What we brought to the home when the group was not there yet."""
 
 
-@pytest.mark.parametrize("is_first", [False, True])
-@pytest.mark.parametrize("at_home", [AT_HOME, [(7, HOUR_MS, THEIRS)]])
-def test_the_newer_word_of_a_group_stays_at_the_target(at_home: list[tuple[int, int, bool]], is_first: bool) -> None:
-    plan = planned(Given(at_home, [(10, HOUR_MS + 1, THEIRS)]), is_first=is_first)
-    assert (outcomes(plan), plan.writes) == ([Outcome.NOT_FORWARD], [])
-
-
 @pytest.mark.parametrize("author", [THEIRS, OURS])
 def test_what_we_brought_to_the_home_raises_nothing_elsewhere_and_begins_nothing(author: bool) -> None:
     """It may have been clamped to the log start of the home, which is above what the group has not read elsewhere."""
@@ -111,22 +98,6 @@ def test_what_we_brought_to_the_home_raises_nothing_elsewhere_and_begins_nothing
     plan = planned(brought, Given([(7, HOUR_MS, THEIRS)], [(10, HOUR_MS - 1_000, author)]), Given(AT_HOME))
     assert [write.group_id for write in plan.writes] == ["g1"]
     assert (outcomes(plan)[0], outcomes(plan)[2]) == (Outcome.NOT_FORWARD, Outcome.NOT_FORWARD)
-
-
-@pytest.mark.parametrize("polled", ["X", "Y"])
-def test_a_word_at_the_target_that_may_be_newer_is_not_raised(polled: str) -> None:
-    """The group may have been reset at the target after it committed at its home."""
-    at_home, at_target = (9, 5) if polled == "X" else (5, 9)
-    plan = planned(Given([(7, at_home, THEIRS)], [(10, at_target, THEIRS)]), polled=polled)
-    assert (outcomes(plan), plan.writes) == ([Outcome.NOT_FORWARD], [])
-
-
-@pytest.mark.parametrize("polled", ["X", "Y"])
-def test_a_word_at_the_target_that_may_be_older_than_a_rewind_is_set_back(polled: str) -> None:
-    at_home, at_target = (9, 5) if polled == "X" else (5, 9)
-    home = [(9, 1, THEIRS), (3, at_home, THEIRS)]
-    (write,) = planned(Given(home, [(60, at_target, THEIRS)]), polled=polled).writes
-    assert (write.rule, write.offset) == (Rule.FOLLOW, 50)
 
 
 # Rewinds
@@ -138,11 +109,6 @@ def test_an_answer_that_goes_back_because_the_source_did_is_a_rewind() -> None:
     plan = planned(Given(WENT_BACK, [(60, 2, OURS)], offset=3, answered=9), Given(WENT_BACK, [(60, 2, THEIRS)]))
     assert states(plan) == [State.REWIND, State.REWIND]
     assert [write.rule for write in plan.writes] == [Rule.SET, Rule.FOLLOW]
-
-
-def test_a_rewind_is_not_applied_over_a_later_commit() -> None:
-    plan = planned(Given(WENT_BACK, [(60, 5, THEIRS)]))
-    assert (states(plan), outcomes(plan), plan.writes) == ([State.EXACT], [Outcome.NOT_FORWARD], [])
 
 
 # Any row at all
