@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 
 from builders.logs import log
@@ -9,7 +12,7 @@ from fakes.next_driver import begin_again_by_the_tables
 from fakes.read_list_site import AT_X, AT_Y, EPOCH, HOLDS, listed_site, told, writes
 from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition, OffsetWrite, Outcome, TopicPartition, WriteOutcome
 from offset_sync.state import failpoints
 from offset_sync.state.group_homes import Move
 from offset_sync.sync import crossings
@@ -245,3 +248,23 @@ def test_a_group_that_goes_back_while_its_answer_is_computed_is_no_failure(
     assert site.target_offset("Y", "readers") == 2  # as before: the commit of 5 does not count any more
     assert site.reconcile() == []
     assert (site.target_offset("Y", "readers"), told(site)) == (0, (0, [(1, 2), (3, 4)]))
+
+
+def test_what_may_have_been_written_is_asked_for_before_it_is_believed(site: Site) -> None:
+    site.commit("X", "readers", 2)
+    site.reconciled()
+    write = site.write
+
+    def lose_answers(target: str, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
+        done = write(target, writes)
+        lost = {"outcome": Outcome.FAILED, "error": "REQUEST_TIMED_OUT", "is_in_doubt": True}
+        return [replace(each, **lost) if each.group_id == HOLDS else each for each in done]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site, "write", lose_answers)
+        site.commit("X", "readers", 4)
+        site.reconcile()
+    assert told(site) == (2, [(3, 5)])
+    site.commit("X", "readers", 2)
+    site.reconcile()
+    assert told(site) == (0, [(1, 2), (3, 4)])

@@ -9,7 +9,7 @@ from fakes.next_driver import begin_again_by_the_tables
 from fakes.read_list_site import EPOCH, HOLDS, listed_site, told, writes
 from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition
+from offset_sync.model.values import ClusterPartition, OffsetWrite, Outcome, Rule, WriteOutcome
 
 
 @pytest.fixture
@@ -98,3 +98,30 @@ def test_the_list_of_a_group_that_went_back_is_taken_away_also_where_one_directi
         site.commit("Y", "readers", offset)
         site.reconcile()
     assert told(site) == (0, [])
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_an_answer_from_before_an_unknown_write_does_not_count_after_it(site: Site, times: int) -> None:
+    site.commit("X", "readers", 4)
+    site.reconciled()
+    begin_again_by_the_tables(site)
+    lists, cluster = site.lists, site.clusters["Y"]
+    whole = cluster.committed_offsets
+
+    def fail() -> None:
+        failed = WriteOutcome(HOLDS, *ORDERS, Outcome.FAILED, None, "REQUEST_TIMED_OUT", is_in_doubt=True)
+        lists.note("Y", {0: OffsetWrite(HOLDS, *ORDERS, 0, None, Rule.SET, None)}, [failed])
+
+    def meanwhile(groups: list[str], deadline: float) -> object:
+        found = whole(groups, deadline)
+        fail()
+        return found
+
+    if times == 2:
+        fail()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cluster, "committed_offsets", meanwhile)
+        lists.learn(["Y"], site.state.all_rows())
+    assert lists._known("Y", 0) is None
+    lists.learn(["Y"], site.state.all_rows())
+    assert lists._known("Y", 0) is not None
