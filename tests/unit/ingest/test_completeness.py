@@ -46,12 +46,10 @@ def told(*looks: Look) -> list[int | None]:
     return [looked(known, look) for look in looks]
 
 
-def test_a_log_of_which_all_is_read_is_complete_when_it_was_asked() -> None:
-    assert told(Look(9, 9, 1), Look(9, 9, 5)) == [1, 5]
-
-
 def test_a_busy_log_is_complete_up_to_when_an_end_was_seen_that_is_reached_since() -> None:
-    assert told(Look(10, 12, 1), Look(12, 15, 2), Look(14, 18, 3), Look(17, 19, 4)) == [None, 1, None, 2]
+    looks = (Look(10, 12, 1), Look(12, 15, 2), Look(14, 18, 3), Look(17, 19, 4), Look(19, 19, 5), Look(19, 19, 9))
+    assert told(*looks) == [None, 1, None, 2, 5, 9], "and where it is quiet, when it was asked"
+    assert told(looks[1]) == [None], "a new driver knows nothing"
 
 
 def test_while_a_backlog_is_read_nothing_is_said_however_much_the_index_grows() -> None:
@@ -61,15 +59,6 @@ def test_while_a_backlog_is_read_nothing_is_said_however_much_the_index_grows() 
 
 def test_a_log_that_is_shorter_than_it_was_is_not_waited_for_at_its_former_end() -> None:
     assert told(Look(10, 1_000, 1), Look(5, 6, 2, is_again=True), Look(6, 7, 3)) == [None, None, 2]
-
-
-def test_a_new_driver_knows_nothing() -> None:
-    assert [*told(Look(10, 12, 1)), *told(Look(12, 15, 2))] == [None, None]
-
-
-def test_a_log_that_could_not_be_queried_is_left_out() -> None:
-    read = ReadBatch(NOTHING, {ORDERS: 0}, {ORDERS: 5, OTHER: 5}, EPOCH)
-    assert Completeness().of(read, {ORDERS: MemoryEnds(0, 5)}, EPOCH) == {ORDERS: EPOCH}
 
 
 @law(200)

@@ -73,17 +73,13 @@ def test_records_between_two_batches_are_loaded_and_reconciled_with_the_next(ask
     assert job.reconciled == [(["g"], 4), (["g", "missed"], 7)]
 
 
-def test_a_driver_that_starts_loads_what_was_done_after_it_had_read_the_tables(asked: Asked) -> None:
+@pytest.mark.parametrize(("taken_in", "forgotten"), [(None, 0), (3, 30)])
+def test_a_driver_that_starts_or_whose_last_batch_the_checkpoint_has_forgotten_loads_everything(
+    asked: Asked, taken_in: int | None, forgotten: int
+) -> None:
     job = Job()
-    job.batch._ingester.note_taken_in(None)
-    job.ingest(2, commit(2))
-    assert asked == [({}, {3: 20})]
-
-
-def test_where_the_checkpoint_has_forgotten_the_last_batch_everything_is_loaded(asked: Asked) -> None:
-    job = Job()
-    job.before = 30
-    job.batch._ingester.note_taken_in(3)
+    job.before = forgotten
+    job.batch._ingester.note_taken_in(taken_in)
     job.ingest(40, commit(4))
     assert asked == [({}, {3: 400})]
 

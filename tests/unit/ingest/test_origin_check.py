@@ -61,70 +61,39 @@ def test_a_run_is_cut_where_its_origin_ends() -> None:
     ]
 
 
-def test_the_line_for_the_quarantine_says_for_how_many_records_it_is() -> None:
-    cut = pa.Table.from_pylist([run(0, 4, "X", 5)], CUT_SCHEMA)
-    said = Origins({"X": 7}).fetch_each({"X": {ORDERS}})
-    (line,) = [row for row in OriginCheck("Y", ["X"]).refute(cut, said).to_pylist() if row["error"]]
-    assert (line["start_offset"], line["length"]) == (2, 0)
-    assert line["error"] == "origin offset 7 and the 1 after it: not in the log of X, which ends at 7"
-
-
 def test_every_log_is_judged_by_its_own_end_and_nothing_else_of_a_row_is_lost() -> None:
-    cut = pa.Table.from_pylist(
-        [
-            run(0, 4, "X", 5) | {"partition": 1, "min_timestamp_ms": 10, "max_timestamp_ms": 12},
-            run(0, 2, "X", 5) | {"min_timestamp_ms": 20, "max_timestamp_ms": 20},
-            run(2, 0, "X", 0) | {"origin": None, "length": 0, "error": "no digits", "offset_header": b"x"},
-            run(3, 1, "X", 6) | {"topic": "payments"},
-        ],
-        CUT_SCHEMA,
-    )
+    """The line for the quarantine says for how many records it is."""
+    first, times = {"partition": 1}, {"min_timestamp_ms": 10, "max_timestamp_ms": 12}
+    unreadable = run(2, 0, "X", 0) | {"origin": None, "length": 0, "error": "no digits", "offset_header": b"x"}
+    other = run(3, 1, "X", 6) | {"topic": "payments"}
+    rows = [run(0, 4, "X", 5) | first | times, run(0, 2, "X", 5) | times, unreadable, other]
     ends = {("X", "orders", 1): 7, ("X", "orders", 0): 3, ("X", "payments", 0): 7}
-    found = refute_beyond(cut, ends)
+    found = refute_beyond(pa.Table.from_pylist(rows, CUT_SCHEMA), ends)
     assert found.schema == CUT_SCHEMA
-    nothing = dict.fromkeys(CUT_SCHEMA.names)
-    assert sorted(found.to_pylist(), key=str) == sorted(
-        [
-            run(0, 2, "X", 5) | {"partition": 1, "min_timestamp_ms": 10, "max_timestamp_ms": 12},
-            run(2, 2, "", 2) | {"partition": 1, "min_timestamp_ms": 10, "max_timestamp_ms": 12},
-            run(0, 2, "", 0) | {"min_timestamp_ms": 20, "max_timestamp_ms": 20},
-            run(2, 0, "X", 0) | {"origin": None, "length": 0, "error": "no digits", "offset_header": b"x"},
-            run(3, 1, "X", 6) | {"topic": "payments"},
-            nothing
-            | {"topic": "orders", "partition": 1, "start_offset": 2, "length": 0}
-            | {"error": "origin offset 7 and the 1 after it: not in the log of X, which ends at 7"},
-            nothing
-            | {"topic": "orders", "partition": 0, "start_offset": 0, "length": 0}
-            | {"error": "origin offset 5 and the 1 after it: not in the log of X, which ends at 3"},
-        ],
-        key=str,
-    )
+
+    def line(partition: int, start: int, error: str) -> dict[str, Any]:
+        place = {"topic": "orders", "partition": partition, "start_offset": start, "length": 0}
+        return dict.fromkeys(CUT_SCHEMA.names) | place | {"error": error}
+
+    wanted = [run(0, 2, "X", 5) | first | times, run(2, 2, "", 2) | first | times, run(0, 2, "", 0) | times]
+    wanted += [unreadable, other]
+    wanted += [line(1, 2, "origin offset 7 and the 1 after it: not in the log of X, which ends at 7")]
+    wanted += [line(0, 0, "origin offset 5 and the 1 after it: not in the log of X, which ends at 3")]
+    assert sorted(found.to_pylist(), key=str) == sorted(wanted, key=str)
 
 
-def test_what_reaches_just_to_the_end_is_a_copy() -> None:
-    assert refuted(Origins({"X": 9}), run(0, 4, "X", 5)) == [(0, 4, "X", 5)]
-
-
-def test_each_origin_has_an_end_of_its_own_and_is_asked_once() -> None:
+def test_each_origin_is_asked_once_and_those_that_are_no_cluster_of_ours_our_own_and_the_unreadable_are_not() -> None:
     origins = Origins({"X": 3, "Z": 100})
-    assert refuted(origins, run(0, 1, "X", 50), run(1, 1, "Z", 50), run(2, 1, "X", 2)) == [
-        (0, 1, "", 0),
-        (1, 1, "Z", 50),
-        (2, 1, "X", 2),
-    ]
+    runs = run(0, 1, "X", 50), run(1, 1, "Z", 50), run(2, 1, "X", 2)
+    others = run(3, 1, "far away", 50), run(4, 1, "Y", 1), run(5, 1, "", 2)
+    found = [(0, 1, "", 0), (1, 1, "Z", 50), (2, 1, "X", 2), (3, 1, "far away", 50), (4, 1, "Y", 1), (5, 1, "", 2)]
+    assert refuted(origins, *runs, *others) == found
     assert sorted(origins.asked) == ["X", "Z"]
 
 
 @pytest.mark.parametrize("answer", [ClusterError("X", "no answer"), None])
 def test_an_origin_that_cannot_be_asked_is_believed(answer: ClusterError | None) -> None:
     assert refuted(Origins({"X": answer}), run(0, 1, "X", 50)) == [(0, 1, "X", 50)]
-
-
-def test_an_origin_that_is_no_cluster_of_ours_our_own_and_the_unreadable_are_not_asked_about() -> None:
-    origins = Origins({})
-    runs = run(0, 1, "far away", 50), run(1, 1, "Y", 1), run(2, 1, "", 2)
-    assert refuted(origins, *runs) == [(0, 1, "far away", 50), (1, 1, "Y", 1), (2, 1, "", 2)]
-    assert origins.asked == []
 
 
 @law(150)

@@ -74,11 +74,6 @@ def test_many_broken_ones_among_more_that_can_be_read_are_no_new_version(job: Jo
     assert counts(job) == (60, 30 + LEAST_RECORDS)
 
 
-def test_commits_before_the_first_of_them_do_not_count_for_them(job: Job) -> None:
-    with pytest.raises(UnknownVersionError):
-        job.ingest(0, *known(500), *new(LEAST_RECORDS))
-
-
 def test_tombstones_have_no_version_and_other_broken_records_are_none(job: Job) -> None:
     tombstones: list[Raw] = [(commit_key("g", "t", n), None) for n in range(40)]
     with pytest.raises(UnknownVersionError):
