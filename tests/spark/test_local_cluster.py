@@ -27,7 +27,6 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 REPO = Path(__file__).resolve().parents[2]
 PROBE = Path(__file__).with_name("cluster_probe.py")
-JARS = sorted((REPO / "jars" / "spark").glob("*.jar"))
 SETTINGS = {
     "spark.executor.instances": "2",
     "spark.executor.memory": "512m",
@@ -94,46 +93,27 @@ def whole(spark_home: Path, archive: Path, tmp_path_factory: pytest.TempPathFact
     return run(submitted(folder, spark_home, archive), folder)
 
 
-@pytest.fixture(scope="module")
-def bare(spark_home: Path, archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Found:
-    """The same where code and jars are with the driver only."""
-    folder = tmp_path_factory.mktemp("bare")
-    command = submitted(folder, spark_home, archive)
-    words = command.environment["PYSPARK_SUBMIT_ARGS"]
-    words = re.sub(r"--py-files \S+", "", words)
-    words = re.sub(r"--jars \S+", f"--driver-class-path {os.pathsep.join(map(str, JARS))}", words)
-    return run(Command(command.words, command.environment | {"PYSPARK_SUBMIT_ARGS": words}), folder)
-
-
-def test_both_executors_import_the_code_from_the_zip(whole: Found) -> None:
+def test_both_executors_import_the_code_from_the_zip_and_log_as_the_driver(whole: Found) -> None:
     assert len({each["executor"] for each in whole["code"]}) == 2
     assert all("/offset_sync.zip/offset_sync/decode/" in each["code"] for each in whole["code"])
+    assert {each["log_format"] for each in whole["code"]} == {"json"}
+
+
+def test_executors_decode_commit_write_delta_tables_and_reach_for_kafka(whole: Found) -> None:
+    assert "golden-assigned" in whole["decoding"]
+    outcomes = whole["committing"]  # by the compiled client
+    assert outcomes
+    assert all(each.startswith("FAILED: ") for each in outcomes)
+    assert any("127.0.0.1:1" in each for each in outcomes)
+    assert whole["delta"] == 100
+    assert whole["repeated"] == list(range(100)), "of tasks that died and were repeated every row once"
+    assert "TimeoutException: Topic t not present in metadata after 500 ms" in whole["kafka"]
 
 
 def test_executors_run_the_python_of_the_archive_where_they_have_unpacked_it(whole: Found, spark_home: Path) -> None:
     prefixes = {each["prefix"] for each in whole["code"]}
     assert len(prefixes) == 2
     assert all(re.fullmatch(rf"{spark_home / 'work'}/app-\S+/\d/environment", prefix) for prefix in prefixes)
-
-
-def test_executors_log_in_the_format_of_the_driver(whole: Found) -> None:
-    assert {each["log_format"] for each in whole["code"]} == {"json"}
-
-
-def test_executors_decode_what_a_broker_wrote(whole: Found) -> None:
-    assert "golden-assigned" in whole["decoding"]
-
-
-def test_executors_commit_with_the_compiled_client(whole: Found) -> None:
-    outcomes = whole["committing"]
-    assert outcomes
-    assert all(each.startswith("FAILED: ") for each in outcomes)
-    assert any("127.0.0.1:1" in each for each in outcomes)
-
-
-def test_executors_write_delta_tables_and_reach_for_kafka(whole: Found) -> None:
-    assert whole["delta"] == 100
-    assert "TimeoutException: Topic t not present in metadata after 500 ms" in whole["kafka"]
 
 
 def test_executors_write_the_runs_of_large_micro_batches_and_none_comes_to_the_driver(whole: Found) -> None:
@@ -148,20 +128,16 @@ def test_executors_write_the_runs_of_large_micro_batches_and_none_comes_to_the_d
     assert whole["indexing"]["logs"] == [[log, 120_000, 120_000, 119_999] for log in range(4)]
 
 
-def test_of_tasks_that_died_and_were_repeated_every_row_is_there_once(whole: Found) -> None:
-    assert whole["repeated"] == list(range(100))
-
-
-def test_what_executors_log_is_json(bare: Found, spark_home: Path) -> None:
+def test_what_executors_log_is_json(whole: Found, spark_home: Path) -> None:
     logs = [log.read_text() for log in spark_home.glob("work/app-*/*/stderr")]
     assert logs
     assert [line for log in logs for line in log.splitlines() if TEXT_LINE.search(line)] == []
     # Between the events are other lines: of the JVM before logging starts, and the traceback of a Python
     # worker whose executor is being killed. That may break off an event, too, or run into its line.
-    whole = (line for log in logs for line in log.splitlines() if line.startswith('{"ts"') and line.endswith("}"))
-    events = [event for line in whole if isinstance(event := parsed(line), dict)]
+    lines = (line for log in logs for line in log.splitlines() if line.startswith('{"ts"') and line.endswith("}"))
+    events = [event for line in lines if isinstance(event := parsed(line), dict)]
     assert {"ts", "level", "logger", "msg"} <= set.intersection(*(set(event) for event in events))
-    (died, *_) = [event for event in events if "No module named" in event.get("exception", {}).get("msg", "")]
+    (died, *_) = [event for event in events if "died once" in event.get("exception", {}).get("msg", "")]
     assert died["logger"] == "org.apache.spark.executor.Executor"
     assert died["exception"]["class"] == "org.apache.spark.api.python.PythonException"
     assert died["exception"]["stacktrace"].count("\n") > 5
@@ -173,20 +149,3 @@ def parsed(line: str) -> object:
         return json.loads(line)
     except json.JSONDecodeError:
         return None
-
-
-def test_a_line_that_is_logged_as_text_is_known_when_it_is_seen() -> None:
-    ours, of_spark = "2026-11-22 08:15:02 ERROR Executor: Exception in task", "26/11/22 08:15:02 WARN Utils: no name"
-    assert all(TEXT_LINE.search(line) for line in (ours, of_spark, "Using Spark's default log4j profile: org/x"))
-    assert not TEXT_LINE.search('{"ts":"2026-11-22T08:15:02.123Z","level":"ERROR","logger":"x","msg":"y"}')
-    assert not TEXT_LINE.search('  File "worker.py", line 2026, in main')
-
-
-def test_without_py_files_executors_have_no_code(bare: Found) -> None:
-    assert all("No module named 'offset_sync'" in bare[check] for check in ("code", "decoding", "committing"))
-
-
-def test_without_jars_executors_have_neither_delta_nor_kafka(bare: Found) -> None:
-    assert re.search("ClassNotFoundException: org.apache.(spark.sql.)?kafka", bare["kafka"]), bare["kafka"]
-    # What Java says where the class of a serialized object is unknown.
-    assert "ClassCastException: cannot assign instance of scala.collection.generic.Default" in bare["delta"]

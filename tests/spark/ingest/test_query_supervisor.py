@@ -124,20 +124,6 @@ def is_worth_telling(_record: logging.LogRecord) -> bool:
     return True
 
 
-def test_once_ends_when_all_is_read_and_says_which_query_failed(job: Job) -> None:
-    counts: list[int] = []
-
-    def failing(batch: DataFrame, batch_id: int) -> None:
-        raise ValueError("what the batch said")
-
-    job.add("dc1", lambda batch, batch_id: counts.append(batch.count()), once=True)
-    job.add("dc2", failing, once=True)
-    errors = job.group.run_once()
-    assert list(errors) == ["dc2"]
-    assert "what the batch said" in errors["dc2"]
-    assert counts == [5]
-
-
 class Everything:
     """What a job knows."""
 
