@@ -116,18 +116,6 @@ def test_executors_run_the_python_of_the_archive_where_they_have_unpacked_it(who
     assert all(re.fullmatch(rf"{spark_home / 'work'}/app-\S+/\d/environment", prefix) for prefix in prefixes)
 
 
-def test_executors_write_the_runs_of_large_micro_batches_and_none_comes_to_the_driver(whole: Found) -> None:
-    first, second = whole["indexing"]["batches"]
-    assert (first["version"], second["version"]) == (1, 2), "each is one entry"
-    for batch in (first, second):
-        tasks = dict(batch["tasks"])
-        assert tasks.pop("driver") == 0
-        assert sum(tasks.values()) > 0, "which executor is free is not for us to say"
-    # As many for three times the records: those that tell that they are many, and a summary.
-    assert first["collected"] == second["collected"] <= 20_001 + 20
-    assert whole["indexing"]["logs"] == [[log, 120_000, 120_000, 119_999] for log in range(4)]
-
-
 def test_what_executors_log_is_json(whole: Found, spark_home: Path) -> None:
     logs = [log.read_text() for log in spark_home.glob("work/app-*/*/stderr")]
     assert logs

@@ -111,6 +111,9 @@ def test_a_plan_that_is_not_done_yet_goes_on_without_it(query: Query) -> None:
     assert (restarted.ends(1), restarted.ends(2)) == ((30, 30, 30), (40, 40, 40))
     assert restarted.logs.left_out({ORDERS: 30}, {ORDERS: 40}) == ({}, {})
     assert restarted.checkpoint.unreadable().keys() == {ORDERS}
+    restarted.excluded = {"orders"}  # it is planned for no more
+    assert restarted.begin() is None
+    assert (restarted.ends(2), restarted.checkpoint.unreadable()) == ((30, 30, 40), {})
 
 
 def test_a_leader_that_is_away_is_not_planned_for_and_its_log_goes_on_where_it_was(query: Query) -> None:
@@ -127,15 +130,6 @@ def test_a_leader_that_is_away_is_not_planned_for_and_its_log_goes_on_where_it_w
     assert query.logs.can_be_read()
     assert query.begin() is None
     assert (query.ends(2), query.checkpoint.unreadable()) == ((40, 5, 40), {})
-
-
-def test_a_topic_that_is_excluded_is_planned_for_no_more(query: Query) -> None:
-    query.begin()
-    query.logs.note({ORDERS: 10}, CORRUPT)
-    query.plan(1, 30, 30, 30, is_done=False)
-    query.excluded = {"orders"}
-    assert query.begin() is None
-    assert (query.ends(1), query.checkpoint.unreadable()) == ((5, 5, 30), {})
 
 
 def test_it_is_read_again_only_once_it_can_be(query: Query) -> None:
