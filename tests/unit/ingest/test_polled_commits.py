@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import numpy as np
 import pytest
 
-from fakes.polled_job import KEY, ORDERS, Broker, Job
+from fakes.polled_job import ORDERS, Broker, Job
 from offset_sync.ingest import polled_commits
 from offset_sync.ingest.polled_commits import ALL_TYPES_S
 from offset_sync.kafka.requests import TransientError
@@ -73,19 +72,6 @@ def test_our_writes_are_read_back_as_ours_and_a_return_to_their_value_is_the_gro
     said = [(50, False), (60, True), (60, True), (90, False), (60, False)]
     assert job.rows("committed_offset", "is_own") == said
     assert job.known("rewound_ms") == job.now_ms
-
-
-def test_a_group_that_goes_back_to_where_it_was_before_our_write_is_seen() -> None:
-    job = Job(Broker())
-    job.broker.commit(50)
-    job.poll(0)
-    job.write(60)
-    job.broker.commit(50)
-    job.poll(1)
-    assert (job.known("actual_offset"), job.known("actual_is_own"), job.known("genuine_offset")) == (50, 0, 50)
-    job.broker.commit(60)  # the write is over: this is not it
-    job.poll(2)
-    assert (job.known("genuine_offset"), job.known("actual_is_own")) == (60, 0)
 
 
 def test_a_failed_micro_batch_is_repeated_with_its_commits() -> None:
@@ -275,30 +261,3 @@ def test_what_the_log_has_brought_between_two_polls_may_be_older_than_the_first(
     after = Job(job.broker, job.tables, job.now_ms + 7_200_000)
     after.poll(1)
     assert since_ms(after) == ABSENT
-
-
-def test_what_we_have_written_while_the_log_was_read_is_ours_when_the_first_poll_finds_it() -> None:
-    job = Job(Broker())
-    job.write(100)
-    job.poll(0)
-    polled = job.tables.versions["offset_commits"].pop()
-    as_log = polled.to_pylist()[0] | {"log_partition": 3, "log_offset": 900, "captured_by": None, "not_before": None}
-    job.tables.append(OFFSET_COMMITS, type(polled).from_pylist([as_log], polled.schema))
-    after = Job(job.broker, job.tables, job.now_ms)
-    after.poll(1)
-    assert after.rows("log_partition", "is_own") == [(3, True), (POLLED, True)]
-
-
-def test_a_write_in_doubt_is_no_commit_of_the_group_and_may_still_arrive() -> None:
-    job = Job(Broker())
-    job.broker.commit(50)
-    job.poll(0)
-    key = job.state.offsets.ids([KEY])
-    writes = job.state.offsets.clusters["X"].own_writes
-    writes.begin(key, np.array([60]))
-    writes.doubt(key, np.array([60]))
-    job.poll(1)
-    assert job.rows("committed_offset") == [(50,)]
-    job.broker.commit(60)
-    job.poll(2)
-    assert job.rows("committed_offset", "is_own") == [(50, False), (60, True)]
