@@ -124,7 +124,9 @@ class OwnWrites:
         pending = self._pending[key_id]
         for number, each in enumerate(pending):
             if each.offset == value:
-                self._keep(key_id, pending[number + 1 :])
+                rest = pending[number + 1 :]
+                is_retried = each.is_in_doubt and any(later.offset == value for later in rest)
+                self._keep(key_id, [] if is_retried else rest)
                 return True
         return False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -186,3 +187,12 @@ def test_a_commit_that_repeats_an_older_one_is_not_in_doubt_at_a_start(is_in_one
         taken = to_records(batch, [key] * len(batch), len(found))
         found += committed.clusters["X"].record(taken, is_starting=True).is_doubtful.tolist()
     assert found == [True, True, False, False, True]
+
+
+def test_a_commit_that_was_in_doubt_does_not_replace_a_later_one_that_was_not() -> None:
+    committed = CommittedOffsets(["X"])
+    key = committed.ids([GroupPartition("g", "orders", 0)])
+    records = to_records([commit(5, 1), commit(5, 60_002)], [*key, *key], 0)
+    assert committed.clusters["X"].record(records, is_starting=True).is_doubtful.tolist() == [True, False]
+    committed.clusters["X"].settle(records.take(np.array([0])), np.array([False]))
+    assert (known(committed)["genuine_at_ms"], committed.clusters["X"].columns["first_ms"][0]) == (60_002, 1)

@@ -106,6 +106,14 @@ def test_a_write_whose_answer_was_lost_and_that_reached_the_log_is_ours_before_a
     assert claimed(own_writes, [9, 12, 9]) == [True, True, False]
 
 
+def test_a_retry_whose_record_comes_before_its_answer_leaves_no_write_pending() -> None:
+    own_writes = written(9)
+    own_writes.doubt(ONE, NINE)
+    own_writes.begin(ONE, NINE)
+    assert claimed(own_writes, [9, 9]) == [True, False]
+    assert own_writes.is_pending(ONE, NINE).tolist() == [False]
+
+
 @pytest.mark.parametrize(("held", "is_ours"), [(9, True), (7, False), (ABSENT, False)])
 def test_a_write_whose_answer_was_lost_is_ours_if_the_target_is_read_to_hold_it(held: int, is_ours: bool) -> None:
     own_writes = written(9)
@@ -146,6 +154,76 @@ def test_writes_of_other_keys_match_nothing() -> None:
     own_writes = written(9, key=1)
     assert claimed(own_writes, [9], key=0) == [False]
     assert claimed(own_writes, [9], key=1) == [True]
+
+
+class Ledger:
+    """The same, write by write: the writes of each key in their order, as ``[value, is in doubt, is inherited]``."""
+
+    def __init__(self) -> None:
+        self.of: dict[int, list[list[int]]] = {0: [], 1: []}
+
+    def last(self, key: int, value: int) -> list[int] | None:
+        return next((each for each in reversed(self.of[key]) if each[0] == value), None)
+
+    def without(self, key: int, gone: list[int] | None) -> None:
+        self.of[key] = [each for each in self.of[key] if each is not gone]
+
+    def begin(self, key: int, value: int) -> None:
+        self.of[key].append([value, False, False])
+
+    def resolve(self, key: int, held: int) -> None:
+        self.of[key] = [[value, False, own] for value, doubted, own in self.of[key] if not doubted or value == held]
+
+    def note_held(self, key: int, held: int) -> None:
+        same = self.last(key, held)
+        self.of[key] = [same] if same else [each for each in self.of[key] if each[1]]
+
+    def doubt(self, key: int, value: int) -> None:
+        if (last := self.last(key, value)) is not None:
+            before = [each for each in self.of[key] if each is not last]
+            is_retry = any(doubted and held == value for held, doubted, _ in before)
+            self.without(key, last) if is_retry else last.__setitem__(1, True)
+
+    def abort(self, key: int, value: int) -> None:
+        self.without(key, self.last(key, value))
+
+    def claim(self, key: int, value: int) -> bool:
+        number = next((number for number, each in enumerate(self.of[key]) if each[0] == value), None)
+        if number is None:
+            return False
+        (_, is_in_doubt, _), *rest = self.of[key][number:]
+        is_retried = is_in_doubt and any(later[0] == value for later in rest)
+        self.of[key] = [] if is_retried else rest
+        return True
+
+
+pairs = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), max_size=4)
+kinds = st.sampled_from(["begin", "begin", "resolve", "note_held", "doubt", "abort", "claim", "inherit", "drop"])
+calls = st.tuples(kinds, pairs)
+
+
+@law(1000)
+@given(st.lists(calls, max_size=12))
+def test_whatever_happens_to_writes_those_pending_are_those_of_a_ledger_kept_write_by_write(
+    history: list[tuple[str, list[tuple[int, int]]]],
+) -> None:
+    own_writes, ledger = OwnWrites(), Ledger()
+    everything = np.divmod(np.arange(4), 2)
+    for call, pairs in [*history, ("claim", [divmod(number // 2, 2) for number in range(8)])]:
+        keys, values = (np.array([pair[n] for pair in pairs], np.int64) for n in range(2))
+        if call == "inherit":
+            own_writes.inherit(0, [ABSENT, *values.tolist()])
+            ledger.of[0] = [*([value, False, True] for value in values.tolist()), *ledger.of[0]]
+        elif call == "drop":
+            own_writes.drop_inherited()
+            ledger.of = {key: [each for each in writes if not each[2]] for key, writes in ledger.of.items()}
+        else:
+            found = getattr(own_writes, call)(keys, values)
+            expected = [getattr(ledger, call)(*pair) for pair in pairs]
+            assert found is None or (found.dtype, found.tolist()) == (np.bool_, expected)
+        found = own_writes.is_pending(*everything)
+        expected = [ledger.last(key, value) is not None for key, value in zip(*everything)]
+        assert (found.dtype, found.tolist()) == (np.bool_, expected)
 
 
 def test_writes_that_are_never_read_back_are_forgotten_in_the_end() -> None:

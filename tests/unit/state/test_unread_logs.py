@@ -44,6 +44,7 @@ def test_once_every_log_is_read_everything_counts() -> None:
 def test_while_another_log_is_unread_only_what_is_new_or_was_answered_counts() -> None:
     made = logs("X")
     assert counts(made, "Y") == []
+    assert made.may_count("Y", ROWS[:0], ROWS[:0] > 0).tolist() == []
     assert counts(made, "Y", 1) == [1]
     brought(made, "Y", 2)
     assert counts(made, "Y", 1) == [1, 2]
