@@ -111,7 +111,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "commits of an unknown version stop the query",
             "ingest.commit_ingester.UnknownVersions.check",
             nothing,
-            "ingest/test_unknown_versions.py"
+            "ingest/test_commit_batches.py"
             "::test_when_a_cluster_writes_a_new_version_nothing_is_passed_and_the_line_says_what_to_do",
         ),
     ),

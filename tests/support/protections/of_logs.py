@@ -65,7 +65,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A truncated log is noticed by where its last epoch ended",
         ((_CHECK + "_rows", _without(TRUNCATED)),),
         _TESTS + "ingest/test_incarnation_check.py::"
-        "test_a_cut_while_no_index_ran_is_noticed_by_the_epoch_that_was_written_down",
+        "test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_again_from_the_cut",
     ),
     Protection(
         "A log with a new incarnation is read again, also by the next driver",

@@ -59,7 +59,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A log is complete only up to a time at which its end was seen, and reached since",
         ((_INGEST + "log_check.Completeness.of", _whatever_was_read),),
         _TESTS
-        + "ingest/test_completeness.py::"
+        + "ingest/test_index_parts.py::"
         + "test_a_busy_log_is_complete_up_to_when_an_end_was_seen_that_is_reached_since",
     ),
     Protection(
@@ -70,7 +70,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "A record that names an offset beyond its origin's log end is no copy",
         ((_INGEST + "origin_check.OriginCheck.refute", lambda _check, cut, _said: cut),),
-        _TESTS + "ingest/test_origin_check.py::test_a_run_is_cut_where_its_origin_ends",
+        _TESTS + "ingest/test_index_parts.py::test_a_run_is_cut_where_its_origin_ends",
     ),
     Protection(
         "A record with the place header of another partition was produced where it is",
@@ -104,14 +104,14 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A commit time that is no date counts as the time of its record",
         ((_INGEST + "commit_batch.LATEST_MS", 2**62),),
         _TESTS
-        + "ingest/test_commit_records.py::"
+        + "ingest/test_commit_batches.py::"
         + "test_of_a_commit_with_a_time_that_is_no_date_the_time_of_its_record_counts",
     ),
     Protection(
         "The query stops at commits of an unknown record version",
         ((_INGEST + "commit_log_check.UnknownVersions.check", lambda _versions, _records, _batch_id: None),),
         _TESTS
-        + "ingest/test_unknown_versions.py::"
+        + "ingest/test_commit_batches.py::"
         + "test_when_a_cluster_writes_a_new_version_nothing_is_passed_and_the_line_says_what_to_do",
     ),
     Protection(

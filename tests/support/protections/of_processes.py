@@ -225,7 +225,7 @@ PROTECTIONS = (
             ),
         ),
         _UNIT
-        + "ingest/test_missed_batches.py::test_records_between_two_batches_are_loaded_and_reconciled_with_the_next",
+        + "ingest/test_commit_batches.py::test_records_between_two_batches_are_loaded_and_reconciled_with_the_next",
     ),
     Protection(
         "a job that was taken over ends with 3",

@@ -163,6 +163,6 @@ PROTECTIONS = (
     Protection(
         "the folder that is full is named",
         (("offset_sync.ingest.query_errors._is_full", lambda _place: False),),
-        _UNIT + "ingest/test_full_disk.py::test_the_folder_that_is_full_is_named_and_no_other",
+        _UNIT + "ingest/test_failing_batches.py::test_the_folder_that_is_full_is_named_and_no_other",
     ),
 )

@@ -1,10 +1,14 @@
-"""A micro-batch that fails three times: one line with what it reads, and with the record that is to blame."""
+"""A micro-batch that fails three times is named, with the record that is to blame; and so is a full disk."""
 
 from __future__ import annotations
 
 import logging
+import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import pyarrow as pa
@@ -13,8 +17,11 @@ import pytest
 from builders.record_schemas import CONSUMER_OFFSETS, MIRRORED_RECORDS
 from offset_sync.ingest.checkpoint import OffsetRanges
 from offset_sync.ingest.failing_batches import TIMES, FailingBatches
+from offset_sync.ingest.query_errors import first_line, with_full_disk
 from offset_sync.model.errors import ClusterError, OtherClusterError, UnknownVersionError
 from offset_sync.model.values import OffsetRange, TopicPartition
+
+# Three times
 
 ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 1)
 READS = "orders-0 from 0 to 400, pay-1 from 3 to 400"
@@ -140,3 +147,32 @@ def test_another_micro_batch_and_one_that_went_well_restart(caplog: pytest.LogCa
 def test_a_micro_batch_that_another_cluster_has_planned_is_not_repeated(problem: Exception, forgotten: int) -> None:
     fail(step := Step(), Again(), 1, problem)
     assert step.forgotten == forgotten
+
+
+# A full disk
+
+JAVA = "java.io.IOException: No space left on device"
+
+
+def test_the_folder_that_is_full_is_named_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = str(tmp_path / "checkpoints")
+
+    def statvfs(place: str) -> SimpleNamespace:
+        return SimpleNamespace(f_bavail=0 if place == full else 1 << 20, f_frsize=4096, f_favail=9, f_files=10)
+
+    monkeypatch.setattr(os, "statvfs", statvfs)
+    told = with_full_disk(JAVA, [str(tmp_path / "tables"), f"file://{full}"])
+    assert told == f"the disk is full: make room in {full} ({JAVA})"
+
+
+def test_where_there_is_room_again_all_that_it_may_have_been_are_named(tmp_path: Path) -> None:
+    told = with_full_disk(JAVA, [str(tmp_path), "s3a://bucket/tables"])
+    assert f"make room in {tmp_path}, s3a://bucket/tables, {tempfile.gettempdir()} (" in told
+
+
+def test_another_error_says_what_it_said() -> None:
+    assert with_full_disk("java.lang.Error: it is late", ["/tables"]) == "java.lang.Error: it is late"
+
+
+def test_of_several_causes_the_full_disk_is_told() -> None:
+    assert first_line(f"org.apache.SparkException: job aborted\n{JAVA}\nat x.Error(y)\njava.lang.Exception: z") == JAVA
