@@ -56,8 +56,8 @@ def test_by_turns_checkpoints_compactions_and_writers_of_both_are_understood(
     for number in range(24):
         if number % 4 == 3:
             frame = spark.createDataFrame(claims(number)).write.format("delta").mode("append")
-            for version in (number - 1, number):  # which of ours Spark takes for a repetition, and the next
-                frame.option("txnAppId", "writer").option("txnVersion", version).save(tables.path(DRIVERS))
+            for told in (number - 1, number):  # which of ours Spark takes for a repetition, and the next
+                frame.option("txnAppId", "writer").option("txnVersion", told).save(tables.path(DRIVERS))
         else:
             tables.append(DRIVERS, claims(number), ("writer", number))
         TableStore(tables.root).append(DRIVERS, claims(100), ("writer", max(0, number - 3)))

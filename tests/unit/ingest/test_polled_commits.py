@@ -74,6 +74,19 @@ def test_our_writes_are_read_back_as_ours_and_a_return_to_their_value_is_the_gro
     assert job.known("rewound_ms") == job.now_ms
 
 
+def test_a_group_that_goes_back_to_where_it_was_before_our_write_is_seen() -> None:
+    job = Job(Broker())
+    job.broker.commit(50)
+    job.poll(0)
+    job.write(60)
+    job.broker.commit(50)
+    job.poll(1)
+    assert (job.known("actual_offset"), job.known("actual_is_own"), job.known("genuine_offset")) == (50, 0, 50)
+    job.broker.commit(60)  # the write is over: this is not it
+    job.poll(2)
+    assert (job.known("genuine_offset"), job.known("actual_is_own")) == (60, 0)
+
+
 def test_a_failed_micro_batch_is_repeated_with_its_commits() -> None:
     job = Job(Broker())
     job.broker.commit(100)
