@@ -84,7 +84,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         ((_INGEST + "run_builder.of_one_origin", lambda found, _is_home: found),),
         _TESTS
         + "ingest/test_run_builder_names.py::"
-        + "test_a_copy_has_records_of_its_home_and_what_names_another_origin_is_unread_by_everyone[dc1.orders]",
+        + "test_a_copy_has_records_of_its_home_and_what_names_another_origin_is_unread_by_everyone[X.orders]",
     ),
     Protection(
         "An id that is a share group at the target is withheld",

@@ -214,9 +214,9 @@ def test_a_job_that_has_ended_is_not_kept_by_the_last_error_of_its_micro_batch()
 
 def test_once_waits_for_all_and_says_what_failed(group: QuerySupervisor, clock: Clock) -> None:
     fine, failing = Query(), Query()
-    for name, result in (("dc1", fine), ("dc2", failing), ("dc3", OSError("no brokers\nat all")), ("dc4", None)):
-        group.add(name, Starts(clock, iter([result])))
-    group.add("dc5", Starts(clock, iter([ClusterError("dc5", "refused")])))
+    results: list[Query | Exception | None] = [fine, failing, OSError("no brokers\nat all"), None]
+    for number, result in enumerate([*results, ClusterError("dc5", "refused")], 1):
+        group.add(f"dc{number}", Starts(clock, iter([result])))
     clock.after(5, lambda: failing.end("ValueError: bad"))
     clock.after(9, fine.end)
     found = group.run_once()

@@ -149,7 +149,9 @@ def test_a_topic_deleted_before_its_first_query_has_an_incarnation_that_cannot_r
     assert job.tables.rows(INDEXED_TOPICS, "cluster", "topic_id") == [("X", "orders-1"), ("Y", ""), ("Y", "orders-1")]
 
 
-@pytest.mark.parametrize("answer", [ClusterError("Y", "orders may not be described"), OSError("no brokers")], ids=type)
+@pytest.mark.parametrize(
+    "answer", [ClusterError("Y", "orders may not be described"), OSError("no brokers")], ids=["refused", "silent"]
+)
 def test_a_topic_that_may_not_be_described_is_not_indexed_as_one_that_is_gone(answer: Exception) -> None:
     job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}, {ORDERS: 2}]))
     if is_refused := isinstance(answer, ClusterError):

@@ -15,7 +15,7 @@ from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
 from offset_sync.jobs.index_records import builder_of
 from offset_sync.model.values import RecordContent, TopicPartition
 
-ENDS = {"kafka": {"bootstrap.servers": "x:1"}}
+ENDS: dict[str, Any] = {"kafka": {"bootstrap.servers": "x:1"}}
 Headers = tuple[tuple[str, bytes], ...]
 Run = tuple[str, int, int, str | None, int | None]
 

@@ -12,7 +12,7 @@ from offset_sync.ingest.kafka_source import MirroredRecords
 from offset_sync.jobs.index_records import builder_of
 from offset_sync.model.values import RecordContent, TopicPartition
 
-ENDS = {"kafka": {"bootstrap.servers": "x:1"}}
+ENDS: dict[str, Any] = {"kafka": {"bootstrap.servers": "x:1"}}
 
 
 @pytest.mark.parametrize(
