@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -178,8 +179,8 @@ def test_groups_of_other_types_are_looked_for_each_minute() -> None:
 
 def test_groups_that_no_coordinator_lists_are_unknown() -> None:
     listing: Any = SimpleNamespace(active=lambda: frozenset({"g"}), listed=lambda: {"g": None, "empty": None})
-    nothing: Any = None
-    groups = GroupActivity("X", listing, None, nothing, nothing)
+    no_events: Any = Mock(streams_groups=lambda _: frozenset(), share_groups=lambda _: frozenset())
+    groups = GroupActivity("X", listing, None, no_events, no_events)
     assert groups.active(["g", "hidden"]) == groups.active() == {"g"}
     assert groups.unknown(["g", "empty", "hidden"]) == {"hidden"}
     listing.active = listing.listed = lambda: ClusterError("X", "no answer")
