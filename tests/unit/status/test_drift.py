@@ -41,15 +41,6 @@ def of(found: list[Row], group_id: str | None) -> Row:
     return one
 
 
-def test_while_the_sync_works_the_difference_stays_and_nothing_changes() -> None:
-    drifting = Drifting(1000)
-    for second in range(5):
-        row = of(drifting.add(second * 1000, a=(100 + second * 10, 40 + second * 10)), "a")
-        assert (row["drift"], row["change"], row["windowed_change"]) == (60, 0, 0)
-        assert row["is_converged"]
-        assert row["at"] == START + timedelta(seconds=second)
-
-
 def test_when_the_sync_stops_the_change_of_the_window_grows_and_falls_again_after_it() -> None:
     drifting = Drifting(3000, 25)
     source = [0, 10, 20, 30, 40, 40, 40, 40, 40]

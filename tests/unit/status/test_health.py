@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +12,7 @@ from builders.status_rows import status_table
 from generators.reports import random_drift
 from offset_sync.model.values import Status
 from offset_sync.status.health import find_notes, find_problems
-from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.tables.catalog import SYNC_STATUS
 
 CALM = random_drift(random.Random(3), ["a", "b"], reports=5)
 
@@ -77,10 +76,6 @@ def test_one_bad_partition_is_not_healthy(changes: dict[str, Any], status: Statu
     assert [(problem.text, problem.status) for problem in found] == [(text, status)]
 
 
-def test_the_limit_is_the_callers() -> None:
-    assert find_problems(report(status="Behind", staleness_ms=5_000), CALM, timedelta(seconds=4))
-
-
 def test_drift_that_has_not_converged_is_not_healthy() -> None:
     behind = report(status="Behind", staleness_ms=1)
     pair = find_problems(behind, drift_with(group_id=None, is_converged=False, windowed_change=12345))
@@ -105,10 +100,6 @@ def test_drift_of_an_earlier_report_is_over() -> None:
     for row in rows:
         row["is_converged"] = row["at"] == newest
     assert not find_problems(report(), pa.Table.from_pylist(rows, CALM.schema))
-
-
-def test_before_the_first_drift_the_statuses_decide() -> None:
-    assert not find_problems(report(), SYNC_DRIFT.arrow_schema.empty_table())
 
 
 def test_an_empty_report_is_not_healthy() -> None:

@@ -11,7 +11,7 @@ from fakes.clusters import MemoryEnds
 from fakes.kept_offsets import kept, said, silent, site_of, translated, why
 from fakes.next_driver import begin_again_by_the_history
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site
-from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State
+from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition
 from offset_sync.translate.index.incarnations import Incarnation
 
 
@@ -45,13 +45,6 @@ def test_an_offset_taken_before_a_lost_log_was_read_to_its_end_below_it_is_of_re
     site.index.logs[ClusterPartition("X", *ORDERS)].complete_until_ms = STARTED_MS
     found = translated(site, kept((ORDERS, 60), taken_at_ms=STARTED_MS - 30_000), is_source_lost=True)
     assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]
-
-
-def test_a_time_proves_nothing_if_it_is_unknown_when_the_lost_log_was_read_to_its_end() -> None:
-    site = silent(site_of())
-    found = translated(site, kept((ORDERS, 11), taken_at_ms=STARTED_MS), is_source_lost=True)
-    assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]
-    assert why(found) == "orders-0 at X is known up to 10 only; translate 10, which repeats the records above it"
 
 
 def test_what_a_group_was_withheld_for_goes_on_withholding_when_the_source_is_lost() -> None:
@@ -148,28 +141,9 @@ def test_a_commit_that_is_beyond_the_end_again_is_withheld_whatever_was_indexed_
     assert said(translated(site, kept((ORDERS, 12)), is_source_lost=True)) == [("COMMIT_BEYOND_END", ABSENT)]
 
 
-def test_a_lost_source_with_an_unknown_time_of_its_last_read_accepts_no_offset_without_a_time() -> None:
-    site = silent(site_of())
-    found = translated(site, kept((ORDERS, 11)), is_source_lost=True)
-    assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]
-
-
 @pytest.mark.parametrize("offset", [1 << 62, (1 << 63) - 1])
 def test_an_offset_that_no_log_can_have_is_withheld_whatever_its_time(offset: int) -> None:
     """Records of Y's own that X does not have would count as read."""
     site = silent(site_of("Y0:5 X5:10", "Y0:5 X5:13 Y13:20"))
     found = translated(site, kept((ORDERS, offset), taken_at_ms=STARTED_MS), is_source_lost=True)
-    assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]
-
-
-def test_what_another_driver_was_withheld_for_counts_before_anything_else_was_done() -> None:
-    """As a command finds it: groups and the last answers are restored, and nothing was translated yet."""
-    site = site_of("X0:6", "X0:10")
-    site.commit("X", "readers", 8)
-    site.restart()
-    site.read_all()
-    last = site.state.last("X", "Y")
-    last.columns["source_offset"][:] = 8
-    last.columns["state"][:] = State.COMMIT_BEYOND_END
-    found = translated(silent(site), kept((ORDERS, 8)), is_source_lost=True)
     assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]

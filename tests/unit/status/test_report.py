@@ -28,7 +28,6 @@ from offset_sync.status.report import (
     rank_statuses,
     roll_up,
 )
-from offset_sync.tables.catalog import SYNC_STATUS
 
 PAIRS = (("dc1", "dc2"), ("dc1", "dc3"), ("dc2", "dc3"))
 STATUS = random_status(random.Random(5), ["pay", "pay-eu", "audit", *HOSTILE_NAMES], pairs=[("a", "b"), ("b", "a")])
@@ -124,50 +123,9 @@ def test_the_worst_partitions_come_first_in_an_order_of_their_own(seed: int) -> 
     assert roll_up(shuffled, GROUP).equals(roll_up(status, GROUP))
 
 
-def test_the_worst_groups_come_first_and_one_that_skips_records_before_all() -> None:
-    rows = [status_row(group_id=word, status=word) for word in reversed(STATUS_WORDS)]
-    rows.append(status_row(group_id="skips", lost=1))
-    rows.append(status_row(group_id="waits for the mirror", status="Mirroring", lost=9, not_mirrored=9))
-    found = roll_up(status_table(*rows), GROUP)["group_id"].to_pylist()
-    assert found == ["skips", *STATUS_WORDS[:4], "waits for the mirror", *STATUS_WORDS[4:]]
-
-
-@pytest.mark.parametrize(
-    ("changes", "move"),
-    [
-        ({}, NOW),
-        ({"duplicates": 1, "duplicates_at_most": 1}, AT_COST),
-        ({"duplicates_at_most": 1}, AT_COST),
-        ({"lost": 2, "not_mirrored": 2}, AT_COST),
-        ({"status": "Mirroring"}, AT_COST),
-        ({"status": "Stalled", "duplicates": 5, "duplicates_at_most": 5}, AT_COST),
-        ({"lost": 2, "not_mirrored": 1}, NO),
-        ({"status": "Withheld"}, NO),
-        ({"status": "TargetActive"}, NO),
-        ({"duplicates": None, "duplicates_at_most": None}, NO),
-        ({"is_target_active": None}, NO),
-    ],
-)
-def test_one_partition_decides_whether_its_group_may_be_moved(changes: Row, move: str) -> None:
-    good = [{"partition": n} for n in range(1, 4)]
-    assert roll_up(status_table(changes, *good), GROUP)["move"].to_pylist() == [move]
-
-
-def test_a_log_that_many_groups_read_counts_once() -> None:
-    rows = [status_row(group_id=group, partition=n, mirror_lag=10) for group in "abc" for n in range(2)]
-    assert roll_up(status_table(*rows), PAIR)["mirror_lag"].to_pylist() == [20]
-    assert roll_up(status_table(*rows), TOPIC)["mirror_lag"].to_pylist() == [20]
-    assert roll_up(status_table(*rows), GROUP)["mirror_lag"].to_pylist() == [20, 20, 20]
-
-
 def test_an_unknown_status_is_an_error_that_names_it() -> None:
     with pytest.raises(OffsetSyncError, match=r"sync_status\.status: unknown \['Fine'\], expected one of Withheld"):
         rank_statuses(status_table(status_row(status="Fine")))
-
-
-def test_nothing_rolls_up_to_nothing() -> None:
-    for by in (GROUP, PAIR, TOPIC):
-        assert roll_up(SYNC_STATUS.arrow_schema.empty_table(), by).num_rows == 0
 
 
 def test_the_newest_drift_is_that_of_each_pairs_last_report() -> None:

@@ -70,10 +70,3 @@ def test_logs_are_compared_with_few_pages_of_them_in_memory(is_unstamped: bool) 
     assert compared(logs, is_unstamped=is_unstamped) == ((RUNS, RUNS, 0, 0) if is_unstamped else (0, 0, 0, 0))
     assert len(set(logs.pages[0].asked)) > 60
     assert logs.most() <= FEW
-
-
-def test_the_position_of_a_group_is_searched_in_its_own_page() -> None:
-    logs = Mirrored()
-    asked = np.array([0, 3, 7, RUNS - 1, RUNS, RUNS + 9])
-    assert logs.logs[0].paged.records_from(asked, RUNS).tolist() == [RUNS, RUNS - 3, RUNS - 7, 1, 0, 0]
-    assert len(set(logs.pages[0].asked)) <= 3

@@ -22,11 +22,6 @@ def waiting(staleness: ReportStaleness, now: int, *, is_waiting: bool = True, st
     return int(staleness.waiting_ms(KEY, np.array([is_waiting]), still, now)[0])
 
 
-def test_the_first_report_counts_from_the_commit() -> None:
-    assert behind(ReportStaleness(), 1000, committed=400) == 600
-    assert behind(ReportStaleness(), 1000, committed=400, is_behind=False) == 0
-
-
 def test_it_goes_on_counting_whatever_is_committed_meanwhile() -> None:
     staleness = ReportStaleness()
     assert [behind(staleness, now, committed=now - 100) for now in (1000, 2000, 9000)] == [100, 1100, 8100]
@@ -52,10 +47,6 @@ def test_what_the_index_has_found_later_counts_from_the_report_that_sees_it() ->
     assert behind(staleness, 2600, committed=10) == 600
 
 
-def test_a_clock_ahead_of_ours_makes_nothing_negative() -> None:
-    assert behind(ReportStaleness(), 1000, committed=5000) == 1
-
-
 def test_keys_are_watched_each_for_itself_and_may_come_later() -> None:
     staleness = ReportStaleness()
     behind(staleness, 1000, committed=900)
@@ -74,10 +65,6 @@ def test_the_index_is_waited_for_since_all_was_read_or_since_it_moved() -> None:
     assert waiting(staleness, 16_000, still=300) == 300
     assert waiting(staleness, 17_000, is_waiting=False) == 0
     assert waiting(staleness, 17_500) == 500
-
-
-def test_the_first_report_believes_how_long_the_index_has_been_still() -> None:
-    assert waiting(ReportStaleness(), 1_795_000_000_000, still=90_000) == 90_000
 
 
 def test_staleness_counts_from_where_it_began_until_it_ends_or_is_restarted() -> None:
