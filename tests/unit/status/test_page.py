@@ -11,8 +11,6 @@ import random
 import re
 import subprocess
 import sys
-from collections import Counter
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +19,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.status_rows import status_table
 from bundle import build_zip
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
-from offset_sync.model.text import visible
-from offset_sync.status.page import drift_curves, render_page, to_script_json, with_shapes, write_page
-from offset_sync.status.report import GROUP, TOPIC, Report, roll_up
+from offset_sync.status.page import render_page, to_script_json, write_page
+from offset_sync.status.report import Report
 from offset_sync.tables.catalog import SYNC_DRIFT
 
 LIB = Path(__file__).resolve().parents[3] / "lib"
@@ -38,12 +34,6 @@ DRIFT = random_drift(CHANCE, HOSTILE_NAMES, reports=12, broken=HOSTILE_NAMES)
 
 def page(status: pa.Table = HOSTILE, drift: pa.Table = DRIFT, **options: Any) -> str:
     return render_page(Report(status, drift, REPORTED_AT), **options)
-
-
-def content(text: str) -> dict[str, Any]:
-    embedded = re.findall(r'<script type="application/json" id="content">(.*?)</script>', text)
-    found: dict[str, Any] = json.loads(embedded[0])
-    return found
 
 
 @given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
@@ -82,21 +72,6 @@ def test_our_scripts_take_no_html_and_run_no_text() -> None:
         if path != PLOTLY:
             found = re.findall(r"(?:inner|outer|Adjacent)HTML|\.write\(|\beval\b|Function\(|fetch\(", path.read_text())
             assert (path.name, found) == (path.name, [])
-
-
-def test_the_page_says_what_the_tables_say() -> None:
-    found = content(page(reload_every=timedelta(seconds=10)))
-    groups, partitions = found["groups"], found["partitions"]
-    assert groups["group_id"] == [visible(name) for name in roll_up(HOSTILE, GROUP)["group_id"].to_pylist()]
-    expected = sorted(HOSTILE.to_pylist(), key=lambda row: (row["topic"], row["partition"]))
-    assert partitions["topic"] == [visible(row["topic"]) for row in expected]
-    assert Counter(zip((groups["group_id"][n] for n in partitions["group"]), partitions["source_offset"])) == Counter(
-        (visible(row["group_id"]), row["source_offset"]) for row in expected
-    )
-    ages = [(REPORTED_AT - row["source_committed_at"]) // timedelta(milliseconds=1) for row in expected]
-    assert sorted(partitions["age_ms"]) == sorted(ages)
-    assert found["reported_at"] == int(REPORTED_AT.timestamp() * 1000)
-    assert (found["stale_after_ms"], found["reload_ms"]) == (120_000, 10_000)
 
 
 def test_a_healthy_report_says_so_before_any_script_runs() -> None:
@@ -143,37 +118,6 @@ def test_plotly_is_the_release_that_was_looked_at() -> None:
     assert released.startswith(b"/**\n* plotly.js (basic - minified) v4.1.1\n")
     assert hashlib.sha256(released).hexdigest() == "99784e3abfb07b142a15e521a439e6d9addceadb3f79553fd24c72774f0649ba"
     assert (PLOTLY.parent / "plotly-basic.LICENSE").read_text().startswith("MIT License")
-
-
-def test_pairs_have_a_curve_and_so_have_the_groups_that_drift_most() -> None:
-    drift = random_drift(random.Random(8), [*(f"g{n}" for n in range(9)), "a\nb"], reports=40, broken=["a\nb", "g7"])
-    found = drift_curves(drift, groups=3)
-    assert [series["group"] for series in found[:3]] in ([None, r"a\u000ab", "g7"], [None, "g7", r"a\u000ab"])
-    assert len(found) == 4
-    expected = [row for row in drift.sort_by("at").to_pylist() if row["group_id"] is None]
-    assert found[0]["change"] == [row["change"] for row in expected]
-    assert found[0]["windowed"] == [row["windowed_change"] for row in expected]
-    assert datetime.fromtimestamp(found[0]["at"][-1] / 1000, timezone.utc) == expected[-1]["at"]
-    assert found[0]["at"][1] - found[0]["at"][0] == timedelta(seconds=30) // timedelta(milliseconds=1)
-
-
-@pytest.mark.parametrize(
-    ("shares", "origins"),
-    [
-        (['{"dc1": 1.0}', '{"dc1": 1.0, "dc2": 0}'], "dc1 100 %"),
-        (['{"dc1": 0.5, "dc2": 0.5}', '{"dc1": 0.54, "dc2": 0.46}'], "dc1 52 %, dc2 48 %"),
-        (['{"dc1": 0.999, "dc2": 0.001}'], "dc1 99.9 %, dc2 0 %"),
-        (['{"d\\u202ec": 1}', None], r"d\u202ec 100 %"),
-        ([None], None),
-    ],
-)
-def test_the_shape_of_a_topic_is_the_mean_of_its_partitions(shares: list[str | None], origins: str | None) -> None:
-    lag = {"mirror_lag_by_origin": '{"dc1": 1200, "dc2": 0}'}
-    parts = [{"partition": number, "origin_share": share, **lag} for number, share in enumerate(shares)]
-    status = status_table(*({"group_id": group, **part} for group in "ab" for part in parts))
-    (found,) = with_shapes(roll_up(status, TOPIC), status)
-    assert (found["origins"] and visible(found["origins"])) == origins
-    assert found["mirror_by_origin"] == f"dc1 {1200 * len(shares):,}"
 
 
 def test_problems_are_escaped() -> None:

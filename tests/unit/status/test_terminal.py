@@ -6,7 +6,6 @@ import io
 import random
 import re
 import unicodedata
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,15 +13,12 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from builders.status_rows import status_table
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.model.text import visible
 from offset_sync.status.report import GROUP, Report, roll_up
 from offset_sync.status.terminal import render_table
-from offset_sync.tables.catalog import SYNC_STATUS
 
 CHANCE = random.Random(11)
-COSTS, LINE = ("lost", "duplicates", "duplicates_at_most"), "=" * 160
 GROUPS = [*(f"billing-service-{n}" for n in range(30)), *HOSTILE_NAMES]
 STATUS = random_status(CHANCE, GROUPS)
 TWO_PAIRS = random_status(CHANCE, GROUPS, pairs=[("frankfurt-1", "amsterdam-2"), ("amsterdam-2", "frankfurt-1")])
@@ -42,21 +38,6 @@ def printed(
     )
     render_table(Report(status, DRIFT, REPORTED_AT), console, most=most, details=details)
     return stream.getvalue()
-
-
-GOLDEN = Path(__file__).parents[2] / "golden" / "report.txt"
-SHOWN = status_table(
-    {"group_id": "audit", "status": "Withheld", "reason": "TOPIC_MISSING"} | dict.fromkeys(COSTS),
-    {"group_id": "billing", "status": "Behind", "reason": "the target is 3 records behind", "duplicates": 3}
-    | {"duplicates_at_most": 5, "staleness_ms": 70_000, "source_lag": 1234, "target_offset": 97},
-    {"group_id": "billing", "partition": 1},
-    *({"group_id": f"quiet-{number}", "listed": 2} for number in range(3)),
-)
-
-
-def test_a_report_looks_as_it_did() -> None:
-    shown = [printed(SHOWN, most=4), printed(SHOWN, 160, details=True), printed(SYNC_STATUS.arrow_schema.empty_table())]
-    assert shown == GOLDEN.read_text().split(f"{LINE}\n")
 
 
 def without_blanks(text: str) -> str:
@@ -97,13 +78,3 @@ def test_on_a_terminal_only_our_own_colours_are_sent() -> None:
     assert codes <= {"[0m", "[1m", "[2m", "[31m", "[32m", "[33m", "[34m", "[35m", "[1;31m", "[1;32m"}
     assert "[31m" in codes
     assert "\x1b]8;" not in text
-
-
-def test_groups_beyond_the_limit_are_counted_and_details_are_of_the_shown() -> None:
-    text = printed(STATUS, 120, most=2, details=True)
-    assert f"… and {len(GROUPS) - 2} more groups" in text
-    first, second, third = (visible(name) for name in roll_up(STATUS, GROUP)["group_id"].to_pylist()[:3])
-    assert f"\n{first}, dc1 → dc2\n" in text
-    assert f"\n{second}, dc1 → dc2\n" in text
-    assert third not in text
-    assert "part " not in printed(STATUS, 120, most=2)

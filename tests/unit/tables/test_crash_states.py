@@ -7,24 +7,19 @@ import shutil
 import time
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
-import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
 from builders.claims import claims, epochs
 from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.model.errors import TableError
-from offset_sync.tables import files as whole_files
-from offset_sync.tables import log_repair, table_log
-from offset_sync.tables.catalog import DRIVERS, SYNC_STATUS
+from offset_sync.tables import log_repair
+from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.log_repair import alone
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.store import TableStore
 from tools.late_entries import lose_answer
-from tools.stored_names import note_stored
 
 HOUR = timedelta(hours=1)
 
@@ -35,16 +30,6 @@ def log_of(tables: TableStore) -> Path:
 
 def entry(version: int) -> str:
     return f"{version:020d}.json"
-
-
-def test_a_repetition_stores_the_entry_that_it_relies_on(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its writer may have been killed before that."""
-    with monkeypatch.context() as killed:
-        killed.setattr(whole_files, "fsync", lambda _path: None)
-        tables.append(DRIVERS, claims(1), ("query", 1))
-    stored = note_stored(monkeypatch)
-    TableStore(tables.root).append(DRIVERS, claims(1), ("query", 1))
-    assert stored == ["rows", "drivers", entry(1), "_delta_log"]
 
 
 def test_an_entry_that_ends_with_a_line_before_its_last_is_not_whole(tables: TableStore) -> None:
@@ -58,15 +43,6 @@ def test_an_entry_that_ends_with_a_line_before_its_last_is_not_whole(tables: Tab
         for _ in range(2):
             again.append(DRIVERS, claims(2), ("query", 2))
         assert epochs(again.all_rows(DRIVERS)) == [1, 2]
-
-
-def test_a_first_entry_with_a_missing_line_is_recreated(tables: TableStore) -> None:
-    first = log_of(tables) / entry(0)
-    first.write_text(first.read_text().splitlines()[0])
-    again = TableStore(tables.root)
-    again.create([DRIVERS])
-    again.append(DRIVERS, claims(5))
-    assert epochs(again.all_rows(DRIVERS)) == [5]
 
 
 def test_an_entry_of_another_writer_that_is_one_line_stays(tables: TableStore) -> None:
@@ -129,34 +105,6 @@ def test_numbers_of_writers_do_not_expire(tables: TableStore) -> None:
     assert [each["txn"]["lastUpdated"] > far_ms for each in said if "txn" in each] == [True]
 
 
-@pytest.mark.parametrize("act", ["compact", "replace"])
-def test_a_file_that_another_maintenance_may_have_taken_is_not_entered(
-    tables: TableStore, monkeypatch: pytest.MonkeyPatch, act: str
-) -> None:
-    """As of a process that was paused between writing and entering."""
-    tables.create([SYNC_STATUS])
-    for number in (1, 2):
-        tables.append(DRIVERS, claims(number))
-    commit = table_log.TableLog.commit
-
-    def after_a_pause(self: table_log.TableLog, decide: Any) -> Any:
-        now = time.time() + 7200
-        with monkeypatch.context() as paused:
-            paused.setattr(time, "time", lambda: now)
-            return commit(self, decide)
-
-    monkeypatch.setattr(table_log.TableLog, "commit", after_a_pause)
-    report = pa.Table.from_pylist([{"group_id": "g"}], SYNC_STATUS.arrow_schema)
-    acts = {
-        "compact": lambda: Maintainer(tables, HOUR).compact(DRIVERS),
-        "replace": lambda: tables.replace(SYNC_STATUS, report),
-    }
-    with pytest.raises(TimeoutError, match="no entry within"):
-        acts[act]()
-    assert TableStore(tables.root).all_rows(SYNC_STATUS).num_rows == 0
-    assert epochs(TableStore(tables.root).all_rows(DRIVERS)) == [1, 2]
-
-
 def test_a_checkpoint_is_not_removed_where_nothing_else_says_the_same(tables: TableStore) -> None:
     for number in range(3):
         tables.append(DRIVERS, claims(number))
@@ -177,29 +125,6 @@ def mended(root: str) -> TableStore:
     found = TableStore(root)
     found.create([DRIVERS])
     return found
-
-
-def test_a_checkpoint_rests_on_a_stored_entry(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as killed:
-        killed.setattr(whole_files, "fsync", lambda _path: None)
-        TableStore(tables.root).append(DRIVERS, claims(1))
-    stored = note_stored(monkeypatch)
-    Maintainer(TableStore(tables.root), HOUR).clean_up(DRIVERS)
-    assert stored[:2] == [entry(1), "_delta_log"]
-
-
-def test_files_whose_names_the_log_writes_in_another_form_stay_as_they_are(tables: TableStore) -> None:
-    for number, name in enumerate(("a b+c%.parquet", "d=\u00e9.parquet")):
-        tables.append(DRIVERS, claims(number))
-        newest = log_of(tables) / entry(tables.version(DRIVERS))
-        said = [json.loads(line) for line in newest.read_text().splitlines()]
-        (added,) = (each["add"] for each in said if "add" in each)
-        Path(tables.path(DRIVERS), added["path"]).rename(Path(tables.path(DRIVERS), name))
-        added["path"] = quote(name)
-        newest.write_text("\n".join(map(json.dumps, said)))
-    again = TableStore(tables.root)
-    Maintainer(again, HOUR).compact(DRIVERS)
-    assert epochs(again.all_rows(DRIVERS)) == [0, 1]
 
 
 def test_a_file_that_is_entered_once_more_has_no_new_row(tables: TableStore) -> None:

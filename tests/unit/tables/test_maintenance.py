@@ -95,14 +95,6 @@ def test_what_is_kept_of_a_file_goes_into_one_with_its_time(
     assert {each.written_ms for each in files} <= written
 
 
-def test_all_rows_may_go(tables: TableStore, maintainer: Maintainer) -> None:
-    fill(tables, 0, 10)
-    assert maintainer.remove(RECORD_RUNS, lambda rows: np.ones(rows.num_rows, np.bool_)) == 4
-    assert by_delta_rs(tables) == rows_in(tables.all_rows(RECORD_RUNS)) == []
-    fill(tables, 20)
-    assert by_delta_rs(tables) == [("dc1", 20), ("dc2", 20)]
-
-
 def test_a_compacted_and_cut_table_is_plain_and_says_that_rows_may_go(
     tables: TableStore, maintainer: Maintainer
 ) -> None:
@@ -157,25 +149,6 @@ def test_from_a_table_that_is_only_appended_to_nothing_can_be_removed(tables: Ta
         maintainer.remove(DRIVERS, lambda rows: np.ones(rows.num_rows, np.bool_))
     maintainer.compact(DRIVERS)
     assert (maintainer.size(DRIVERS).files, tables.all_rows(DRIVERS).num_rows) == (1, 3)
-
-
-def test_two_that_cut_at_the_same_time_do_not_both_succeed_and_no_row_comes_twice(
-    tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(tables, 0, 10, 20)
-    enter = maintainer._enter
-
-    def enter_late(*arguments: Any, **named: Any) -> None:
-        monkeypatch.setattr(maintainer, "_enter", enter)
-        other = Maintainer(TableStore(tables.root), timedelta(hours=1))
-        assert cut(other, begins(dc2=10)) == 1
-        enter(*arguments, **named)
-
-    monkeypatch.setattr(maintainer, "_enter", enter_late)
-    with pytest.raises(RuntimeError, match="another process has removed files"):
-        cut(maintainer, begins(dc1=10, dc2=20))
-    assert by_delta_rs(tables) == [("dc1", 0), ("dc1", 10), ("dc1", 20), ("dc2", 10), ("dc2", 20)]
-    assert cut(maintainer, begins(dc1=10, dc2=20)) == 2
 
 
 def lose_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
