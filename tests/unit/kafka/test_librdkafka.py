@@ -8,16 +8,12 @@ from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_
 
 import confluent_kafka
 import pytest
-from confluent_kafka import cimpl
 
 from offset_sync.kafka import librdkafka
-from offset_sync.kafka.client_callbacks import Callbacks
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.librdkafka import (
     CONFLUENT_KAFKA,
     LIBRDKAFKA,
-    BindingError,
-    Library,
     check_client,
     library,
 )
@@ -84,8 +80,3 @@ def test_a_library_with_another_layout_is_refused_without_a_broker(monkeypatch: 
     add = "topic_partition_list_add"
     monkeypatch.setitem(librdkafka._SIGNATURES, add, (POINTER(Swapped), librdkafka._SIGNATURES[add][1]))
     assert refusal() == f"expected librdkafka's structures as in {LIBRDKAFKA}, found others"
-
-
-def test_options_that_it_refuses_are_no_matter_of_versions() -> None:
-    with pytest.raises(BindingError, match="brokers"):
-        Library(cimpl.__file__).open_consumer({"number.of.brokers": "2"}, Callbacks())

@@ -227,16 +227,6 @@ def test_a_stopped_query_is_waited_for_once(site: Site) -> None:
 # What a checkpoint says of it
 
 
-def test_only_files_named_by_a_number_are_batches(tmp_path: Path) -> None:
-    checkpoint = Checkpoint(Files(), str(tmp_path / "q"))
-    assert (checkpoint.last_committed(), checkpoint.last_sign_ms()) == (None, None)
-    for batch_id in (9, 10, 100):
-        batch(tmp_path, "q", batch_id, 1, at_ms=NOW_MS + batch_id * 1000)
-    for name in (".101.0b7d.tmp", "200.compact", "201.tmp"):
-        (tmp_path / "q" / "commits" / name).write_text("")
-    assert (checkpoint.last_committed(), checkpoint.last_sign_ms()) == (100, NOW_MS + 100_000)
-
-
 AT = datetime(2026, 3, 1, tzinfo=timezone.utc)
 HERE = Claim("sync_offsets", None, 1, "a", socket.gethostname(), 7, AT)
 ELSEWHERE = Claim("sync_offsets", None, 2, "b", "another machine", 7, AT)

@@ -174,24 +174,6 @@ def test_groups_that_come_later_are_looked_up_in_their_own_partition() -> None:
             assert row["reason"] == (tables if is_read else unread), row
 
 
-def test_the_share_of_each_origin_is_that_of_the_window() -> None:
-    site = status_site("X0:8 Y0:8", "Y0:8 X0:8", status={"shape_window": "1h"})
-    site.commit("X", "g", 4)
-    site.reconciled()
-    assert site.row()["origin_share"] == '{"X": 0.5, "Y": 0.5}'
-    fresh = log("X", "X0:8 Y0:8 X16 X17 X18 Y8")
-    records = [replace(r, indexed_at_ms=site.clock_ms[0]) if r.offset > 15 else r for r in fresh.records]
-    site.put(replace(fresh, records=tuple(records)))
-    assert site.row()["origin_share"] == '{"X": 0.75, "Y": 0.25}'
-
-
-def test_origins_that_are_no_cluster_of_ours_are_told_together() -> None:
-    site = moved("X0:2 P0:2 Q0:1", "X0", 0)
-    row = site.row()
-    assert row["mirror_lag_by_origin"] == '{"X": 1, "?": 3}'
-    assert row["origin_share"] == '{"X": 0.4, "?": 0.6}'
-
-
 def test_partitions_that_are_empty_and_not_indexed_begin_where_their_logs_do() -> None:
     site = StatusSite(config_of(["X", "Y"]))
     for alias in "XY":

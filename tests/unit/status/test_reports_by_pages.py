@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from builders.long_logs import FEW, RUNS, Mirrored
 from fakes.pages import KeptPages, let_go_of_all_but
-from fakes.status_site import Row, site_of_case, status_site
+from fakes.status_site import Row, site_of_case
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import random_cases, random_world
 from offset_sync.status.measure import LogPair, compare_logs
@@ -44,15 +44,6 @@ def test_pages_change_nothing_in_a_report_but_what_may_be_repeated(seed: int, pa
                 at_most = before.pop("duplicates_at_most"), after.pop("duplicates_at_most")
                 assert before == after
                 assert at_most[0] is at_most[1] is None or at_most[0] <= at_most[1]
-
-
-@pytest.mark.parametrize("page_runs", [None, 1, 2])
-def test_what_the_mirror_stamps_nothing_on_is_compared_by_time_across_pages(page_runs: int | None) -> None:
-    site = status_site("X0:4 . X5:9", "X0:3", topics={"include": ["orders"], "strategy": "timestamp"})
-    site.commit("X", "g", 2)
-    for index in site.index.logs.values() if page_runs else ():
-        let_go_of_all_but(index, 1, page_runs or 1, KeptPages())
-    assert site.row()["mirror_lag"] == 5
 
 
 def compared(logs: Mirrored, *, is_unstamped: bool) -> tuple[int, ...]:

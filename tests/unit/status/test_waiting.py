@@ -12,7 +12,7 @@ import time
 import pytest
 
 from offset_sync.status import waiting as module
-from offset_sync.status.waiting import Wait, waiting
+from offset_sync.status.waiting import waiting
 
 SCRIPT = """
 import logging, time
@@ -39,24 +39,8 @@ def test_a_long_one_says_what_it_waits_for_and_how_long_at_most(caplog: pytest.L
     with waiting("clusters dc1, dc2", 20.0):
         time.sleep(0.4)
     assert len(caplog.messages) >= 2
-    assert {*caplog.messages} == {"waiting for clusters dc1, dc2: 0 s of at most 20 s"}
-
-
-def test_the_end_of_the_block_ends_it_whatever_is_raised(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
-    with pytest.raises(ValueError, match="wrong"), waiting("tables"):
-        raise ValueError("wrong")
-    time.sleep(0.2)
-    assert caplog.messages == []
-
-
-def test_what_is_counted_shows_how_much_is_done() -> None:
-    wait = Wait("translations", total=4_000)
-    wait.advance(1_000)
-    assert (wait.share, str(wait)) == (0.25, "waiting for translations: 1,000 of 4,000, 0 s")
-    assert Wait("nothing", total=0).share == 0
-    assert Wait("the tables").share is None
-    assert str(Wait("a\x1b[2J")) == "waiting for a\\u001b[2J: 0 s"
+    said = re.compile(r"waiting for clusters dc1, dc2: \d+ s of at most 20 s")
+    assert all(map(said.fullmatch, caplog.messages))
 
 
 def test_a_terminal_gets_a_bar_above_which_the_log_goes_on() -> None:

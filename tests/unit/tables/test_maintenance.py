@@ -72,14 +72,6 @@ def test_which_rows_are_below_their_begin(seed: int) -> None:
     ]
 
 
-def test_files_are_not_rewritten_for_a_few_rows(tables: TableStore, maintainer: Maintainer) -> None:
-    tables.append(RECORD_RUNS, pa.concat_tables([run(start) for start in range(0, 300, 10)]))
-    before = tables.version(RECORD_RUNS)
-    assert cut(maintainer, begins(dc1=20)) == 0
-    assert tables.version(RECORD_RUNS) == before
-    assert cut(maintainer, begins(dc1=30)) == 3
-
-
 def test_what_is_kept_of_a_file_goes_into_one_with_its_time(
     tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,11 +81,6 @@ def test_the_same_rows_come_out_in_order_and_each_part_is_what_the_directory_say
     assert all(len(group) == 1 for group in groups if any(said.logs[log] in alone for log in group))
 
 
-def test_logs_with_few_rows_share_a_group(tmp_path: Path) -> None:
-    _, said = write(tmp_path, table([run(0, 1, place=("dc1", "orders", number)) for number in range(40)]))
-    assert np.bincount(said.parts["group"]).tolist() == [32, 8]
-
-
 def test_a_directory_that_is_torn_or_of_another_file_or_version_is_none(tmp_path: Path) -> None:
     path, directory = write(tmp_path, table(some_rows(random.Random(1), 40)))
     rows, said = pq.read_table(path), directory.to_text(NAME).encode()
