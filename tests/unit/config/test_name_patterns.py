@@ -92,6 +92,8 @@ def test_groups_are_all_but_the_console_ones_by_default() -> None:
     default = config()
     names = ["billing", "console-consumer-5", "line\nbreak", "Ünïcode"]
     assert [default.is_group_included(name) for name in names] == [True, False, True, True]
+    chosen = config(groups={"include": ["team-.*"], "exclude": ["team-x"]})
+    assert [chosen.is_group_included(name) for name in ("team-a", "team-x", "other")] == [True, False, False]
 
 
 @pytest.mark.parametrize("include", [[".*"], ["(team)?"]])

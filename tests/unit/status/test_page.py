@@ -9,8 +9,6 @@ import json
 import os
 import random
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bundle import build_zip
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.status.page import render_page, to_script_json, write_page
 from offset_sync.status.report import Report
@@ -98,19 +95,6 @@ def test_a_page_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyt
         write_page(target, "never")
     assert [path.name for path in target.parent.iterdir()] == ["status.html"]
     assert target.read_bytes() == b"new\n"
-
-
-def test_the_page_is_rendered_from_the_zip_too(tmp_path: Path) -> None:
-    archive = tmp_path / "offset_sync.zip"
-    build_zip(LIB / "offset_sync", archive)
-    script = (
-        "import offset_sync.status.page as r; assert '.zip' in r.__file__; "
-        "print(len(r._script()), len(r._file('plotly-basic.min.js')), len(r._file('page.html')))"
-    )
-    command = [sys.executable, "-c", script]
-    environment = {**os.environ, "PYTHONPATH": str(archive)}
-    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert min(map(int, done.stdout.split())) > 1_000
 
 
 def test_plotly_is_the_release_that_was_looked_at() -> None:

@@ -7,19 +7,23 @@ import shutil
 import time
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
 from builders.claims import claims, epochs
 from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.model.errors import TableError
-from offset_sync.tables import log_repair
-from offset_sync.tables.catalog import DRIVERS
+from offset_sync.tables import files as whole_files
+from offset_sync.tables import log_repair, table_log
+from offset_sync.tables.catalog import DRIVERS, SYNC_STATUS
 from offset_sync.tables.log_repair import alone
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.store import TableStore
 from tools.late_entries import lose_answer
+from tools.stored_names import note_stored
 
 HOUR = timedelta(hours=1)
 
@@ -149,3 +153,50 @@ def test_clustering_alone_is_taken_away(tables: TableStore) -> None:
         again = TableStore(tables.root)
         again.log(DRIVERS).make(DRIVERS)
         assert again.version(DRIVERS) == version
+
+
+def test_a_repetition_stores_the_entry_that_it_relies_on(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its writer may have been killed before that."""
+    with monkeypatch.context() as killed:
+        killed.setattr(whole_files, "fsync", lambda _path: None)
+        tables.append(DRIVERS, claims(1), ("query", 1))
+    stored = note_stored(monkeypatch)
+    TableStore(tables.root).append(DRIVERS, claims(1), ("query", 1))
+    assert stored == ["rows", "drivers", entry(1), "_delta_log"]
+
+
+@pytest.mark.parametrize("act", ["compact", "replace"])
+def test_a_file_that_another_maintenance_may_have_taken_is_not_entered(
+    tables: TableStore, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    """As of a process that was paused between writing and entering."""
+    tables.create([SYNC_STATUS])
+    for number in (1, 2):
+        tables.append(DRIVERS, claims(number))
+    commit = table_log.TableLog.commit
+
+    def after_a_pause(self: table_log.TableLog, decide: Any) -> Any:
+        now = time.time() + 7200
+        with monkeypatch.context() as paused:
+            paused.setattr(time, "time", lambda: now)
+            return commit(self, decide)
+
+    monkeypatch.setattr(table_log.TableLog, "commit", after_a_pause)
+    report = pa.Table.from_pylist([{"group_id": "g"}], SYNC_STATUS.arrow_schema)
+    acts = {
+        "compact": lambda: Maintainer(tables, HOUR).compact(DRIVERS),
+        "replace": lambda: tables.replace(SYNC_STATUS, report),
+    }
+    with pytest.raises(TimeoutError, match="no entry within"):
+        acts[act]()
+    assert TableStore(tables.root).all_rows(SYNC_STATUS).num_rows == 0
+    assert epochs(TableStore(tables.root).all_rows(DRIVERS)) == [1, 2]
+
+
+def test_a_checkpoint_rests_on_a_stored_entry(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as killed:
+        killed.setattr(whole_files, "fsync", lambda _path: None)
+        TableStore(tables.root).append(DRIVERS, claims(1))
+    stored = note_stored(monkeypatch)
+    Maintainer(TableStore(tables.root), HOUR).clean_up(DRIVERS)
+    assert stored[:2] == [entry(1), "_delta_log"]

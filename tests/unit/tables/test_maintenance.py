@@ -87,6 +87,14 @@ def test_what_is_kept_of_a_file_goes_into_one_with_its_time(
     assert {each.written_ms for each in files} <= written
 
 
+def test_all_rows_may_go(tables: TableStore, maintainer: Maintainer) -> None:
+    fill(tables, 0, 10)
+    assert maintainer.remove(RECORD_RUNS, lambda rows: np.ones(rows.num_rows, np.bool_)) == 4
+    assert by_delta_rs(tables) == rows_in(tables.all_rows(RECORD_RUNS)) == []
+    fill(tables, 20)
+    assert by_delta_rs(tables) == [("dc1", 20), ("dc2", 20)]
+
+
 def test_a_compacted_and_cut_table_is_plain_and_says_that_rows_may_go(
     tables: TableStore, maintainer: Maintainer
 ) -> None:

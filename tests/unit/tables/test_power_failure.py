@@ -11,6 +11,7 @@ from deltalake import DeltaTable
 
 from builders.claims import claims, epochs
 from builders.spark_tables import checkpoint_every_tenth
+from offset_sync.tables import files as whole_files
 from offset_sync.tables.catalog import DRIVERS, RECORD_RUNS, SYNC_STATUS
 from offset_sync.tables.store import TableStore
 from tools.stored_names import note_stored
@@ -131,3 +132,17 @@ def test_a_folder_that_is_no_table_is_not_repaired(tmp_path: Path) -> None:
     (tmp_path / RECORD_RUNS.name).mkdir()
     TableStore(str(tmp_path)).repair()
     assert [each.name for each in tmp_path.iterdir()] == [RECORD_RUNS.name]
+
+
+def test_an_entry_of_another_writer_is_stored_before_the_next_one(
+    tables: TableStore, stored: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has written it may be about to; without it ours would be above an empty one after a power failure."""
+    own = TableStore(tables.root)
+    own.append(DRIVERS, claims(1))
+    with monkeypatch.context() as other:
+        other.setattr(whole_files, "fsync", lambda _path: None)
+        tables.append(DRIVERS, claims(2))
+    stored.clear()
+    own.append(DRIVERS, claims(3))
+    assert stored == ["rows", "drivers", entry(2), "_delta_log", entry(3), "_delta_log"]
