@@ -269,11 +269,9 @@ def row_of(cluster: ClusterOffsets, key: int) -> SimpleNamespace:
 
 def stays_there(home: SimpleNamespace, there: SimpleNamespace, wanted: int) -> bool:
     """True where the group's own word at the target may be newer, or only our own word at home would raise it."""
-    if there.actual_offset < 0:
-        return False
     if home.actual_is_own and wanted > there.actual_offset:
         return True
-    if there.actual_is_own:
+    if there.actual_offset < 0 or there.actual_is_own:
         return False
     if wanted > there.actual_offset:
         return there.actual_made_ms > max(home.actual_since_ms, home.genuine_since_ms)
