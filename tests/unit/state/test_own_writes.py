@@ -192,8 +192,9 @@ class Ledger:
         if number is None:
             return False
         (_, is_in_doubt, _), *rest = self.of[key][number:]
-        is_retried = is_in_doubt and any(later[0] == value for later in rest)
-        self.of[key] = [] if is_retried else rest
+        while is_in_doubt and any(later[0] == value for later in rest):
+            rest = rest[1:]
+        self.of[key] = rest
         return True
 
 
