@@ -211,8 +211,7 @@ PROTECTIONS = (
     Protection(
         "a write whose answer was lost and that has arrived is ours",
         (("offset_sync.sync.offset_writer._Batch._is_to_be_written", _first_seen_now),),
-        _UNIT
-        + "sync/test_offset_writer.py::test_a_write_whose_answer_was_lost_but_that_arrived_counts_as_committed",
+        _UNIT + "sync/test_offset_writer.py::test_a_write_whose_answer_was_lost_but_that_arrived_counts_as_committed",
     ),
     # A group's commit is larger than a batch of __consumer_offsets.
     Protection(

@@ -198,8 +198,7 @@ PROTECTIONS = (
     Protection(
         "each request asks for the age of the check",
         (("offset_sync.sync.offset_writer._Batch._try", _with_fence(_SendsAll)),),
-        _UNIT
-        + "sync/test_offset_writer.py::test_a_pause_after_the_look_lets_no_request_out_before_the_next_look",
+        _UNIT + "sync/test_offset_writer.py::test_a_pause_after_the_look_lets_no_request_out_before_the_next_look",
     ),
     Protection(
         "a task stops to write ten seconds after its start",
