@@ -10,7 +10,8 @@ OUTPUTS = Path(__file__).resolve().parents[2] / "golden" / "outputs"
 
 def expect(name: str, text: str) -> None:
     """Fail where *text* is not that of the file; a diff of versions shows what was changed on purpose."""
-    path, text = OUTPUTS / name, text.rstrip() + "\n"
+    path = OUTPUTS / name
+    text = "\n".join(line.rstrip() for line in text.rstrip().splitlines()) + "\n"
     if os.environ.get("OFFSET_SYNC_GOLDEN") == "write":
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
