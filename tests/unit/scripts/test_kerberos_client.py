@@ -12,7 +12,6 @@ import pytest
 import archive
 import environment
 import kerberos_client
-import stamp
 from offset_sync.kafka.librdkafka import WITH_KERBEROS
 
 REPO = Path(__file__).resolve().parents[3]
@@ -48,14 +47,6 @@ def test_what_is_missing_is_said_with_the_packages_to_install(monkeypatch: pytes
         kerberos_client.check_prerequisites()
     absent = ""
     kerberos_client.check_prerequisites()
-
-
-def test_a_client_that_is_there_is_not_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kerberos_client, "TARGET", tmp_path)
-    (tmp_path / "confluent_kafka.whl").touch()
-    source = Path(kerberos_client.__file__).read_text(encoding="utf-8")
-    stamp.remember(tmp_path, stamp.digest(sys.version, source))
-    assert kerberos_client.wheel() == tmp_path / "confluent_kafka.whl"
 
 
 def test_the_archive_takes_it_in_place_of_the_locked_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
