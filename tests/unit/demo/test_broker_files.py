@@ -17,9 +17,12 @@ from offset_sync_demo.kafka.broker_files import (
 from offset_sync_demo.load.rate import Pace
 
 
-def test_missing_jars_are_reported_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_java_and_jars_are_reported_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BrokerPartsMissing, match="JAVA_HOME"):
+        find_java()
     monkeypatch.setenv("OFFSET_SYNC_BROKER_JARS", str(tmp_path))
-
     with pytest.raises(BrokerPartsMissing, match="make install"):
         find_jars()
 
@@ -36,25 +39,10 @@ def test_clusters_take_the_chosen_versions_in_turn(monkeypatch: pytest.MonkeyPat
         broker_jars("dc1")
 
 
-def test_missing_java_is_reported_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-
-    with pytest.raises(BrokerPartsMissing, match="JAVA_HOME"):
-        find_java()
-
-
-def test_ports_are_different_and_outside_the_range_of_outgoing_connections() -> None:
-    ports = free_ports(6)
-
-    assert len(set(ports)) == 6
-    assert all(1024 < port < 32768 for port in ports)
-
-
-def test_a_port_is_not_returned_again_before_its_process_can_have_bound_it() -> None:
+def test_ports_are_given_once_and_are_outside_the_range_of_outgoing_connections() -> None:
     ports = [port for _ in range(10) for port in free_ports(5)]
-
-    assert len(set(ports)) == 50
+    assert len(set(ports)) == 50, "not again before its process can have bound it"
+    assert all(1024 < port < 32768 for port in ports)
 
 
 def test_processes_side_by_side_choose_different_ports_though_their_random_numbers_are_the_same(

@@ -54,12 +54,7 @@ def has_ended(client: socket.socket) -> bool:
         return True
 
 
-def test_what_is_said_comes_back(client: socket.socket) -> None:
-    client.sendall(request(1))
-    assert client.recv(99) == request(1)
-
-
-@pytest.mark.parametrize("ways", [(), (TO_BROKER,), (TO_CLIENT,)])
+@pytest.mark.parametrize("ways", [(TO_BROKER,), (TO_CLIENT,)])
 def test_what_is_held_comes_when_the_network_is_well_again(
     proxy: Proxy, client: socket.socket, ways: tuple[str, ...]
 ) -> None:

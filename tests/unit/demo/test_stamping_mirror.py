@@ -38,14 +38,7 @@ def test_each_flow_leaves_out_copies_and_stamps_the_rest_as_the_recipe_says(alia
         assert settings[f"{one}->{other}.transforms.origin.type"] == "offsetsync.connect.StampOrigin"
     assert {settings[f"{alias}.consumer.isolation.level"] for alias in aliases} == {"read_committed"}
     assert settings["replication.policy.class"].endswith("IdentityReplicationPolicy")
-
-
-def test_the_jar_is_on_the_class_path_instead_of_in_the_recipes_folder() -> None:
-    settings = mirror_settings(clusters("dc1", "dc2"), {"dc1": ["both"], "dc2": ["both"]})
-    assert [name for name in settings if name.endswith("plugin.path")] == []
-
-
-def test_nothing_is_said_of_offset_syncs_or_mirrormaker_would_refuse_its_connectors() -> None:
-    settings = mirror_settings(clusters("dc1", "dc2"), {"dc1": ["both"], "dc2": ["both"]})
+    assert [name for name in settings if name.endswith("plugin.path")] == [], "the jar is on the class path"
+    # Else MirrorMaker would refuse its connectors.
     assert settings["emit.offset-syncs.enabled"] == "false"
     assert [name for name in settings if name.startswith("offset-syncs.")] == []

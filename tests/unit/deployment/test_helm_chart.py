@@ -222,11 +222,6 @@ def test_the_mounted_configuration_is_valid(values: Manifest, tmp_path: Path) ->
     assert [config.topics.include, *config.clusters] == [("orders", "pay-.*"), "dc1", "dc2"]
 
 
-def test_numbers_reach_the_configuration_as_they_are_written(tmp_path: Path) -> None:
-    config = settings_of({"config": {"sync": {"max_offsets_per_trigger": 2000000}}}, tmp_path)
-    assert config.sync.max_offsets_per_trigger == 2000000
-
-
 def test_without_other_places_tables_and_checkpoints_are_on_the_volume(tmp_path: Path) -> None:
     (container,) = containers({})
     (folder,) = re.findall(r"^WORKDIR (/home/\S+)$", (REPO / "Dockerfile").read_text(), re.MULTILINE)
@@ -282,12 +277,6 @@ def test_the_alert_rules_are_those_of_the_project() -> None:
     assert rules["spec"] == yaml.safe_load((REPO / "conf" / "prometheus" / "alerts.yaml").read_text())
 
 
-def test_there_are_no_probes() -> None:
-    """Killing a driver that waits for one cluster would stop it for the others too."""
-    for values in VALUES.values():
-        assert not [key for container in containers(values) for key in container if key.endswith("Probe")]
-
-
 @each
 def test_there_is_never_more_than_one_driver_of_a_job(values: Manifest) -> None:
     kinds = {document["kind"] for document in render(values).values()}
@@ -300,6 +289,8 @@ def test_there_is_never_more_than_one_driver_of_a_job(values: Manifest) -> None:
     assert all(one["spec"]["replicas"] == 1 for one in stateful_sets)
     for scheduled in of_kind(values, "ScheduledSparkApplication"):
         assert scheduled["spec"]["concurrencyPolicy"] == "Forbid"
+    # Killing a driver that waits for one cluster would stop it for the others too.
+    assert not [key for container in containers(values) for key in container if key.endswith("Probe")]
 
 
 @each
@@ -359,14 +350,15 @@ def test_plain_spark_submit_finds_what_the_chart_makes() -> None:
         assert template["spec"]["volumes"] == [volumes[mount["name"]] for mount in mine["volumeMounts"]]
 
 
-def test_names_follow_the_release_and_fit_into_labels() -> None:
+def test_names_follow_the_release_and_fit_into_labels_and_numbers_stay_as_they_are_written(tmp_path: Path) -> None:
     for release in ("x", "a-release-with-a-name-of-fifty-three-characters-at-it"):
         for document in render({**MORE, **OPERATED}, release).values():
             # The operator appends the time of a scheduled run; Kubernetes appends a hash to a StatefulSet's.
             longest = 63 - 20 if document["kind"] == "ScheduledSparkApplication" else 52
             assert len(document["metadata"]["name"]) <= longest
             assert document["metadata"]["labels"]["app.kubernetes.io/instance"] == release
-    assert "StatefulSet x-offset-sync" in render({}, "x")
+    config = settings_of({"config": {"sync": {"max_offsets_per_trigger": 2000000}}}, tmp_path)
+    assert config.sync.max_offsets_per_trigger == 2000000
 
 
 def test_the_chart_has_the_version_of_the_project() -> None:

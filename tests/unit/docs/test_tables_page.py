@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from offset_sync.tables.catalog import ALL_TABLES, LAST_KNOWN
-from offset_sync.tables.definition import Column
 from offset_sync.tables.views import QUESTIONS, VIEWS
-from write_docs import COMMAND, PAGE, column_table, with_written_parts
+from write_docs import COMMAND, PAGE, with_written_parts
 
 TEXT = PAGE.read_text(encoding="utf-8")
 
@@ -27,13 +26,3 @@ def test_every_column_of_every_table_view_and_question_is_there() -> None:
 def test_a_part_that_is_out_of_date_is_rewritten_and_the_rest_left_alone() -> None:
     stale = TEXT.replace("when the report was made", "whenever").replace("# The tables\n", "# My tables\n", 1)
     assert with_written_parts(stale) == TEXT.replace("# The tables\n", "# My tables\n", 1)
-
-
-def test_a_bar_in_a_comment_does_not_end_the_cell() -> None:
-    assert column_table([Column("a", "int", "b | c")]).splitlines()[-1] == "| `a` | int | b \\| c |"
-
-
-def test_every_block_says_who_runs_it() -> None:
-    kinds = re.findall(r"^```(.+)$", TEXT, re.MULTILINE)
-    assert set(kinds) == {"sql", "sql spark", "python spark", "python duckdb", "python delta-rs"}
-    assert TEXT.count("```") == 2 * len(kinds)

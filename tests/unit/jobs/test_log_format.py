@@ -78,14 +78,6 @@ def test_in_text_a_name_breaks_no_line_and_a_stack_trace_keeps_its_lines() -> No
     assert others[-2:] == ["ValueError: no", "such thing"]
 
 
-def test_what_a_job_says_at_its_end_is_bare_text_or_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    (line,) = written("json", lambda: logs.tell("clusters.dc1: away", "json"))
-    assert json.loads(line)["msg"] == "clusters.dc1: away"
-    assert json.loads(line)["level"] == "ERROR"
-    logs.tell("clusters.dc1: away", "text")
-    assert capsys.readouterr().err == "clusters.dc1: away\n"
-
-
 def job(tmp_path: Path, last: str, *argv: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """Run a job without Spark as a process of its own; *last* is what it does."""
     script = tmp_path / "job.py"

@@ -11,7 +11,7 @@ import pytest
 
 from builders.delta_rs_tables import write_tables
 from generators.scripted_day import Day
-from offset_analysis.failover import OTHERS, answered_between, costs, moments_between, worst_groups
+from offset_analysis.failover import OTHERS, answered_between, costs, worst_groups
 from offset_analysis.figures import CAUSE_COLOURS, costs_figure, progress_figure, since_figure
 from offset_analysis.lagging import find_lagging, newest_report, progress, reasons
 from offset_sync.model.errors import TableError
@@ -111,11 +111,6 @@ def test_a_pair_without_answers_is_refused_with_those_that_there_are(
     assert answered_between(tables, "dc1", "dc2")[0] == day.at(0, 61)
     with pytest.raises(TableError, match="no answers from dc2 to dc3; there are: dc1 to dc2"):
         answered_between(tables, "dc2", "dc3")
-
-
-def test_moments_have_equal_distances_and_include_both_ends(day: Day) -> None:
-    assert moments_between(day.at(0), day.at(4), 5) == [day.at(step) for step in range(5)]
-    assert moments_between(day.at(0), day.at(4), 1) == [day.at(0), day.at(4)]
 
 
 def test_of_many_groups_the_worst_are_shown_and_the_others_summed(day: Day) -> None:

@@ -96,13 +96,6 @@ def test_a_backlog_is_as_old_as_the_offset_that_has_waited_longest() -> None:
     assert [(each.behind, each.behind_seconds) for each in found] == [(6, 0), (11, 30), (20, 0), (25, 30), (0, 0)]
 
 
-def test_an_index_that_keeps_up_is_never_old_however_much_is_produced() -> None:
-    found = looks(
-        *({ORDERS: At(1000 * n + 900, 1000 * n + 900)} for n in range(5)), orders=[1000 * n for n in range(5)]
-    )
-    assert [each.behind_seconds for each in found] == [0] * 5
-
-
 def test_the_index_is_compared_with_what_can_be_read_of_indexed_topics_only() -> None:
     looking = Looking()
     looking.index.extend(log("X", "X0:10"), ORDERS)
