@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +13,6 @@ from offset_sync_demo.load.records import Records
 sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
 from mirrormaker_judge import Answers, Commit, JudgedPartition, broken_promises, rows_of
-from mirrormaker_properties import FASTEST, properties
-from mirrormaker_setup import NAMED, NAMED_PLAIN, SAME_NAMES, Run
-from report_tables import live_table
 
 
 def records(ids: list[int], first: int = 0) -> Records:
@@ -26,12 +22,6 @@ def records(ids: list[int], first: int = 0) -> Records:
 
 def commits(*made: tuple[float, int]) -> list[Commit]:
     return [Commit(at_s, offset) for at_s, offset in made]
-
-
-@dataclass(frozen=True)
-class FakeCluster:
-    alias: str
-    bootstrap_servers: str
 
 
 FOUR = records([1, 2, 3, 4])
@@ -113,31 +103,3 @@ def test_only_commits_made_before_the_instant_count() -> None:
 def test_a_void_comparison_and_a_broken_promise_are_said(mm2: int | None, ours: int | None, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         raise ValueError("\n".join(broken_promises(judged_rows(mm2, ours))))
-
-
-def test_losses_of_mirror_maker_are_no_error_and_all_losses_are_counted_below_the_table() -> None:
-    rows = judged_rows(mm2=4, ours=2)
-    assert broken_promises(rows) == []
-    assert "by all groups:\nMirrorMaker 2 6, **exact** 0." in live_table(rows)
-
-
-def written_properties(told: dict[str, str], stamped: str | None = "orders") -> dict[str, str]:
-    clusters = {"dc1": FakeCluster("dc1", "h:1"), "dc2": FakeCluster("dc2", "h:2")}
-    text = properties(clusters, ["orders", "legacy"], stamped, ".*-mm2", told)
-    return dict(line.split(" = ", 1) for line in text.splitlines())
-
-
-def test_default_intervals_are_those_that_nothing_sets() -> None:
-    default, fastest = written_properties({}), written_properties(FASTEST)
-    assert [name for name in default if "interval" in name or "lag" in name] == []
-    assert {name: fastest[name] for name in fastest if name not in default} == FASTEST
-    assert default["dc1->dc2.predicates.stamped.pattern"] == "orders"
-    assert (default["dc1.bootstrap.servers"], default["dc2.bootstrap.servers"]) == ("h:1", "h:2")
-
-
-def test_each_setup_has_what_mirror_maker_and_our_jobs_need_to_agree() -> None:
-    runs = [Run("x", setup, {}, 10, 5) for setup in (SAME_NAMES, NAMED, NAMED_PLAIN)]
-    assert [run.stamped for run in runs] == ["orders-x", "dc1.orders-x", None]
-    assert [setup.prefix for setup in (SAME_NAMES, NAMED, NAMED_PLAIN)] == ["", "dc1.", "dc1."]
-    assert NAMED.mirror == {"names": "mm2", "place_header": "Place"}
-    assert NAMED_PLAIN.mirror == {"names": "mm2", "identity": "fingerprint"}

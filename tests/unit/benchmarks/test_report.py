@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
-from report import PAGE, PARTS, part_text, with_tables
+from report import PAGE, PARTS, with_tables
 from results import RESULTS, load
 
 REPO = RESULTS.parent.parent
@@ -41,11 +41,3 @@ def test_a_target_of_make_runs_every_program_that_the_page_names() -> None:
     assert run - {"report.py"} == set(programs().values())
     table = TEXT.partition("| command |")[2].partition("\n\n")[0]
     assert set(re.findall(r"`(\w+\.py)`", table)) == set(programs().values())
-
-
-def test_a_missing_result_is_named_and_a_note_is_shown() -> None:
-    assert "`python benchmarks/append.py` measures it" in part_text(PARTS["append"], [], "")
-    found = {"command": "python x.py", "measured_at": "2026-11-22T04:23:16", "machine": "m", "settings": {"n": 1}}
-    rows = [{**found, "note": "Of old.", "rows": []}]
-    assert "x.py`, 2026-11-22, m: n 1. Of old.\n" in part_text(PARTS["append"], rows, "another")
-    assert "x.py`, 2026-11-22: n 1. Of old.\n" in part_text(PARTS["append"], rows, "m")

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from offset_sync.model.errors import ClusterError
 from offset_sync_demo.kafka import clients
-from offset_sync_demo.kafka.clients import read_partition, stable_ends
+from offset_sync_demo.kafka.clients import stable_ends
 
 
 @dataclass
@@ -52,10 +51,3 @@ def test_what_does_not_pass_is_raised(error: int, timeout: float) -> None:
     assert raised.value.args[0].code() == error
     assert site.is_closed
     assert len(site.errors) > 900  # it was not asked without a pause
-
-
-def test_a_partition_without_a_leader_in_time_is_named_with_its_cluster() -> None:
-    site = Site([KafkaError.NOT_LEADER_FOR_PARTITION] * 1000)
-    with pytest.raises(ClusterError, match="dc1: orders-0: no leader answered with its end"):
-        next(read_partition(site, ("orders", 0), 0.3))
-    assert site.is_closed

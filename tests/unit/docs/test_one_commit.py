@@ -75,25 +75,3 @@ def test_its_files_exist(file: str) -> None:
 
 def test_each_file_is_reached_from_one_before_it() -> None:
     assert unreached(WAY) == []
-
-
-def way(*rows: tuple[str, str]) -> list[Step]:
-    """Return what a page with these files says, and what it says of them."""
-    return steps("\n".join(f"| {number} | `{file}` | {what} |" for number, (file, what) in enumerate(rows, 1)))
-
-
-@pytest.mark.parametrize(
-    ("rows", "lost"),
-    [
-        ([("decode/consumer_offsets.py", "decodes"), ("decode/byte_rows.py", "reads")], []),
-        ([("decode/byte_rows.py", "reads"), ("decode/consumer_offsets.py", "decodes")], ["decode/consumer_offsets.py"]),
-        ([("jobs/sync_offsets.py", "starts"), ("sync/offset_writer.py", "writes")], ["sync/offset_writer.py"]),
-        ([("jobs/sync_offsets.py", "starts"), ("sync/offset_writer.py", "passed in by `jobs/sync_run.py`")], []),
-        (
-            [("jobs/sync_offsets.py", "starts"), ("decode/byte_rows.py", "passed in by `jobs/sync_run.py`")],
-            ["decode/byte_rows.py"],
-        ),
-    ],
-)
-def test_a_file_that_nothing_before_it_imports_is_named(rows: list[tuple[str, str]], lost: list[str]) -> None:
-    assert unreached(way(*rows)) == lost

@@ -135,13 +135,6 @@ def test_a_configuration_that_is_wrong_or_missing_is_2_and_every_problem_is_said
     assert [word for word in ["never run", *said] if word in text] == said
 
 
-@pytest.mark.parametrize("argv", [(), ("--conf",), ("--conf", "x", "--twice")])
-def test_wrong_arguments_are_2(argv: tuple[str, ...]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        run(doing(), *argv)
-    assert caught.value.code == 2
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_asks_the_job_to_stop_and_interrupts_nothing(conf: str, number: signal.Signals) -> None:
     seen: list[bool] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-import shutil
 import sys
 import tomllib
 from pathlib import Path
@@ -15,7 +14,7 @@ from packaging.requirements import Requirement
 
 import environment
 import prerequisites
-from requirements import BUILD, DEVELOPMENT, LOCKS, RUNTIME, differences, disagreements, lock_path, pins
+from requirements import DEVELOPMENT, LOCKS, RUNTIME, differences, disagreements, lock_path, pins
 
 REPO = Path(__file__).resolve().parents[3]
 SETUP_CFG = (REPO / "setup.cfg").read_text(encoding="utf-8")
@@ -69,12 +68,6 @@ def test_every_change_of_a_pin_that_was_not_locked_is_told(name: str) -> None:
     assert disagreements(added, name, text_of(name)) == [
         f"{name}.lock: has no new-library, setup.cfg wants new-library==1.0"
     ]
-
-
-def test_a_package_without_a_hash_is_told() -> None:
-    text = re.sub(r"^(rich==[^\\\n]*) \\\n(?: +--hash=\S+(?: \\)?\n)+", r"\1\n", text_of(RUNTIME), flags=re.MULTILINE)
-    (told,) = disagreements(SETUP_CFG, RUNTIME, text)
-    assert re.fullmatch(r"runtime\.lock: rich==[\d.]+ has no hash", told)
 
 
 def test_jobs_run_with_what_was_tested() -> None:
@@ -137,33 +130,3 @@ def test_a_file_that_is_not_the_one_that_was_locked_is_refused(
         environment.install(steps, Path(sys.executable), tmp_path)
     assert "THESE PACKAGES DO NOT MATCH THE HASHES" in str(failed.value)
     assert "Build tools: done" in capsys.readouterr().out
-
-
-def test_only_another_lock_or_another_python_makes_the_environment_again(tmp_path: Path) -> None:
-    shutil.copytree(REPO / "requirements", tmp_path / "requirements")
-    stands = environment.made_from((3, 11), tmp_path)
-    assert stands == environment.made_from((3, 11), REPO)
-    assert stands != environment.made_from((3, 12), tmp_path)
-    lock_path(RUNTIME, tmp_path).write_text("")
-    assert stands == environment.made_from((3, 11), tmp_path)
-    for name in (BUILD, DEVELOPMENT):
-        before = lock_path(name, tmp_path).read_text()
-        lock_path(name, tmp_path).write_text(before.replace("==", "==0.", 1))
-        assert stands != environment.made_from((3, 11), tmp_path)
-        lock_path(name, tmp_path).write_text(before)
-
-
-def test_no_step_lets_pip_fetch_a_build_tool() -> None:
-    steps = environment.locked_steps(lock_path(DEVELOPMENT), lock_path(BUILD)) | environment.own_step()
-    builds = {title: words for title, words in steps.items() if title != "Build tools"}
-    assert next(iter(steps)) == "Build tools"
-    assert all("--no-build-isolation" in words for words in builds.values())
-    assert "--no-deps" in builds["Offset Sync"]
-    dockerfile = (REPO / "Dockerfile").read_text(encoding="utf-8")
-    installs = re.findall(r"pip install (.*?) \\\n", dockerfile)
-    *locked, built = installs
-    assert ["--require-hashes" in each for each in locked] == [True, True]
-    assert ["--no-build-isolation" in each for each in locked] == [False, True]
-    assert [each.split()[-1] for each in locked] == ["requirements/build.lock", "requirements/runtime.lock"]
-    assert built.split()[-2:] == ["--force-reinstall", "dist/kerberos/*.whl"]  # of scripts/kerberos_client.py
-    assert "--no-deps" in built

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import run_tests
-from run_tests import FAILED, Count, covered, main, run_group
+from run_tests import Count, covered, main, run_group
 
 ONE_OF_EACH = """
 import pytest
@@ -66,25 +66,3 @@ def test_a_broken_group_does_not_keep_the_others_from_running_and_the_last_line_
 def test_too_low_a_coverage_is_a_failure_and_part_of_the_tests_is_not_judged_by_it(folder: Path) -> None:
     assert covered(90) == Count(failed=1)  # nothing was measured here
     assert covered(0) == Count()
-
-
-def test_what_failed_is_run_again_alone_and_named_if_it_passes(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    test = folder / "test_all.py"
-    test.write_text("def test_a(): pass\n\ndef test_b(): assert False\n")
-    monkeypatch.setattr(run_tests, "LANES", {"quick": [("test_all.py",)]})
-    monkeypatch.setattr(run_tests, "OPTIONS", [])
-    monkeypatch.setattr(run_tests, "covered", lambda _least: Count())
-    assert main([]) == 1
-    assert (folder / FAILED).read_text() == "test_all.py::test_b\n"
-    assert main(["--failed"]) == 1
-    test.write_text("def test_a(): assert False\n\ndef test_b(): pass\n")
-    assert main(["--failed"]) == 0, "only what failed"
-    *_, named, last = capfd.readouterr().out.splitlines()
-    assert named == "== passed alone, but not beside the others: test_all.py::test_b"
-    assert last == "tests: 1 passed, 0 failed, 0 skipped"
-    test.write_text("def test_a(): pass\n")
-    assert main(["--failed"]) == 1, "it is gone"
-    assert main([]) == 0
-    assert main(["--failed"]) == 1, "nothing is noted"

@@ -119,8 +119,3 @@ def test_clusters_that_do_not_answer_end_with_1_and_need_no_java(config_file: Pa
     (warned,) = [each for each in told if each["level"] == "WARN"]
     assert (warned["place"], warned["check"]) == ("mirror.place_header", "configuration")
     assert "WARNING" not in ended.stderr
-
-
-def test_bad_arguments_end_with_2(config_file: Path, tmp_path: Path) -> None:
-    assert run("--conf", str(config_file), "--once").returncode == 2
-    assert run("--conf", str(tmp_path / "none.yaml")).returncode == 2
