@@ -132,10 +132,11 @@ def test_what_does_not_end_is_killed() -> None:
     assert time.monotonic() - began < 5
 
 
-def test_a_job_that_waits_for_its_restart_has_failed_when_all_end() -> None:
+def test_a_job_that_waits_for_its_restart_has_failed_when_all_end(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
     running = Running({"failing": "print('started', flush=True); raise SystemExit(1)"}, Patience(60, 60, 600, 5))
-    running.until("started")
-    time.sleep(0.6)
+    while "restarting it" not in caplog.text:
+        time.sleep(0.02)
     running.stop.set()
     assert running.ended() == {"failing": 1}
 
