@@ -116,6 +116,15 @@ def test_of_a_cluster_that_does_not_answer_no_group_is_seen_to_have_members(watc
     assert watched.home() == "Y"
 
 
+def test_where_the_newest_commit_wins_no_cluster_is_asked_for_members() -> None:
+    watched = Watched("0s")
+    watched.members["X"] = frozenset({"g"})
+    watched.watch.ask_members()
+    watched.commit("X", 1)
+    watched.commit("Y", 2)
+    assert (watched.asked, watched.home()) == (0, "Y")
+
+
 @pytest.mark.parametrize("is_known", [False, True])
 def test_partitions_that_are_added_are_noted_for_order_and_start_the_query_again_once(
     watched: Watched, is_known: bool

@@ -150,6 +150,15 @@ def test_what_is_excluded_is_in_the_file(tmp_path: Path) -> None:
     assert [name for name in [*own, *applications] if config.is_topic_included(name)] == applications
 
 
+def test_topics_left_out_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = {"dc1": cluster("dc1", "mm2-orders", "heartbeats"), "dc2": cluster("dc2", "mm2-orders", "dc1.heartbeats")}
+    monkeypatch.setattr(command, "_asked_clusters", lambda _: seen)
+    monkeypatch.setattr(command, "_stamped", lambda *_: {})
+    kafka = {"kafka": {"bootstrap.servers": "one:1"}}
+    found = command.look({"clusters": dict.fromkeys(seen, kafka), "topics": {"include": [".*"]}})
+    assert "topics.exclude leaves out MirrorMaker's own topics: dc1.heartbeats, heartbeats" in found.lines
+
+
 def stamped(*stamps: Stamp) -> list[Stamped]:
     return [Stamped("orders", UNUSED, UNUSED, stamp) for stamp in stamps]
 
