@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings
 
 from generators.hypothesis_strategies import law
 
 TESTS = Path(__file__).resolve().parents[1]
-
-
-@settings(max_examples=2)
-@given(st.just(0.3))
-def test_an_example_may_take_longer_than_hypothesis_would_let_it(seconds: float) -> None:
-    time.sleep(seconds)
-    assert settings().deadline is None
 
 
 def test_what_tests_set_for_themselves_leaves_the_time_alone() -> None:

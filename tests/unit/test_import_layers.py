@@ -174,18 +174,10 @@ def test_each_room_uses_only_the_libraries_that_are_its_own() -> None:
     assert against == []
 
 
-def test_the_pure_core_has_no_clock_no_log_and_no_machine() -> None:
-    found = [(place, name) for here, place, name in every_import() if here in PURE and is_impure(name)]
-    assert found == []
-
-
-def test_the_pure_core_imports_only_what_is_pure() -> None:
-    found = [
-        (place, name)
-        for here, place, name in every_import()
-        if here in PURE and room_of(inner(name) or "") not in ("", *PURE)
-    ]
-    assert found == []
+def test_the_pure_core_has_no_clock_no_log_and_no_machine_and_imports_only_what_is_pure() -> None:
+    pure = [(place, name) for here, place, name in every_import() if here in PURE]
+    assert [each for each in pure if each[1].partition(".")[0] in IMPURE_MODULES] == []
+    assert [each for each in pure if room_of(inner(each[1]) or "") not in ("", *PURE)] == []
 
 
 def test_each_job_has_one_door_to_copies_without_headers() -> None:
@@ -196,10 +188,6 @@ def test_each_job_has_one_door_to_copies_without_headers() -> None:
         if is_within(there := inner(name) or "", "contents") and not is_within(module, "contents")
     }
     assert found == {*DOORS_OF_CONTENTS.items()}
-
-
-def is_impure(name: str) -> bool:
-    return name.partition(".")[0] in IMPURE_MODULES
 
 
 @pytest.mark.parametrize("library", WITHOUT)

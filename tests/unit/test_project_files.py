@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-import environment
 import jars
 import prerequisites
 import stamp
@@ -63,16 +62,12 @@ def project_files() -> list[Path]:
     return [path for name in listed.split("\0") if name and (path := REPO / name).is_file()]
 
 
-def test_every_python_dependency_is_pinned_to_one_version() -> None:
+def test_every_dependency_is_pinned_to_one_version_and_a_jar_brings_nothing_along() -> None:
     assert {name: v for name, v in pins().items() if not re.fullmatch(r"\d+(\.\d+)+(\.post\d+)?", v)} == {}
-
-
-def test_every_jar_is_pinned_and_brings_nothing_along() -> None:
     found = dependencies()
     assert [d["name"] for d in found if d["transitive"] != "false"] == []
     assert [d["name"] for d in found if not re.fullmatch(r"\d[\w.-]*", d["rev"])] == []
-    places = [(d["conf"], d["org"], d["name"]) for d in found]
-    assert len(places) == len(set(places))
+    assert len({(d["conf"], d["org"], d["name"]) for d in found}) == len(found)
 
 
 def test_python_and_jars_are_of_the_same_spark_and_delta() -> None:
@@ -120,15 +115,24 @@ def test_no_function_outgrows_the_budget() -> None:
     assert too_long == []
 
 
-@pytest.mark.parametrize("version", [(3, 9), (3, 10), (3, 15), (4, 0)])
-def test_a_python_that_cannot_hold_the_pins_is_refused_with_the_remedy(version: tuple[int, int]) -> None:
-    with pytest.raises(SystemExit, match=r"3\.11, 3\.12, 3\.13 or 3\.14 is needed.*make PYTHON="):
-        prerequisites.check_python(version, can_make_environments=True)
+def test_a_python_that_cannot_hold_the_pins_or_make_environments_is_refused_with_the_remedy() -> None:
+    for version in ((3, 9), (3, 10), (3, 15), (4, 0)):
+        with pytest.raises(SystemExit, match=r"3\.11, 3\.12, 3\.13 or 3\.14 is needed.*make PYTHON="):
+            prerequisites.check_python(version, can_make_environments=True)
+    for minor in (11, 12, 13, 14):
+        prerequisites.check_python((3, minor), can_make_environments=True)
+    with pytest.raises(SystemExit, match=r"apt-get install python3\.11-venv"):
+        prerequisites.check_python((3, 11), can_make_environments=False)
 
 
-@pytest.mark.parametrize("minor", [11, 12, 13, 14])
-def test_a_python_of_today_is_taken(minor: int) -> None:
-    prerequisites.check_python((3, minor), can_make_environments=True)
+def test_an_unfinished_folder_is_never_taken_for_a_finished_one(tmp_path: Path) -> None:
+    made_from = stamp.digest("a", "b")
+    assert not stamp.is_current(tmp_path, made_from)
+    stamp.remember(tmp_path, made_from)
+    is_current = [stamp.is_current(tmp_path, each) for each in (made_from, stamp.digest("ab", ""))]
+    assert is_current == [True, False]
+    stamp.forget(tmp_path)
+    assert not stamp.is_current(tmp_path, made_from)
 
 
 def test_every_file_that_names_the_pythons_names_the_same() -> None:
@@ -147,12 +151,6 @@ def test_every_file_that_names_the_pythons_names_the_same() -> None:
     assert tried[1].split() == [f"python3.{minor}" for minor in range(too_new[1] - 1, oldest[1] - 1, -1)]
     readme = (REPO / "README.md").read_text()
     assert "Python {}.{} to {}.{}".format(*oldest, too_new[0], too_new[1] - 1) in readme
-
-
-def test_a_python_without_ensurepip_is_refused_with_the_package_to_install() -> None:
-    with pytest.raises(SystemExit, match=r"apt-get install python3\.11-venv"):
-        prerequisites.check_python((3, 11), can_make_environments=False)
-    prerequisites.check_python((3, 11), can_make_environments=True)
 
 
 def test_java_is_found_by_its_version_and_refused_when_unfit_or_missing(
@@ -184,17 +182,6 @@ def test_java_is_found_by_its_version_and_refused_when_unfit_or_missing(
                 prerequisites.find_java()
 
 
-def test_an_unfinished_folder_is_never_taken_for_a_finished_one(tmp_path: Path) -> None:
-    made_from = stamp.digest("a", "b")
-    assert made_from != stamp.digest("ab", "")
-    assert not stamp.is_current(tmp_path, made_from)
-    stamp.remember(tmp_path, made_from)
-    assert stamp.is_current(tmp_path, made_from)
-    assert not stamp.is_current(tmp_path, stamp.digest("other"))
-    stamp.forget(tmp_path)
-    assert not stamp.is_current(tmp_path, made_from)
-
-
 def test_the_wanted_jars_are_where_ivy_puts_them() -> None:
     pinned = (REPO / "conf" / "jars" / "ivy.xml").read_text()
     wanted = jars.wanted_jars(pinned)
@@ -207,17 +194,3 @@ def test_the_wanted_jars_are_where_ivy_puts_them() -> None:
         kafka = [jar for jar in names if "/kafka_2.13-" in jar]
         assert [jar.startswith(f"{folder}/kafka_2.13-{folder.removeprefix('broker-')}.") for jar in kafka] == [True]
         assert sum("/log4j-slf4j-impl-" in jar for jar in names) == 1
-
-
-@pytest.mark.parametrize(
-    ("line", "shown"),
-    [
-        ("Collecting pyspark==4.2.0", "looking for pyspark==4.2.0"),
-        ("Downloading pyspark-4.2.0.tar.gz (434.2 MB)", "downloading pyspark-4.2.0.tar.gz (434.2 MB)"),
-        ("Building wheel for pyspark (pyproject.toml): started", "building wheel for pyspark"),
-        ("Installing collected packages: a, b, c", "installing 3 packages"),
-        ("Requirement already satisfied: pip", None),
-    ],
-)
-def test_the_words_of_pip_become_progress(line: str, shown: str | None) -> None:
-    assert environment.describe_pip(line) == shown

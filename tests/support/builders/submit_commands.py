@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 from spark_options import split_options
@@ -20,13 +19,3 @@ def make_repo(root: Path) -> Path:
 def command(repo: Path, *words: str, **environ: str) -> Command:
     """Return what these words and variables would start."""
     return build_command(repo, "sync_offsets", split_options(words), environ)
-
-
-def spark_words(built: Command) -> list[str]:
-    """Return the arguments for Spark's own parser, at any position."""
-    return shlex.split(built.environment["PYSPARK_SUBMIT_ARGS"])
-
-
-def after(words: list[str], option: str) -> list[str]:
-    """Return the values of an option."""
-    return [words[at + 1] for at, word in enumerate(words) if word == option]

@@ -39,7 +39,3 @@ class Watched:
     def scrape(self) -> Scrape:
         """Return what Prometheus would be told now."""
         return read([self.metrics, self.positions])
-
-    def stale(self) -> dict[str, float]:
-        """Return the staleness from X to Y by outcome, where there is any."""
-        return self.scrape().positive("staleness_seconds", "outcome", **XY)

@@ -13,7 +13,7 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import LogEnds
 from offset_sync.kafka.tail_reader import TailReader, TailRecord, Tails
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.finding import Finding, in_order
+from offset_sync.model.finding import in_order
 from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
 
 Headers = Mapping[str, bytes]
@@ -130,15 +130,6 @@ def silent_cluster(**answers: Any) -> Cluster:
     return Cluster("dc2", source, source, **answers)
 
 
-def wrong(findings: Iterable[Finding]) -> dict[str, str]:
-    """Return what is not OK, "LEVEL check" to text; all of it is about dc2."""
-    found = list(findings)
-    assert {each.place for each in found} == {"clusters.dc2"}
-    lines = [(f"{each.level.value} {each.check}", each.text) for each in found if each.level.value != "OK"]
-    assert len(dict(lines)) == len(lines)
-    return dict(lines)
-
-
 def place_of(config: Config, alias: str, name: str) -> TopicPartition:
     """Return the log that *alias* calls so, by stream."""
     topic, _, partition = name.partition("/")
@@ -158,9 +149,3 @@ def said_at(
 ) -> list[str]:
     """Return what is found at a cluster with these *logs*."""
     return told(config, asked(config, logs, **more))[f"clusters.{alias}"]
-
-
-def said_between(config: Config, logs: Mapping[str, Mapping[str, Sequence[TailRecord]]]) -> list[str]:
-    """Return what is found between clusters with these *logs*."""
-    found = told(config, asked(config, logs))
-    return [*found.get("topics", ()), *found.get("mirror", ())]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +13,6 @@ from offset_sync_demo.load.records import Records
 sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
 from mirrormaker_judge import Answers, Commit, JudgedPartition, broken_promises, rows_of
-from mirrormaker_properties import FASTEST, SAME_NAMED, properties
-from mirrormaker_setup import NAMED, NAMED_PLAIN, SAME_NAMES, Run
-from report_tables import live_table
 
 
 def records(ids: list[int], first: int = 0) -> Records:
@@ -28,32 +24,29 @@ def commits(*made: tuple[float, int]) -> list[Commit]:
     return [Commit(at_s, offset) for at_s, offset in made]
 
 
-@dataclass(frozen=True)
-class FakeCluster:
-    alias: str
-    bootstrap_servers: str
+FOUR = records([1, 2, 3, 4])
 
 
-def test_the_right_position_costs_nothing() -> None:
-    cost = JudgedPartition(records([1, 2, 3, 4]), records([1, 2, 3, 4])).cost(commits((5.0, 2)), 2, 9.0)
-    assert (cost.read_again, cost.lost, cost.stale_s) == (0, 0, 0.0)
-
-
-def test_an_early_position_repeats_what_was_read_and_is_as_old_as_the_first_commit_it_does_not_cover() -> None:
-    made = commits((1.0, 0), (2.0, 1), (3.0, 2), (4.0, 3))
-    cost = JudgedPartition(records([1, 2, 3, 4]), records([1, 2, 3, 4])).cost(made, 1, 9.0)
-    assert (cost.read_again, cost.lost, cost.stale_s) == (2, 0, 6.0)
-
-
-def test_a_late_position_loses_and_is_not_stale() -> None:
-    cost = JudgedPartition(records([1, 2, 3, 4]), records([1, 2, 3, 4])).cost(commits((1.0, 1)), 3, 9.0)
-    assert (cost.read_again, cost.lost, cost.stale_s) == (0, 2, 0.0)
-
-
-def test_without_a_position_everything_that_was_read_is_read_again() -> None:
-    made = commits((1.0, 0), (2.0, 3))
-    cost = JudgedPartition(records([1, 2, 3, 4]), records([1, 2, 3, 4])).cost(made, None, 9.0)
-    assert (cost.read_again, cost.lost, cost.stale_s) == (3, 0, 7.0)
+@pytest.mark.parametrize(
+    ("made", "position", "cost"),
+    [
+        ([(5.0, 2)], 2, (0, 0, 0.0)),
+        ([(1.0, 0), (2.0, 1), (3.0, 2), (4.0, 3)], 1, (2, 0, 6.0)),
+        ([(1.0, 1)], 3, (0, 2, 0.0)),
+        ([(1.0, 0), (2.0, 3)], None, (3, 0, 7.0)),
+    ],
+    ids=[
+        "the right one costs nothing",
+        "an early one repeats, and is as old as the first commit that it does not cover",
+        "a late one loses",
+        "without one all is read again",
+    ],
+)
+def test_a_position_costs_what_is_read_again_or_lost(
+    made: list[tuple[float, int]], position: int | None, cost: tuple[int, int, float]
+) -> None:
+    found = JudgedPartition(FOUR, FOUR).cost(commits(*made), position, 9.0)
+    assert (found.read_again, found.lost, found.stale_s) == cost
 
 
 def test_records_are_known_by_who_they_are_and_not_by_their_offsets() -> None:
@@ -110,44 +103,3 @@ def test_only_commits_made_before_the_instant_count() -> None:
 def test_a_void_comparison_and_a_broken_promise_are_said(mm2: int | None, ours: int | None, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         raise ValueError("\n".join(broken_promises(judged_rows(mm2, ours))))
-
-
-def test_losses_of_mirror_maker_are_no_error_and_all_losses_are_counted_below_the_table() -> None:
-    rows = judged_rows(mm2=4, ours=2)
-    assert broken_promises(rows) == []
-    assert "by all groups:\nMirrorMaker 2 6, **exact** 0." in live_table(rows)
-
-
-def test_the_table_has_the_range_under_load_and_the_repeats_after_it() -> None:
-    under, after = judged_rows(mm2=1, ours=2), judged_rows(mm2=None, ours=2)
-    rows = [*under, *({**row, "instant": 60} for row in after)]
-    assert "| default intervals (60 s) | tail | 1 | 4.0 | 2 | 0 | 0.0 | 0 |" in live_table(rows)
-    assert "| tail | 1 to 2, no position | 4.0 |" in live_table([*under, *after])
-
-
-def written_properties(told: dict[str, str], stamped: str | None = "orders") -> dict[str, str]:
-    clusters = {"dc1": FakeCluster("dc1", "h:1"), "dc2": FakeCluster("dc2", "h:2")}
-    text = properties(clusters, ["orders", "legacy"], stamped, ".*-mm2", told)
-    return dict(line.split(" = ", 1) for line in text.splitlines())
-
-
-def test_default_intervals_are_those_that_nothing_sets() -> None:
-    default, fastest = written_properties({}), written_properties(FASTEST)
-    assert [name for name in default if "interval" in name or "lag" in name] == []
-    assert {name: fastest[name] for name in fastest if name not in default} == FASTEST
-    assert default["dc1->dc2.predicates.stamped.pattern"] == "orders"
-    assert (default["dc1.bootstrap.servers"], default["dc2.bootstrap.servers"]) == ("h:1", "h:2")
-
-
-def test_names_are_the_default_ones_and_copies_bare_unless_something_else_is_told() -> None:
-    bare = written_properties({}, stamped=None)
-    assert [name for name in bare if "policy" in name or "transform" in name or "predicate" in name] == []
-    assert written_properties(SAME_NAMED)["replication.policy.class"].endswith(".IdentityReplicationPolicy")
-
-
-def test_each_setup_has_what_mirror_maker_and_our_jobs_need_to_agree() -> None:
-    runs = [Run("x", setup, {}, 10, 5) for setup in (SAME_NAMES, NAMED, NAMED_PLAIN)]
-    assert [run.stamped for run in runs] == ["orders-x", "dc1.orders-x", None]
-    assert [setup.prefix for setup in (SAME_NAMES, NAMED, NAMED_PLAIN)] == ["", "dc1.", "dc1."]
-    assert NAMED.mirror == {"names": "mm2", "place_header": "Place"}
-    assert NAMED_PLAIN.mirror == {"names": "mm2", "identity": "fingerprint"}

@@ -6,20 +6,14 @@ import re
 import sys
 from pathlib import Path
 
-import pytest
-
 sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
-from report import PAGE, PARTS, part_text, with_tables
-from report_readme import with_part
-from report_tables import lost_table, repeated_table, rows_table, turned_table
+from report import PAGE, PARTS, with_tables
 from results import RESULTS, load
 
 REPO = RESULTS.parent.parent
 TEXT = PAGE.read_text()
 MAKEFILE = (REPO / "Makefile").read_text()
-MEASURED = {"workload": "w", "strategy": "exact", "answered": 1.0, "with_loss": 0.0}
-MEASURED |= {"repeats_mean": 0.5, "repeats_worst": 1_200}
 
 
 def programs() -> dict[str, str]:
@@ -47,32 +41,3 @@ def test_a_target_of_make_runs_every_program_that_the_page_names() -> None:
     assert run - {"report.py"} == set(programs().values())
     table = TEXT.partition("| command |")[2].partition("\n\n")[0]
     assert set(re.findall(r"`(\w+\.py)`", table)) == set(programs().values())
-
-
-def test_a_missing_result_is_named_and_a_note_is_shown() -> None:
-    assert "`python benchmarks/append.py` measures it" in part_text(PARTS["append"], [], "")
-    found = {"command": "python x.py", "measured_at": "2026-11-22T04:23:16", "machine": "m", "settings": {"n": 1}}
-    rows = [{**found, "note": "Of old.", "rows": []}]
-    assert "x.py`, 2026-11-22, m: n 1. Of old.\n" in part_text(PARTS["append"], rows, "another")
-    assert "x.py`, 2026-11-22: n 1. Of old.\n" in part_text(PARTS["append"], rows, "m")
-
-
-def test_missing_marks_are_an_error() -> None:
-    with pytest.raises(ValueError, match="0 parts"):
-        with_part("no marks", "lost", "")
-
-
-def test_accuracy_tables_have_a_row_per_workload_and_a_column_per_strategy() -> None:
-    some = {**MEASURED, "strategy": "header", "answered": 0.25, "with_loss": 0.1}
-    none = {**MEASURED, "strategy": "timestamp", "answered": 0.0, "repeats_mean": None, "repeats_worst": None}
-    other = {**MEASURED, "workload": "v"}
-    rows = [MEASURED, some, none, other]
-    assert lost_table(rows).splitlines()[2:] == ["| w | 0 | 10 of 25 | – |", "| v | 0 |  |  |"]
-    assert repeated_table(rows).splitlines()[2] == "| w | 0.5 / 1,200 | 0.5 / 1,200 | – |"
-
-
-def test_rows_are_shown_as_they_are_or_turned_by_a_column_per_row() -> None:
-    rows = [{"what": "a", "records_per_s": 1_000, "exit": 0}, {"what": "b", "peak_mib": 7}]
-    assert rows_table(rows).splitlines()[::2] == ["| what | records/s | peak MiB |", "| a | 1,000 |  |"]
-    assert turned_table(rows).splitlines()[0] == "| what | a | b |"
-    assert "| peak MiB |  | 7 |" in turned_table(rows)

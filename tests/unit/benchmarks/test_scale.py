@@ -44,12 +44,6 @@ def test_the_right_answer_is_the_first_record_that_the_group_has_not_read() -> N
     assert [records(blocks, cluster)[-1] for cluster in (0, 1)] == [(1 - n, blocks.last_copied(n)) for n in (0, 1)]
 
 
-def test_all_partitions_end_at_the_same_offset_and_differ() -> None:
-    logs = [Blocks.of(partition, 64_000) for partition in range(PARTITIONS)]
-    assert len({blocks.end for blocks in logs}) == 1
-    assert len({blocks.start.tobytes() for blocks in logs}) == PARTITIONS
-
-
 def test_the_table_holds_the_records_of_both_logs(tmp_path: Path) -> None:
     runs = 6_400
     told = write_table(tmp_path, TOPIC, runs)

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import random
-import socket
 from pathlib import Path
 
 import pytest
@@ -14,12 +12,14 @@ from offset_sync_demo.kafka.broker_files import (
     free_ports,
     write_broker_files,
 )
-from offset_sync_demo.load.rate import Pace
 
 
-def test_missing_jars_are_reported_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_java_and_jars_are_reported_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BrokerPartsMissing, match="JAVA_HOME"):
+        find_java()
     monkeypatch.setenv("OFFSET_SYNC_BROKER_JARS", str(tmp_path))
-
     with pytest.raises(BrokerPartsMissing, match="make install"):
         find_jars()
 
@@ -36,47 +36,10 @@ def test_clusters_take_the_chosen_versions_in_turn(monkeypatch: pytest.MonkeyPat
         broker_jars("dc1")
 
 
-def test_missing_java_is_reported_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-
-    with pytest.raises(BrokerPartsMissing, match="JAVA_HOME"):
-        find_java()
-
-
-def test_ports_are_different_and_outside_the_range_of_outgoing_connections() -> None:
-    ports = free_ports(6)
-
-    assert len(set(ports)) == 6
-    assert all(1024 < port < 32768 for port in ports)
-
-
-def test_a_port_is_not_returned_again_before_its_process_can_have_bound_it() -> None:
+def test_ports_are_given_once_and_are_outside_the_range_of_outgoing_connections() -> None:
     ports = [port for _ in range(10) for port in free_ports(5)]
-
-    assert len(set(ports)) == 50
-
-
-def test_processes_side_by_side_choose_different_ports_though_their_random_numbers_are_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    chosen = []
-    for process in range(1000, 1008):
-        monkeypatch.setattr("offset_sync_demo.kafka.broker_files.os.getpid", lambda process=process: process)
-        random.seed(1)
-        chosen += free_ports(8)
-    assert len(set(chosen)) == len(chosen)
-
-
-def test_a_port_with_a_listener_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        answers = iter([taken.getsockname()[1], free_ports(1)[0]])
-        monkeypatch.setattr("offset_sync_demo.kafka.broker_files._given", [])
-        monkeypatch.setattr("offset_sync_demo.kafka.broker_files._any_port", lambda _process: next(answers))
-
-        assert free_ports(1) != [taken.getsockname()[1]]
+    assert len(set(ports)) == 50, "not again before its process can have bound it"
+    assert all(1024 < port < 32768 for port in ports)
 
 
 def test_settings_given_by_the_caller_win(tmp_path: Path) -> None:
@@ -87,11 +50,3 @@ def test_settings_given_by_the_caller_win(tmp_path: Path) -> None:
     assert "listeners=PLAINTEXT://127.0.0.1:15001,CONTROLLER://127.0.0.1:15002" in properties
     assert "offsets.topic.num.partitions=8" in properties
     assert [line for line in properties if line.startswith("num.io.threads=")] == ["num.io.threads=9"]
-
-
-def test_a_pace_makes_up_for_a_second_at_most_after_a_stall(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([0.0, 0.5, 100.5, 100.5])
-    monkeypatch.setattr("offset_sync_demo.load.rate.time.monotonic", lambda: next(clock))
-    pace = Pace()
-
-    assert [pace.due(10.0), pace.due(10.0), pace.due(10.0)] == [5, 10, 0]

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from offset_sync.model.errors import ClusterError
 from offset_sync_demo.kafka import clients
-from offset_sync_demo.kafka.clients import read_partition, stable_ends
+from offset_sync_demo.kafka.clients import stable_ends
 
 
 @dataclass
@@ -28,20 +27,18 @@ class Site:
         self.is_closed = True
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """The site is its own client."""
     monkeypatch.setattr(clients, "open_partition_reader", lambda site, _name: site)
 
 
-@pytest.mark.usefixtures("asked")
 def test_a_broker_that_does_not_lead_yet_is_asked_again() -> None:
     site = Site([KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE])
     assert stable_ends(site, [("orders", 0)]) == {("orders", 0): 7}
     assert site.is_closed
 
 
-@pytest.mark.usefixtures("asked")
 @pytest.mark.parametrize(
     ("error", "timeout"),
     [(KafkaError.NOT_LEADER_FOR_PARTITION, 0.3), (KafkaError.TOPIC_AUTHORIZATION_FAILED, 10.0)],
@@ -54,11 +51,3 @@ def test_what_does_not_pass_is_raised(error: int, timeout: float) -> None:
     assert raised.value.args[0].code() == error
     assert site.is_closed
     assert len(site.errors) > 900  # it was not asked without a pause
-
-
-@pytest.mark.usefixtures("asked")
-def test_a_partition_without_a_leader_in_time_is_named_with_its_cluster() -> None:
-    site = Site([KafkaError.NOT_LEADER_FOR_PARTITION] * 1000)
-    with pytest.raises(ClusterError, match="dc1: orders-0: no leader answered with its end"):
-        next(read_partition(site, ("orders", 0), 0.3))
-    assert site.is_closed

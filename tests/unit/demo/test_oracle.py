@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from offset_sync_demo.load.records import Records
 from offset_sync_demo.story.oracle import compare, compare_group, expected_duplicates
@@ -15,66 +16,43 @@ def uint64(*ids: int) -> np.ndarray:
     return np.array(ids, np.uint64)
 
 
-def test_a_group_that_goes_on_where_it_stopped_loses_and_repeats_nothing() -> None:
-    measured = compare(records([1, 2, 3]), records([4, 5], 3), records([1, 2, 3, 4, 5]), 3)
-
-    assert (measured.lost, measured.duplicates, measured.past_commit) == (0, 0, 0)
-    assert (measured.read_before, measured.read_after) == (3, 2)
-
-
-def test_a_record_at_the_target_that_was_read_neither_before_nor_after_is_lost() -> None:
-    measured = compare(records([1, 2]), records([4], 3), records([1, 2, 3, 4]), 2)
-
-    assert measured.lost == 1
-    assert measured.lost_ids == (3,)
+@pytest.mark.parametrize(
+    ("before", "after", "target", "commit", "found"),
+    [
+        (records([1, 2, 3]), records([4, 5], 3), records([1, 2, 3, 4, 5]), 3, (0, 0, 0)),
+        (records([1, 2]), records([4], 3), records([1, 2, 3, 4]), 2, (1, 0, 0)),
+        (records([1, 2, 3]), records([2, 3, 4], 1), records([1, 2, 3, 4]), 3, (0, 2, 0)),
+        # The commit says 2: records 3 and 4, at the source's offsets 2 and 3, were read after it.
+        (records([1, 2, 3, 4]), records([2, 3, 4, 5], 1), records([1, 2, 3, 4, 5]), 2, (0, 3, 2)),
+        (records([1, 2, 1], offsets=[0, 1, 2]), records([1], 5), records([2, 1], offsets=[4, 5]), 2, (0, 1, 0)),
+        (records([1, 2]), records([2, 2], 1), records([1, 2, 2]), 2, (0, 2, 0)),
+        (records([1, 2]), records([2, 2], offsets=[1, 1]), records([1, 2]), 2, (0, 1, 0)),
+    ],
+    ids=[
+        "it goes on where it stopped",
+        "what was read neither before nor after is lost",
+        "what was read before and again after is a duplicate",
+        "duplicates read at or beyond the commit are counted apart",
+        "what is below the commit too counts for the commit",
+        "what the mirror sent twice is two duplicates",
+        "an offset read twice after the move is one duplicate",
+    ],
+)
+def test_what_was_read_before_and_after_says_what_was_lost_and_repeated(
+    before: Records, after: Records, target: Records, commit: int, found: tuple[int, int, int]
+) -> None:
+    measured = compare(before, after, target, commit)
+    assert (measured.lost, measured.duplicates, measured.past_commit) == found
+    assert measured.duplicates_of_commit == found[1] - found[2]
 
 
 def test_a_record_that_only_the_source_holds_is_not_lost_but_counted() -> None:
     measured = compare(records([1]), records([]), records([1]), 1, acknowledged=uint64(1, 2))
-
-    assert measured.lost == 0
-    assert measured.not_at_target == 1
-
-
-def test_a_record_read_before_and_again_after_is_a_duplicate() -> None:
-    measured = compare(records([1, 2, 3]), records([2, 3, 4], 1), records([1, 2, 3, 4]), 3)
-
-    assert measured.duplicates == 2
-    assert measured.duplicates_of_commit == 2
-
-
-def test_duplicates_read_at_or_beyond_the_captured_commit_are_counted_apart() -> None:
-    # The commit says 2: records 3 and 4, at the source's offsets 2 and 3, were read after it.
-    measured = compare(records([1, 2, 3, 4]), records([2, 3, 4, 5], 1), records([1, 2, 3, 4, 5]), 2)
-
-    assert measured.duplicates == 3
-    assert measured.past_commit == 2
-    assert measured.duplicates_of_commit == 1
-
-
-def test_a_record_that_is_also_below_the_commit_counts_for_the_commit() -> None:
-    source = records([1, 2, 1], offsets=[0, 1, 2])
-
-    measured = compare(source, records([1], 5), records([2, 1], offsets=[4, 5]), 2)
-
-    assert (measured.duplicates, measured.past_commit) == (1, 0)
-
-
-def test_a_record_the_mirror_sent_twice_is_two_duplicates() -> None:
-    measured = compare(records([1, 2]), records([2, 2], 1), records([1, 2, 2]), 2)
-
-    assert measured.duplicates == 2
-
-
-def test_an_offset_read_twice_after_the_move_is_one_duplicate() -> None:
-    measured = compare(records([1, 2]), records([2, 2], offsets=[1, 1]), records([1, 2]), 2)
-
-    assert measured.duplicates == 1
+    assert (measured.lost, measured.not_at_target) == (0, 1)
 
 
 def test_what_was_read_at_another_cluster_before_is_neither_lost_nor_past_the_commit() -> None:
     measured = compare(records([3], 9), records([2, 4], 1), records([1, 2, 3, 4], 0), 10, read_elsewhere=uint64(1, 2))
-
     assert (measured.lost, measured.duplicates, measured.past_commit) == (0, 1, 0)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -222,11 +221,6 @@ def test_the_mounted_configuration_is_valid(values: Manifest, tmp_path: Path) ->
     assert [config.topics.include, *config.clusters] == [("orders", "pay-.*"), "dc1", "dc2"]
 
 
-def test_numbers_reach_the_configuration_as_they_are_written(tmp_path: Path) -> None:
-    config = settings_of({"config": {"sync": {"max_offsets_per_trigger": 2000000}}}, tmp_path)
-    assert config.sync.max_offsets_per_trigger == 2000000
-
-
 def test_without_other_places_tables_and_checkpoints_are_on_the_volume(tmp_path: Path) -> None:
     (container,) = containers({})
     (folder,) = re.findall(r"^WORKDIR (/home/\S+)$", (REPO / "Dockerfile").read_text(), re.MULTILINE)
@@ -282,12 +276,6 @@ def test_the_alert_rules_are_those_of_the_project() -> None:
     assert rules["spec"] == yaml.safe_load((REPO / "conf" / "prometheus" / "alerts.yaml").read_text())
 
 
-def test_there_are_no_probes() -> None:
-    """Killing a driver that waits for one cluster would stop it for the others too."""
-    for values in VALUES.values():
-        assert not [key for container in containers(values) for key in container if key.endswith("Probe")]
-
-
 @each
 def test_there_is_never_more_than_one_driver_of_a_job(values: Manifest) -> None:
     kinds = {document["kind"] for document in render(values).values()}
@@ -300,6 +288,8 @@ def test_there_is_never_more_than_one_driver_of_a_job(values: Manifest) -> None:
     assert all(one["spec"]["replicas"] == 1 for one in stateful_sets)
     for scheduled in of_kind(values, "ScheduledSparkApplication"):
         assert scheduled["spec"]["concurrencyPolicy"] == "Forbid"
+    # Killing a driver that waits for one cluster would stop it for the others too.
+    assert not [key for container in containers(values) for key in container if key.endswith("Probe")]
 
 
 @each
@@ -346,47 +336,17 @@ def test_settings_are_those_of_spark_submit() -> None:
     assert more["spark.hadoop.fs.s3a.endpoint"] == "https://s3.example"
 
 
-def test_plain_spark_submit_finds_what_the_chart_makes() -> None:
-    settings = read_properties(KUBERNETES / "spark-submit.conf")
-    objects = render(OPERATED)
-    assert f"ServiceAccount {settings['spark.kubernetes.authenticate.driver.serviceAccountName']}" in objects
-    for role in ("driver", "executor"):
-        template = yaml.safe_load((REPO / settings[f"spark.kubernetes.{role}.podTemplateFile"]).read_text())
-        mine = applications(OPERATED)["sync_offsets"][role]
-        assert template["spec"]["terminationGracePeriodSeconds"] == mine["terminationGracePeriodSeconds"]
-        assert template["spec"]["containers"][0]["volumeMounts"] == mine["volumeMounts"]
-        volumes = {volume["name"]: volume for volume in applications(OPERATED)["sync_offsets"]["volumes"]}
-        assert template["spec"]["volumes"] == [volumes[mount["name"]] for mount in mine["volumeMounts"]]
-
-
-def test_names_follow_the_release_and_fit_into_labels() -> None:
+def test_names_follow_the_release_and_fit_into_labels_and_numbers_stay_as_they_are_written(tmp_path: Path) -> None:
     for release in ("x", "a-release-with-a-name-of-fifty-three-characters-at-it"):
         for document in render({**MORE, **OPERATED}, release).values():
             # The operator appends the time of a scheduled run; Kubernetes appends a hash to a StatefulSet's.
             longest = 63 - 20 if document["kind"] == "ScheduledSparkApplication" else 52
             assert len(document["metadata"]["name"]) <= longest
             assert document["metadata"]["labels"]["app.kubernetes.io/instance"] == release
-    assert "StatefulSet x-offset-sync" in render({}, "x")
+    config = settings_of({"config": {"sync": {"max_offsets_per_trigger": 2000000}}}, tmp_path)
+    assert config.sync.max_offsets_per_trigger == 2000000
 
 
 def test_the_chart_has_the_version_of_the_project() -> None:
     chart: dict[str, Any] = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert {chart["version"], chart["appVersion"]} == {offset_sync.__version__}
-
-
-@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES.keys())
-def test_the_notes_name_pods_and_commands_that_exist(values: Manifest, tmp_path: Path) -> None:
-    # helm shows notes only when it installs: here they are rendered as if they were a manifest.
-    chart = tmp_path / "chart"
-    shutil.copytree(CHART, chart)
-    shutil.move(chart / "templates" / "NOTES.txt", chart / "notes.txt")
-    manifest = 'apiVersion: v1\nkind: Notes\nmetadata: {name: x}\ntext: {{ tpl (.Files.Get "notes.txt") . | toJson }}\n'
-    (chart / "templates" / "notes.yaml").write_text(manifest)
-    notes = render(values, chart=chart)["Notes x"]["text"].replace("\\\n", "")
-    there = {f"{stateful['metadata']['name']}-0" for stateful in of_kind(values, "StatefulSet")}
-    there |= {f"offset-sync-{job.replace('_', '-')}-driver" for job in applications(values)}
-    assert set(re.findall(r"(?:logs -f|exec -it|port-forward) (\S+)", notes)) <= there
-    commands = re.findall(r"-- +spark-submit\.sh (\w+) (.*)$", notes, re.MULTILINE)
-    assert [job for job, _ in commands] == ["check", "report_status", "cutover"]
-    for job, words in commands:
-        assert arguments_of(job, words.replace("'", "").split()).conf == "/etc/offset-sync/conf/offset-sync.yaml"

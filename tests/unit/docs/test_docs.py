@@ -166,12 +166,6 @@ def test_every_job_and_each_of_its_options_is_described(job: str) -> None:
     assert [option for option in options_of(job) - {"--help"} if f"{option}" not in FOR_PEOPLE] == []
 
 
-def test_what_is_run_by_hand_has_no_option_to_run_once() -> None:
-    assert [job for job in JOBS if "--once" not in options_of(job)] == [
-        *("check", "cutover", "demo", "init", "run", "translate")
-    ]
-
-
 @pages
 def test_every_setting_that_is_named_exists(page: Path) -> None:
     tree = yaml.safe_load((REPO / "conf" / "reference.yaml").read_text())

@@ -16,7 +16,6 @@ from tools.mirror_steps import (
     configuration_tree,
     mirror_properties,
     read_properties,
-    single_broker_lines,
 )
 
 RECIPE = read_properties((REPO / "conf" / "mirrors" / "two-clusters.properties").read_text())
@@ -34,13 +33,6 @@ def test_the_commands_leave_out_of_the_recipe_what_the_way_does_not_have_and_not
     kept = {key: value for key, value in RECIPE.items() if not any(word in key for word in LEFT_OUT[way])}
     assert read_properties(mirror_properties(way, tmp_path)) == kept
     assert len(RECIPE) - len(kept) == {"A": 0, "B": 1, "C": 7}[way]
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_the_last_four_lines_are_what_a_cluster_of_one_broker_needs(way: str, tmp_path: Path) -> None:
-    assert "the `#` of its last four lines" in re.sub(r"\s+", " ", PAGE)
-    names = {"replication.factor", *(f"{kind}.storage.replication.factor" for kind in ("config", "offset", "status"))}
-    assert single_broker_lines(mirror_properties(way, tmp_path)) == dict.fromkeys(names, "1")
 
 
 def test_the_configurations_are_taken_and_differ_in_names_and_in_what_tells_copies() -> None:
@@ -69,8 +61,3 @@ def test_a_move_is_planned_applied_and_verified_and_the_way_back_is_written_out(
     there, back = ("dc1", "dc2"), ("dc2", "dc1")
     wanted = [(there, planned), (there, disaster), (back, planned)]
     assert moves == [(action, *way, mode) for way, steps in wanted for action, mode in steps]
-
-
-@pytest.mark.parametrize("page", ["mirrors.md", "mirrors-names.md", "mirrors-contents.md"])
-def test_the_pages_of_each_way_lead_there(page: str) -> None:
-    assert "(mirrors-steps.md)" in (REPO / "docs" / page).read_text()

@@ -68,11 +68,6 @@ def test_the_way_is_numbered_and_no_longer_than_agreed() -> None:
     assert 30 < len({step.file for step in WAY}) == len(WAY) <= MOST
 
 
-def test_it_leads_from_the_micro_batch_to_the_request() -> None:
-    assert (WAY[0].file, WAY[-1].file) == ("jobs/sync_offsets.py", "kafka/librdkafka.py")
-    assert "AlterConsumerGroupOffsets" in (LIB / "offset_sync" / WAY[-1].file).read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("file", [file for step in WAY for file in step.doors])
 def test_its_files_exist(file: str) -> None:
     assert (LIB / "offset_sync" / file).is_file()
@@ -80,29 +75,3 @@ def test_its_files_exist(file: str) -> None:
 
 def test_each_file_is_reached_from_one_before_it() -> None:
     assert unreached(WAY) == []
-
-
-def test_few_files_are_passed_in_by_another() -> None:
-    assert [step.file for step in WAY if step.passed_in_by] == ["sync/offset_writer.py"]
-
-
-def way(*rows: tuple[str, str]) -> list[Step]:
-    """Return what a page with these files says, and what it says of them."""
-    return steps("\n".join(f"| {number} | `{file}` | {what} |" for number, (file, what) in enumerate(rows, 1)))
-
-
-@pytest.mark.parametrize(
-    ("rows", "lost"),
-    [
-        ([("decode/consumer_offsets.py", "decodes"), ("decode/byte_rows.py", "reads")], []),
-        ([("decode/byte_rows.py", "reads"), ("decode/consumer_offsets.py", "decodes")], ["decode/consumer_offsets.py"]),
-        ([("jobs/sync_offsets.py", "starts"), ("sync/offset_writer.py", "writes")], ["sync/offset_writer.py"]),
-        ([("jobs/sync_offsets.py", "starts"), ("sync/offset_writer.py", "passed in by `jobs/sync_run.py`")], []),
-        (
-            [("jobs/sync_offsets.py", "starts"), ("decode/byte_rows.py", "passed in by `jobs/sync_run.py`")],
-            ["decode/byte_rows.py"],
-        ),
-    ],
-)
-def test_a_file_that_nothing_before_it_imports_is_named(rows: list[tuple[str, str]], lost: list[str]) -> None:
-    assert unreached(way(*rows)) == lost

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tools.lock_order import KINDS, LIB, ORDER, LockOrder, Place, lock_at, read_ranks
+from tools.lock_order import KINDS, LIB, ORDER, LockOrder, lock_at, read_ranks
 
 POOLS = {"Thread", "ThreadPoolExecutor"}
 
@@ -60,14 +60,3 @@ def made(name: str) -> Any:
     names: dict[str, Any] = {}
     exec(compile("\n" * (line - 1) + "import threading; lock = threading.Lock()", str(LIB / file), "exec"), names)
     return names["lock"]
-
-
-def test_a_lock_says_what_it_is_called_where_it_is_made(tmp_path: Path) -> None:
-    file = tmp_path / "one.py"
-    file.write_text(
-        "import threading\nfrom threading import Lock\nclass A:\n"
-        "    def __init__(self):\n        self.a, self._b = threading.Lock(), 1\n"
-        "        self._many = {n: threading.Lock() for n in 'ab'}\n"
-    )
-    found: list[Place] = [(str(file), 5), (str(file), 6)]
-    assert [lock_at(Path(name), line).split()[-1] for name, line in found] == ["`a`", "`_many`"]

@@ -1,13 +1,16 @@
-"""The commands start without what only Spark's jobs need."""
+"""Commands start without what only Spark's jobs need; with another client jobs end before they start Java."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from offset_sync.jobs.console import COMMANDS
+from offset_sync.kafka.librdkafka import CONFLUENT_KAFKA
 
 _STARTED = """
 import argparse
@@ -35,3 +38,26 @@ def test_no_command_loads_pandas_or_spark_though_both_are_installed(name: str) -
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert "usage:" in done.stdout
     assert done.stderr == "[]\n"
+
+
+REPO = Path(__file__).resolve().parents[3]
+OTHER_CLIENT = """
+import runpy, sys
+import confluent_kafka
+confluent_kafka.__version__ = "2.3.0"
+runpy.run_path(sys.argv.pop(1), run_name="__main__")
+"""
+MOVE = ("plan", "--from", "dc1", "--to", "dc2", "--groups", "g")
+JOBS = {"index_records": (), "sync_offsets": (), "report_status": (), "maintain_tables": (), "cutover": MOVE}
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_every_job_looks_at_its_client_before_anything_else(job: str) -> None:
+    script = str(REPO / "jobs" / f"{job}.py")
+    command = [sys.executable, "-c", OTHER_CLIENT, script, *JOBS[job], "--conf", str(REPO / "conf/two-clusters.yaml")]
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPO / "lib"), "JAVA_HOME": "/no/java"}
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=300)
+    remedy = "run 'make install', which installs the wheel of confluent-kafka that this was built with"
+    lines = [line for line in ended.stderr.splitlines() if " INFO offset_sync.jobs.runner " not in line]
+    assert lines == [f"expected confluent-kafka {CONFLUENT_KAFKA}, found 2.3.0; {remedy}"]
+    assert (ended.returncode, ended.stdout) == (1, "")

@@ -89,19 +89,17 @@ def watched() -> Watched:
 
 
 def test_members_are_asked_for_and_keep_their_cluster_active(watched: Watched) -> None:
+    """Also those of a group of which the log tells only after the look, as at the first start."""
     assert watched.home() == "Y"
-    watched.members["X"] = frozenset({"g"})
+    watched.members["X"] = frozenset({"g", "late"})
     watched.watch.ask_members()
     assert watched.home() == "X"
+    watched.commit("X", STARTED_MS, "late")
+    watched.commit("Y", STARTED_MS + 60_000, "late")
+    assert watched.home("late") == "X"
     watched.members["Y"] = frozenset({"g", "other"})
     watched.watch.ask_members()
     assert watched.home() is None
-
-
-@pytest.mark.parametrize("home_silence", ["0s", "5m"])
-def test_share_groups_are_noted(home_silence: str) -> None:
-    watched = Watched(home_silence)
-    watched.watch.ask_members()
     assert watched.state.share_groups == {"X": frozenset(), "Y": {"s"}}
 
 
@@ -127,21 +125,18 @@ def test_where_the_newest_commit_wins_no_cluster_is_asked_for_members() -> None:
     assert (watched.asked, watched.home()) == (0, "Y")
 
 
-def test_a_group_of_which_the_log_tells_only_after_the_look_has_its_members(watched: Watched) -> None:
-    """At the first start members are asked for before the logs are read."""
-    watched.members["X"] = frozenset({"late"})
-    watched.watch.ask_members()
-    watched.commit("X", STARTED_MS, "late")
-    watched.commit("Y", STARTED_MS + 60_000, "late")
-    assert watched.home("late") == "X"
-
-
-def test_partitions_that_are_added_are_noted_for_order_and_start_the_query_again_once(watched: Watched) -> None:
+@pytest.mark.parametrize("is_known", [False, True])
+def test_partitions_that_are_added_are_noted_for_order_and_start_the_query_again_once(
+    watched: Watched, is_known: bool
+) -> None:
+    """Though the state may have learned it from the tables; a cluster that does not answer keeps what it had."""
     for alias in ALIASES:
         watched.growth.note_partitions(alias)
     watched.growth.note_growth()
     assert watched.grown == []
-    watched.partitions["Y"] = 2
+    watched.partitions = {"X": None, "Y": 2}
+    if is_known:
+        watched.state.offsets.clusters["Y"].partitions = 2
     for _ in range(2):
         watched.growth.note_growth()
     assert watched.grown == ["Y"]
@@ -149,22 +144,6 @@ def test_partitions_that_are_added_are_noted_for_order_and_start_the_query_again
     fresh = CommitLogIncarnations(watched.tables)
     fresh.refresh()
     assert [fresh.partitions(alias) for alias in ALIASES] == [1, 2], "as the next driver has it"
-
-
-def test_the_query_is_restarted_though_the_state_has_learned_it_from_the_tables(watched: Watched) -> None:
-    watched.growth.note_partitions("Y")
-    watched.partitions["Y"] = watched.state.offsets.clusters["Y"].partitions = 2
-    watched.growth.note_growth()
-    assert watched.grown == ["Y"]
-
-
-def test_a_cluster_that_does_not_answer_keeps_the_partitions_that_it_had(watched: Watched) -> None:
-    for alias in ALIASES:
-        watched.growth.note_partitions(alias)
-    watched.partitions = {"X": None, "Y": 3}
-    watched.growth.note_growth()
-    assert watched.grown == ["Y"]
-    assert watched.state.offsets.clusters["X"].partitions == 1
 
 
 @pytest.mark.timeout(60)

@@ -122,23 +122,21 @@ def test_every_value_arrives_as_it_is(value: str, alias: str, key: str) -> None:
     assert (read["topics"]["include"], read["mirror"]) == ([value, "true"], {"names": "mm2"})
 
 
-def test_topics_with_the_name_of_another_cluster_before_them_are_copies() -> None:
-    assert prefixed({"dc1": cluster("dc1", "orders", "dc2.pay"), "dc2": cluster("dc2", "dc1.orders", "pay")}) == {
-        ("dc1", "dc2"): 1,
-        ("dc2", "dc1"): 1,
-    }
-    renamed = {"dc1": cluster("dc1", "orders", "pay"), "dc2": cluster("dc2", "dc1.orders", "dc1.pay")}
-    assert prefixed(renamed, "pay".__eq__) == {("dc2", "dc1"): 1}
-    names = ("orders", "dc1.other", "dc2.orders", "dc3.orders", "dc1")
-    assert prefixed({"dc1": cluster("dc1", "orders"), "dc2": cluster("dc2", *names)}) == {}
-
-
-def test_heartbeats_that_every_policy_renames_say_nothing_about_names() -> None:
-    both = {
-        "dc1": cluster("dc1", "orders", "heartbeats", "dc2.heartbeats"),
-        "dc2": cluster("dc2", "orders", "heartbeats"),
-    }
-    assert prefixed(both) == {}
+@pytest.mark.parametrize(
+    ("at_dc1", "at_dc2", "found"),
+    [
+        ("orders dc2.pay", "dc1.orders pay", {("dc1", "dc2"): 1, ("dc2", "dc1"): 1}),
+        ("orders", "orders dc1.other dc2.orders dc3.orders dc1", {}),
+        # Heartbeats are renamed by every policy, and say nothing.
+        ("orders heartbeats dc2.heartbeats", "orders heartbeats", {}),
+    ],
+)
+def test_topics_with_the_name_of_another_cluster_before_them_are_copies(
+    at_dc1: str, at_dc2: str, found: dict[tuple[str, str], int]
+) -> None:
+    clusters = {"dc1": cluster("dc1", *at_dc1.split()), "dc2": cluster("dc2", *at_dc2.split())}
+    assert prefixed(clusters) == found
+    assert prefixed(clusters, "none".__eq__) == {}
 
 
 def test_what_is_excluded_is_in_the_file(tmp_path: Path) -> None:
@@ -176,18 +174,12 @@ def test_copies_are_counted_and_an_origin_that_is_no_alias_is_that_of_the_other_
     ]
 
 
-def test_where_it_is_not_certain_no_origin_is_written() -> None:
-    two = stamped(Stamp(Kind.UNKNOWN, "east"), Stamp(Kind.UNKNOWN, "west"))
-    found = Findings(CLUSTERS)
-    note_stamps(found, {"dc1": two, "dc2": []})
-    assert found.origins == {}
-    third = Findings({**CLUSTERS, "dc3": cluster("dc3")})
-    note_stamps(third, {"dc1": stamped(Stamp(Kind.UNKNOWN, "east"))})
-    assert third.origins == {}
-
-
-def test_without_any_copy_it_says_where_the_recipe_is() -> None:
-    found = Findings(CLUSTERS)
-    note_stamps(found, {"dc1": stamped(Stamp(Kind.NATIVE)), "dc2": []})
+def test_where_it_is_not_certain_no_origin_is_written_and_without_any_copy_the_recipe_is_named() -> None:
+    east, west = Stamp(Kind.UNKNOWN, "east"), Stamp(Kind.UNKNOWN, "west")
+    third = {**CLUSTERS, "dc3": cluster("dc3")}
+    for clusters, stamps in ((CLUSTERS, [east, west]), (third, [east]), (CLUSTERS, [Stamp(Kind.NATIVE)])):
+        found = Findings(clusters)
+        note_stamps(found, {"dc1": stamped(*stamps), "dc2": []})
+        assert found.origins == {}
     (line,) = found.lines
     assert "docs/mirrors.md" in line

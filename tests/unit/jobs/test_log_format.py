@@ -16,7 +16,6 @@ import pytest
 
 from offset_sync import __version__
 from offset_sync.jobs import log_format as logs
-from offset_sync.jobs.runner import job_arguments
 from offset_sync.jobs.spark_session import LOG_FORMAT
 
 REPO = Path(__file__).resolve().parents[3]
@@ -48,62 +47,35 @@ def written(log_format: str, write: Callable[[], object]) -> list[str]:
     return stream.getvalue().splitlines()
 
 
+def fail() -> None:
+    """Log an exception, with a name that would break the line."""
+    try:
+        raise ValueError("no\nsuch thing")
+    except ValueError:
+        logging.getLogger("offset_sync.x").exception("group %s", 'a "quoted"\n\x1b[31m ü \ud800')
+
+
 def test_a_record_is_one_line_of_json_whatever_it_holds() -> None:
-    hostile = 'a "quoted"\nline\x1b[31m ü \ud800'
-    (line,) = written("json", lambda: logging.getLogger("offset_sync.x").warning("group %s", hostile))
+    (line,) = written("json", fail)
     event = json.loads(line)
-    assert (event["level"], event["logger"], event["msg"]) == ("WARN", "offset_sync.x", f"group {hostile}")
-    assert list(event) == ["ts", "level", "logger", "msg"]
-
-
-def test_times_are_utc_with_milliseconds() -> None:
+    assert [*event] == ["ts", "level", "logger", "msg", "exception"]
+    assert (event["level"], event["logger"]) == ("ERROR", "offset_sync.x")
+    assert event["msg"] == 'group a "quoted"\n\x1b[31m ü \ud800'
+    exception = event["exception"]
+    assert (exception["class"], exception["msg"]) == ("ValueError", "no\nsuch thing")
+    assert "test_log_format.py" in exception["stacktrace"]
+    (line,) = written("json", lambda: logging.getLogger("x").error("%d of %d", "one"))
+    assert json.loads(line)["msg"] == "%d of %d ('one',)"
     record = logging.LogRecord("x", logging.INFO, "", 0, "m", None, None)
     record.created, record.msecs = 1_000_000_000.0625, 62.5
     assert json.loads(logs.JsonLines().format(record))["ts"] == "2001-09-09T01:46:40.062Z"
 
 
-def test_an_exception_is_in_the_line_of_its_record() -> None:
-    def fail() -> None:
-        try:
-            raise ValueError("no\nsuch thing")
-        except ValueError:
-            logging.getLogger("x").exception("reconcile pass failed")
-
-    (line,) = written("json", fail)
-    exception = json.loads(line)["exception"]
-    assert (exception["class"], exception["msg"]) == ("ValueError", "no\nsuch thing")
-    assert "test_log_format.py" in exception["stacktrace"]
-
-
-def test_a_message_that_does_not_fit_its_arguments_is_still_one_line() -> None:
-    (line,) = written("json", lambda: logging.getLogger("x").error("%d of %d", "one"))
-    assert json.loads(line)["msg"] == "%d of %d ('one',)"
-
-
-def test_text_stays_as_it_was() -> None:
-    (line,) = written("text", lambda: logging.getLogger("offset_sync.x").info("ready"))
-    assert line.endswith(" INFO offset_sync.x ready")
-
-
-def test_a_name_in_a_message_breaks_no_line_and_a_stack_trace_keeps_its_lines() -> None:
-    def fail() -> None:
-        try:
-            raise ValueError("one\ntwo")
-        except ValueError:
-            logging.getLogger("offset_sync.x").exception("group %s", "a\n\x1b[31mb")
-
+def test_in_text_a_name_breaks_no_line_and_a_stack_trace_keeps_its_lines() -> None:
     first, *others = written("text", fail)
-    assert first.endswith("ERROR offset_sync.x group a\\u000a\\u001b[31mb")
+    assert first.endswith('ERROR offset_sync.x group a "quoted"\\u000a\\u001b[31m ü \\ud800')
     assert others[0] == "Traceback (most recent call last):"
-    assert others[-2:] == ["ValueError: one", "two"]
-
-
-def test_what_a_job_says_at_its_end_is_bare_text_or_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    (line,) = written("json", lambda: logs.tell("clusters.dc1: away", "json"))
-    assert json.loads(line)["msg"] == "clusters.dc1: away"
-    assert json.loads(line)["level"] == "ERROR"
-    logs.tell("clusters.dc1: away", "text")
-    assert capsys.readouterr().err == "clusters.dc1: away\n"
+    assert others[-2:] == ["ValueError: no", "such thing"]
 
 
 def job(tmp_path: Path, last: str, *argv: str, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -138,24 +110,13 @@ def test_a_warning_is_a_line_of_json_and_so_is_a_failure(tmp_path: Path) -> None
 
 
 def test_the_option_wins_over_the_environment_and_reaches_what_is_started_later(tmp_path: Path) -> None:
-    ended = job(
-        tmp_path, "print(os.environ['OFFSET_SYNC_LOG_FORMAT'])", "--log-format=text", OFFSET_SYNC_LOG_FORMAT="json"
-    )
+    environ = {"OFFSET_SYNC_LOG_FORMAT": "json", "OFFSET_SYNC_KILL_AT": "sync_offsets.after_commit"}
+    ended = job(tmp_path, "print(os.environ['OFFSET_SYNC_LOG_FORMAT'])", "--log-format=text", **environ)
     assert ended.stdout == "text\n"
-    start, failure = ended.stderr.splitlines()
+    start, failure = [line for line in ended.stderr.splitlines() if " WARNING " not in line]
+    assert "OFFSET_SYNC_KILL_AT=sync_offsets.after_commit is set" in ended.stderr, "said loudly"
     assert f" INFO offset_sync.jobs.runner do {__version__}: clusters dc1, dc2; " in start
     assert failure == "clusters.dc1: away"
-
-
-def test_a_job_that_shall_be_killed_somewhere_says_so_loudly(tmp_path: Path) -> None:
-    ended = job(tmp_path, "pass", OFFSET_SYNC_KILL_AT="sync_offsets.after_commit")
-    (warning,) = [line for line in ended.stderr.splitlines() if " WARNING " in line]
-    assert "OFFSET_SYNC_KILL_AT=sync_offsets.after_commit is set" in warning
-
-
-def test_a_format_that_is_none_counts_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(logs.VARIABLE, "xml")
-    assert job_arguments("x").parse_args(["--conf", "x"]).log_format == "text"
 
 
 def test_the_jvm_goes_by_the_same_variable_and_has_a_layout_for_each_format() -> None:

@@ -123,37 +123,41 @@ def test_a_dead_jvm_is_noticed_while_the_job_waits(monkeypatch: pytest.MonkeyPat
     assert ends == [("the JVM was killed by signal 9", False)]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize(("options", "code"), [((), 0), (("--once",), 1)])
-def test_a_job_that_does_not_look_ends_within_5_s_all_the_same(
-    start: Callable[..., subprocess.Popen[str]], number: signal.Signals, options: tuple[str, ...], code: int
+def first_line(job: subprocess.Popen[str]) -> str:
+    assert job.stdout
+    return job.stdout.readline()
+
+
+@pytest.mark.parametrize(
+    ("function", "number", "options", "times", "expected"),
+    [
+        ("busy", signal.SIGTERM, (), 1, (0, ["stopped by SIGTERM; the next start continues from there"])),
+        ("busy", signal.SIGINT, ("--once",), 1, (1, ["stopped by SIGINT; the next start continues from there"])),
+        ("polling", signal.SIGTERM, (), 1, (1, ["finished"])),
+        ("holding", signal.SIGTERM, (), 2, (1, ["finished"])),  # as from a terminal and what started it
+        ("holding", signal.SIGINT, (), 2, (1, ["finished"])),
+    ],
+    ids=[
+        "does not look",
+        "does not look, once",
+        "finishes what is in hand",
+        "flag is locked",
+        "flag is locked, SIGINT",
+    ],
+)
+def test_a_job_ends_by_a_signal_whatever_it_is_doing(
+    start: Callable[..., subprocess.Popen[str]],
+    function: str,
+    number: signal.Signals,
+    options: tuple[str, ...],
+    times: int,
+    expected: tuple[int, list[str]],
 ) -> None:
-    job = start("busy", *options)
-    assert job.stdout
-    job.stdout.readline()
-    job.send_signal(number)
-    line = f"stopped by {number.name}; the next start continues from there"
-    assert ended(job, within=5.0) == (code, [line])
-
-
-def test_a_job_that_looks_finishes_what_is_in_hand(start: Callable[..., subprocess.Popen[str]]) -> None:
-    job = start("polling")
-    assert job.stdout
-    job.stdout.readline()
-    job.terminate()
-    assert ended(job, within=15.0) == (1, ["finished"])
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_that_comes_while_the_flag_is_locked_and_comes_twice_does_not_stop_the_process_for_ever(
-    start: Callable[..., subprocess.Popen[str]], number: signal.Signals
-) -> None:
-    job = start("holding")
-    assert job.stdout
-    job.stdout.readline()
-    for _ in range(2):  # as from a terminal and the program that started it
+    job = start(function, *options)
+    first_line(job)
+    for _ in range(times):
         job.send_signal(number)
-    assert ended(job, within=30.0) == (1, ["finished"])
+    assert ended(job, within={"busy": 5.0, "polling": 15.0, "holding": 30.0}[function]) == expected
 
 
 @pytest.mark.parametrize("options", [(), ("--once",)])
@@ -161,29 +165,17 @@ def test_a_jvm_that_is_killed_takes_the_job_down_with_1_and_one_line(
     start: Callable[..., subprocess.Popen[str]], options: tuple[str, ...]
 ) -> None:
     job = start("asking", *options)
-    assert job.stdout
-    os.kill(int(job.stdout.readline()), signal.SIGKILL)
+    os.kill(int(first_line(job)), signal.SIGKILL)
     line = "the JVM was killed by signal 9, so this job ends: see the lines above for the cause, and start it again"
     assert ended(job, within=10.0) == (1, [line])
 
 
+@pytest.mark.parametrize("function", ["asking", "starting"])
 def test_a_signal_to_the_whole_group_is_a_stop_though_the_jvm_dies_of_it(
-    start: Callable[..., subprocess.Popen[str]],
+    start: Callable[..., subprocess.Popen[str]], function: str
 ) -> None:
-    job = start("asking")
-    assert job.stdout
-    job.stdout.readline()
-    os.killpg(job.pid, signal.SIGTERM)
-    line = "stopped by SIGTERM, and so was the JVM; the next start continues from there"
-    assert ended(job, within=5.0) == (0, [line])
-
-
-def test_a_jvm_that_dies_of_the_same_signal_while_it_starts_makes_no_failure_of_a_stop(
-    start: Callable[..., subprocess.Popen[str]],
-) -> None:
-    job = start("starting")
-    assert job.stdout
-    job.stdout.readline()
+    job = start(function)
+    first_line(job)
     os.killpg(job.pid, signal.SIGTERM)
     code, (line,) = ended(job, within=5.0)
     assert (code, line.startswith("stopped by SIGTERM")) == (0, True)

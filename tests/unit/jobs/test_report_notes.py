@@ -44,26 +44,20 @@ def notes(folder: Path, *jobs: str, status: pa.Table | None = None, silent: tupl
 
 
 @pytest.mark.parametrize(
-    ("jobs", "named"),
+    ("jobs", "status", "named"),
     [
-        ((), ["sync_offsets", "index_records"]),
-        (("index_records",), ["sync_offsets"]),
-        (("index_records", "sync_offsets"), []),
+        ((), None, ["sync_offsets", "index_records"]),
+        (("index_records",), None, ["sync_offsets"]),
+        (("index_records", "sync_offsets"), None, []),
+        ((), ONE_ROW, []),
     ],
 )
 def test_where_nothing_is_reported_the_jobs_that_have_never_run_are_named_with_the_place(
-    tmp_path: Path, jobs: tuple[str, ...], named: list[str]
+    tmp_path: Path, jobs: tuple[str, ...], status: pa.Table | None, named: list[str]
 ) -> None:
     root = tmp_path / "tables"
-    assert notes(tmp_path, *jobs) == [
+    assert notes(tmp_path, *jobs, status=status) == [
         f"{job} has never run with tables.root {root}: start it, or correct tables.root" for job in named
     ]
-
-
-def test_where_there_are_rows_nothing_is_said_of_jobs(tmp_path: Path) -> None:
-    assert notes(tmp_path, status=ONE_ROW) == []
-
-
-def test_a_cluster_that_does_not_answer_is_named(tmp_path: Path) -> None:
     silent = (ClusterError("dc2", "no answer"),)
     assert notes(tmp_path, status=ONE_ROW, silent=silent) == ["clusters.dc2: no answer"]

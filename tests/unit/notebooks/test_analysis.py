@@ -11,10 +11,9 @@ import pytest
 
 from builders.delta_rs_tables import write_tables
 from generators.scripted_day import Day
-from offset_analysis.failover import OTHERS, answered_between, costs, moments_between, worst_groups
+from offset_analysis.failover import OTHERS, costs, worst_groups
 from offset_analysis.figures import CAUSE_COLOURS, costs_figure, progress_figure, since_figure
 from offset_analysis.lagging import find_lagging, newest_report, progress, reasons
-from offset_sync.model.errors import TableError
 from offset_sync.tables.catalog import SYNC_STATUS
 from offset_sync.tables.views.duckdb import open_tables
 
@@ -50,16 +49,6 @@ def test_each_trouble_is_found_since_when_it_began(tables: duckdb.DuckDBPyConnec
     assert list(lagging["partitions"]) == [2, 2, 2, 2]
     assert list(lagging["detail"]) == ["orders", "TOPIC_RECREATED", "orders", "payments"]
     assert newest_report(tables) == day.ends_at
-
-
-def test_the_limits_and_the_pattern_decide_what_counts(tables: duckdb.DuckDBPyConnection) -> None:
-    assert ("reports", "no commits") not in found(find_lagging(tables, timedelta(hours=4), ONE))
-    assert ("fraud", "mirror behind") not in found(find_lagging(tables, TEN, timedelta(hours=1)))
-    silent = found(find_lagging(tables, timedelta(minutes=3), ONE))
-    without_commits = {group for group, cause in silent if cause == "no commits"}
-    assert without_commits == {"reports", "billing", "shipping", "fraud", "audit"}
-    some = find_lagging(tables, TEN, ONE, "fr.*|audit|eport")
-    assert found(some) == [("audit", "withheld"), ("fraud", "mirror behind")]
 
 
 def test_a_sync_that_is_late_is_a_cause_of_its_own_and_a_withheld_one_is_not(day: Day, tmp_path: Path) -> None:
@@ -103,19 +92,6 @@ def test_the_cost_is_summed_by_moment_and_group(tables: duckdb.DuckDBPyConnectio
     assert pd.isna(cost.loc[(late, "audit"), "lost"])
     assert cost.loc[(late, "fraud"), "lost"] == sum(30 * 60 - (30 * 59 + (3 * 59 + p) % 30) for p in range(2))
     assert set(costs(tables, "dc1", "dc2", [day.at(30.5)], "b.*")["group_id"]) == {"billing"}
-
-
-def test_a_pair_without_answers_is_refused_with_those_that_there_are(
-    tables: duckdb.DuckDBPyConnection, day: Day
-) -> None:
-    assert answered_between(tables, "dc1", "dc2")[0] == day.at(0, 61)
-    with pytest.raises(TableError, match="no answers from dc2 to dc3; there are: dc1 to dc2"):
-        answered_between(tables, "dc2", "dc3")
-
-
-def test_moments_have_equal_distances_and_include_both_ends(day: Day) -> None:
-    assert moments_between(day.at(0), day.at(4), 5) == [day.at(step) for step in range(5)]
-    assert moments_between(day.at(0), day.at(4), 1) == [day.at(0), day.at(4)]
 
 
 def test_of_many_groups_the_worst_are_shown_and_the_others_summed(day: Day) -> None:

@@ -17,10 +17,6 @@ def code_cells(path: Path) -> list[Any]:
     return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
 
 
-def test_both_notebooks_are_here() -> None:
-    assert [path.stem for path in NOTEBOOKS] == ["failover_drill", "lagging_groups"]
-
-
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_is_valid_and_keeps_no_output(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)

@@ -1,15 +1,17 @@
-"""The archive for YARN: a Python that can be unpacked anywhere, without what Spark brings."""
+"""What is packed: the archive for YARN, which can be unpacked anywhere, the zip for --py-files, and the jars."""
 
 from __future__ import annotations
 
 import subprocess
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
 
 import jars
 from archive import pack
+from bundle import build_zip
 
 REPO = Path(__file__).resolve().parents[3]
 
@@ -67,6 +69,28 @@ def test_what_only_the_tests_of_a_cluster_need_is_no_part_of_an_installation() -
     assert command[-1].startswith("jars/cluster/[conf]/")
 
 
-def test_a_folder_of_jars_that_is_not_pinned_is_refused() -> None:
-    with pytest.raises(SystemExit, match="nothing is pinned for sparc in "):
-        jars.wanted_jars((REPO / "conf" / "jars" / "ivy.xml").read_text(), ["sparc"])
+def test_the_zip_has_the_package_at_its_root_and_is_written_again_only_when_a_source_changed(
+    tmp_path: Path,
+) -> None:
+    package = tmp_path / "lib" / "offset_sync"
+    (package / "deep" / "__pycache__").mkdir(parents=True)
+    for name in ("__init__.py", "deep/one.py", "deep/page.html", "deep/__pycache__/one.cpython-311.pyc"):
+        (package / name).write_text(name)
+    target = tmp_path / "dist" / "offset_sync.zip"
+    assert build_zip(package, target)
+    with zipfile.ZipFile(target) as archive:
+        assert archive.namelist() == [
+            "offset_sync/__init__.py",
+            "offset_sync/deep/one.py",
+            "offset_sync/deep/page.html",
+        ]
+        assert archive.read("offset_sync/deep/one.py") == b"deep/one.py"
+    assert [path.name for path in target.parent.iterdir()] == [target.name]
+    first = target.read_bytes()
+    assert not build_zip(package, target), "nothing has changed"
+    (package / "__init__.py").write_text("a = 2")
+    assert build_zip(package, target)
+    target.write_bytes(b"cut short")
+    (package / "__init__.py").write_text("__init__.py")
+    assert build_zip(package, target)
+    assert target.read_bytes() == first

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import archive
-import environment
 import kerberos_client
-import stamp
 from offset_sync.kafka.librdkafka import WITH_KERBEROS
 
 REPO = Path(__file__).resolve().parents[3]
@@ -48,36 +44,3 @@ def test_what_is_missing_is_said_with_the_packages_to_install(monkeypatch: pytes
         kerberos_client.check_prerequisites()
     absent = ""
     kerberos_client.check_prerequisites()
-
-
-def test_a_client_that_is_there_is_not_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kerberos_client, "TARGET", tmp_path)
-    (tmp_path / "confluent_kafka.whl").touch()
-    source = Path(kerberos_client.__file__).read_text(encoding="utf-8")
-    stamp.remember(tmp_path, stamp.digest(sys.version, source))
-    assert kerberos_client.wheel() == tmp_path / "confluent_kafka.whl"
-
-
-def test_the_archive_takes_it_in_place_of_the_locked_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken: list[str] = []
-    monkeypatch.setattr(archive, "TARGET", tmp_path / "environment.tar.gz")
-    monkeypatch.setattr(kerberos_client, "wheel", lambda: tmp_path / "client.whl")
-    monkeypatch.setattr(archive.venv, "create", lambda *_, **__: None)
-    monkeypatch.setattr(archive, "install", lambda steps, *_: taken.extend(steps))
-
-    def pack(_: Path, target: Path, __: str | None) -> Path:
-        target.touch()
-        return target
-
-    monkeypatch.setattr(archive, "pack", pack)
-    monkeypatch.setattr(sys, "argv", ["archive.py", "--kerberos"])
-    archive.main()
-    assert taken == ["Build tools", "Python packages", "Kerberos client"]
-    assert environment.client_step(tmp_path / "client.whl")["Kerberos client"][:2] == ["--no-deps", "--force-reinstall"]
-
-
-def test_the_image_builds_it_with_the_packages_that_the_script_names() -> None:
-    dockerfile = (REPO / "Dockerfile").read_text(encoding="utf-8")
-    wanted = set(kerberos_client._PACKAGES.split()) - {"python3-dev"}  # the image's own Python has its headers
-    assert wanted <= set(dockerfile.split())
-    assert ".venv/bin/python scripts/kerberos_client.py" in dockerfile

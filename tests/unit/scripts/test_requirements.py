@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-import shutil
 import sys
 import tomllib
 from pathlib import Path
@@ -14,9 +13,8 @@ from packaging.markers import Marker
 from packaging.requirements import Requirement
 
 import environment
-import lock
 import prerequisites
-from requirements import BUILD, DEVELOPMENT, LOCKS, RUNTIME, differences, disagreements, lock_path, pins
+from requirements import DEVELOPMENT, LOCKS, RUNTIME, differences, disagreements, lock_path, pins
 
 REPO = Path(__file__).resolve().parents[3]
 SETUP_CFG = (REPO / "setup.cfg").read_text(encoding="utf-8")
@@ -72,20 +70,6 @@ def test_every_change_of_a_pin_that_was_not_locked_is_told(name: str) -> None:
     ]
 
 
-def test_a_pin_that_was_taken_back_is_told_as_long_as_it_is_locked() -> None:
-    without = SETUP_CFG.replace("    chispa==", "    # chispa==")
-    (told,) = disagreements(without, DEVELOPMENT, text_of(DEVELOPMENT))
-    assert re.fullmatch(r"development\.lock: nothing wants chispa==[\d.]+", told)
-    brought_by_another = SETUP_CFG.replace("    numpy==", "    # numpy==")
-    assert disagreements(brought_by_another, RUNTIME, text_of(RUNTIME)) == []
-
-
-def test_a_package_without_a_hash_is_told() -> None:
-    text = re.sub(r"^(rich==[^\\\n]*) \\\n(?: +--hash=\S+(?: \\)?\n)+", r"\1\n", text_of(RUNTIME), flags=re.MULTILINE)
-    (told,) = disagreements(SETUP_CFG, RUNTIME, text)
-    assert re.fullmatch(r"runtime\.lock: rich==[\d.]+ has no hash", told)
-
-
 def test_jobs_run_with_what_was_tested() -> None:
     runtime, development = text_of(RUNTIME), text_of(DEVELOPMENT)
     assert differences(runtime, development) == []
@@ -132,13 +116,6 @@ def test_a_lock_names_no_registry_and_builds_nothing_but_pyspark(name: str) -> N
     assert options == ["--only-binary :all:", "--no-binary pyspark"]
 
 
-def test_check_ends_with_what_is_wrong_and_the_remedy(tmp_path: Path) -> None:
-    shutil.copytree(REPO / "requirements", tmp_path / "requirements")
-    lock.check(SETUP_CFG, tmp_path)
-    with pytest.raises(SystemExit, match=r"development\.lock: has no new-tool.*\nrun: make lock"):
-        lock.check(SETUP_CFG.replace("test =\n", "test =\n    new-tool==1.0\n"), tmp_path)
-
-
 def test_a_file_that_is_not_the_one_that_was_locked_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -153,43 +130,3 @@ def test_a_file_that_is_not_the_one_that_was_locked_is_refused(
         environment.install(steps, Path(sys.executable), tmp_path)
     assert "THESE PACKAGES DO NOT MATCH THE HASHES" in str(failed.value)
     assert "Build tools: done" in capsys.readouterr().out
-
-
-def test_what_has_no_hash_in_the_lock_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "zipp-9.9.9-py3-none-any.whl").write_bytes(b"whatever")
-    (tmp_path / "build.lock").write_text("zipp==9.9.9\n")
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    steps = environment.locked_steps(tmp_path / "runtime.lock", tmp_path / "build.lock")
-    with pytest.raises(SystemExit, match=r"(?s)Build tools: failed.*Hashes are required"):
-        environment.install(steps, Path(sys.executable), tmp_path)
-
-
-def test_only_another_lock_or_another_python_makes_the_environment_again(tmp_path: Path) -> None:
-    shutil.copytree(REPO / "requirements", tmp_path / "requirements")
-    stands = environment.made_from((3, 11), tmp_path)
-    assert stands == environment.made_from((3, 11), REPO)
-    assert stands != environment.made_from((3, 12), tmp_path)
-    lock_path(RUNTIME, tmp_path).write_text("")
-    assert stands == environment.made_from((3, 11), tmp_path)
-    for name in (BUILD, DEVELOPMENT):
-        before = lock_path(name, tmp_path).read_text()
-        lock_path(name, tmp_path).write_text(before.replace("==", "==0.", 1))
-        assert stands != environment.made_from((3, 11), tmp_path)
-        lock_path(name, tmp_path).write_text(before)
-
-
-def test_no_step_lets_pip_fetch_a_build_tool() -> None:
-    steps = environment.locked_steps(lock_path(DEVELOPMENT), lock_path(BUILD)) | environment.own_step()
-    builds = {title: words for title, words in steps.items() if title != "Build tools"}
-    assert next(iter(steps)) == "Build tools"
-    assert all("--no-build-isolation" in words for words in builds.values())
-    assert "--no-deps" in builds["Offset Sync"]
-    dockerfile = (REPO / "Dockerfile").read_text(encoding="utf-8")
-    installs = re.findall(r"pip install (.*?) \\\n", dockerfile)
-    *locked, built = installs
-    assert ["--require-hashes" in each for each in locked] == [True, True]
-    assert ["--no-build-isolation" in each for each in locked] == [False, True]
-    assert [each.split()[-1] for each in locked] == ["requirements/build.lock", "requirements/runtime.lock"]
-    assert built.split()[-2:] == ["--force-reinstall", "dist/kerberos/*.whl"]  # of scripts/kerberos_client.py
-    assert "--no-deps" in built

@@ -1,27 +1,152 @@
-"""spark-submit.sh as text: who gets which option, and what would be run on a laptop, on YARN and on Kubernetes."""
+"""What spark-submit.sh and the image's entrypoint would run, as tests/golden/outputs/submit.txt has it."""
 
 from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
+import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
+import pyspark
 import pytest
 
-from builders.submit_commands import after, command, make_repo, spark_words
+import archive
+from builders.submit_commands import command, make_repo
+from entrypoint import command_for
 from spark_options import OptionError, split_options
 from spark_properties import read_properties
-from submit import build_command, without_other_driver
+from submit import Command, build_command, without_other_driver
+from tools.golden_output import expect
 
 REPO = Path(__file__).resolve().parents[3]
+YARN = "--properties-file conf/yarn.conf --principal sync@R --keytab /k/sync.keytab --files dc1.password --conf my.yaml"
+KUBERNETES = "--master k8s://https://h:6443 --properties-file conf/kubernetes/spark-submit.conf"
+IN_POD = "/etc/offset-sync/conf/offset-sync.yaml"
+UPLOAD = "--conf spark.kubernetes.file.upload.path=s3a://b/u"
+GIVEN = "{repo}/given.conf"
+INSTALLED = {"SPARK_HOME": "/opt/spark"}
+DRIVER, EXECUTOR = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
+# As Spark 4.2 calls the image: DriverCommandFeatureStep and BasicExecutorFeatureStep.
+OF_EXECUTOR = {
+    "SPARK_DRIVER_URL": "spark://CoarseGrainedScheduler@d:7078",
+    "SPARK_EXECUTOR_ID": "3",
+    "SPARK_EXECUTOR_CORES": "2",
+    "SPARK_APPLICATION_ID": "spark-1",
+    "SPARK_EXECUTOR_POD_IP": "10.0.0.3",
+    "SPARK_RESOURCE_PROFILE_ID": "0",
+    "SPARK_EXECUTOR_POD_NAME": "exec-3",
+    "SPARK_EXECUTOR_MEMORY": "2048m",
+    "SPARK_JAVA_OPT_10": "-Dten=1",
+    "SPARK_JAVA_OPT_2": "-Dtwo=a b",
+    "SPARK_HOME": "/opt/offset-sync/spark",
+    "JAVA_HOME": "/opt/java",
+}
+OF_DRIVER = {"SPARK_HOME": "/opt/spark", "SPARK_CONF_DIR": "{repo}/mounted", "SPARK_DRIVER_BIND_ADDRESS": "10.0.0.2"}
+CLASS = "driver --properties-file {repo}/mounted/spark.properties --class org.apache.spark.deploy.PythonRunner"
+Case = tuple[str, str, str, Mapping[str, str]]
+"""A title, the job, its words, and the environment."""
+CASES: list[Case] = [
+    ("on this machine, without a web page", "sync_offsets", "--conf two.yaml --once", {}),
+    (
+        "what the user sets wins over every default",
+        "sync_offsets",
+        "--conf spark.ui.enabled=true --master local[1] --name mine",
+        {},
+    ),
+    ("a master from the configuration", "sync_offsets", "--conf spark.master=yarn", {}),
+    ("a master from the user's folder", "sync_offsets", "", {"SPARK_CONF_DIR": "{repo}/own"}),
+    ("a properties file does not switch our defaults off", "sync_offsets", f"--properties-file {GIVEN}", {}),
+    (
+        "jars and Python files are added to ours",
+        "sync_offsets",
+        "--jars x.jar --py-files y.zip,z/z.py",
+        {"PYTHONPATH": "/p"},
+    ),
+    ("the user's Python", "sync_offsets", "--master yarn", {"PYSPARK_PYTHON": "./environment/bin/python"}),
+    ("the user's Python, by a setting", "sync_offsets", "--conf spark.pyspark.python=/w/python", {}),
+    (
+        "YARN in client mode",
+        "sync_offsets",
+        "--master yarn --num-executors 4 --queue sync --conf spark.yarn.maxAppAttempts=1 --conf two.yaml --once",
+        {},
+    ),
+    ("run starts each driver by its own name", "run", "--conf 'my file.yaml' --master local[2] --name x", {}),
+    ("garbage of the index is collected in parallel", "index_records", "", {}),
+    ("also in cluster mode", "index_records", "--master yarn --deploy-mode cluster", {}),
+    ("the user's options of the driver's JVM", "index_records", f"--conf {DRIVER}=-Dx", {}),
+    ("the user's options of the executors' JVM", "index_records", f"--conf {EXECUTOR}=-Dx", {}),
+    ("the user's options of the driver's JVM, by their word", "index_records", "--driver-java-options -Dx", {}),
+    ("YARN in cluster mode, as the recipe says", "sync_offsets", YARN, {}),
+    ("the same with an installed Spark", "sync_offsets", YARN, INSTALLED),
+    ("Kubernetes, as the recipe says", "sync_offsets", f"{KUBERNETES} --conf {IN_POD} --dry-run", {}),
+    ("the same with an installed Spark", "sync_offsets", f"{KUBERNETES} --conf {IN_POD}", INSTALLED),
+    (
+        "what the user adds goes along to the image, and the pod has another name",
+        "sync_offsets",
+        f"{KUBERNETES} --jars local:///x.jar --conf spark.kubernetes.driver.pod.name=mine --conf {IN_POD}",
+        {},
+    ),
+    ("Kubernetes takes all from here", "sync_offsets", f"{KUBERNETES} {UPLOAD} --conf my.yaml", {}),
+    ("in the image: a job", "", "sync_offsets --once", {}),
+    ("in the image: any command", "", "bash -c true", {}),
+    ("in the image: nothing", "", "", {}),
+    (
+        "in the image: a driver is no child of the JVM",
+        "",
+        f'{CLASS} local://{{repo}}/jobs/sync_offsets.py --conf /etc/x.yaml --dry-run --name "job\'s"',
+        OF_DRIVER,
+    ),
+    (
+        "in the image: a driver with a log configuration of its own",
+        "",
+        f"{CLASS} local://{{repo}}/jobs/sync_offsets.py".replace("/mounted", "/logged"),
+        OF_DRIVER | {"SPARK_CONF_DIR": "{repo}/logged"},
+    ),
+    ("in the image: a script from elsewhere", "", f"{CLASS} s3a://b/upload-1/sync_offsets.py --conf x.yaml", OF_DRIVER),
+    ("in the image: an executor", "", "executor", OF_EXECUTOR),
+]
 
 
 @pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    """A repository in a folder whose name has a blank."""
-    return make_repo(tmp_path / "a repo")
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository in a folder whose name has a blank, with what Kubernetes mounts beside it; the project is here."""
+    made = make_repo(tmp_path / "a repo")
+    for name in ("jobs/run.py", "jobs/index_records.py"):
+        (made / name).write_text('"""Do it."""\n')
+    shutil.copytree(REPO / "conf", made / "conf")
+    (made / "given.conf").write_text("spark.master=yarn\n")
+    for folder in ("own", "mounted", "logged"):
+        (made / folder).mkdir()
+        properties = "spark.master=k8s\\://https\\://10.0.0.1\\:443\nspark.app.name=offset-sync-sync-offsets\n"
+        (made / folder / "spark.properties").write_text(properties)
+    (made / "own" / "spark-defaults.conf").write_text("# ours\nspark.master   k8s://https://h:6443\n")
+    (made / "logged" / "log4j2.properties").write_text("")
+    monkeypatch.chdir(REPO)
+    return made
+
+
+def build(repo: Path, case: Case) -> Command:
+    _, job, text, given = case
+    words = [word.replace("{repo}", str(repo)) for word in shlex.split(text)]
+    environ = {name: value.replace("{repo}", str(repo)) for name, value in given.items()}
+    return build_command(repo, job, split_options(words), environ) if job else command_for(repo, words, environ)
+
+
+def test_the_commands_are_those_of_the_golden_file(repo: Path) -> None:
+    lines = list[str]()
+    for case in CASES:
+        built = build(repo, case)
+        told = [shlex.join(built.words), *(f"  {name}={value}" for name, value in built.environment.items())]
+        lines += [f"\n# {case[0]}", *told]
+    text = "\n".join(lines)
+    places = {"spark": Path(pyspark.__file__).parent, "repo": repo, "python": sys.executable}
+    for name, place in (places | {"bin": Path(sys.executable).parent, "here": REPO}).items():
+        text = text.replace(str(place), f"{{{name}}}")
+    expect("submit.txt", text.lstrip())
 
 
 @pytest.mark.parametrize(
@@ -29,7 +154,6 @@ def repo(tmp_path: Path) -> Path:
     [
         ("--once --dry-run", "", "--once --dry-run"),
         ("--format json --once", "", "--format json --once"),
-        ("--master yarn --once", "--master yarn", "--once"),
         ("--master=k8s://https://h:1 --once", "--master k8s://https://h:1", "--once"),
         ("--num-executors 4 --supervise --verbose x", "--num-executors 4 --supervise --verbose", "x"),
         ("--conf spark.a=b --conf conf/two.yaml", "--conf spark.a=b", "--conf conf/two.yaml"),
@@ -46,74 +170,36 @@ def test_spark_gets_what_it_understands_and_the_job_the_rest(words: str, spark: 
     assert list(options.job) == job.split()
 
 
-def test_an_option_without_its_value_is_refused_with_its_name() -> None:
-    with pytest.raises(OptionError, match="--master: its value is missing"):
-        split_options(["--once", "--master"])
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        (("", "sync_offsets", "--once --master", {}), "--master: its value is missing"),
+        (("", "sync_offsets", "--properties-file absent.conf", {}), r"absent\.conf"),
+        (("", "run", "--deploy-mode cluster", {}), "start each by its name"),
+        (("", "sync_offsets", f"{KUBERNETES} --conf my.yaml", {}), r"my\.yaml: on Kubernetes this is a file in the"),
+        (("", "", "executor", {}), "not set"),
+    ],
+)
+def test_what_cannot_be_started_is_refused_with_the_remedy(repo: Path, case: Case, said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        build(repo, case)
 
 
-def test_the_driver_is_a_python_process_that_gets_the_signal_itself(repo: Path) -> None:
-    built = command(repo, "--conf", "two.yaml", "--once")
-    assert built.words == [sys.executable, str(repo / "jobs" / "sync_offsets.py"), "--conf", "two.yaml", "--once"]
-    assert spark_words(built)[-1] == "pyspark-shell"
-
-
-def test_run_is_no_driver_and_gets_what_starts_drivers(repo: Path) -> None:
-    (repo / "jobs" / "run.py").write_text("")
-    words = ["--conf", "my file.yaml", "--master", "local[2]", "--name", "x", "--conf", "spark.a=b c"]
-    built = build_command(repo, "run", split_options(words), {"PYTHONPATH": "/own"})
-    assert built.words == [sys.executable, str(repo / "jobs" / "run.py"), "--conf", "my file.yaml"]
-    assert shlex.split(built.environment["OFFSET_SYNC_SUBMIT"]) == [
-        sys.executable,
-        str(repo / "scripts" / "submit.py"),
-    ]
-    options = shlex.split(built.environment["OFFSET_SYNC_SPARK_OPTIONS"])
-    assert options == ["--master", "local[2]", "--conf", "spark.a=b c"], "each driver has a name of its own"
-    assert built.environment["PYTHONPATH"] == f"{repo / 'lib'}:/own"
-    with pytest.raises(OptionError, match="start each by its name"):
-        build_command(repo, "run", split_options([*words, "--deploy-mode", "cluster"]), {})
-
-
-def test_without_a_master_the_job_runs_on_this_machine_without_a_web_page(repo: Path) -> None:
-    words = spark_words(command(repo))
-    assert after(words, "--master") == ["local[*]"]
-    assert after(words, "--conf") == ["spark.ui.enabled=false"]
-    assert after(words, "--name") == ["offset-sync-sync-offsets"]
-
-
-def test_what_the_user_sets_wins_over_every_default(repo: Path) -> None:
-    words = spark_words(command(repo, "--conf", "spark.ui.enabled=true", "--master", "local[1]", "--name", "mine"))
-    assert after(words, "--conf") == ["spark.ui.enabled=true"]
-    assert after(words, "--master") == ["local[1]"]
-    assert after(words, "--name") == ["mine"]
-
-
-def test_a_master_from_the_configuration_counts_as_given(repo: Path, tmp_path: Path) -> None:
-    assert after(spark_words(command(repo, "--conf", "spark.master=yarn")), "--master") == ["yarn"]
-    own = tmp_path / "own"
-    own.mkdir()
-    (own / "spark-defaults.conf").write_text("# ours\nspark.master   k8s://https://h:6443\n")
-    built = command(repo, SPARK_CONF_DIR=str(own))
-    assert after(spark_words(built), "--master") == ["k8s://https://h:6443"]
-    assert "SPARK_CONF_DIR" not in built.environment
+def test_missing_jars_are_refused_unless_spark_brings_them(repo: Path) -> None:
+    for jar in (repo / "jars" / "spark").iterdir():
+        jar.unlink()
+    with pytest.raises(OptionError, match="no jars; run: make install"):
+        command(repo)
+    assert "--jars" not in command(repo, SPARK_HOME="/opt/spark").environment["PYSPARK_SUBMIT_ARGS"]
 
 
 def test_a_job_that_another_one_starts_begins_as_that_one_did(repo: Path) -> None:
     first = command(repo)
     second = command(repo, **without_other_driver(first.environment | {"HOME": "/home/me"}, repo))
-    assert (second.words, spark_words(second)) == (first.words, spark_words(first))
-    assert second.environment["SPARK_CONF_DIR"] == first.environment["SPARK_CONF_DIR"] == str(repo / "conf")
+    for name in ("PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR"):
+        assert (second.words, second.environment[name]) == (first.words, first.environment[name])
     own = {"SPARK_CONF_DIR": "/etc/spark", "PYSPARK_GATEWAY_PORT": "1"}
     assert without_other_driver(own, repo) == {"SPARK_CONF_DIR": "/etc/spark"}
-
-
-def test_a_properties_file_is_read_and_does_not_switch_our_defaults_off(repo: Path, tmp_path: Path) -> None:
-    properties = tmp_path / "own.conf"
-    properties.write_text("spark.master=yarn\n")
-    words = spark_words(command(repo, "--properties-file", str(properties)))
-    assert after(words, "--master") == ["yarn"]
-    assert "--load-spark-defaults" in words
-    with pytest.raises(OptionError, match=r"absent\.conf"):
-        command(repo, "--properties-file", str(tmp_path / "absent.conf"))
 
 
 def test_properties_are_split_as_spark_splits_them(tmp_path: Path) -> None:
@@ -125,69 +211,6 @@ def test_properties_are_split_as_spark_splits_them(tmp_path: Path) -> None:
     assert read_properties(path) == {"spark.master": "k8s://https://h:6443", "spark.e:f": "a=b\\cü", "spark.g": "h,i"}
 
 
-def test_jars_and_python_files_of_the_user_are_added_to_ours(repo: Path) -> None:
-    built = command(repo, "--jars", "x.jar", "--py-files", "y.zip,z/z.py", PYTHONPATH="/p")
-    words = spark_words(built)
-    ours = [str(repo / "jars" / "spark" / name) for name in ("a.jar", "b.jar")]
-    assert after(words, "--jars") == [",".join([*ours, "x.jar"])]
-    assert after(words, "--py-files") == [f"{repo / 'dist' / 'offset_sync.zip'},y.zip,z/z.py"]
-    assert built.environment["PYTHONPATH"].split(os.pathsep) == [str(repo / "lib"), "y.zip", "z", "/p"]
-
-
-def test_missing_jars_are_refused_unless_spark_brings_them(repo: Path) -> None:
-    for jar in (repo / "jars" / "spark").iterdir():
-        jar.unlink()
-    with pytest.raises(OptionError, match="no jars; run: make install"):
-        command(repo)
-    assert "--jars" not in spark_words(command(repo, SPARK_HOME="/opt/spark"))
-
-
-def test_python_of_the_user_is_left_as_it_is(repo: Path) -> None:
-    built = command(repo, "--master", "yarn", PYSPARK_PYTHON="./environment/bin/python")
-    assert built.environment["PYSPARK_PYTHON"] == "./environment/bin/python"
-    assert built.environment["PYSPARK_DRIVER_PYTHON"] == built.words[0] == sys.executable
-    built = command(repo, "--conf", "spark.pyspark.python=/w/python")
-    assert built.environment["PYSPARK_PYTHON"] == "/w/python"
-
-
-def test_yarn_in_client_mode_reads_as_it_should(repo: Path) -> None:
-    words = "--master yarn --num-executors 4 --queue sync --conf spark.yarn.maxAppAttempts=1 --conf two.yaml --once"
-    built = command(repo, *words.split())
-    assert built.words[1:] == [str(repo / "jobs" / "sync_offsets.py"), "--conf", "two.yaml", "--once"]
-    given = spark_words(built)
-    assert given[:2] == ["--master", "yarn"]
-    assert given[-7:] == [
-        "--num-executors",
-        "4",
-        "--queue",
-        "sync",
-        "--conf",
-        "spark.yarn.maxAppAttempts=1",
-        "pyspark-shell",
-    ]
-    assert "spark.ui.enabled=false" not in given
-
-
-@pytest.mark.parametrize(
-    "words",
-    [["--master", "yarn"], ["--master", "k8s://https://h:6443", "--conf", "spark.kubernetes.file.upload.path=s3a://x"]],
-)
-def test_in_cluster_mode_spark_submit_takes_the_configuration_along(repo: Path, words: list[str]) -> None:
-    built = command(repo, *words, "--deploy-mode", "cluster", "--conf", "conf/two.yaml", "--files", "k.jks")
-    assert Path(built.words[0]).name == "spark-submit"
-    assert after(built.words, "--master") == [words[1]]
-    assert after(built.words, "--files") == [f"k.jks,{os.path.abspath('conf/two.yaml')}"]
-    # The driver finds the file in its working directory, and a Python of this machine means nothing over there.
-    assert built.words[-3:] == [str(repo / "jobs" / "sync_offsets.py"), "--conf", "two.yaml"]
-    assert not built.environment.keys() & {"PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"}
-
-
-def test_an_installed_spark_is_used_in_cluster_mode_with_its_own_settings(repo: Path) -> None:
-    built = command(repo, "--master=yarn", "--conf", "spark.submit.deployMode=cluster", SPARK_HOME="/opt/spark")
-    assert built.words[0] == "/opt/spark/bin/spark-submit"
-    assert "SPARK_CONF_DIR" not in built.environment
-
-
 def test_the_command_as_text_can_be_given_to_a_shell(repo: Path) -> None:
     built = command(repo, "--conf", "spark.x=a b", "--once")
     words = shlex.split(str(built))
@@ -196,47 +219,27 @@ def test_the_command_as_text_can_be_given_to_a_shell(repo: Path) -> None:
     assert f"PYSPARK_SUBMIT_ARGS={built.environment['PYSPARK_SUBMIT_ARGS']}" in words
 
 
-def run_script(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    environment = {
-        "PATH": os.environ["PATH"],
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "SPARK_HOME": "/opt/spark",
-    } | environ
-    return subprocess.run(
-        [str(REPO / "spark-submit.sh"), *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-        timeout=300,
-    )
+def run_script(*words: str, script: Path = REPO / "spark-submit.sh", **environ: str) -> tuple[int, str, str]:
+    own = {"PATH": os.environ["PATH"], "PYSPARK_DRIVER_PYTHON": sys.executable, **INSTALLED} | environ
+    done = subprocess.run([str(script), *words], capture_output=True, text=True, check=False, env=own, timeout=300)
+    return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("words", [(), ("no_such_job",)])
-def test_without_a_job_that_exists_the_jobs_are_listed_with_exit_code_2(words: tuple[str, ...]) -> None:
-    ended = run_script(*words)
-    assert ended.returncode == 2
-    assert ended.stdout == ""
-    for job in (REPO / "jobs").glob("*.py"):
-        assert f"\n  {job.stem} " in ended.stderr
+def test_without_a_job_or_a_python_that_exists_the_script_ends_with_2_and_what_there_is() -> None:
+    for words in ((), ("no_such_job",)):
+        code, out, err = run_script(*words)
+        assert (code, out) == (2, "")
+        assert [job.stem for job in (REPO / "jobs").glob("*.py") if f"\n  {job.stem} " not in err] == []
+    code, _, err = run_script("sync_offsets", PYSPARK_DRIVER_PYTHON="/absent/python")
+    assert (code, "/absent/python: not there; run 'make install'" in err) == (2, True)
 
 
 def test_the_script_works_from_any_folder_and_through_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     link = tmp_path / "submit"
     link.symlink_to(REPO / "spark-submit.sh")
     monkeypatch.chdir(tmp_path)
-    job = next((REPO / "jobs").glob("*.py")).stem
-    environment = {"PATH": os.environ["PATH"], "PYSPARK_DRIVER_PYTHON": sys.executable, "SPARK_HOME": "/opt/spark"}
-    said = subprocess.run(
-        [str(link), "--print-command", job], capture_output=True, text=True, check=True, env=environment
-    )
-    assert said.stdout.endswith(f"{REPO / 'jobs' / job}.py\n")
-
-
-def test_a_missing_python_is_named_with_its_remedy() -> None:
-    ended = run_script("sync_offsets", PYSPARK_DRIVER_PYTHON="/absent/python")
-    assert ended.returncode == 2
-    assert "/absent/python: not there; run 'make install'" in ended.stderr
+    _, said, _ = run_script("--print-command", "sync_offsets", script=link)
+    assert said.endswith(f"{REPO / 'jobs' / 'sync_offsets.py'}\n")
 
 
 def test_only_a_python_driver_makes_its_jvm_deaf_to_sigterm() -> None:
@@ -246,3 +249,30 @@ def test_only_a_python_driver_makes_its_jvm_deaf_to_sigterm() -> None:
 
     assert ends_by("OFFSET_SYNC_DRIVER=1") == 7
     assert ends_by("unset OFFSET_SYNC_DRIVER") == -15
+
+
+def test_the_settings_of_yarn_name_the_archive_as_the_script_packs_it() -> None:
+    settings = read_properties(REPO / "conf" / "yarn.conf")
+    path, _, folder = settings["spark.archives"].partition("#")
+    assert REPO / path == archive.TARGET
+    assert settings["spark.pyspark.python"] == f"./{folder}/bin/python"
+    assert settings["spark.submit.deployMode"] == "cluster"
+
+
+def test_the_backend_of_an_executor_and_every_setting_in_the_recipes_are_known_to_the_spark_that_is_pinned() -> None:
+    parts = ("core", "yarn", "kubernetes", "common-utils", "launcher", "network-common")
+    jars = [jar for part in parts for jar in Path(pyspark.__file__).parent.glob(f"jars/spark-{part}_2.13-*.jar")]
+    names = {jar: zipfile.ZipFile(jar).namelist() for jar in jars}
+    backend = command_for(Path("/"), ["executor"], OF_EXECUTOR).words[7]
+    assert any(f"{backend.replace('.', '/')}.class" in each for each in names.values())
+    # Its classes hold them, each behind its length, but for these two: the name of a variable, and what a prefix makes.
+    free = {"spark.yarn.appMasterEnv.OFFSET_SYNC_LOG_FORMAT", "spark.kubernetes.authenticate.driver.serviceAccountName"}
+    known = b"".join(
+        zipfile.ZipFile(jar).read(name)
+        for jar, classes in names.items()
+        for name in classes
+        if name.endswith(".class") and ("conf" in name.lower() or "launcher" in name)
+    )
+    recipes = ("spark-defaults.conf", "yarn.conf", "kubernetes/spark-submit.conf")
+    settings = {key for name in recipes for key in read_properties(REPO / "conf" / name)}
+    assert [key for key in settings - free if len(key).to_bytes(2, "big") + key.encode() not in known] == []

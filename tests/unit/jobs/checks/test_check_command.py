@@ -19,7 +19,7 @@ from offset_sync.jobs import check
 from offset_sync.jobs.check import print_json, show_findings
 from offset_sync.jobs.checks.asking import Cluster
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.finding import Finding, Level, in_order
+from offset_sync.model.finding import Finding, Level, Lines, in_order
 
 REPO = Path(__file__).resolve().parents[4]
 FINDINGS = [
@@ -53,17 +53,13 @@ def test_lines_are_grouped_by_place_and_then_by_check() -> None:
     assert told == ["dc1 topics", "dc1 topics", "dc1 commits", "dc1 copies", "dc2 topics", "dc2 copies"]
 
 
-def test_json_says_whether_anything_fails() -> None:
+def test_json_says_whether_anything_fails_and_names_all_topics() -> None:
     out = io.StringIO()
-    print_json(FINDINGS, out)
+    print_json([*FINDINGS, Lines("dc1", "copies").of(Level.OK, "so", {f"t{n}" for n in range(5)})], out)
     told = json.loads(out.getvalue())
     assert told["ok"] is False
-    assert told["findings"][0] == {
-        "level": "OK",
-        "place": "clusters.dc1",
-        "check": "connection",
-        "text": "1 broker",
-    }
+    assert told["findings"][0] == {"level": "OK", "place": "clusters.dc1", "check": "connection", "text": "1 broker"}
+    assert told["findings"][-1]["topics"] == ["t0", "t1", "t2", "t3", "t4"]
 
 
 def test_what_is_wrong_with_the_client_fails(config_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,8 +119,3 @@ def test_clusters_that_do_not_answer_end_with_1_and_need_no_java(config_file: Pa
     (warned,) = [each for each in told if each["level"] == "WARN"]
     assert (warned["place"], warned["check"]) == ("mirror.place_header", "configuration")
     assert "WARNING" not in ended.stderr
-
-
-def test_bad_arguments_end_with_2(config_file: Path, tmp_path: Path) -> None:
-    assert run("--conf", str(config_file), "--once").returncode == 2
-    assert run("--conf", str(tmp_path / "none.yaml")).returncode == 2

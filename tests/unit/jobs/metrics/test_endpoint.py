@@ -56,62 +56,52 @@ def test_a_scrape_brings_what_the_collectors_say_now() -> None:
         assert "_created" not in scraped.text
         groups.names = ("billing", "shipping")
         assert fetch(endpoint.port).values("group_duplicates", "group_id") == {"billing": 7, "shipping": 8}
+        groups.names = (HOSTILE,)
+        scraped = fetch(endpoint.port)
+        shown = 'a"} 1\nfake{x="\\" 🐘 \ufffd\ufffd[31m\ufffd\ufffdend'
+        assert scraped.values("group_duplicates", "group_id") == {shown: len(HOSTILE)}
+        assert not any(line.startswith("fake") for line in scraped.text.splitlines())
+        assert "\x1b" not in scraped.text
     finally:
         endpoint.close()
     with pytest.raises(URLError):
         fetch(endpoint.port)
 
 
-def test_a_hostile_group_name_is_one_label_and_nothing_else() -> None:
-    endpoint = open_endpoint("sync_offsets", at(0), [Groups(HOSTILE)])
-    assert endpoint is not None
-    scraped = fetch(endpoint.port)
-    endpoint.close()
-    assert scraped.values("group_duplicates", "group_id") == {
-        'a"} 1\nfake{x="\\" 🐘 \ufffd\ufffd[31m\ufffd\ufffdend': len(HOSTILE)
-    }
-    assert not any(line.startswith("fake") for line in scraped.text.splitlines())
-    assert "\x1b" not in scraped.text
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["x" * 300 + "1", "x" * 300 + "2…", "y" * 200], {"x" * 199 + "…": 302, "y" * 200: 200}),
+        (["", "aaaa", "bbb", "cc", "d"], {"aaaa": 4, "bbb": 3, "cc": 2}),
+        (["", "d"], {"d": 1}),
+    ],
+    ids=["a long name is shortened, and two that become one are one sample", "the worst", "none that is 0"],
+)
+def test_only_the_worst_are_named_by_short_names(names: list[str], told: dict[str, int]) -> None:
+    assert read([Groups(*names)]).values("group_duplicates", "group_id") == told
 
 
-def test_a_long_name_is_shortened_and_two_that_become_one_are_one_sample() -> None:
-    scraped = read([Groups("x" * 300 + "1", "x" * 300 + "2…", "y" * 200)])
-    assert scraped.values("group_duplicates", "group_id") == {"x" * 199 + "…": 302, "y" * 200: 200}
-
-
-def test_only_the_worst_are_named_and_none_that_is_0() -> None:
-    names = {"": 0, "aaaa": 4, "bbb": 3, "cc": 2, "d": 1}
-    assert read([Groups(*names)]).values("group_duplicates", "group_id") == {"aaaa": 4, "bbb": 3, "cc": 2}
-    assert read([Groups("", "d")]).values("group_duplicates", "group_id") == {"d": 1}
-
-
-def test_a_port_that_is_taken_is_an_error_in_the_log_with_the_remedy_and_nothing_more(
-    caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize("address", [HERE, "no.such.host.invalid", "203.0.113.7"])
+def test_what_cannot_be_opened_is_an_error_in_the_log_with_the_remedy_and_nothing_more(
+    address: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with socket.socket() as taken, caplog.at_level(logging.ERROR):
         taken.bind((HERE, 0))
         taken.listen()
         port = taken.getsockname()[1]
-        assert open_endpoint("sync_offsets", at(port), []) is None
+        config = Metrics.model_construct(address=address, sync_offsets_port=port, report_status_port="off", worst=20)
+        assert open_endpoint("sync_offsets", config, []) is None
     (message,) = [record.getMessage() for record in caplog.records]
-    assert message.startswith(f"metrics.sync_offsets_port: {HERE}:{port} cannot be opened (")
+    assert message.startswith(f"metrics.sync_offsets_port: {address}:{port} cannot be opened (")
     assert "free the port or choose another" in message
+    assert "metrics.address" in message
 
 
-@pytest.mark.parametrize("address", ["no.such.host.invalid", "203.0.113.7", "x" * 300])
-def test_an_address_that_cannot_be_had_is_an_error_in_the_log(address: str, caplog: pytest.LogCaptureFixture) -> None:
-    config = Metrics.model_construct(address=address, sync_offsets_port="off", report_status_port=0, worst=20)
-    assert open_endpoint("report_status", config, []) is None
-    assert "metrics.report_status_port" in caplog.text
-    assert "metrics.address" in caplog.text
-
-
-def test_without_a_port_nothing_is_opened() -> None:
+def test_without_a_port_nothing_is_opened_and_a_collector_that_fails_is_left_out_and_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     assert open_endpoint("sync_offsets", at("off"), [Failing()]) is None
     assert open_endpoint("report_status", at(0), [Failing()]) is None
-
-
-def test_a_collector_that_fails_is_left_out_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     collectors: list[Collector] = [Failing(), Groups("billing")]
     assert read(collectors).values("group_duplicates", "group_id") == {"billing": 7}
     assert "Failing failed at a scrape" in caplog.text

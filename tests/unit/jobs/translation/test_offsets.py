@@ -36,11 +36,6 @@ def test_columns_may_have_any_order_and_others_are_kept_as_they_are() -> None:
     assert table.given.column("sink").to_pylist() == ['a "b", 1', " 007 "]
 
 
-@pytest.mark.parametrize("text", [HEADER, HEADER.rstrip(), HEADER + b"\n\n"])
-def test_a_file_without_lines_has_no_offsets(text: bytes) -> None:
-    assert rows(parse_csv(text, NOW_MS)) == []
-
-
 def test_every_bad_line_is_named_with_its_number_in_the_file() -> None:
     lines = [
         b"orders,0,1",

@@ -57,14 +57,6 @@ def test_with_the_same_names_an_answer_has_no_other_name(monkeypatch: pytest.Mon
     assert "target_topic" not in answered(monkeypatch, tmp_path, ["orders"], "same").column_names
 
 
-def test_it_shows_how_many_are_translated() -> None:
-    wait = Wait("translations", total=3_000_000)
-    tell = translate._telling(wait, threading.Event())
-    tell(1_000_000)
-    tell(500)
-    assert str(wait) == "waiting for translations: 1,000,500 of 3,000,000, 0 s"
-
-
 def test_a_stop_ends_the_work_between_two_partitions() -> None:
     stop = threading.Event()
     tell = translate._telling(Wait("translations", total=4), stop)

@@ -1,4 +1,4 @@
-"""Copies are compared with their originals: those that their stamps name, or at the same offset (strategy identity)."""
+"""Copies at the same offset as their originals (strategy identity) are compared with them byte for byte, by check."""
 
 from __future__ import annotations
 
@@ -6,68 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fakes.newest_logs import MemoryLogs, asked, copied, known_config, natives, record, said_at, stamped, told
+from fakes.newest_logs import MemoryLogs, asked, copied, known_config, natives, record, said_at, told
 from offset_sync.kafka.requests import LogEnds
 from offset_sync.kafka.tail_reader import TailRecord
 from offset_sync.model.values import TopicPartition
 
 CHECK = "copies: "
-LONG = natives(500)
 LINKED: dict[str, Any] = {"topics": {"include": ["orders"], "strategy": "identity", "origin": "dc1"}}
 ORIGINALS = natives(100)
-
-
-def at_dc2(copies: Sequence[TailRecord], originals: Sequence[TailRecord] = LONG, **sections: Any) -> list[str]:
-    logs = {"dc1": {"orders": originals}, "dc2": {"orders": copies}}
-    found = said_at("dc2", known_config(**sections), logs)
-    return [each.replace(CHECK, "") for each in found if CHECK in each]
-
-
-def later(records: Sequence[TailRecord], is_appended: bool = False) -> list[TailRecord]:
-    contents = [replace(each.content, timestamp_ms=each.content.timestamp_ms + 40) for each in records]
-    return [TailRecord(each, is_appended) for each in contents]
-
-
-def test_copies_that_are_what_their_stamps_say_are_told_so_also_when_the_original_is_no_new_one() -> None:
-    right = ["OK orders: copies have the timestamp, key and value of the records that their stamps name"]
-    assert at_dc2(stamped(LONG)) == right
-    assert at_dc2(stamped(LONG[:20])) == right
-
-
-def test_nothing_is_said_where_no_original_is_there() -> None:
-    assert at_dc2(stamped(LONG[:20]), LONG[400:]) == []
-    assert at_dc2(stamped(LONG[:20]), LONG[:0]) == []
-    assert at_dc2(natives(20)) == []
-
-
-def test_a_stamp_of_another_record_is_told_with_both_places() -> None:
-    false = TailRecord(replace(stamped([LONG[4]], first=19)[0].content, value=b"another"))
-    (found,) = at_dc2([*stamped(LONG[:19]), false])
-    assert found.startswith(
-        "WARN orders: 1 of 1 have another key or value than the record that their stamp names, first orders-0 at "
-        "offset 19, of dc1 at 4; correct only if the mirror changes records"
-    )
-
-
-def test_times_that_are_not_kept_are_told_with_whom_they_harm() -> None:
-    (found,) = at_dc2(later(stamped(LONG)))
-    assert found.startswith(
-        "WARN orders: 1 of 1 have another timestamp than their originals, first orders-0 at offset 499"
-    )
-    assert "report_status compares timestamps" in found
-    (appended,) = at_dc2(later(stamped(LONG), is_appended=True))
-    assert "message.timestamp.type=LogAppendTime" in appended
-    assert "set it to CreateTime there" in appended
-    timed = {"topics": {"include": ["orders"], "strategy": "timestamp"}}
-    assert "strategy timestamp uses them" in at_dc2(later(stamped(LONG)), **timed)[0]
-
-
-def test_an_origin_that_does_not_answer_costs_the_others_nothing() -> None:
-    config = known_config(("dc1", "dc2", "dc3"))
-    logs = {"dc1": {"orders": LONG}, "dc2": {"orders": stamped(LONG)}, "dc3": {"orders": stamped(LONG[:20])}}
-    found = told(config, asked(config, logs, is_silent={"dc1": True}))
-    assert found["clusters.dc1"] == ["FAIL mirror headers: no answer"]
-    assert [each.partition(":")[0] for each in found["clusters.dc2"]] == ["OK mirror headers"]
 
 
 def linked(copies: Sequence[TailRecord], originals: Sequence[TailRecord] = ORIGINALS) -> list[str]:

@@ -1,0 +1,106 @@
+"""Pages that list what there is: tables, alerts, reasons, brokers, and the tests that hold invariants and faults."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import yaml
+
+import jars
+from offset_sync.model.values import State
+from offset_sync.tables.catalog import ALL_TABLES, LAST_KNOWN
+from offset_sync.tables.views import QUESTIONS, VIEWS
+from write_docs import COMMAND, PAGE, with_written_parts
+
+REPO = Path(__file__).resolve().parents[3]
+TABLES = PAGE.read_text(encoding="utf-8")
+TEXT = (REPO / "docs" / "operations.md").read_text()
+RULES = yaml.safe_load((REPO / "conf" / "prometheus" / "alerts.yaml").read_text())["groups"][0]["rules"]
+ALERTS = list(dict.fromkeys(rule["alert"] for rule in RULES))
+
+
+def test_every_fault_and_every_invariant_names_tests_that_there_are() -> None:
+    page = (REPO / "docs" / "reliability.md").read_text()
+    faults = page.partition("\n## Faults\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| [^-|][^|]*\| (?!result )[^|]+ \| ([^|]+) \|$", faults, re.MULTILINE)
+    named = [re.findall(r"`([^`]+\.py)`", tests) for tests in rows]
+    assert len(rows) > 40
+    assert all(named)
+    design = (REPO / "docs" / "design.md").read_text()
+    of_design = re.findall(r"`((?:unit|spark|broker|simulation|browser)/[a-z_/]+\.py)`", design)
+    assert len(of_design) > 15
+    assert [name for names in [*named, of_design] for name in names if not (REPO / "tests" / name).is_file()] == []
+
+
+def test_the_page_says_what_the_schemas_and_the_views_say() -> None:
+    assert with_written_parts(TABLES) == TABLES, f"docs/tables.md is out of date: {COMMAND}"
+
+
+def test_every_column_of_every_table_view_and_question_is_there() -> None:
+    for described in ({*ALL_TABLES} - {LAST_KNOWN}) | {*VIEWS, *QUESTIONS}:
+        section = TABLES.split(f"\n### {described.name}\n")[1].split("\n#")[0]
+        found = re.findall(r"^\| `(\w+)` \| (\w+) \| (.+) \|$", section, re.MULTILINE)
+        assert [(name, kind) for name, kind, _ in found] == [(c.name, c.type) for c in described.columns]
+        assert [text for _, _, text in found if len(text) < 3] == []
+
+
+def test_a_part_that_is_out_of_date_is_rewritten_and_the_rest_left_alone() -> None:
+    stale = TABLES.replace("when the report was made", "whenever").replace("# The tables\n", "# My tables\n", 1)
+    assert with_written_parts(stale) == TABLES.replace("# The tables\n", "# My tables\n", 1)
+
+
+def section(title: str) -> str:
+    return re.split(r"^#+ ", TEXT.partition(f"# {title}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def rows(title: str) -> list[list[str]]:
+    lines = [line for line in section(title).splitlines() if line.startswith("|")][2:]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def test_every_alert_has_a_section_that_says_what_it_means_and_what_to_do() -> None:
+    part = TEXT.partition("# Alerts and what to do\n")[2].partition("\n## ")[0]
+    assert re.findall(r"^### (.*)$", part, re.MULTILINE) == ALERTS
+    for title in ALERTS:
+        said = re.findall(r"^- \*\*(.+?)\*\*: .{10,}", section(title), re.MULTILINE)
+        assert said == ["It means", "Look at", "Do"], title
+
+
+def test_every_rule_of_an_alert_and_its_cause_lead_to_that_section() -> None:
+    for rule in RULES:
+        page, _, anchor = rule["annotations"]["runbook"].partition("#")
+        assert (page, anchor) == ("docs/operations.md", rule["alert"].lower())
+        cause = rule["labels"].get("cause")
+        assert cause is None or f'cause="{cause}"' in section(rule["alert"])
+
+
+def test_every_reason_to_withhold_has_a_row() -> None:
+    table = rows("Withheld, by reason")
+    assert {row[0] for row in table} == {state.name for state in State if state.is_withheld}
+    assert all(len(row) == 3 and all(row) for row in table)
+
+
+def pairs() -> list[tuple[str, str]]:
+    """Return the versions of dc1 and dc2 in each run of `make test-versions`."""
+    chosen = re.search(r"^VERSIONS \?= (.*)$", (REPO / "Makefile").read_text(), re.MULTILINE)
+    assert chosen is not None
+    found = [each.split(",") for each in chosen[1].split()]
+    assert all(len(each) == 2 for each in found)
+    return [(first, second) for first, second in found]
+
+
+def test_the_requirements_name_the_brokers_of_all_test_runs() -> None:
+    (row,) = re.findall(r"^\| brokers \| (.*) \|$", (REPO / "README.md").read_text(), re.MULTILINE)
+    pinned = (REPO / "conf" / "jars" / "ivy.xml").read_text()
+    (usual,) = re.findall(r'"broker->default".* name="kafka_2.13" rev="(\d+\.\d+)', pinned)
+    versions = sorted({each for pair in pairs() for each in pair})
+    runs = ", ".join(f"{first} with {second}" for first, second in pairs())
+    assert row == (
+        f"Apache Kafka {versions[0]} to {versions[-1]}. Tested: {usual}, and in pairs {runs} (`make test-versions`)"
+    )
+
+
+def test_every_version_is_started_as_the_first_cluster_beside_another_version() -> None:
+    assert sorted(f"broker-{first}" for first, _ in pairs()) == sorted(jars.VERSIONS)
+    assert all(first != second for first, second in pairs())

@@ -1,0 +1,316 @@
+"""What the command check finds, case by case, as tests/golden/outputs/check.txt has it; no cluster is asked."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fakes.newest_logs import asked, copied, known_config, natives, record, silent_cluster, stamped, told
+from offset_sync.jobs.checks.asking import own_topics
+from offset_sync.jobs.checks.facts import (
+    LIST_GROUP,
+    MARK_GROUP,
+    OWN_GROUP,
+    judge_clock,
+    judge_id,
+    judge_rights,
+    judge_settings,
+)
+from offset_sync.jobs.checks.stamps import wrapped_origin
+from offset_sync.kafka.requests import NotAuthorizedError
+from offset_sync.kafka.tail_reader import TailRecord
+from offset_sync.model.values import CONSUMER_OFFSETS as COMMITS
+from tools.golden_output import expect
+
+Topics = Mapping[str, Sequence[TailRecord]]
+Sections = dict[str, Any]
+MirrorCase = tuple[str, Sections, Topics, Topics]
+"""A title, sections of the configuration, and the newest records at dc1 and at dc2."""
+
+ORDERS, LONG = natives(20), natives(500)
+MIRRORED = {"IDC": b"dc1", "Offset": b"7"}
+HERE = {**MIRRORED, "Place": b"orders-0"}
+REDPANDA = {"redpanda-migrator-provenance": b"id-1", "redpanda-migrator-offset": (7).to_bytes(8, "big")}
+NAMED: Sections = {"topics": {"include": ["orders"]}}
+TWO_NAMED: Sections = {"topics": {"include": ["orders", "pay"]}}
+BY_TIME: Sections = {"topics": {"include": [".*"], "strategy": "timestamp"}}
+PLACED: Sections = {"mirror": {"place_header": "Place"}}
+RENAMED: Sections = {"mirror": {"names": "mm2"}}
+RENAMED_PLACED: Sections = {"mirror": {"place_header": "Place", "names": "mm2"}}
+SPELLED_OUT: Sections = {
+    "clusters": {f"dc{n}": {"origin": f"id-{n}", "kafka": {"bootstrap.servers": "a:1"}} for n in (1, 2)},
+    "mirror": {
+        "origin_header": "redpanda-migrator-provenance",
+        "offset_header": "redpanda-migrator-offset",
+        "offset_encoding": "int64",
+    },
+}
+
+
+def of(*headers: dict[str, bytes]) -> list[TailRecord]:
+    """Return records with these headers."""
+    return [record(offset, each) for offset, each in enumerate(headers)]
+
+
+def names(*topics: str) -> Topics:
+    return dict.fromkeys(topics, ())
+
+
+def later(records: Sequence[TailRecord], is_appended: bool = False) -> list[TailRecord]:
+    """Return *records* with times 40 ms later, as the broker's if *is_appended*."""
+    contents = [replace(each.content, timestamp_ms=each.content.timestamp_ms + 40) for each in records]
+    return [TailRecord(each, is_appended) for each in contents]
+
+
+def wrapped(origin: bytes, offset: bytes) -> MirrorCase:
+    return f"a converter has wrapped {origin.decode()}", {}, {}, {"orders": of({"IDC": origin, "Offset": offset})}
+
+
+SAME_VALUES = [record(offset, value=b"beat", at_ms=5) for offset in range(9)]
+OTHER_TIMES = [record(offset, at_ms=9_000 + offset) for offset in range(20)]
+FALSE = TailRecord(replace(stamped([LONG[4]], first=19)[0].content, value=b"another"))
+HEADERS: list[MirrorCase] = [
+    (
+        "copies are stamped, beside records of this cluster",
+        {},
+        {},
+        {"orders": stamped(ORDERS), "pay/1": [*natives(3), *stamped(ORDERS[:2], first=3)]},
+    ),
+    ("topics without headers beside one with", {}, {}, {"orders": stamped(ORDERS), "pay": natives(3), "eur": ORDERS}),
+    ("produced at dc1, stamped at dc2", {}, {"orders": ORDERS}, {"orders": stamped(ORDERS)}),
+    (
+        "produced at both, and dc1 has no copies",
+        {},
+        {"orders": ORDERS},
+        {"orders": [*stamped(ORDERS), record(20, value=b"own")]},
+    ),
+    ("copies that name an unknown origin", {}, {"orders": ORDERS}, {"orders": stamped(ORDERS, b"dc3")}),
+    ("copies that name their own cluster", {}, {"orders": ORDERS}, {"orders": stamped(ORDERS, b"dc2")}),
+    ("no records at dc2", {}, {"orders": ORDERS}, {"orders": []}),
+    (
+        "the same records at both, unstamped: told once",
+        {},
+        {"orders": ORDERS, "pay": ORDERS},
+        {"orders": copied(ORDERS[10:]), "pay": stamped(ORDERS)},
+    ),
+    ("alike by chance: equal values", {}, {"orders": SAME_VALUES}, {"orders": SAME_VALUES}),
+    ("alike by chance: equal values at other times", {}, {"orders": ORDERS}, {"orders": OTHER_TIMES}),
+    (
+        "unstamped copies from before the mirror stamped",
+        {},
+        {"orders": ORDERS},
+        {"orders": [*copied(ORDERS[:10]), *stamped(ORDERS[10:], first=10)]},
+    ),
+    ("strategy timestamp asks for no headers", BY_TIME, {"orders": ORDERS}, {"orders": copied(ORDERS)}),
+    ("an offset header that is no number", {}, {}, {"orders": of(MIRRORED, {**MIRRORED, "Offset": b"x"})}),
+    ("an origin that no cluster has", {}, {}, {"orders": of({**MIRRORED, "IDC": b"IDC9"}), "pay": stamped(ORDERS)}),
+    ("no topic at all", {}, {}, {}),
+    wrapped(b"ZGMx", b"Nw=="),
+    wrapped(b'"ZGMx"', b'"Nw=="'),
+    wrapped(b'"dc1"', b'"7"'),
+    wrapped(b'{"schema": {}, "payload": "dc1"}', b"7"),
+    wrapped(b'{"payload": "ZGMx"}', b"7"),
+    wrapped(b"[B@1b2c3d", b"[B@4f"),
+    ("the place is the topic's own", PLACED, {}, {"orders": of(HERE)}),
+    ("the place is another log's", PLACED, {}, {"orders": of(HERE, {**MIRRORED, "Place": b"payments-0"})}),
+    ("there is no place", PLACED, {}, {"orders": of(MIRRORED)}),
+    ("headers of another preset", {}, {}, {"orders": of(REDPANDA, {}), "pay": stamped(ORDERS)}),
+    ("headers of another preset: told once", {}, {"orders": ORDERS}, {"orders": copied(ORDERS, REDPANDA)}),
+    ("a part of the headers of another preset", {}, {}, {"orders": of(MIRRORED, {"redpanda-migrator-offset": b"7"})}),
+    ("a preset that is spelled out", SPELLED_OUT, {}, {"orders": of(REDPANDA)}),
+    ("another name, the origin's place", RENAMED_PLACED, {}, {"dc1.orders": of(HERE)}),
+    ("another name, a place of its own", RENAMED_PLACED, {}, {"dc1.orders": of(HERE, {**HERE, "Place": b"dc1.x-0"})}),
+    ("another name, no offset", RENAMED_PLACED, {}, {"dc1.orders": of({**HERE, "Offset": b"x"})}),
+    ("another name, another preset", RENAMED, {}, {"dc1.orders": of(MIRRORED, REDPANDA)}),
+    ("where a renamed topic is produced headers say nothing", RENAMED, {}, {"orders": of(MIRRORED)}),
+    ("another origin than the name says", RENAMED, {}, {"dc1.orders": of({**MIRRORED, "IDC": b"IDC1"})}),
+    ("a renamed copy without headers", RENAMED, {"orders": ORDERS}, {"dc1.orders": copied(ORDERS)}),
+    (
+        "a renamed copy, one without headers",
+        RENAMED,
+        {"orders": ORDERS},
+        {"dc1.orders": [*stamped(ORDERS), record(20)]},
+    ),
+    ("of many topics the first are named", {}, {}, {f"topic-{number}": natives(2) for number in range(8)}),
+]
+COPIES: list[MirrorCase] = [
+    ("what their stamps say", {}, {"orders": LONG}, {"orders": stamped(LONG)}),
+    ("what their stamps say, of old originals", {}, {"orders": LONG}, {"orders": stamped(LONG[:20])}),
+    ("the originals are gone", {}, {"orders": LONG[400:]}, {"orders": stamped(LONG[:20])}),
+    ("not stamped", {}, {"orders": LONG}, {"orders": ORDERS}),
+    ("a stamp of another record", {}, {"orders": LONG}, {"orders": [*stamped(LONG[:19]), FALSE]}),
+    ("other times", {}, {"orders": LONG}, {"orders": later(stamped(LONG))}),
+    ("times of the broker", {}, {"orders": LONG}, {"orders": later(stamped(LONG), is_appended=True)}),
+    ("other times, and the strategy goes by them", BY_TIME, {"orders": LONG}, {"orders": later(stamped(LONG))}),
+]
+TOPICS: list[MirrorCase] = [
+    ("numbers of partitions", {}, names("orders/2", "pay"), names("orders/3", "pay")),
+    ("numbers of partitions of a renamed copy", RENAMED, names("orders"), names("dc1.orders/1")),
+    ("missing at dc2, by a pattern", {}, names("orders", "pay"), names("orders")),
+    ("missing at dc2, by name", TWO_NAMED, names("orders", "pay"), names("orders")),
+    ("missing, and not included", NAMED, names("orders", "pay"), names("orders")),
+    ("nowhere", NAMED, {}, {}),
+    ("nowhere, with other names", {**NAMED, **RENAMED}, {}, {}),
+    ("no included topic", {}, {}, {}),
+    ("a copy of another name", {**NAMED, **RENAMED}, names("orders"), names("dc1.orders")),
+    ("copies of another name are missing, by a pattern", RENAMED, names("orders"), names("pay")),
+    ("copies of another name are missing, by name", {**TWO_NAMED, **RENAMED}, names("orders"), names("pay")),
+    ("MirrorMaker without checkpoints", NAMED, {}, names("orders", "heartbeats", "mm2-offset-syncs.dc1.internal")),
+    ("MirrorMaker's checkpoints", NAMED, {}, names("heartbeats", "dc1.checkpoints.internal")),
+    ("MirrorMaker's own, included", {}, {}, {"heartbeats": natives(3), "orders": natives(2)}),
+    ("topics of MSK Replicator", NAMED, {}, names("orders", "__amazon_msk_replicator_offsets_my_a1b2-1")),
+    ("topics of Lenses", NAMED, {}, names("orders", "__k2k_consumer-offsets")),
+    ("topics of Cluster Linking", NAMED, {}, names("orders", "_confluent-link-metadata")),
+    ("topics of no mirror", NAMED, {}, names("orders", "__amazon_msk_canary", "amazon_msk_replicator_offsets")),
+    ("headers of MSK Replicator", NAMED, {}, {"orders": [record(0), record(1, {"__mskmr": b"id"})]}),
+]
+
+
+def of_mirrors(cases: Sequence[MirrorCase], *checks: str) -> Iterator[str]:
+    """Yield what is found of these checks, and their titles."""
+    for title, sections, at_dc1, at_dc2 in cases:
+        config = known_config(**sections)
+        yield f"\n{title}"
+        for place, lines in told(config, asked(config, {"dc1": at_dc1, "dc2": at_dc2})).items():
+            yield from (f"  {place}: {line}" for line in lines if line.partition(": ")[0].partition(" ")[2] in checks)
+
+
+READ, DESCRIBE = frozenset({"READ", "DESCRIBE", "DESCRIBE_CONFIGS"}), frozenset({"DESCRIBE"})
+ALL = READ | {"WRITE", "CREATE", "DELETE", "ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "IDEMPOTENT_WRITE"}
+NO, NONE_YET = "GROUP_AUTHORIZATION_FAILED", "COORDINATOR_NOT_AVAILABLE"
+READABLE = {"orders": READ, COMMITS: READ}
+LISTS: Sections = {"sync": {"read_lists": {"groups": ["billing", "ship.*"]}}}
+SOURCE: Sections = {"directions": [["dc2", "dc1"]]}
+
+
+def groups(billing: Any = READ, own: Any = DESCRIBE, lists: Any = None, marks: Any = DESCRIBE) -> Sections:
+    """Return what is told of groups, with those of read lists if their rights are given."""
+    of_lists = {} if lists is None else {LIST_GROUP: lists, MARK_GROUP: marks}
+    return {"group_rights": {"billing": billing, OWN_GROUP: own, **of_lists}}
+
+
+RIGHTS: list[tuple[str, Sections, Sections]] = [
+    ("the minimal rights", {}, {}),
+    *(
+        (f"{error}, as without commits", {}, {"topics": {"orders": READ}, **groups(error, error)})
+        for error in ("NOT_COORDINATOR", NONE_YET, "COORDINATOR_LOAD_IN_PROGRESS")
+    ),
+    ("no Describe on a topic", {}, {"topics": {"orders": NotAuthorizedError("dc2", "orders"), COMMITS: READ}}),
+    ("no Read on a topic", {}, {"topics": {"orders": DESCRIBE, COMMITS: READ}}),
+    ("no Read on the log of commits", {}, {"topics": {"orders": READ, COMMITS: DESCRIBE}}),
+    ("no Describe on it", {}, {"topics": {"orders": READ, COMMITS: NotAuthorizedError("dc2", COMMITS)}}),
+    ("no Describe on our groups", {}, groups(own=NO)),
+    ("no Read on groups", {}, groups(DESCRIBE)),
+    ("no Read on groups of a source", SOURCE, groups(DESCRIBE)),
+    ("no right on groups", {}, groups(NO)),
+    ("read lists", LISTS, groups(lists=READ)),
+    ("read lists are refused", LISTS, groups(lists=NO)),
+    ("read lists can only be read", LISTS, groups(lists=DESCRIBE)),
+    ("read lists can only be read at a source", {**LISTS, **SOURCE}, groups(lists=DESCRIBE)),
+    ("marks are refused", LISTS, groups(lists=READ, marks=NO)),
+    ("read lists have no coordinator yet", LISTS, groups(lists=NONE_YET, marks=NONE_YET)),
+    ("more than is needed on the cluster", {}, {"own_rights": frozenset({"DESCRIBE", "ALTER"})}),
+    ("more on a topic", {}, {"topics": {**READABLE, "orders": READ | {"WRITE", "ALTER_CONFIGS"}}}),
+    ("more on a group", {}, groups(READ | {"DELETE"})),
+    ("no authorizer", {}, {"own_rights": ALL, "topics": {"orders": ALL, COMMITS: ALL}, **groups(ALL, ALL)}),
+    ("nothing there yet", {}, {"topics": {}, "group_rights": {OWN_GROUP: DESCRIBE}}),
+]
+GOOD = {"offsets.retention.minutes": "10080", "unclean.leader.election.enable": "false"}
+LISTED: Sections = {"sync": {"read_lists": {"groups": ["billing"]}}}
+APPENDED = GOOD | {"log.message.timestamp.type": "LogAppendTime"}
+SMALL = GOOD | {"offset.metadata.max.bytes": "4095"}
+SETTINGS: list[tuple[str, Sections, Sections]] = [
+    ("as they should be", {}, {"settings": GOOD}),
+    ("retention of offsets below the refresh", {}, {"settings": GOOD | {"offsets.retention.minutes": "720"}}),
+    ("retention of offsets near the refresh", {}, {"settings": GOOD | {"offsets.retention.minutes": "1439"}}),
+    ("unclean elections", {}, {"settings": GOOD | {"unclean.leader.election.enable": "true"}}),
+    ("one replica", {}, {"settings": GOOD | {"offsets.topic.replication.factor": "1"}}),
+    ("times of the broker", {}, {"settings": APPENDED}),
+    ("times of the broker, and the strategy goes by them", BY_TIME, {"settings": APPENDED}),
+    ("little room for metadata", {}, {"settings": SMALL}),
+    ("little room for read lists", LISTED, {"settings": SMALL}),
+    ("just enough room for read lists", LISTED, {"settings": SMALL | {"offset.metadata.max.bytes": "4096"}}),
+    ("not to be read", {}, {"settings": "CLUSTER_AUTHORIZATION_FAILED"}),
+    ("not to be read, with read lists", LISTED, {"settings": "CLUSTER_AUTHORIZATION_FAILED"}),
+    ("commits compacted and deleted", {}, {"settings": GOOD, "commit_log": {"cleanup.policy": "compact,delete"}}),
+    ("commits deleted", {}, {"settings": GOOD, "commit_log": {"cleanup.policy": "delete"}}),
+    ("commits compacted", {}, {"settings": GOOD, "commit_log": {"cleanup.policy": "compact"}}),
+    ("policy of commits unknown", {}, {"settings": GOOD, "commit_log": "TOPIC_AUTHORIZATION_FAILED"}),
+]
+NOW_MS = 1_795_000_000_000
+CLOCKS = {"an hour ahead": 3_600_000, "4 s ahead": 4_000, "a minute old": -60_000, "no commit": None}
+PRESET: Sections = {"mirror": {"preset": "redpanda-migrator"}}
+
+
+def of_facts() -> Iterator[str]:
+    """Yield what is found of the answers of one cluster, and titles."""
+    for title, sections, answers in RIGHTS:
+        cluster = silent_cluster(**{"topics": READABLE, **groups(), **answers})
+        yield from (f"\n{title}", *map(str_of, judge_rights(known_config(**{**NAMED, **sections}), cluster)))
+    for title, sections, answers in SETTINGS:
+        found = judge_settings(known_config(**sections), silent_cluster(brokers=3, **answers))
+        yield from (f"\n{title}", *map(str_of, found))
+    for title, ahead_ms in CLOCKS.items():
+        cluster = silent_cluster(newest_commit_ms=None if ahead_ms is None else NOW_MS + ahead_ms)
+        yield from (f"\na commit: {title}", str_of(judge_clock(known_config(), cluster, NOW_MS)))
+    for sections, ids in ((PRESET, {}), (PRESET, {"dc2": "id-2"}), (PRESET, {"dc2": "id-9"}), ({}, {})):
+        config = known_config(**sections).with_ids(ids)
+        title = f"\nthe id, with {sections or 'no preset'} and {ids or 'no other id'}"
+        yield from (title, *map(str_of, judge_id(config, silent_cluster(cluster_id="id-2"))))
+
+
+def str_of(finding: Any) -> str:
+    return f"  {finding.place}: {finding.level.value} {finding.check}: {finding.text}"
+
+
+def test_what_check_finds_is_in_the_golden_file() -> None:
+    by_migrator = known_config(**PRESET).with_ids({"dc1": "id-1", "dc2": "id-2"})
+    lines = [
+        "# Headers",
+        *of_mirrors(HEADERS, "mirror headers"),
+        "\n# Copies and originals",
+        *of_mirrors(COPIES, "copies"),
+        "\n# Topics, and other mirrors",
+        *of_mirrors(TOPICS, "topics", "partitions", "MirrorMaker", "other mirrors"),
+        "\n# Headers of Redpanda Migrator",
+    ]
+    for headers in (REDPANDA, {**REDPANDA, "redpanda-migrator-provenance": b"id-0"}, MIRRORED):
+        found = told(by_migrator, asked(by_migrator, {"dc1": {}, "dc2": {"orders": of(headers)}}))["clusters.dc2"]
+        lines += [f"\n{headers}", *(f"  {line}" for line in found if " mirror headers: " in line)]
+    expect("check.txt", "\n".join([*lines, "\n# Rights, settings, clock and id", *of_facts()]))
+
+
+def test_only_clusters_between_which_offsets_are_synced_have_to_agree() -> None:
+    for sections, levels in (({}, ["FAIL"]), ({"directions": [["dc1", "dc2"]]}, ["OK"])):
+        config = known_config(("dc1", "dc2", "dc3"), **sections)
+        logs = {"dc1": names("orders"), "dc2": names("orders"), "dc3": names("orders/1")}
+        found = told(config, asked(config, logs))["topics"]
+        assert [line.split()[0] for line in found if " partitions: " in line] == levels
+
+
+@pytest.mark.parametrize(
+    ("topics", "own"),
+    [
+        ("mm2-offset-syncs.dc2.internal mm2-configs.dc1.internal dc1.checkpoints.internal", True),
+        ("dc1_checkpoints_internal heartbeats dc1.heartbeats", True),
+        ("ops.heartbeats orders checkpoints my.internal", False),
+    ],
+)
+def test_topics_of_mirror_maker_are_known_by_their_names(topics: str, own: bool) -> None:
+    config = known_config()
+    found = own_topics(config, asked(config, {"dc2": names(*topics.split())})["dc2"])
+    assert {*found} == ({*topics.split()} if own else set())
+
+
+def test_a_correct_or_unknown_origin_is_not_taken_for_wrapped_and_a_long_value_is_not_parsed() -> None:
+    known = {"dc1", "abcd"}  # the second one could be base64 itself
+    for value in (b"dc1", b"abcd", b"", b"dc9", b"\xff\xfe", b'{"payload": null}', b'{"payload": true}', b"[" * 900):
+        assert wrapped_origin(value, known) == ""
+    assert wrapped_origin(base64.b64encode(b"dc1" * 1000), known) == ""
+    assert wrapped_origin(json.dumps({"schema": "x" * 1_000, "payload": "dc1"}).encode(), known) == ""
+    assert len(wrapped_origin(json.dumps({"schema": "x" * 500, "payload": "dc1"}).encode(), known)) < 100

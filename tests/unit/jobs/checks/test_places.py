@@ -1,0 +1,57 @@
+"""Places of the tables are tried by check: what cannot be written to fails, and nothing is left there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from fakes.newest_logs import known_config
+from offset_sync.jobs.check import check_places
+from offset_sync.model.finding import Finding, Level
+from offset_sync.tables.files import Files
+
+
+def found_at(root: object, checkpoints: object) -> list[Finding]:
+    return list(check_places(known_config(tables={"root": str(root), "checkpoints": str(checkpoints)})))
+
+
+def test_a_place_on_this_disk_is_left_as_it_was_or_fails(tmp_path: Path) -> None:
+    found = found_at(tmp_path / "tables", f"file://{tmp_path}/checkpoints")
+    assert [(each.level, each.place, each.check) for each in found] == [
+        (Level.OK, "tables", "root"),
+        (Level.OK, "tables", "checkpoints"),
+    ]
+    assert "the jobs will create in" in found[0].text
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").write_text("")
+    root, checkpoints = found_at(tmp_path / "file" / "tables", tmp_path)
+    assert (root.level, checkpoints.level) == (Level.FAIL, Level.OK)
+    assert "Not a directory" in root.text
+
+
+@pytest.mark.parametrize(
+    ("root", "reason"),
+    [("hdfs://127.0.0.1:1/tables", "Connection refused"), ("gopher://name/tables", "Unknown scheme: gopher")],
+)
+def test_a_place_elsewhere_that_cannot_be_written_to_fails_with_the_reason(root: str, reason: str) -> None:
+    told = [
+        (each.level, each.check, " cannot be written (" in each.text, reason in each.text)
+        for each in found_at(root, f"{root}-checkpoints")
+    ]
+    assert told == [(Level.FAIL, check, True, True) for check in ("root", "checkpoints")]
+
+
+def test_a_place_elsewhere_is_left_as_it_was_and_is_a_warning_where_it_is_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elsewhere than on this disk, though below it: as Hadoop's settings may say of a path without a scheme."""
+    files, clock = Files(default=f"file://{tmp_path}"), iter([10.0, 12.2, 20.0, 20.3])
+    monkeypatch.setattr("offset_sync.jobs.check.files_of", lambda _config: files)
+    monkeypatch.setattr("offset_sync.jobs.check.time", SimpleNamespace(monotonic=clock.__next__))
+    root, checkpoints = found_at("/tables", "/checkpoints")
+    assert root.level is Level.WARN
+    assert root.text.startswith("/tables is slow, 2.2 s for each request: a driver starts, takes over and moves groups")
+    assert (checkpoints.level, checkpoints.text) == (Level.OK, "/checkpoints")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

@@ -1,0 +1,346 @@
+"""What a scrape brings after each of these events: every sample that is not 0, as tests/golden/outputs/metrics.txt."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime, timezone
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from prometheus_client.registry import Collector
+
+from builders.logs import log
+from builders.offset_records import commit_key, commit_value
+from builders.status_rows import Row, status_table
+from fakes.clusters import MemoryEnds, MemoryTopic
+from fakes.ingest import IngestingJob
+from fakes.metrics_site import XY, Watched
+from fakes.reconciler_site import ORDERS, config_of, mirrored_site
+from fakes.tables import PowerFailure
+from offset_sync.ingest.query_supervisor import QuerySupervisor
+from offset_sync.jobs.metrics.report import ReportMetrics
+from offset_sync.jobs.metrics.sync import CountedHistory, JobHealth, SyncMetrics
+from offset_sync.model.values import State, TopicPartition
+from offset_sync.status.report import Report
+from offset_sync.sync.reconciliation import Reconciliation
+from offset_sync.tables.catalog import SYNC_DRIFT
+from tools.golden_output import expect
+from tools.prometheus_scrape import read
+
+REFUSED = "GROUP_AUTHORIZATION_FAILED"
+NOON = datetime(2027, 1, 1, 12, tzinfo=timezone.utc)
+UNTOLD = ("_bucket{", "build_info", "reconcile_age")  # the last one goes by the clock of this machine
+PAY = [TopicPartition("pay-1", number) for number in range(2)]
+
+
+def samples(collectors: Iterable[Collector]) -> list[str]:
+    """Return the samples of ours that are not 0, but for UNTOLD."""
+    lines = [line for line in read([*collectors]).text.splitlines() if line.startswith("offset_sync_")]
+    told = [line.rpartition(" ") for line in lines if not any(word in line for word in UNTOLD)]
+    return sorted(f"  {name[12:]} {round(float(value), 2):g}" for name, _, value in told if float(value))
+
+
+class Told(Watched):
+    """A driver whose clusters answer from memory, and what it has told at each step."""
+
+    def __init__(self) -> None:
+        super().__init__(mirrored_site())
+        self.lines = list[str]()
+
+    def commit(self, offset: int, cluster: str = "X", group: str = "readers", place: TopicPartition = ORDERS) -> None:
+        self.site.commit(cluster, group, offset, place)
+
+    def after(self, seconds: float, what: str) -> None:
+        self.site.pass_time(int(seconds * 1000))
+        self.lines += [f"{what}; {seconds:g} s later", *samples([self.metrics, self.positions])]
+
+    def reconcile_first(self) -> None:
+        """As a driver does first that cannot reach Y."""
+        self.site.clusters["Y"].is_down = True
+        self.site.reconciler.reconcile_all(is_first=True)
+        self.note()
+
+
+def arrives(told: Told) -> None:
+    told.commit(4)
+    told.site.read("X")
+    told.site.pass_time(1_500)
+    for _ in range(3):
+        told.reconcile()
+    told.after(60, "a commit has arrived after 1.5 s")
+    told.commit(5)
+    told.site.read("X")
+    told.after(7, "another one waits")
+    told.reconcile()
+    told.commit(5)
+    told.site.read("X")
+    told.after(2, "the same offset is committed again")
+    told.reconcile()
+    told.after(13 * 3_600, "and has arrived")
+    for _ in range(4):
+        told.reconcile()
+    told.after(1, "it is refreshed, which is no latency")
+    told.site.clusters["X"].forget("readers", ORDERS)
+    told.site.read("X")
+    told.after(1, "its offset is deleted")
+
+
+def fails(told: Told) -> None:
+    told.site.clusters["Y"].refused["readers"] = REFUSED
+    for offset in (3, 4, 5):
+        told.commit(offset)
+        told.reconcile()
+        told.site.pass_time(10_000)
+    told.after(0, "three commits have failed, the oldest says how stale it is")
+    told.restart()
+    told.after(9, "a new driver, which has not seen it arrive")
+    told.commit(8, "Y")
+    told.reconcile()
+    told.after(1, "the group moves away")
+    told.commit(9)
+    told.reconcile()
+    told.after(1, "and comes back")
+    told.site.clusters["Y"].refused.clear()
+    told.reconcile()
+    told.after(1, "it is allowed")
+
+
+def is_lost_there(told: Told) -> None:
+    told.commit(4)
+    told.reconcile()
+    told.site.pass_time(3_600_000)
+    told.reconcile_first()
+    told.after(5, "the target is away, and has lost what it had")
+
+
+def is_restarted(told: Told) -> None:
+    told.commit(4)
+    told.reconcile()
+    told.site.pass_time(3_600_000)
+    told.restart()
+    told.after(0, "a new driver believes what the last one saw arrive")
+    told.reconcile()
+    told.after(0, "its answers are no latency")
+    told.reconcile_first()
+    told.after(2, "the target is away")
+
+
+def is_withheld(told: Told) -> None:
+    told.site.clusters["Y"].topics["orders"] = MemoryTopic("recreated")
+    told.commit(4)
+    told.commit(4, group="console-consumer-1")
+    told.commit(4, place=TopicPartition("other", 0))
+    told.reconcile()
+    told.after(4, "the topic was recreated; another group and topic are not synced")
+    assert {*told.scrape().values("withheld", "reason", **XY)} == {each.name for each in State if each.is_withheld}
+
+
+def goes_on_there(told: Told) -> None:
+    told.commit(9, "Y")
+    told.commit(2)
+    told.reconcile()
+    told.after(60, "a genuine commit at the target is further on")
+
+
+def repeats(told: Told) -> None:
+    for place in PAY:  # records of X that a group has read are at Y after records of Y that it has not
+        told.site.put(log("X", "X0:5 Y0:5"), place, partitions=2)
+        told.site.put(log("Y", "Y0:5 X0:5"), place, partitions=2)
+    for number in range(6):
+        told.commit(number, group=f"g{number}", place=PAY[0])
+    told.commit(5, group="g1", place=PAY[1])
+    told.reconcile()
+    told.after(0, "7 partitions would repeat, of 6 groups; 3 groups are named")
+
+
+def loses(told: Told) -> None:
+    told.site.put(log("X", "X0:10"), PAY[0])
+    told.site.put(log("Y", "X0:10"), PAY[0])
+    told.site.clusters["Y"].logs[PAY[0]] = MemoryEnds(7, 10)
+    told.commit(4, place=PAY[0])
+    told.reconcile()
+    told.after(0, "the target has deleted 3 unread records")
+
+
+def are_many(told: Told) -> None:
+    for number in range(50):
+        told.commit(4, group=f"group {number}")
+        told.site.pass_time(1_000)
+    told.commit(4, group='ev"il\\\n\x00group')
+    told.site.read("X")
+    told.after(0, "51 groups wait")
+
+
+def is_disordered(told: Told) -> None:
+    told.commit(4)
+    told.site.reconcile()
+    plain = told.site.reconciliations[-1]
+    answers = replace(plain.translated.answers, is_disordered=np.array([True]))
+    disordered = replace(plain, translated=replace(plain.translated, answers=answers))
+    again = replace(disordered, is_news=np.array([False]))
+    for reconciliation in (plain, disordered, again, again):
+        told.metrics.count(reconciliation)
+    told.after(0, "an answer by timestamp is disordered, and said three times")
+
+
+def status(*rows: Row) -> pa.Table:
+    return status_table(*({"source_cluster": "a", "target_cluster": "b", **row} for row in rows))
+
+
+def drift(*rows: Row) -> pa.Table:
+    plain = {"at": NOON, "source_cluster": "a", "target_cluster": "b", "drift": 0, "is_converged": True}
+    return pa.Table.from_pylist([plain | row for row in rows], SYNC_DRIFT.arrow_schema)
+
+
+REASONS = ["TOPIC_MISSING", "TOPIC_MISSING", None]
+OLD = {"group_id": "g", "duplicates": 4, "lost": 4, "staleness_ms": 4, "mirror_lag_by_origin": '{"z": 1}'}
+LAGS = {"mirror_lag_by_origin": '{"a": 4, "c": 1, "dc9": 2, "dc8": 1}', "mirror_gaps": 3}
+GROUPS = [{"group_id": f"g{n}", "duplicates": n, "lost": 10 - n, "staleness_ms": 1000 * (n % 3)} for n in range(10)]
+REPORTS: dict[str, tuple[pa.Table, pa.Table]] = {
+    "partitions by status, and by reason where withheld": (
+        status(
+            *[{"status": "Behind"}] * 3,
+            {"status": "InSync"},
+            *({"status": "Withheld", "state": reason, "reason": "so"} for reason in REASONS),
+            {"status": "Behind", "state": "NOT_INDEXED"},
+        ),
+        drift(),
+    ),
+    "costs are added up, and the unknown is counted": (
+        status(
+            {"duplicates": 5, "lost": 9, "not_mirrored": 7, "staleness_ms": 1500},
+            {"duplicates": 2, "lost": 4, "not_mirrored": 4, "staleness_ms": 0},
+            {"duplicates": None},
+            {"duplicates": 100, "source_cluster": "c", "lost": 1},
+        ),
+        drift(),
+    ),
+    "of the mirror by partitions, however many groups read them": (
+        status(
+            *({"group_id": g, "partition": p, "mirror_lag_ms": 1000 * p, **LAGS} for g in ("g1", "g2") for p in (0, 1)),
+            {"partition": 2, "mirror_lag_by_origin": None},
+        ),
+        drift(),
+    ),
+    "the two worst groups": (status(*GROUPS, {"group_id": "g1", "duplicates": 50, "partition": 1}), drift()),
+    "another pair, with all that a report may have": (
+        status({"source_cluster": "old", "status": "Behind", **OLD}),
+        drift({"drift": 3, "windowed_change": 3}),
+    ),
+    "nothing of it is left": (status(), drift()),
+    "the newest drift of a pair, and its groups that are not converged": (
+        status(),
+        drift(
+            {"drift": 12, "windowed_change": -7, "is_converged": False},
+            {"drift": 99, "windowed_change": 9, "at": datetime(2027, 1, 1, 11, tzinfo=timezone.utc)},
+            {"group_id": "g1", "is_converged": False},
+            {"group_id": "g2", "is_converged": False},
+            {"group_id": "g3"},
+            {"source_cluster": "c", "windowed_change": 0},
+        ),
+    ),
+}
+
+
+def test_a_scrape_is_what_the_golden_file_has() -> None:
+    stories: tuple[Callable[[Told], None], ...]
+    stories = (arrives, fails, is_lost_there, is_restarted, is_withheld, goes_on_there, repeats, loses, are_many)
+    lines = ["# sync_offsets"]
+    for story in (*stories, is_disordered):
+        told = Told()
+        story(told)
+        lines += ["", *told.lines]
+    now = [1000.0]
+    metrics = ReportMetrics(config_of(["a", "b", "c"], metrics={"worst": 2}), lambda: now[0])
+    now[0] += 40
+    lines += ["", "# report_status", "", "before the first report; 40 s later", *samples([metrics])]
+    for title, (rows, series) in REPORTS.items():
+        metrics.show(Report(rows, series, NOON))
+        now[0] += 5
+        lines += ["", f"{title}; 5 s later", *samples([metrics])]
+    expect("metrics.txt", "\n".join(lines))
+    statuses = {"InSync", "Mirroring", "Behind", "Stalled", "Withheld", "TargetActive"}
+    scraped = read([metrics])
+    assert {*scraped.values("report_positions", "status", source="c", target="a")} == statuses, "also those that are 0"
+    reasons = {each.name for each in State if each.is_withheld}
+    assert {*scraped.values("report_withheld", "reason", source="a", target="b")} == reasons
+
+
+def test_a_micro_batch_is_timed_and_seen_while_it_runs_and_one_that_fails_has_no_duration() -> None:
+    now = [50.0]
+    metrics = SyncMetrics(config_of(["X", "Y"]), lambda: now[0])
+    with metrics.batch("X"):
+        now[0] += 3
+        assert read([metrics]).values("batch_running_seconds", "cluster") == {"X": 3, "Y": 0}
+    with pytest.raises(PowerFailure), metrics.batch("X"):
+        raise PowerFailure
+    scraped = read([metrics])
+    assert scraped.values("batch_running_seconds", "cluster") == {"X": 0, "Y": 0}
+    assert scraped.values("batch_seconds_count", "cluster") == {"X": 1, "Y": 0}
+    assert scraped.value("batch_seconds_sum", cluster="X") == 3
+    assert scraped.value("batch_seconds_bucket", cluster="X", le="2.0") == 0
+    assert scraped.value("batch_seconds_bucket", cluster="X", le="5.0") == 1
+
+
+def test_a_pass_that_raises_has_not_ended_and_before_the_first_its_age_is_that_of_the_job() -> None:
+    now = [50.0]
+    metrics = SyncMetrics(config_of(["X", "Y"]), lambda: now[0])
+    now[0] += 10
+    assert read([metrics]).value("reconcile_age_seconds") == 10
+    with metrics.reconciling():
+        now[0] += 2
+    now[0] += 5
+    with pytest.raises(PowerFailure), metrics.reconciling():
+        raise PowerFailure
+    scraped = read([metrics])
+    assert scraped.value("reconcile_age_seconds") == 5
+    assert (scraped.value("reconcile_seconds_count"), scraped.value("reconcile_seconds_sum")) == (1, 2)
+
+
+def test_records_are_counted_by_kind_once_their_history_is_written() -> None:
+    job, metrics = IngestingJob(), SyncMetrics(config_of(["X", "Y"]))
+    job.batch._metrics = metrics
+    metrics.count_start("X")
+    keys = [commit_key("g", "orders", 0), commit_key("g", "orders", 1), commit_key("h", "orders", 0)]
+    job.write_as_we_do("h", 4)
+    job.ingest(0, *((key, commit_value(4)) for key in keys), (b"\x00\x01\xff", b"?"))
+    scraped = read([metrics])
+    assert scraped.values("records_total", "kind", cluster="X") == {"genuine": 2, "own": 1, "malformed": 1}
+    assert scraped.values("records_total", "kind", cluster="Y") == {"genuine": 0, "own": 0, "malformed": 0}
+    assert scraped.values("query_starts_total", "cluster") == {"X": 1, "Y": 0}
+
+
+def test_a_reconciliation_is_recorded_first_and_a_mistake_in_counting_stops_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    told, recorded = Told(), list[Reconciliation]()
+    told.commit(4)
+    told.site.reconcile()
+    told.metrics.waiting.clear()
+    CountedHistory(recorded, told.metrics).append(told.site.reconciliations[-1])
+    assert recorded == told.site.reconciliations[-1:]
+    assert "a reconciliation was not counted" in caplog.text
+
+
+def test_health_is_who_is_ready_who_fails_and_whether_the_history_is_written(caplog: pytest.LogCaptureFixture) -> None:
+    queries, is_ready, errors = QuerySupervisor(threading.Event()), threading.Event(), [None, "3 rows not written"]
+    health = JobHealth(["X", "Y"], is_ready.is_set, queries.errors, lambda: errors[is_ready.is_set()])
+    scraped = read([health])
+    assert (scraped.value("ready"), scraped.value("history_up")) == (0, 1)
+    assert scraped.values("query_up", "cluster") == {"X": 1, "Y": 1}
+
+    class Failing:
+        def start(self) -> None:
+            raise ConnectionError("no such host")
+
+    queries.add("X", Failing())
+    with caplog.at_level(logging.CRITICAL):
+        queries.run_once()
+    is_ready.set()
+    scraped = read([health])
+    assert (scraped.value("ready"), scraped.value("history_up")) == (1, 0)
+    assert scraped.values("query_up", "cluster") == {"X": 0, "Y": 1}
