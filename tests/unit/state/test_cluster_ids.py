@@ -10,7 +10,6 @@ import pytest
 
 from offset_sync.config import Config, parse_config
 from offset_sync.model.errors import ClusterError, ConfigError, OtherClusterError
-from offset_sync.model.values import CLUSTER_ID
 from offset_sync.state import cluster_ids
 from offset_sync.state.cluster_ids import ids_file, refuse_shared, verify, with_first_ids, with_known_ids
 from offset_sync.tables.files import Files
@@ -66,12 +65,6 @@ def test_the_first_answers_are_kept_and_no_cluster_is_asked_again(place: Path, p
     assert (with_first_ids(config, FILES, clusters).ids, clusters.asked) == (BOTH, {})
 
 
-def test_clients_get_the_id_that_they_have_to_refuse_others_by_and_java_s_do_not(place: Path) -> None:
-    config = start(config_at(place), dc1="id-1")
-    assert config.admin_options("dc1")[CLUSTER_ID] == "id-1"
-    assert CLUSTER_ID not in config.admin_options("dc2") | config.java_options("dc1")
-
-
 def test_ids_are_origins_only_where_the_mirror_names_them(place: Path) -> None:
     assert start(config_at(place, MIGRATOR), **BOTH).origins() == {"id-1": "dc1", "id-2": "dc2"}
     assert start(config_at(place), **BOTH).origins() == {"dc1": "dc1", "dc2": "dc2"}
@@ -91,10 +84,6 @@ def test_where_its_id_is_needed_a_cluster_without_one_is_an_error_that_names_the
     assert line.startswith('clusters.dc1: _TIMED_OUT for "the cluster\'s id"; its id is not known from before')
     assert "set clusters.dc1.origin to what that header says" in line
     assert not Path(ids_file(config_at(place))).exists()
-
-
-def test_an_origin_that_is_given_is_the_remedy(place: Path) -> None:
-    assert start(config_at(place, MIGRATOR, dc1="id-1"), dc2="id-2").origins() == {"id-1": "dc1", "id-2": "dc2"}
 
 
 def test_two_aliases_of_one_cluster_are_refused_and_nothing_is_kept(place: Path) -> None:
@@ -137,13 +126,6 @@ def test_a_file_that_is_not_whole_says_nothing(place: Path, content: str) -> Non
     Path(ids_file(config)).write_text(content)
     assert with_known_ids(config, FILES).ids == {}
     assert start(config, **BOTH).ids == kept(place) == BOTH
-
-
-def test_what_is_kept_of_a_cluster_that_was_taken_out_does_not_matter(place: Path) -> None:
-    config = config_at(place)
-    Path(ids_file(config)).parent.mkdir()
-    Path(ids_file(config)).write_text('{"dc1": "id-1", "dc0": "id-2"}')
-    assert start(config, dc2="id-2").ids == BOTH
 
 
 @pytest.mark.parametrize("is_kept", [False, True])

@@ -44,21 +44,9 @@ def lives_of(made: Any) -> CommitLogIncarnations:
     return lives
 
 
-def test_what_was_captured_before_a_life_is_gone_from_where_it_begins() -> None:
-    lives = lives_of(tables((5, 100), (3, 200)))
-    rows = commits(("X", 1, 2, 50), ("X", 1, 3, 50), ("X", 1, 5, 50), ("X", 1, 5, 101), ("X", 1, 3, 201))
-    assert lives.gone_ms(rows).tolist() == [-1, 200, 100, 200, -1]
-
-
 def test_a_row_of_the_very_moment_was_read_before_it() -> None:
     lives = lives_of(tables((5, 100)))
     assert lives.gone_ms(commits(("X", 1, 5, 100), ("X", 1, 5, 101))).tolist() == [100, -1]
-
-
-def test_other_logs_go_on() -> None:
-    lives = lives_of(tables((0, 100)))
-    assert lives.gone_ms(commits(("X", 0, 9, 1), ("Y", 1, 9, 1))).tolist() == [-1, -1]
-    assert (lives.is_new("X"), lives.is_new("Y")) == (True, False)
 
 
 def test_a_life_is_new_until_it_is_taken_also_when_it_comes_later() -> None:

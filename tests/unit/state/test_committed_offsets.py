@@ -31,22 +31,6 @@ def test_the_last_commit_is_present_and_counts() -> None:
     assert known(committed, "Y")["genuine_at_ms"] == -1
 
 
-def test_the_topic_id_is_that_of_the_last_commit_even_if_it_has_none() -> None:
-    committed = CommittedOffsets(["X"])
-    take_in(committed, commit(5, 1, topic_id="id"), commit(6, 2))
-    assert known(committed)["topic_id"] is None
-
-
-def test_a_commit_below_the_one_before_is_a_rewind_wherever_the_batch_ends() -> None:
-    for batches in ([[8, 3]], [[8], [3]], [[8, 3, 4]], [[8], [3, 4]]):
-        committed = CommittedOffsets(["X"])
-        first = 0
-        for batch in batches:
-            take_in(committed, *(commit(offset, 10 * offset) for offset in batch), first=first)
-            first += len(batch)
-        assert known(committed)["rewound_ms"] == 30, batches
-
-
 def test_of_rewinds_the_newest_time_counts_for_clocks_of_coordinators_differ() -> None:
     for batches in ([[8, 3, 9, 4]], [[8, 3], [9, 4]]):
         committed, first, times = CommittedOffsets(["X"]), 0, iter([10, 40, 20, 30])
@@ -54,23 +38,6 @@ def test_of_rewinds_the_newest_time_counts_for_clocks_of_coordinators_differ() -
             take_in(committed, *(commit(offset, next(times)) for offset in batch), first=first)
             first += len(batch)
         assert known(committed)["rewound_ms"] == 40, batches
-
-
-def test_a_rewind_is_seen_across_a_tombstone_a_negative_offset_and_our_own_commits() -> None:
-    committed = CommittedOffsets(["X"])
-    acknowledge(committed, 9)
-    take_in(committed, commit(8, 1), commit(None, 2), commit(-1, 3), commit(9, 4), commit(3, 5))
-    assert known(committed)["rewound_ms"] == 5
-
-
-def test_a_commit_of_the_group_below_what_we_wrote_is_a_rewind_and_one_of_ours_below_its_own_is_none() -> None:
-    committed = CommittedOffsets(["X"])
-    acknowledge(committed, 9)
-    take_in(committed, commit(9, 1), commit(5, 2))
-    assert known(committed)["rewound_ms"] == 2
-    acknowledge(committed, 3)
-    assert take_in(committed, commit(3, 3), first=2) == [True]
-    assert known(committed)["rewound_ms"] == 2
 
 
 def test_each_key_has_its_own_rewind() -> None:
@@ -99,14 +66,6 @@ def test_a_negative_offset_is_recorded_and_is_no_position() -> None:
     assert not found["is_deleted"]
 
 
-def test_keys_keep_their_rows_and_every_cluster_has_all_of_them() -> None:
-    committed = CommittedOffsets(["X", "Y"])
-    first = committed.ids([("a", "orders", 0), ("b", "orders", 1), ("a", "orders", 0)])
-    assert first.tolist() == [0, 1, 0]
-    assert committed.ids([("c", "pay", 0), ("b", "orders", 1)]).tolist() == [2, 1]
-    assert committed.column("genuine_at_ms").shape == (2, 3)
-
-
 def test_many_keys_at_once_take_their_own_records() -> None:
     committed = CommittedOffsets(["X"])
     take_in(committed, *(commit(n, n, group=f"g{n % 500}") for n in range(2000)))
@@ -114,17 +73,6 @@ def test_many_keys_at_once_take_their_own_records() -> None:
 
 
 # Repetition
-
-
-@pytest.mark.parametrize("repeated", [slice(0, 6), slice(1, 6), slice(0, 2), slice(5, 6)])
-def test_records_read_again_change_nothing(repeated: slice) -> None:
-    committed = CommittedOffsets(["X"])
-    acknowledge(committed, 9, 0)
-    log = [commit(8, 1), commit(3, 2), commit(9, 3, metadata="m"), commit(None, 4), commit(7, 5), commit(2, 6)]
-    take_in(committed, *log)
-    before = state(committed)
-    take_in(committed, *log[repeated], first=repeated.start)
-    assert state(committed) == before
 
 
 def test_a_record_read_again_is_still_known_as_ours() -> None:

@@ -23,14 +23,3 @@ def test_members_count_for_a_topic_of_which_the_log_tells_only_later() -> None:
     homes.note_commits("Y", row, np.array([2_000]))
     found = homes.of(row, 1_000_000)
     assert (found.home.tolist(), found.is_contested.tolist()) == ([0], [False])
-
-
-def test_members_that_have_left_before_count_for_it_within_the_silence() -> None:
-    offsets = CommittedOffsets(["X", "Y"])
-    homes = GroupHomes(["X", "Y"], KeyIndex(offsets, is_any, is_any), 300_000)
-    homes.note_members("X", {"g"}, 980_000)
-    homes.note_members("X", (), 990_000)
-    row = offsets.ids([GroupPartition("g", "orders", 0)])
-    homes.note_commits("X", row, np.array([1_000]))
-    homes.note_commits("Y", row, np.array([985_000]))
-    assert homes.of(row, 1_000_000).is_contested.tolist() == [True]

@@ -108,44 +108,6 @@ def test_nothing_is_decided_while_two_clusters_were_active_within_the_silence(
 
 
 @law(200)
-@given(histories(["commit"]), gaps, some_members)
-def test_without_a_silence_the_newest_commit_wins_and_members_say_nothing(
-    events: list[Event], gap: int, members: frozenset[int]
-) -> None:
-    found = found_of(events, end_of(events) + gap, 0, members)
-    assert found == ((events[-1].cluster if events else NO_HOME), False)
-
-
-@law(200)
-@given(histories(), gaps, clusters, some_members)
-def test_a_move_is_in_force_at_once_and_until_another_cluster_is_active_after_it(
-    events: list[Event], gap: int, to: int, members: frozenset[int]
-) -> None:
-    moved_ms = end_of(events)
-    events.append(Event(moved_ms, "move", to))
-    for now_ms in (moved_ms, moved_ms + gap, moved_ms + 100 * SILENCE_MS):
-        assert found_of(events, now_ms, SILENCE_MS, members) == (to, False)
-    events.append(Event(moved_ms + gap, "commit", to))
-    assert found_of(events, moved_ms + gap, SILENCE_MS, members) == (to, False)
-    events.append(Event(moved_ms + gap + 1, "commit", (to + 1) % CLUSTERS))
-    assert found_of(events, moved_ms + gap + 1, SILENCE_MS, members)[1]
-
-
-@law(200)
-@given(histories(["commit"]), gaps, clusters)
-def test_members_keep_a_cluster_active_however_long_it_commits_nothing(
-    events: list[Event], gap: int, elsewhere: int
-) -> None:
-    """As where the group reads a topic into which nothing is produced."""
-    first = Event(1, "commit", (elsewhere + 1) % CLUSTERS)
-    events = [first, *(each for each in events if each.cluster != first.cluster)]
-    assert found_of(events, end_of(events) + 9 * SILENCE_MS, SILENCE_MS, frozenset({first.cluster}))[0] == first.cluster
-    events.append(Event(end_of(events) + gap, "commit", elsewhere))
-    for now_ms in (end_of(events), end_of(events) + SILENCE_MS - 1):
-        assert found_of(events, now_ms, SILENCE_MS, frozenset({first.cluster}))[1]
-
-
-@law(200)
 @given(histories(), st.lists(gaps, min_size=2, max_size=4), some_members)
 def test_what_is_decided_stays_decided_while_nothing_happens(
     events: list[Event], later: list[int], members: frozenset[int]
@@ -162,10 +124,6 @@ def test_of_two_commits_of_one_moment_neither_is_the_later_however_long_ago(apar
     events = [Event(1_000_000, "commit", 2), Event(1_000_000 + apart_ms, "commit", 1)]
     _, is_contested = found_of(events, 1_000_000 + 100 * SILENCE_MS, SILENCE_MS)
     assert is_contested is not is_decided
-
-
-def test_a_group_that_never_committed_has_no_home_whatever_members_it_has() -> None:
-    assert found_of([], 5, SILENCE_MS, frozenset({0, 1})) == (NO_HOME, False)
 
 
 def test_of_no_groups_there_are_no_homes() -> None:
@@ -225,13 +183,6 @@ def test_a_move_holds_for_partitions_and_groups_that_are_met_only_later() -> Non
     known.commit("X", 999_999, "pay")
     assert [known.home(1_000_001, partition=number) for number in (0, 3)] == ["Y", "Y"]
     assert known.home(1_000_001, "pay") == "X"
-
-
-def test_of_several_moves_the_last_counts() -> None:
-    known = Known()
-    known.commit("X", 1)
-    known.homes.note_moves([Move("g", "orders", "Y", 2), Move("g", "orders", "X", 3)])
-    assert known.home(4) == "X"
 
 
 def test_members_are_those_that_were_named_last() -> None:

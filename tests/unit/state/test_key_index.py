@@ -51,22 +51,6 @@ def test_keys_are_found_by_partition_however_the_book_grew(batches: list[list[Ke
             assert {committed.keys[key] for key in places.keys_in(place).tolist()} == every
 
 
-def test_no_keys_have_no_partitions() -> None:
-    places = places_of(CommittedOffsets(["X"]))
-    none = np.empty(0, np.intp)
-    assert places.is_included(none).tolist() == []
-    assert (places.partitions_of(none), list(places.slices(none))) == ([], [])
-
-
-def test_the_configuration_is_asked_once_for_each_name() -> None:
-    committed, asked = CommittedOffsets(["X"]), list[str]()
-    places = places_of(committed, asked)
-    for partition in range(3):
-        committed.ids([(group, "orders", partition) for group in "ab"])
-        places.is_included(np.arange(len(committed.keys)))
-    assert asked == ["orders"]
-
-
 def test_an_empty_group_id_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
     committed = CommittedOffsets(["X"])
     places = KeyIndex(committed, lambda group_id: group_id != "", lambda topic: True)

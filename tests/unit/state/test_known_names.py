@@ -45,23 +45,11 @@ def test_two_names_of_one_stream_are_an_error_that_names_both(monkeypatch: pytes
     assert "clusters.dc3: dc1.orders and dc2.dc1.orders are two names of one stream" in problem
 
 
-def test_topics_that_are_not_included_may_be_called_as_they_like(monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = config()
-    learn_names(chosen, admins(chosen, {alias: ["dc2.dc1.x", "dc1.x"] for alias in ALIASES}, monkeypatch))
-
-
 def test_a_cluster_that_does_not_answer_is_no_hindrance(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = config()
     learn_names(chosen, admins(chosen, {"dc3": ["dc2.dc1.orders"]}, monkeypatch))
     assert chosen.names.topic("dc3", "dc1.orders") == "dc2.dc1.orders"
     assert chosen.names.topic("dc2", "dc1.orders") == "dc1.orders"
-
-
-def test_with_the_same_names_no_cluster_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = config_of(ALIASES)
-    asked = admins(chosen, {}, monkeypatch)
-    learn_names(chosen, asked)
-    assert strays(chosen, asked["dc1"]) == []
 
 
 def test_what_spark_would_read_by_its_pattern_and_is_no_stream_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

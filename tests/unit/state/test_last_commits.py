@@ -15,7 +15,7 @@ from offset_sync.decode.consumer_offsets import coordinator_partition
 from offset_sync.model.values import ABSENT
 from offset_sync.state import last_commits as module
 from offset_sync.state.commit_log_incarnations import LogIncarnation, Places
-from offset_sync.state.last_commits import LAST_COMMITS_SCHEMA, KeyCodes, Rewinds, last_commits, last_of_each
+from offset_sync.state.last_commits import LAST_COMMITS_SCHEMA, KeyCodes, Rewinds, last_commits
 from offset_sync.tables.catalog import OFFSET_COMMITS
 
 BEGINS = datetime(2026, 11, 20, tzinfo=timezone.utc)
@@ -149,36 +149,6 @@ def test_any_order_and_any_pieces_say_what_all_rows_say_one_by_one(
     assert in_order(last_commits(batches, places).to_pylist()) == wanted
 
 
-def test_of_a_group_whose_coordinator_has_moved_the_commits_in_the_partition_of_now_are_newer() -> None:
-    """The smallest input: 300 four times in the only partition, then 10 in the one that was added."""
-    group, times = "g", iter(range(10))
-    assert (coordinator_partition(group, 1), coordinator_partition(group, 2)) == (0, 1)
-    rows = [
-        {"cluster": "X", "group_id": group, "topic": "a", "partition": 0, "committed_offset": offset, "is_own": False}
-        | {"committed_at": (when := BEGINS + timedelta(seconds=next(times))), "captured_at": when, "made_at": when}
-        | {"is_tombstone": False, "log_partition": partition, "log_offset": log_offset}
-        for offset, partition, log_offset in [*((300, 0, number) for number in range(4)), (10, 1, 0)]
-    ]
-    for ordered in (rows, rows[::-1], [*rows[2:], *rows[:2]]):
-        (found,) = last_commits([table(ordered)], Places((), {"X": 2})).to_pylist()
-        assert (found["actual_offset"], found["log_partition"], found["genuine_offset"]) == (10, 1, 10)
-        assert found["rewound_ms"] == ms(BEGINS) + 4000
-        (before,) = last_commits([table(ordered)], Places((), {"X": 1})).to_pylist()
-        assert before["actual_offset"] == 300, "as it was before partitions were added"
-
-
-def test_rows_that_come_twice_change_nothing() -> None:
-    rows, places = history(9, 200)
-    once = last_commits([table(rows)], places)
-    again = last_commits([table(rows), table(rows[:50]), table(rows[20:90])], places)
-    assert in_order(again.to_pylist()) == in_order(once.to_pylist())
-
-
-def test_a_history_without_rows_has_no_last_commits() -> None:
-    assert last_commits([], Places(())).num_rows == 0
-    assert last_commits([table([])], Places(())).schema == LAST_COMMITS_SCHEMA
-
-
 def test_keys_of_so_many_values_that_their_product_is_no_number_are_still_told_apart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -189,11 +159,6 @@ def test_keys_of_so_many_values_that_their_product_is_no_number_are_still_told_a
     found = dict(zip(codes.of(rows).tolist(), (tuple(key.values()) for key in keys), strict=True))
     assert sorted(found.values()) == sorted({tuple(key.values()) for key in keys})
     assert codes.of(rows.slice(5, 1)).tolist() == [codes.of(rows).tolist()[5]]
-
-
-def test_of_equal_rows_the_last_one_counts() -> None:
-    code, order = np.array([1, 0, 1, 1]), np.array([5, 2, 7, 7])
-    assert last_of_each(code, order).tolist() == [1, 3]
 
 
 def test_what_was_put_away_is_removed_again(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import random
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,8 @@ import pytest
 
 from fakes.driver import MINUTES_MS, Driver, driver, live, read_to_the_end
 from fakes.starts import by_last_known, whole
-from offset_sync.model.values import GroupPartition, Outcome
+from offset_sync.model.values import Outcome
 from offset_sync.state import last_known
-from offset_sync.state.last_known import is_over
 from offset_sync.tables.catalog import LAST_KNOWN, LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
 
@@ -212,33 +210,3 @@ def test_with_other_clusters_all_is_read(
     without_z = {alias: each for alias, each in made.config.clusters.items() if alias != "Z"}
     by_last_known(tables, made.config.model_copy(update={"clusters": without_z}))
     assert by_last_known(tables, made.config) == whole(tables, made.config)
-
-
-def is_left(known_of_it: dict[str, Any]) -> bool:
-    is_undeleted = known_of_it["genuine_at_ms"] >= 0 and not known_of_it["is_deleted"]
-    return is_undeleted or known_of_it["actual_offset"] >= 0
-
-
-def test_keys_of_which_nothing_is_left_are_dropped_after_a_while(
-    tables: TableStore, made: Driver, history: dict[Any, pa.Table], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    append(tables, history, 0, 0.5)
-    rows = history[OFFSET_COMMITS]
-    key = {name: rows.column(name)[0].as_py() for name in ("group_id", "topic", "partition")}
-    place = {"log_partition": 0, "log_offset": 1_000_000, "is_tombstone": True, "is_own": False}
-    at = pc.max(rows.column("captured_at")).as_py()
-    deleted = [key | place | {"cluster": alias, "committed_at": at, "captured_at": at} for alias in "XYZ"]
-    tables.append(OFFSET_COMMITS, pa.Table.from_pylist(deleted, OFFSET_COMMITS.arrow_schema))
-    before, gone = whole(tables, made.config), GroupPartition(**key)
-    assert by_last_known(tables, made.config) == by_last_known(tables, made.config) == before, "it may be asked for yet"
-    monkeypatch.setattr(last_known, "is_over", partial(is_over, kept_ms=-1))
-    append(tables, history, 0.5, 0.5 + 1 / rows.num_rows)
-    by_last_known(tables, made.config)
-    found = by_last_known(tables, made.config)
-    after = whole(tables, made.config)
-    kept = {key for (_, key), each in after.commits.items() if is_left(each)}
-    over = {key for _, key in after.commits} - kept
-    assert gone in over
-    assert gone in {place[2] for place in after.answers}
-    assert found.commits == {place: each for place, each in after.commits.items() if place[1] not in over}
-    assert found.answers == {place: each for place, each in after.answers.items() if place[2] not in over}

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from fakes.claims_table import Watched
+from fakes.clock import HandClock
 from fakes.tables import MemoryTables
 from offset_sync.model.errors import TableError, TakenOverError
-from offset_sync.state.lease import FRESH_S, SETTLE_S, Lease, NoLease, TaskFence, held
-from offset_sync.tables.catalog import DRIVERS
+from offset_sync.state.lease import (
+    FRESH_S,
+    SETTLE_S,
+    Claim,
+    FencedTables,
+    Lease,
+    TaskFence,
+    UnwrittenTables,
+    ended,
+    held,
+    next_epoch,
+    unended,
+)
+from offset_sync.tables.catalog import DRIVERS, INDEXED_TOPICS
 from offset_sync.tables.definition import Table
+from offset_sync.tables.store import TableStore
 
 
 def epochs(tables: MemoryTables) -> list[int]:
@@ -124,24 +141,6 @@ def test_of_two_claims_at_once_each_has_an_epoch_of_its_own_and_the_later_one_ho
         fast.renew()
 
 
-def test_who_is_overtaken_while_it_claims_never_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    tables, second = Watched(), list[Lease]()
-    append = tables.append
-
-    def overtaken(table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
-        monkeypatch.undo()
-        append(table, rows, writer)
-        second.append(tables.claimed())
-
-    monkeypatch.setattr(tables, "append", overtaken)
-    first = tables.claimed()
-    assert not first.is_open()
-    with pytest.raises(TakenOverError):
-        first.renew()
-    second[0].renew()
-    assert second[0].is_open()
-
-
 def test_the_time_that_a_claim_takes_is_not_given_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process may be stopped between its row and its look at the table; what it saw is as old as the claim."""
     tables = Watched()
@@ -221,14 +220,6 @@ def test_a_job_that_was_taken_over_ends_with_that_whatever_else_it_says(problem:
     assert is_watched == [True]
 
 
-def test_a_dry_run_claims_nothing_and_is_never_over() -> None:
-    lease = NoLease(threading.Event())
-    lease.renew()
-    lease.raise_if_lost()
-    assert lease.is_open()
-    assert lease.is_settled
-
-
 def test_a_task_may_write_for_some_seconds_from_its_own_start() -> None:
     seconds = [50.0]
     fence = TaskFence(10.0, lambda: seconds[0])
@@ -254,3 +245,79 @@ def test_a_later_look_that_finds_claims_of_other_jobs_only_gives_nothing_back() 
     first.watch()
     assert first.stop.is_set()
     assert not first.is_open()
+
+
+NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
+
+
+def claim(epoch: int, job: str = "sync_offsets", group_id: str | None = None, driver: str = "") -> Claim:
+    return Claim(job, group_id, epoch, driver or f"driver-{epoch}", "host", 17, NOON + timedelta(seconds=epoch))
+
+
+def test_all_groups_of_a_cutover_count_together() -> None:
+    assert next_epoch([claim(4, "cutover", "a"), claim(5, "cutover", "b")], "cutover") == 6
+
+
+def test_drivers_may_still_write_that_came_after_the_last_that_has_ended() -> None:
+    first, second = claim(1), claim(2)
+    (over,) = ended([second], NOON)
+    assert unended([second, first], "sync_offsets", None) == [first, second]
+    for rows in ([first, second, over], [over, second, first]):
+        assert unended(rows, "sync_offsets", None) == []
+    assert unended([claim(3), over], "sync_offsets", None) == [claim(3)]
+    assert unended([claim(1, "cutover", "a")], "cutover", "b") == []
+
+
+DRIVERS_AT_ONCE = 6
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    TableStore(str(tmp_path)).create((DRIVERS, INDEXED_TOPICS))
+    return str(tmp_path)
+
+
+def lease_of(root: str, clock: HandClock, job: str = "sync_offsets") -> Lease:
+    """A lease with tables of its own, as in a process of its own."""
+    return Lease(TableStore(root), job, threading.Event(), clock)
+
+
+def is_lost(one: Lease) -> bool:
+    try:
+        one.renew()
+    except TakenOverError:
+        return True
+    return False
+
+
+def test_of_drivers_that_start_at_once_each_has_its_own_epoch_and_exactly_one_holds(root: str) -> None:
+    clock = HandClock()
+    leases = [lease_of(root, clock) for _ in range(DRIVERS_AT_ONCE)]
+    starting = threading.Barrier(DRIVERS_AT_ONCE)
+
+    def claim(one: Lease) -> None:
+        starting.wait()
+        one.claim()
+
+    with ThreadPoolExecutor(DRIVERS_AT_ONCE) as pool:
+        list(pool.map(claim, leases))
+    rows = TableStore(root).all_rows(DRIVERS).to_pylist()
+    assert sorted(row["epoch"] for row in rows) == list(range(1, DRIVERS_AT_ONCE + 1))
+    clock.seconds += 60
+    assert [is_lost(one) for one in leases].count(False) == 1
+
+
+def test_who_was_taken_over_appends_nothing_and_a_dry_run_never_does(root: str) -> None:
+    clock = HandClock()
+    first, second = lease_of(root, clock, "index_records"), lease_of(root, clock, "index_records")
+    row = {"cluster": "X", "topic": "orders", "topic_id": "id", "partitions": 1, "seen_at": None}
+    rows = INDEXED_TOPICS.arrow_schema.empty_table().from_pylist([row], INDEXED_TOPICS.arrow_schema)
+    first.claim()
+    tables = FencedTables(root, first)
+    tables.append(INDEXED_TOPICS, rows)
+    second.claim()
+    clock.seconds += 60
+    with pytest.raises(TakenOverError):
+        tables.append(INDEXED_TOPICS, rows)
+    UnwrittenTables(root).append(INDEXED_TOPICS, rows)
+    assert tables.all_rows(INDEXED_TOPICS).num_rows == 1

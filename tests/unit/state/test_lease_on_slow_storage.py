@@ -64,19 +64,6 @@ def test_a_driver_waits_for_all_that_have_not_ended_and_not_for_the_last_alone()
     assert not third.is_settled
 
 
-def test_a_claim_without_a_length_lasts_two_seconds() -> None:
-    tables = Watched()
-    tables.claimed()
-    rows = tables.versions[DRIVERS.name].pop()
-    former = rows.set_column(3, "driver_id", pa.array(["0123456789abcdef"]))
-    tables.append(DRIVERS, former)
-    second = tables.claimed()
-    tables.pass_time(FRESH_S + SETTLE_S - 0.1)
-    assert not second.is_settled
-    tables.pass_time(0.2)
-    assert second.is_settled
-
-
 def test_when_the_storage_becomes_slow_the_claim_gets_longer_and_the_driver_goes_on() -> None:
     tables = Watched()
     first = tables.claimed()

@@ -65,20 +65,6 @@ def test_of_what_compaction_has_left_every_record_that_is_ours_is_told(pending: 
     assert all(claimed(written(*pending), log))
 
 
-def test_a_second_record_of_the_value_that_we_wrote_once_is_the_groups_own() -> None:
-    own_writes = written(100, 120)
-    assert claimed(own_writes, [100, 120, 120, 100]) == [True, True, False, False]
-    assert claimed(own_writes, [120]) == [False]
-
-
-def test_two_writes_of_one_value_are_two_records() -> None:
-    assert claimed(written(9, 9), [9, 9, 9]) == [True, True, False]
-
-
-def test_a_record_ends_every_write_before_the_one_that_it_matches() -> None:
-    assert claimed(written(100, 110, 120), [120, 100, 110]) == [True, False, False]
-
-
 def test_a_write_that_came_to_nothing_matches_nothing_and_an_earlier_one_of_its_value_does() -> None:
     own_writes = written(9, 12, 9)
     own_writes.abort(np.array([0]), np.array([9]))
@@ -176,60 +162,6 @@ def test_an_answer_that_comes_late_does_not_hide_what_the_group_has_committed_si
     assert (found["actual_offset"], found["actual_at_ms"], found["actual_is_own"]) == (50, 3, False)
     committed.clusters["X"].forget_acknowledged()
     assert known(committed)["actual_offset"] == 50
-
-
-@pytest.mark.parametrize("metadata", ["", "offset-sync", "of the source"])
-def test_metadata_says_nothing_of_who_has_written(metadata: str) -> None:
-    committed = CommittedOffsets(["X"])
-    acknowledge(committed, 9, 1)
-    log = [commit(5, 1, metadata=metadata), commit(9, 2, metadata=metadata), commit(9, 3, metadata=metadata)]
-    assert take_in(committed, *log) == [False, True, False]
-    assert (known(committed)["genuine_offset"], known(committed)["actual_is_own"]) == (9, False)
-
-
-def test_several_writes_that_are_read_later_are_all_known() -> None:
-    committed = CommittedOffsets(["X"])
-    for number, offset in enumerate((9, 12, 15), 1):
-        acknowledge(committed, offset, number)
-    assert take_in(committed, commit(9, 1)) == [True]
-    assert take_in(committed, commit(12, 2), commit(15, 3), first=1) == [True, True]
-    assert (known(committed)["genuine_offset"], known(committed)["actual_offset"]) == (-1, 15)
-
-
-def test_a_group_that_commits_our_value_was_started_there_wherever_the_batch_ends() -> None:
-    for batches in ([[1, 2]], [[1], [2]]):
-        committed, first, is_own = CommittedOffsets(["X"]), 0, list[bool]()
-        acknowledge(committed, 9, 1)
-        for batch in batches:
-            is_own += take_in(committed, *(commit(9, at_ms) for at_ms in batch), first=first)
-            first += len(batch)
-        assert is_own == [True, False]
-        assert (known(committed)["genuine_offset"], known(committed)["actual_is_own"]) == (9, False)
-
-
-def test_a_group_that_goes_on_from_our_value_and_is_reset_to_it_is_followed() -> None:
-    for batches in ([[9, 15, 9]], [[9], [15], [9]], [[9, 15], [9]]):
-        committed, first, is_own = CommittedOffsets(["X"]), 0, list[bool]()
-        acknowledge(committed, 9, 1)
-        for batch in batches:
-            is_own += take_in(committed, *(commit(offset, 10 + first) for offset in batch), first=first)
-            first += len(batch)
-        assert is_own == [True, False, False], batches
-        assert (known(committed)["genuine_offset"], known(committed)["actual_is_own"]) == (9, False)
-        assert known(committed)["rewound_ms"] >= 0
-
-
-def test_a_commit_before_our_write_in_the_log_does_not_hide_that_the_write_is_ours() -> None:
-    committed = CommittedOffsets(["X"])
-    acknowledge(committed, 9, 2)
-    assert take_in(committed, commit(5, 1), commit(9, 2)) == [False, True]
-    assert known(committed)["genuine_offset"] == 5
-
-
-def test_a_group_that_commits_our_value_after_it_was_deleted_is_genuine() -> None:
-    committed = CommittedOffsets(["X"])
-    acknowledge(committed, 9, 1)
-    assert take_in(committed, commit(9, 1), commit(None, 2), commit(9, 3)) == [True, False, False]
 
 
 def test_a_write_is_ours_only_where_and_for_whom_it_was_made() -> None:

@@ -8,21 +8,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 from fakes.clusters import MemoryIndex
 from fakes.driver import GROUPS, MINUTES_MS, Driver, differences, driver, known, live, read_to_the_end
 from fakes.reconciler_site import ORDERS, Site
-from offset_sync.model.values import GroupPartition, Outcome, State
+from offset_sync.model.values import Outcome, State
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.last_translations import IS_HELD
 from offset_sync.state.restore import (
     follow_commits,
     restore_answers,
     restore_commits,
-    restore_missed,
-    to_commit_records,
 )
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
@@ -138,30 +135,6 @@ def test_restoring_and_following_from_there_is_the_same_as_restoring_later(lived
     followed, restored = (known(SimpleNamespace(offsets=state.offsets)) for state in states)  # type: ignore[arg-type]
     assert differences(followed, restored) == []
     assert len(restored) > 60
-
-
-def test_what_another_driver_took_in_is_loaded_by_where_it_has_read(lived: Driver, tables: TableStore) -> None:
-    rows = lived.written.all_rows(OFFSET_COMMITS).sort_by("captured_at")
-    tables.append(OFFSET_COMMITS, rows)
-    whole, missing = (SyncState(lived.config, MemoryIndex()) for _ in range(2))
-    lives = CommitLogIncarnations(tables)
-    restore_commits(tables, whole, lives)
-    of_x = rows.filter(pc.equal(rows.column("cluster"), "X")).sort_by("log_offset")
-    border = of_x.column("log_offset")[of_x.num_rows // 2].as_py()
-    end = pc.max(of_x.column("log_offset")).as_py() + 1
-    early = of_x.filter(pc.less(of_x.column("log_offset"), border))
-    told = missing.offsets.ids([GroupPartition(*key) for key in zip(*(early[n].to_pylist() for n in KEY), strict=True)])
-    missing.offsets.clusters["X"].record_known(to_commit_records(early, told), early.column("is_own").to_numpy())
-    found = restore_missed(tables, missing, "X", {0: border}, {0: end}, lives)
-    assert {missing.offsets.keys[row] for row in found.tolist()} == {
-        GroupPartition(row["group_id"], row["topic"], row["partition"])
-        for row in of_x.to_pylist()
-        if row["log_offset"] >= border
-    }
-    states = (known(SimpleNamespace(offsets=state.offsets)) for state in (missing, whole))  # type: ignore[arg-type]
-    of_cluster = [{place: state for place, state in each.items() if place[0] == "X"} for each in states]
-    assert differences(*of_cluster) == []
-    assert len(restore_missed(tables, missing, "X", {0: end}, {0: end}, lives)) == 0
 
 
 def test_writes_at_a_cluster_whose_log_may_not_be_read_count_as_present_and_the_next_driver_continues(

@@ -12,7 +12,7 @@ import pytest
 
 from fakes.tables import MemoryTables
 from offset_sync.ingest.incarnation_log import IncarnationLog
-from offset_sync.model.values import ClusterPartition, EpochEnd
+from offset_sync.model.values import ClusterPartition
 from offset_sync.state.incarnations import KEPT, KnownIncarnations, NamedEpochs, retired_elections
 from offset_sync.tables.catalog import ARRIVED, ELECTED, LOG_INCARNATIONS, READ_AGAIN, RECREATED, TRUNCATED
 
@@ -49,27 +49,6 @@ def test_an_old_election_goes_that_is_not_the_newest_and_that_no_commit_is_judge
     assert gone([row(9, 5), row(8, 6), row(1, 7)], (ORDERS, 6, 500), (ORDERS, 4, 100)) == [5, 6]
 
 
-def test_an_election_stays_for_a_week() -> None:
-    assert gone([row(6.9, 5), row(1, 7)]) == []
-
-
-def test_the_newest_look_at_a_log_stays_however_old_it_is() -> None:
-    assert gone([row(30, 5), row(20, 6)]) == [5]
-    assert gone([row(20, 5), row(20, 6)]) == [], "it is unknown which came last"
-
-
-@pytest.mark.parametrize(
-    "later", [row(1, None, 300, ARRIVED), row(1, None, None, READ_AGAIN), row(1, None, 0, RECREATED)]
-)
-def test_a_later_row_that_names_no_leader_is_no_newer_look(later: dict[str, Any]) -> None:
-    assert gone([row(20, 5), later]) == []
-
-
-def test_another_log_is_no_newer_look() -> None:
-    others = [row(1, 9, log=log) for log in (("Y", "orders", 0), ("X", "orders", 1), ("X", "bills", 0))]
-    assert gone([row(20, 5), *others]) == []
-
-
 def test_an_election_stays_while_a_commit_names_an_earlier_leader_and_what_it_has_lost() -> None:
     rows = [row(20, 5, 100), row(19, 7, 200), row(1, 9)]
     assert gone(rows, (ORDERS, 4, 101)) == [7]
@@ -83,11 +62,6 @@ def test_an_election_stays_while_commits_are_unknown() -> None:
     rows = [row(20, 5), row(1, 9), row(20, 5, log=("Z", "orders", 0)), row(1, 9, log=("Z", "orders", 0))]
     assert gone(rows, read=["Z"]) == [5]
     assert gone(rows, read=[]) == []
-
-
-def test_other_rows_never_go() -> None:
-    kept = [row(20, 5, 100, reason) for reason in (TRUNCATED, RECREATED, READ_AGAIN, None)]
-    assert gone([*kept, row(20, None, 100, ARRIVED), row(1, 9)]) == []
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -124,9 +98,3 @@ def seen(rows: Sequence[dict[str, Any]], commits: Sequence[Commit]) -> Any:
     last = {log: each._replace(ended=()) for log in logs if (each := noted.known(log)) is not None}
     by_log = {log: (last.get(log), list(known.of(log))) for log in logs}
     return lost, known.leader_epochs(), by_log, {alias: noted.unread(alias) for alias in "XY"}, noted.arrived_ms
-
-
-def test_what_an_end_says_is_what_the_rule_goes_by() -> None:
-    """A commit at the very end has read nothing that is lost, and one in the very epoch neither."""
-    assert EpochEnd(5, 100) == (5, 100, None)
-    assert gone([row(20, 5, 100), row(1, 9)], (ORDERS, 4, 100), (ORDERS, 5, 101)) == [5]

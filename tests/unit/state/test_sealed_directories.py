@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,35 +60,9 @@ def test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing
     assert len(index.all_logs()) == 1
 
 
-def test_a_file_that_says_that_it_reaches_further_is_found_out_when_it_is_read() -> None:
-    tables = SealedTables(damage=changed(end=lambda values: values + (np.arange(len(values)) == len(values) - 1)))
-    alternating(tables, 0, 20)
-    tables.seal(2)
-    index = read_in_one(tables)
-    log = index.log("Y", "orders", 0)
-    assert log is not None
-    with pytest.raises(MisstatedError, match="holds other rows than its directory says"):
-        log.paged.part(4)
-    index.refresh()
-    assert content(index)[:2] == (0, 20)  # type: ignore[index]
-
-
 @pytest.mark.parametrize("damage", [lambda said: replace(said, logs=said.logs[:0]), changed(rows=first_more)])
 def test_a_directory_that_cannot_be_is_none(damage: Callable[[Directory], Directory]) -> None:
     tables = SealedTables(damage=damage)
     alternating(tables, 0, 60)
     tables.seal(4)
     assert content(read_in_one(tables))[:2] == (0, 60)  # type: ignore[index]
-
-
-def test_a_file_that_was_copied_under_another_name_is_not_believed() -> None:
-    tables = SealedTables()
-    alternating(tables, 0, 60)
-    tables.seal(4)
-    ((path, facts),) = tables.sealed.items()
-    other = Path(path).with_name("sealed-0.snappy.parquet")
-    other.write_bytes(Path(path).read_bytes())
-    tables.sealed = {str(other): facts}
-    log = read_in_one(tables).log("Y", "orders", 0)
-    assert log is not None
-    assert (len(log.paged.pages), len(log.paged.tail)) == (0, 60)

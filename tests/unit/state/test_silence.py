@@ -1,4 +1,4 @@
-"""What is silent is waited for once, then asked in the background, and told from when on it answers again."""
+"""Asking all clusters at once: what is silent is waited for once, then asked in the background until it answers."""
 
 from __future__ import annotations
 
@@ -22,16 +22,22 @@ RETRY_S = 0.02
 
 @dataclass
 class Cluster:
-    """A cluster that may be silent as a whole, or about some partitions; it remembers who asked it."""
+    """A cluster that may be silent as a whole, or about some partitions; it remembers who asked it for what."""
 
     is_down: bool = False
     silent: set[TopicPartition] = field(default_factory=set)
-    askers: list[str] = field(default_factory=list)
     topics: dict[str, MemoryTopic] = field(default_factory=lambda: {"orders": MemoryTopic("id", 3)})
+    meeting: threading.Barrier | None = None
+    takes_s: float = 0.0
+    left_s: float = 0.0
+    askers: list[str] = field(default_factory=list)
     waited_about: list[set[TopicPartition]] = field(default_factory=list)
 
     def describe(self, topics: Collection[str], deadline: float) -> Mapping[str, MemoryTopic]:
         self.askers.append(threading.current_thread().name)
+        time.sleep(self.takes_s)
+        if self.meeting:
+            self.meeting.wait(60)
         if self.is_down:
             raise ClusterError("x", "does not answer")
         return self.topics
@@ -39,6 +45,7 @@ class Cluster:
     def ends(self, partitions: Collection[TopicPartition], deadline: float) -> Mapping[TopicPartition, MemoryEnds]:
         if not threading.current_thread().name.startswith("silent"):
             self.waited_about.append(set(partitions))
+            self.left_s = deadline
         return {place: MemoryEnds(0, 9) for place in partitions if place not in self.silent}
 
     @property
@@ -69,10 +76,45 @@ class Site:
 
 
 def until(is_so: Callable[[], object]) -> None:
-    ends_at = time.monotonic() + 10
+    ends_at = time.monotonic() + 30
     while not is_so():
         assert time.monotonic() < ends_at
         time.sleep(0.01)
+
+
+def test_every_cluster_is_asked_for_partitions_it_has_at_the_same_time_as_the_others() -> None:
+    meeting = threading.Barrier(2)
+    x, y = (Cluster(meeting=meeting, topics=topics) for topics in ({"orders": MemoryTopic("id", 2)}, {}))
+    looks = MetadataFetcher({"x": x, "y": y}).fetch(["x", "y"], [*ORDERS, TopicPartition("pay", 0)])
+    assert looks["x"] == ClusterMetadata(x.topics, {place: MemoryEnds(0, 9) for place in ORDERS[:2]})
+    assert looks["y"] == ClusterMetadata({}, {})
+    assert x.waited_about == [set(ORDERS[:2])]
+
+
+def test_the_deadline_is_that_of_all_questions_to_a_cluster_together() -> None:
+    x = Cluster(takes_s=0.2)
+    MetadataFetcher({"x": x}, deadline_seconds=3).fetch(["x"], ORDERS)
+    assert x.left_s <= 2.8
+    MetadataFetcher({"x": x}, deadline_seconds=0.1).fetch(["x"], ORDERS)
+    assert 0 < x.left_s <= 0.1
+
+
+def test_an_error_that_is_not_the_clusters_is_not_swallowed() -> None:
+    class Broken(Cluster):
+        def ends(self, partitions: Collection[TopicPartition], deadline: float) -> Mapping[TopicPartition, MemoryEnds]:
+            raise RuntimeError("a bug")
+
+    with pytest.raises(RuntimeError, match="a bug"):
+        MetadataFetcher({"x": Broken()}).fetch(["x"], ORDERS)
+
+
+def test_a_log_end_is_zero_for_a_log_that_does_not_exist_and_unknown_without_an_answer() -> None:
+    refused = {"secret": ClusterError("x", "may not be described")}
+    look = ClusterMetadata({"orders": MemoryTopic("id", 2)}, {ORDERS[0]: MemoryEnds(0, 9)}, refused)
+    assert look.log_end(ORDERS[0]) == 9
+    assert look.log_end(ORDERS[1]) is None, "no leader"
+    assert look.log_end(TopicPartition("secret", 0)) is None
+    assert look.log_end(ORDERS[2]) == look.log_end(TopicPartition("pay", 0)) == 0
 
 
 def test_a_silent_cluster_is_waited_for_once_and_asked_in_the_background_until_it_answers() -> None:

@@ -28,19 +28,6 @@ def brought(made: UnreadLogs, alias: str, *rows: int) -> None:
     made.note_brought(alias, np.array(rows, np.intp))
 
 
-def test_a_process_that_reads_no_logs_has_no_unread_ones() -> None:
-    made = UnreadLogs()
-    brought(made, "X", 1)
-    assert counts(made, "X") == [0, 1, 2]
-    assert made.note_read(["X"]) == []
-
-
-def test_once_every_log_is_read_everything_counts() -> None:
-    made = logs()
-    assert counts(made, "X") == counts(made, "Z") == [0, 1, 2]
-    assert made.aliases == frozenset()
-
-
 def test_while_another_log_is_unread_only_what_is_new_or_was_answered_counts() -> None:
     made = logs("X")
     assert counts(made, "Y") == []
