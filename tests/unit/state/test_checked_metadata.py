@@ -104,24 +104,10 @@ def test_a_leader_that_has_nothing_of_the_epoch_is_held_to_where_that_began(bega
     assert (leaders.look(), said.ended) == (found, {ORDERS: EpochEnd(5, began)})
 
 
-def test_what_was_told_of_one_change_of_leaders_says_nothing_of_the_next() -> None:
-    leaders = Leaders(now=5, ended=11)
-    assert leaders.look() == "whole"
-    leaders.now, leaders.ended = 6, 9
-    assert (leaders.look(), len(leaders.asked)) == ("cut", 2)
-
-
 def test_what_others_have_of_a_log_counts_as_indexed() -> None:
     leaders = Leaders(ended=11)
     leaders.index.extend(log("Y", "Y0 X3 X11"), ORDERS)
     assert leaders.look() == "cut"
-
-
-def test_an_answer_holds_for_what_is_indexed_later_under_the_same_epoch_too() -> None:
-    leaders = Leaders(ended=11)
-    before = leaders.look()
-    leaders.index.extend(log("X", "X0:12"), ORDERS)  # by an index that looked before the leader changed
-    assert (before, leaders.look(), len(leaders.asked)) == ("whole", "cut", 1)
 
 
 @pytest.mark.parametrize(
@@ -238,24 +224,6 @@ def test_what_was_committed_above_the_cut_of_a_target_is_set_back_to_the_cut(is_
     site.index.epochs[AT_Y] = (site.index.epochs[AT_Y][0], 2)  # the index has looked, and has found the same again
     site.reconcile()
     assert [site.target_offset("Y", group_id) for group_id in found] == [3, 4, 1]
-
-
-def test_a_target_whose_log_ends_below_its_cut_is_answered_up_to_its_end() -> None:
-    site = elected_site(AT_Y)
-    site.clusters["Y"].logs[ORDERS] = MemoryEnds(0, 1, leader_epoch=2)
-    site.commit("X", "readers", 3)
-    site.reconcile()
-    assert site.target_offset("Y", "readers") == 1
-
-
-def test_nothing_is_answered_in_a_target_that_was_cut_at_an_unknown_offset() -> None:
-    site = elected_site(AT_Y, told_epoch=0)
-    site.commit("X", "readers", 1)
-    site.reconcile()
-    assert [(row.state, row.outcome) for row in site.rows()] == [("LOG_TRUNCATED", "WITHHELD")]
-    site.index.epochs[AT_Y] = (site.index.epochs[AT_Y][0], 2)  # the index has looked
-    site.reconcile()
-    assert site.target_offset("Y", "readers") == 1
 
 
 def test_nothing_is_translated_from_a_log_that_was_cut_until_the_index_has_looked() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,15 +16,11 @@ from offset_sync.model.errors import TableError, TakenOverError
 from offset_sync.state.lease import (
     FRESH_S,
     SETTLE_S,
-    Claim,
     FencedTables,
     Lease,
     TaskFence,
     UnwrittenTables,
-    ended,
     held,
-    next_epoch,
-    unended,
 )
 from offset_sync.tables.catalog import DRIVERS, INDEXED_TOPICS
 from offset_sync.tables.definition import Table
@@ -245,27 +240,6 @@ def test_a_later_look_that_finds_claims_of_other_jobs_only_gives_nothing_back() 
     first.watch()
     assert first.stop.is_set()
     assert not first.is_open()
-
-
-NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
-
-
-def claim(epoch: int, job: str = "sync_offsets", group_id: str | None = None, driver: str = "") -> Claim:
-    return Claim(job, group_id, epoch, driver or f"driver-{epoch}", "host", 17, NOON + timedelta(seconds=epoch))
-
-
-def test_all_groups_of_a_cutover_count_together() -> None:
-    assert next_epoch([claim(4, "cutover", "a"), claim(5, "cutover", "b")], "cutover") == 6
-
-
-def test_drivers_may_still_write_that_came_after_the_last_that_has_ended() -> None:
-    first, second = claim(1), claim(2)
-    (over,) = ended([second], NOON)
-    assert unended([second, first], "sync_offsets", None) == [first, second]
-    for rows in ([first, second, over], [over, second, first]):
-        assert unended(rows, "sync_offsets", None) == []
-    assert unended([claim(3), over], "sync_offsets", None) == [claim(3)]
-    assert unended([claim(1, "cutover", "a")], "cutover", "b") == []
 
 
 DRIVERS_AT_ONCE = 6

@@ -1,4 +1,4 @@
-"""Who has members now: what coordinators say, and what logs say beside it."""
+"""Who has members now, as coordinators say."""
 
 from __future__ import annotations
 
@@ -8,57 +8,36 @@ from typing import Any
 
 import pytest
 
-from builders.group_events import JOINED, LEFT, rows
 from fakes.tables import MemoryTables
 from offset_sync.model.errors import ClusterError
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.groups_by_log import GroupsByLog, Members
-from offset_sync.tables.catalog import GROUP_EVENTS
+
+MEETING = threading.Barrier(2)
 
 
 class Coordinators:
-    """Answers with *groups*, or why it does not."""
+    """Answers with *groups*, or why it does not, once both clusters have been asked."""
 
     def __init__(self, *groups: str) -> None:
         self.answer: frozenset[str] | ClusterError = frozenset(groups)
-        self.deadlines: list[float] = []
 
     def active(self, deadline: float) -> frozenset[str] | ClusterError:
-        self.deadlines.append(deadline)
+        assert deadline == 3.0
+        MEETING.wait(30)
         return self.answer
 
 
-@pytest.fixture
-def by_log() -> GroupsByLog:
+def test_of_a_cluster_that_stops_answering_nothing_is_known_and_this_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     tables: Any = MemoryTables()
-    tables.append(GROUP_EVENTS, rows(*JOINED, group="streams-app"))
-    return GroupsByLog(tables, CommitLogIncarnations(tables), ["X", "Y"])
-
-
-def test_members_are_those_that_coordinators_and_logs_name(by_log: GroupsByLog) -> None:
-    members = Members({"X": Coordinators("a"), "Y": Coordinators()}, by_log)
+    x = Coordinators("a")
+    by_log = GroupsByLog(tables, CommitLogIncarnations(tables), ["X", "Y", "Z"])
+    members = Members({"X": x, "Y": Coordinators("b")}, by_log, deadline=3.0)
     assert (members.of("X"), members.of("Y")) == (None, None), "not asked yet"
     members.refresh()
-    assert (members.of("X"), members.of("Y")) == ({"a", "streams-app"}, frozenset())
-    by_log._tables.append(GROUP_EVENTS, rows(*LEFT, group="streams-app", first=3))
-    members.refresh()
-    assert members.of("X") == {"a"}
-
-
-def test_share_groups_are_named_and_have_no_members_that_could_commit(by_log: GroupsByLog) -> None:
-    by_log._tables.append(GROUP_EVENTS, rows(("share", None), ("share_member", "m"), group="shared", first=3))
-    members = Members({"X": Coordinators("a"), "Y": Coordinators()}, by_log)
-    members.refresh()
-    assert members.of("X") == {"a", "streams-app"}
-    assert (members.share_groups("X"), members.share_groups("Y")) == ({"shared"}, frozenset())
-
-
-def test_of_a_cluster_that_stops_answering_nothing_is_known_and_this_is_said_once(
-    by_log: GroupsByLog, caplog: pytest.LogCaptureFixture
-) -> None:
-    x = Coordinators("a")
-    members = Members({"X": x, "Y": Coordinators("b")}, by_log)
-    members.refresh()
+    assert (members.of("X"), members.of("Y"), members.of("Z")) == ({"a"}, {"b"}, None)
     x.answer = ClusterError("X", "no answer")
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
@@ -67,23 +46,4 @@ def test_of_a_cluster_that_stops_answering_nothing_is_known_and_this_is_said_onc
     assert [record.getMessage() for record in caplog.records] == [str(x.answer)]
     x.answer = frozenset({"c"})
     members.refresh()
-    assert members.of("X") == {"c", "streams-app"}
-
-
-def test_clusters_are_asked_side_by_side_with_one_deadline(by_log: GroupsByLog) -> None:
-    meeting = threading.Barrier(2, timeout=30)
-
-    class Slow(Coordinators):
-        def active(self, deadline: float) -> frozenset[str] | ClusterError:
-            meeting.wait()
-            return super().active(deadline)
-
-    asked = {"X": Slow("a"), "Y": Slow("b")}
-    Members(asked, by_log, deadline=3.0).refresh()
-    assert [each.deadlines for each in asked.values()] == [[3.0], [3.0]]
-
-
-def test_a_cluster_that_is_not_asked_is_not_known(by_log: GroupsByLog) -> None:
-    members = Members({}, by_log)
-    members.refresh()
-    assert members.of("X") is None
+    assert members.of("X") == {"c"}
