@@ -66,21 +66,6 @@ def test_what_is_deleted_and_read_may_go_up_to_a_row() -> None:
     assert world.reasons() == {}
 
 
-def test_a_group_far_behind_keeps_what_it_has_to_read() -> None:
-    assert World(lowest={X: 25, Y: 70}).begins() == {"X": 20, "Y": 20}
-    assert World(lowest={X: 70, Y: 31}).begins() == {"X": 30, "Y": 30}
-
-
-def test_rows_that_are_young_stay() -> None:
-    world = World()
-    world.describe("X", start=100)
-    world.describe("Y", start=100)
-    world.lowest = {}
-    assert world.begins() == {"X": 90, "Y": 90}
-    add(world.tables, RECORD_RUNS, run(40, 1, "X", 40, place=Y, seen_ms=1000))
-    assert world.begins() == {"X": 40, "Y": 40}
-
-
 SILENT = ClusterError("Y", "no answer")
 
 

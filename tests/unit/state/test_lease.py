@@ -93,14 +93,6 @@ def test_who_cannot_see_the_table_does_not_write_and_goes_on_when_it_can() -> No
     assert lease.is_open()
 
 
-def test_jobs_do_not_disturb_each_other() -> None:
-    tables = Watched()
-    leases = [tables.claimed("index_records"), tables.claimed("sync_offsets"), tables.claimed("maintain_tables")]
-    tables.pass_time(FRESH_S)
-    for lease in leases:
-        lease.renew()
-
-
 def test_two_cutovers_of_the_same_group_cannot_go_on_side_by_side_and_of_others_they_can() -> None:
     tables = Watched()
     first, other = tables.claimed("cutover", "a", "b"), tables.claimed("cutover", "c")

@@ -134,28 +134,6 @@ def test_a_start_knows_when_a_move_was_though_the_other_machines_clock_is_wrong(
     assert site.state.homes.moved_ms(rows, "Y").tolist() == [moved_ms]
 
 
-def test_a_clock_that_is_right_costs_no_row_and_who_only_reads_writes_none(site: Site) -> None:
-    site.moves.follow(site.state)
-    site.move("Y", at_ms=site.now_ms - 2_000)
-    reader = Moves(site.tables)
-    reader.follow(site.state)
-    site.moves.follow(site.state)
-    site.move("X", at_ms=site.now_ms + HOUR_MS)
-    reader.follow(site.state)
-    assert len(site.tables.versions["cutovers"]) == 2
-
-
-def test_moves_that_are_noticed_together_keep_their_order(site: Site) -> None:
-    site.moves.follow(site.state)
-    for minutes, target in enumerate(("Y", "X")):
-        site.move(target, at_ms=site.now_ms + HOUR_MS + minutes)
-    site.moves.follow(site.state)
-    site.start()
-    site.tables.versions["cutovers"].reverse()  # a table has no order
-    site.moves.follow(site.state)
-    assert site.home() == "X"
-
-
 def test_moves_that_are_noticed_late_keep_their_order(site: Site) -> None:
     """Only the first of them was long ago, so the second one's own time is good enough by itself."""
     site.moves.follow(site.state)

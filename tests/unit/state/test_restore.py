@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import random
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from fakes.clusters import MemoryIndex
 from fakes.driver import GROUPS, MINUTES_MS, Driver, differences, driver, known, live, read_to_the_end
 from fakes.reconciler_site import ORDERS, Site
 from offset_sync.model.values import Outcome, State
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.last_translations import IS_HELD
 from offset_sync.state.restore import (
-    follow_commits,
     restore_answers,
     restore_commits,
 )
-from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
 
@@ -117,24 +113,6 @@ def test_a_new_driver_knows_what_the_old_one_knew_and_goes_on_alike(lived: Drive
         each.reconciler.reconcile_all()
     assert set(fresh.asked) == set(lived.asked)
     assert fresh.asked
-
-
-def test_restoring_and_following_from_there_is_the_same_as_restoring_later(lived: Driver, tables: TableStore) -> None:
-    rows = lived.written.all_rows(OFFSET_COMMITS).sort_by("captured_at")
-    half = rows.num_rows // 2
-    states = [SyncState(lived.config, MemoryIndex()) for _ in range(2)]
-    tables.append(OFFSET_COMMITS, rows.slice(0, half))
-    version = tables.version(OFFSET_COMMITS)
-    lives = CommitLogIncarnations(tables)
-    restore_commits(tables, states[0], lives)
-    tables.append(OFFSET_COMMITS, rows.slice(half))
-    # From the version before: what it has restored comes once more.
-    for known_version in (version - 1, version):
-        assert follow_commits(tables, states[0], known_version, lives) == version + 1
-    restore_commits(tables, states[1], lives)
-    followed, restored = (known(SimpleNamespace(offsets=state.offsets)) for state in states)  # type: ignore[arg-type]
-    assert differences(followed, restored) == []
-    assert len(restored) > 60
 
 
 def test_writes_at_a_cluster_whose_log_may_not_be_read_count_as_present_and_the_next_driver_continues(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -142,16 +141,6 @@ def test_partitions_of_a_silent_leader_are_left_out_until_they_answer_and_the_ot
     until(lambda: len(site.returned) == 2)
 
 
-def test_a_partition_that_is_gone_is_not_waited_for() -> None:
-    site = Site(Cluster(silent={ORDERS[2]}))
-    site.fetch()
-    site.x.topics["orders"] = MemoryTopic("id", 2)
-    until(lambda: site.returned)
-    asked = len(site.x.askers)
-    time.sleep(5 * RETRY_S)
-    assert len(site.x.askers) == asked
-
-
 def test_partitions_that_are_no_longer_wanted_are_not_queried_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_metadata, "FORGOTTEN_S", 0.1)
     site = Site(Cluster(is_down=True))
@@ -160,25 +149,6 @@ def test_partitions_that_are_no_longer_wanted_are_not_queried_for_ever(monkeypat
     assert site.returned == []
     site.fetch()
     assert site.x.waited_for == 2, "it was forgotten, so the next one asks again"
-
-
-def test_each_silence_is_said_once_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    def said(level: int) -> list[str]:
-        return [record.getMessage() for record in caplog.records if record.levelno == level]
-
-    with caplog.at_level(logging.INFO):
-        site = Site(Cluster(silent={ORDERS[1], ORDERS[2]}))
-        for _ in range(3):
-            site.fetch()
-        assert said(logging.WARNING) == ["clusters.x: no answer about orders-1 and 1 more"]
-        site.x.silent, site.x.is_down = set(), True
-        until(lambda: len(site.x.askers) > 8)
-        site.x.is_down = False
-        until(lambda: said(logging.INFO) == ["clusters.x: answers again"])
-        site.x.is_down = True
-        site.fetch()
-        until(lambda: len(site.x.askers) > 12)
-        assert said(logging.ERROR) == ["clusters.x: does not answer"]
 
 
 def test_what_falls_silent_while_something_else_is_asked_again_is_waited_for_once_like_it() -> None:
