@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fakes.reconciler_site import config_of
 from offset_sync.config import Config, parse_config
+from offset_sync.kafka.cluster_admin import ClusterAdmin, TopicMetadata
 from offset_sync.model.errors import ClusterError, ConfigError, OtherClusterError
 from offset_sync.state import cluster_ids
 from offset_sync.state.cluster_ids import ids_file, refuse_shared, verify, with_first_ids, with_known_ids
+from offset_sync.state.known_names import learn_names, strays
 from offset_sync.tables.files import Files
 
 FILES = Files()
@@ -139,3 +143,50 @@ def test_other_commands_refuse_two_aliases_of_one_cluster_and_keep_nothing(place
     refuse_shared(config, config.clusters, Clusters(dc2="id-2"))
     refuse_shared(config, config.clusters, Clusters())
     assert with_known_ids(config, FILES).ids == (ids if is_kept else {})
+
+
+ALIASES = ("dc1", "dc2", "dc3")
+
+
+def config() -> Config:
+    return config_of(ALIASES, mirror={"names": "mm2"})
+
+
+def admins(config: Config, topics: Mapping[str, list[str]], patch: pytest.MonkeyPatch) -> dict[str, ClusterAdmin]:
+    def listed(admin: TopicMetadata, _deadline: float = 0) -> dict[str, int]:
+        if admin.alias not in topics:
+            raise ClusterError(admin.alias, "no answer")
+        return dict.fromkeys(topics[admin.alias], 1)
+
+    patch.setattr(TopicMetadata, "listed", listed)
+    return {alias: ClusterAdmin(alias, {}, config.names) for alias in ALIASES}
+
+
+def test_a_copy_is_called_as_its_cluster_calls_it_however_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = config()
+    there = {"dc1": ["orders"], "dc2": ["dc1.orders"], "dc3": ["dc2.dc1.orders", "dc2.dc1.other"]}
+    learn_names(chosen, admins(chosen, there, monkeypatch))
+    assert [chosen.names.topic(alias, "dc1.orders") for alias in ALIASES] == ["orders", "dc1.orders", "dc2.dc1.orders"]
+
+
+def test_two_names_of_one_stream_are_an_error_that_names_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = config()
+    there = {"dc1": ["orders"], "dc2": ["dc1.orders"], "dc3": ["dc2.dc1.orders", "dc1.orders"]}
+    with pytest.raises(ConfigError) as caught:
+        learn_names(chosen, admins(chosen, there, monkeypatch))
+    (problem,) = caught.value.problems
+    assert "clusters.dc3: dc1.orders and dc2.dc1.orders are two names of one stream" in problem
+
+
+def test_a_cluster_that_does_not_answer_is_no_hindrance(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = config()
+    learn_names(chosen, admins(chosen, {"dc3": ["dc2.dc1.orders"]}, monkeypatch))
+    assert chosen.names.topic("dc3", "dc1.orders") == "dc2.dc1.orders"
+    assert chosen.names.topic("dc2", "dc1.orders") == "dc1.orders"
+
+
+def test_what_spark_would_read_by_its_pattern_and_is_no_stream_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = config()
+    there = {"dc1": ["orders", "dc2.orders", "dc2.dc1.orders", "dc3.dc1.pay-x", "x"]}
+    # A copy of the cluster's own topic, which no mirror makes, is none.
+    assert strays(chosen, admins(chosen, there, monkeypatch)["dc1"]) == ["dc2.dc1.orders", "dc3.dc1.pay-x"]

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, GroupPartition
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.group_homes import NO_HOME, Activity, GroupHomes, Move, UnreadLogs, homes
+from offset_sync.state.groups_by_log import GroupsByLog, Members
 from offset_sync.state.key_index import KeyIndex
 
 SILENCE_MS = 300_000
@@ -312,3 +318,39 @@ def test_of_two_unread_clusters_each_may_have_what_is_newer_than_the_others() ->
     assert counts(made, "X", 0, 1) == [1]
     assert counts(made, "Y", 1) == [0, 1]
     assert counts(made, "Z") == []
+
+
+MEETING = threading.Barrier(2)
+
+
+class Coordinators:
+    """Answers with *groups*, or why it does not, once both clusters have been asked."""
+
+    def __init__(self, *groups: str) -> None:
+        self.answer: frozenset[str] | ClusterError = frozenset(groups)
+
+    def active(self, deadline: float) -> frozenset[str] | ClusterError:
+        assert deadline == 3.0
+        MEETING.wait(30)
+        return self.answer
+
+
+def test_of_a_cluster_that_stops_answering_nothing_is_known_and_this_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    tables: Any = MemoryTables()
+    x = Coordinators("a")
+    by_log = GroupsByLog(tables, CommitLogIncarnations(tables), ["X", "Y", "Z"])
+    members = Members({"X": x, "Y": Coordinators("b")}, by_log, deadline=3.0)
+    assert (members.of("X"), members.of("Y")) == (None, None), "not asked yet"
+    members.refresh()
+    assert (members.of("X"), members.of("Y"), members.of("Z")) == ({"a"}, {"b"}, None)
+    x.answer = ClusterError("X", "no answer")
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            members.refresh()
+    assert (members.of("X"), members.of("Y")) == (None, {"b"})
+    assert [record.getMessage() for record in caplog.records] == [str(x.answer)]
+    x.answer = frozenset({"c"})
+    members.refresh()
+    assert members.of("X") == {"c"}

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.index_histories import HISTORIES, PLACES, history, index_of, known, lives, moment, taken_in_whole
 from builders.index_rows import add, begin, edge, life, run
-from builders.record_indexes import alternating, content, read_in_one
+from builders.record_indexes import alternating, content, log_of, read_in_one
 from fakes.sealed_tables import SealedInMemory, SealedTables
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
+from offset_sync.state.index_pages import MisstatedError
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
 from offset_sync.tables.files import Files
+from offset_sync.tables.segments import Directory
 
 
 @law(120)
@@ -87,8 +91,7 @@ def test_a_start_reads_no_row_of_what_is_sealed_and_an_answer_reads_a_page() -> 
     alternating(tables, 0, 100)
     tables.seal(8)
     index = read_in_one(tables)
-    log = index.log("Y", "orders", 0)
-    assert log is not None
+    log = log_of(index)
     assert (tables.groups_read, len(log.paged.pages), len(log.paged.tail), log.run_count) == (0, 20, 20, 100)
     assert log.paged.part(3).start.tolist() == [12, 13, 14, 15]
     assert tables.groups_read == 1
@@ -104,8 +107,7 @@ def test_a_start_knows_whether_records_came_out_of_order(files: int, second: int
     add(tables, RECORD_RUNS, run(4, 4, "X", second))
     tables.seal(3)
     index = read_in_one(tables)
-    log = index.log("Y", "orders", 0)
-    assert log is not None
+    log = log_of(index)
     assert (len(log.paged.pages), len(log.paged.tail)) == (files, 0)
     before = log.reorder_count()
     assert (before > 0) == is_late
@@ -118,8 +120,7 @@ def test_what_is_sealed_while_it_is_in_memory_becomes_pages_and_who_has_a_view_n
     tables = SealedTables()
     alternating(tables, 0, 60)
     index = read_in_one(tables)
-    log = index.log("Y", "orders", 0)
-    assert log is not None
+    log = log_of(index)
     view, before = log.view(), content(index)
     index.take_grown()
     tables.seal(4)
@@ -144,8 +145,7 @@ def test_what_was_sealed_is_not_let_go_of_where_it_is_not_what_is_in_memory(capl
     tables.seal(2)
     with caplog.at_level(logging.INFO):
         index.refresh()
-    log = index.log("Y", "orders", 0)
-    assert log is not None
+    log = log_of(index)
     assert (log.run_count, log.runs.origin_start.tolist()) == (20, [n // 2 for n in range(20)])
     assert "clusters.Y: orders-0: sealed rows differ from memory: reading all of record_runs again" in caplog.text
     index.refresh()
@@ -157,8 +157,7 @@ def test_where_a_page_cannot_be_read_to_be_compared_nothing_is_taken_in(monkeypa
     alternating(tables, 0, 20)
     tables.seal(2)
     index = read_in_one(tables)
-    log = index.log("Y", "orders", 0)
-    assert log is not None
+    log = log_of(index)
     add(tables, RECORD_RUNS, run(18, 1, "X", 77), run(20, 1, "X", 10))
     with monkeypatch.context() as patch:
         patch.setattr(Files, "open_parquet", lambda *_, **__: (_ for _ in ()).throw(OSError("the network")))
@@ -179,8 +178,7 @@ def test_where_a_sealed_file_is_gone_all_is_read_again_and_bounds_of_before_are_
     del tables.sealed[next(iter(tables.sealed))]
     tables.move()
     index.refresh()
-    log = index.log("Y", "orders", 0)
-    assert log is not None
+    log = log_of(index)
     assert log.begin == 30
     assert index.rebuilt(next(iter(index.all_logs())).topic_partition) == 1
 
@@ -198,3 +196,55 @@ def test_where_a_log_was_cut_after_a_marker_nothing_is_missing_whichever_piece_h
     small = index_of(tables)
     assert content(small) == whole
     assert content(small)[2:4] == (["Y", "Y"], [0, 5])  # type: ignore[index]
+
+
+def changed(**columns: Callable[[Any], Any]) -> Callable[[Directory], Directory]:
+    """Return what changes these columns of a directory: of its parts, or where they have these of its spans."""
+
+    def damage(said: Directory) -> Directory:
+        parts, spans = dict(said.parts), dict(said.spans)
+        for name, change in columns.items():
+            of = spans if name in ("low", "high") else parts
+            of[name] = change(of[name])
+        return replace(said, parts=parts, spans=spans)
+
+    return damage
+
+
+def first_more(values: Any) -> Any:
+    return values + (np.arange(len(values)) == 0)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        changed(start=first_more),
+        changed(low=first_more),
+        changed(high=lambda values: values - (np.arange(len(values)) == 0)),
+        changed(records=first_more),
+        changed(first_record=first_more),
+        lambda said: replace(said, logs=[each._replace(partition=each.partition + 1) for each in said.logs]),
+    ],
+)
+def test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing(
+    caplog: pytest.LogCaptureFixture, damage: Callable[[Directory], Directory]
+) -> None:
+    tables = SealedTables(damage=damage)
+    alternating(tables, 0, 60)
+    tables.seal(4)
+    index = read_in_one(tables)
+    (wrong,) = (log for log in index.all_logs().values() if len(log.paged.pages))
+    with pytest.raises(MisstatedError, match="holds other rows than its directory says"):
+        wrong.paged.part(0)
+    index.refresh()
+    log = log_of(index)
+    assert log.runs.start.tolist() == list(range(60))
+    assert len(index.all_logs()) == 1
+
+
+@pytest.mark.parametrize("damage", [lambda said: replace(said, logs=said.logs[:0]), changed(rows=first_more)])
+def test_a_directory_that_cannot_be_is_none(damage: Callable[[Directory], Directory]) -> None:
+    tables = SealedTables(damage=damage)
+    alternating(tables, 0, 60)
+    tables.seal(4)
+    assert content(read_in_one(tables))[:2] == (0, 60)  # type: ignore[index]

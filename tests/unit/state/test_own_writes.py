@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.commits import acknowledge, commit, commit_logs, known, take_in
+from builders.commits import acknowledge, commit, commit_logs, known, state, take_in
 from fakes.clusters import CommitRecord
 from generators.hypothesis_strategies import law
 from offset_sync.model.values import ABSENT
@@ -128,12 +127,6 @@ def test_inherited_writes_are_forgotten_once_the_log_was_read_to_its_end() -> No
     assert claimed(own_writes, [7], key=1) == [True]
 
 
-def test_writes_of_other_keys_match_nothing() -> None:
-    own_writes = written(9, key=1)
-    assert claimed(own_writes, [9], key=0) == [False]
-    assert claimed(own_writes, [9], key=1) == [True]
-
-
 def test_writes_that_are_never_read_back_are_forgotten_in_the_end() -> None:
     own_writes = written(*range(1000))
     assert claimed(own_writes, [0, 1000 - MOST_PENDING - 1, 1000 - MOST_PENDING, 999]) == [False, False, True, True]
@@ -179,8 +172,8 @@ def test_what_a_cluster_acknowledged_is_believed_before_it_is_read() -> None:
     assert (found["actual_offset"], found["actual_at_ms"], found["is_deleted"]) == (9, 3, False)
 
 
-def model(log: list[CommitRecord], written: list[int]) -> tuple[int, int, int]:
-    """The last genuine commit of one key, its time and that of the last rewind, record by record."""
+def model(log: list[CommitRecord], written: list[int]) -> dict[str, object]:
+    """What is known of one key, record by record; of what its cluster holds only where we have written nothing."""
     positions = [record for record in log if record.offset is not None and record.offset >= 0]
     is_own = by_every_choice(written, [record.offset or 0 for record in positions])
     before, genuine, rewound = -1, (-1, -1), -1
@@ -190,19 +183,26 @@ def model(log: list[CommitRecord], written: list[int]) -> tuple[int, int, int]:
             genuine = (offset, record.at_ms)
             rewound = record.at_ms if offset < before else rewound
         before = offset
-    return (*genuine, rewound)
+    found: dict[str, object] = {"genuine_offset": genuine[0], "genuine_at_ms": genuine[1], "rewound_ms": rewound}
+    if log and not written:
+        last = log[-1].offset
+        found |= {"actual_offset": -1 if last is None else max(last, -1), "is_deleted": last is None}
+        found |= {"actual_at_ms": log[-1].at_ms, "actual_is_own": False, "log_offset": log[-1].at_ms}
+        found |= {"topic_id": positions[-1].topic_id if positions else None}
+    return found
 
 
-@law(150)
-@given(commit_logs, st.lists(st.sampled_from([3, 4, 5]), max_size=4))
+@law(300)
+@given(commit_logs, st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([3, 4, 5])), max_size=4))
 def test_what_is_genuine_is_what_remains_when_our_writes_are_taken_out(
-    log: list[CommitRecord], written: list[int]
+    log: list[CommitRecord], written: list[tuple[str, int]]
 ) -> None:
-    log = [replace(each, group_id="g") for each in log]
-    committed = CommittedOffsets(["X"])
-    committed.ids([("g", "orders", 0)])
-    for offset in written:
-        acknowledge(committed, offset)
+    committed = CommittedOffsets(["X", "Y"])
+    committed.ids([(group, "orders", 0) for group in "ab"])
+    for group, offset in written:
+        acknowledge(committed, offset, group=group)
     take_in(committed, *log)
-    found = known(committed)
-    assert (found["genuine_offset"], found["genuine_at_ms"], found["rewound_ms"]) == model(log, written)
+    for (group, _, _), found in state(committed).items():
+        wanted = model([each for each in log if each.group_id == group], [at for of, at in written if of == group])
+        assert found | wanted == found
+    assert {each["genuine_at_ms"] for each in state(committed, "Y").values()} == {-1}

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from builders.index_rows import add, begin, edge, life, run
-from builders.record_indexes import cache_of, content, read_in_one
+from builders.record_indexes import cache_of, content, log_of, read_in_one
 from fakes.tables import MemorySegments, MemoryTables
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.record_index import RecordIndex
@@ -113,8 +113,7 @@ def test_a_life_that_begins_while_another_is_read_is_known_with_its_rows() -> No
     add(tables, LOG_INCARNATIONS, life("X", 6, noticed_ms=10))
     for _ in range(4):
         index.refresh()
-        log = index.log(*AT_X)
-        assert log is not None
+        log = log_of(index, AT_X)
         assert not log.is_contradicted
     assert content(index, ("X", "orders", 1)) == content(read_in_one(tables), ("X", "orders", 1))
     assert len(index.incarnations(ClusterPartition(*AT_X))) == 2
@@ -154,8 +153,7 @@ def test_a_log_that_was_cut_after_the_last_late_copy_has_none_in_what_came_since
 
 
 def origins(index: RecordIndex) -> list[int]:
-    log = index.log(*AT_Y)
-    assert log is not None
+    log = log_of(index, AT_Y)
     return log.runs.origin.tolist()
 
 
@@ -222,8 +220,7 @@ def test_a_cut_after_a_transaction_marker_leaves_no_unknown_record(is_read: bool
     add(tables, RECORD_RUNS, begun, run(6, 3, "Y", 6, place=AT_X, seen_ms=20))
     kept_up.refresh()
     for index in (kept_up, read_in_one(tables)):
-        log = index.log(*AT_X)
-        assert log is not None
+        log = log_of(index, AT_X)
         assert (UNKNOWN_ORIGIN in log.origins, log.frontier) == (not is_read, 9)
 
 
@@ -273,7 +270,6 @@ def test_what_is_read_again_below_the_frontier_contradicts_nothing_wherever_a_mi
     # Two micro-batches of a checkpoint that was set back; what one in between has read is in the table once only.
     add(tables, RECORD_RUNS, begin(0), run(0, 5), begin(8), run(8, 4, "X", 8))
     cache.refresh()
-    log = cache.log("Y", "orders", 0)
-    assert log is not None
+    log = log_of(cache)
     assert not log.is_contradicted
     assert content(cache) == (0, 20, ["X"], [0], [20], [0], [0])

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from builders.record_indexes import read_in_one
+from builders.record_indexes import log_of, read_in_one
 from builders.runs_in_tables import by_delta_rs, rows_in, run
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.stream_names import SAME_NAMES
@@ -157,8 +157,7 @@ def test_a_start_seals_first_if_too_much_is_not_sealed(
     with caplog.at_level(logging.INFO):
         index = read_in_one(tables)  # type: ignore[arg-type]
     assert "record_runs: 64 rows sealed in" in caplog.text
-    log = index.log("dc1", "orders", 0)
-    assert log is not None
+    log = log_of(index, ("dc1", "orders", 0))
     assert (len(log.paged.tail), log.runs.length.sum()) == (0, 64)
 
 
@@ -169,8 +168,7 @@ def test_who_may_write_nothing_seals_nothing(tables: TableStore, monkeypatch: py
     version = tables.version(RECORD_RUNS)
     index = record_index.RecordIndex(tables, keep=None)
     index.refresh()
-    log = index.log("dc1", "orders", 0)
-    assert log is not None
+    log = log_of(index, ("dc1", "orders", 0))
     assert (log.frontier, tables.version(RECORD_RUNS)) == (16, version)
 
 
@@ -182,8 +180,7 @@ def test_where_it_cannot_be_sealed_it_is_read_all_the_same(
     monkeypatch.setattr(record_index, "MOST_UNSEALED", 10)
     append(tables, *(("dc1", n) for n in range(16)))
     monkeypatch.setattr(record_index, "seal", lambda *_: (_ for _ in ()).throw(problem))
-    log = read_in_one(tables).log("dc1", "orders", 0)  # type: ignore[arg-type]
-    assert log is not None
+    log = log_of(read_in_one(tables), ("dc1", "orders", 0))  # type: ignore[arg-type]
     assert log.frontier == 16
 
 
