@@ -102,18 +102,6 @@ def test_a_home_is_what_the_events_one_by_one_say(
 
 
 @law(200)
-@given(histories(), gaps, clusters, clusters)
-def test_nothing_is_decided_while_two_clusters_were_active_within_the_silence(
-    events: list[Event], gap: int, one: int, other: int
-) -> None:
-    last = end_of(events)
-    events += [Event(last + 1, "commit", one), Event(last + 1 + gap, "commit", other)]
-    for now_ms in (end_of(events), last + SILENCE_MS):
-        if end_of(events) <= now_ms < last + 1 + SILENCE_MS and one != other:
-            assert found_of(events, now_ms, SILENCE_MS)[1]
-
-
-@law(200)
 @given(histories(), st.lists(gaps, min_size=2, max_size=4), some_members)
 def test_what_is_decided_stays_decided_while_nothing_happens(
     events: list[Event], later: list[int], members: frozenset[int]
@@ -123,13 +111,6 @@ def test_what_is_decided_stays_decided_while_nothing_happens(
         found = found_of(events, now_ms, SILENCE_MS, members)
         assert decided is None or found == decided
         decided = None if found[1] else found
-
-
-@pytest.mark.parametrize(("apart_ms", "is_decided"), [(0, False), (SAME_MS, False), (SAME_MS + 1, True)])
-def test_of_two_commits_of_one_moment_neither_is_the_later_however_long_ago(apart_ms: int, is_decided: bool) -> None:
-    events = [Event(1_000_000, "commit", 2), Event(1_000_000 + apart_ms, "commit", 1)]
-    _, is_contested = found_of(events, 1_000_000 + 100 * SILENCE_MS, SILENCE_MS)
-    assert is_contested is not is_decided
 
 
 def test_of_no_groups_there_are_no_homes() -> None:

@@ -1,4 +1,7 @@
-"""Rows of elections are removed only if no query for a leader and no commit can need them."""
+"""What rows of ``log_incarnations`` say of logs of commits, and how far logs reach; and which may be removed.
+
+Rows of elections are removed only if no query for a leader and no commit can need them.
+"""
 
 from __future__ import annotations
 
@@ -116,58 +119,49 @@ def seen(rows: Sequence[dict[str, Any]], commits: Sequence[Commit]) -> Any:
     return lost, known.leader_epochs(), by_log, {alias: noted.unread(alias) for alias in "XY"}, noted.arrived_ms
 
 
-def at(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+# Lives of logs of commits
+PARTITION = ("X", CONSUMER_OFFSETS, 1)
 
 
-def tables(*lives: tuple[int, int], topic: str = CONSUMER_OFFSETS) -> Any:
-    """Return tables in which X's log of commits, partition 1, has begun lives: from which offset on, and when."""
-    made = MemoryTables()
-    rows = [
-        {"cluster": "X", "topic": topic, "partition": 1, "topic_id": "id", "begins_at": begins_at}
-        | {"reason": "LOG_TRUNCATED", "noticed_at": at(noticed_ms)}
-        for begins_at, noticed_ms in lives
-    ]
-    made.append(LOG_INCARNATIONS, pa.Table.from_pylist(rows, LOG_INCARNATIONS.arrow_schema))
-    return made
+def lives_of(*lives: dict[str, Any]) -> tuple[Any, CommitLogIncarnations]:
+    made: Any = MemoryTables()
+    made.append(LOG_INCARNATIONS, to_table(lives))
+    found = CommitLogIncarnations(made)
+    found.refresh()
+    return made, found
 
 
-def commits(*places: tuple[str, int, int, int]) -> pa.Table:
-    """Return rows: cluster, partition, offset in the log, and when it was captured."""
+def test_what_was_captured_up_to_when_a_life_was_noticed_is_gone_from_where_it_begins() -> None:
+    _, lives = lives_of(row(2, 1, 5, TRUNCATED, log=PARTITION), row(1, 2, 3, TRUNCATED, log=PARTITION))
+    read = [("X", 1, 2, 3), ("X", 1, 3, 3), ("X", 1, 5, 3), ("X", 1, 5, 2), ("X", 1, 5, 1.9), ("X", 1, 3, 0.9)]
+    read += [("X", 0, 9, 3), ("Y", 1, 9, 3)]  # other logs go on
     names = ("cluster", "log_partition", "log_offset", "captured_at", "group_id")
-    rows = [dict(zip(names, (*place[:3], at(place[3]), "g"), strict=True)) for place in places]
-    return pa.Table.from_pylist(rows, OFFSET_COMMITS.arrow_schema)
-
-
-def lives_of(made: Any) -> CommitLogIncarnations:
-    lives = CommitLogIncarnations(made)
-    lives.refresh()
-    return lives
-
-
-def test_a_row_of_the_very_moment_was_read_before_it() -> None:
-    lives = lives_of(tables((5, 100)))
-    assert lives.gone_ms(commits(("X", 1, 5, 100), ("X", 1, 5, 101))).tolist() == [100, -1]
+    rows = [dict(zip(names, (*place, NOW - days_ago * DAY, "g"), strict=True)) for *place, days_ago in read]
+    gone_ms = lives.gone_ms(pa.Table.from_pylist(rows, OFFSET_COMMITS.arrow_schema)).tolist()
+    first, second = (int((NOW - days_ago * DAY).timestamp() * 1000) for days_ago in (2, 1))
+    assert gone_ms == [-1, second, first, first, second, -1, -1, -1]
+    assert (lives.is_new("X"), lives.is_new("Y")) == (True, False)
 
 
 def test_a_life_that_came_while_one_was_restoring_by_those_before_is_new() -> None:
-    made = tables((5, 100))
-    lives = lives_of(made)
+    made, lives = lives_of(row(2, 1, 5, TRUNCATED, log=PARTITION))
     places = lives.places()
-    made.append(LOG_INCARNATIONS, tables((3, 200)).all_rows(LOG_INCARNATIONS))
+    made.append(LOG_INCARNATIONS, to_table([row(1, 2, 3, TRUNCATED, log=PARTITION)]))
     lives.refresh()  # by another client
     lives.take("X", places)
     assert lives.is_new("X")
+    lives.take("X")
+    assert not lives.is_new("X")
 
 
 def test_the_index_has_nothing_to_do_with_lives_of_commit_logs_nor_they_with_those_of_topics() -> None:
-    made = tables((0, 4_000_000_000_000))
+    made, _ = lives_of(row(-100_000, 1, 0, TRUNCATED, log=PARTITION))
     assert KnownIncarnations(lambda origin: 0).caught_up(made)[1] == set()
     index, commit_logs = (IncarnationCheck(made, {}, dict, of_commits=of_commits) for of_commits in (False, True))
     assert index.to_read_again("X") == {}
     assert commit_logs.to_read_again("X") == {TopicPartition(CONSUMER_OFFSETS, 1): 0}
-    assert index.note({}, {}, index.moment()) < at(4_000_000_000_000), "two jobs, and two clocks"
-    assert lives_of(tables((0, 100), topic="orders")).gone_ms(commits(("X", 1, 9, 1))).tolist() == [-1]
+    assert index.note({}, {}, index.moment()) < NOW + 100_000 * DAY, "two jobs, and two clocks"
+    assert not lives_of(row(1, 1, 0, TRUNCATED, log=ORDERS))[1].is_new("X")
 
 
 @law(100)

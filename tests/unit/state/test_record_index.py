@@ -8,18 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from builders.index_rows import EPOCH, LogKey, add, begin, edge, life, run, topic
+from builders.index_rows import EPOCH, add, begin, edge, life, run, topic
 from builders.record_indexes import cache_of, content, log_of, read_in_one
 from fakes.tables import MemoryTables
-from generators.hypothesis_strategies import law
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import ELECTED, INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS
 from offset_sync.tables.definition import Table
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 
 
 def test_up_to_when_a_log_is_complete_is_what_was_said_last_of_its_present_life() -> None:
@@ -61,15 +57,6 @@ def test_a_query_that_begins_below_or_where_another_ended_leaves_nothing_out() -
         kept_up.refresh()
         expected = (0, 40, ["X"], [0], [40], [0], [0])
         assert content(kept_up) == content(read_in_one(tables)) == expected
-
-
-def test_unreadable_headers_have_a_code_of_their_own_and_names_the_same_everywhere() -> None:
-    tables = MemoryTables()
-    add(tables, RECORD_RUNS, run(0, 1, ""), run(1, 1, "X"), run(0, 1, "X", place=("Z", "orders", 0)))
-    cache = read_in_one(tables)
-    codes = [cache.log(cluster, "orders", 0).runs.origin.tolist() for cluster in ("Y", "Z")]  # type: ignore[union-attr]
-    assert codes == [[UNKNOWN_ORIGIN, cache.code("X")], [cache.code("X")]]
-    assert len({cache.code("X"), cache.code("never seen"), UNKNOWN_ORIGIN}) == 3
 
 
 def test_each_of_three_tables_is_taken_in_where_nothing_was_added_to_the_others() -> None:
@@ -157,52 +144,3 @@ def test_the_lock_is_free_while_tables_are_read() -> None:
     index.refresh()
     assert was_free
     assert all(was_free)
-
-
-places = st.sampled_from([("Y", "orders", 0), ("Y", "orders", 1), ("Z", "orders", 0), ("Y", "pay", 0)])
-
-
-@st.composite
-def batches(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
-    """What an indexer appends, version by version: runs of several partitions, each beginning with an edge."""
-    next_offset: dict[LogKey, int] = {}
-    found: list[list[dict[str, Any]]] = []
-    for seen_ms in range(draw(st.integers(1, 5))):
-        rows = []
-        for place in draw(st.lists(places, max_size=3, unique=True)):
-            if place not in next_offset:
-                next_offset[place] = draw(st.integers(0, 3))
-                rows.append(begin(next_offset[place], place=place))
-            for origin, length, gap in draw(
-                st.lists(st.tuples(st.sampled_from(["X", "Y", ""]), st.integers(1, 4), st.integers(0, 1)), max_size=4)
-            ):
-                offset = next_offset[place] + gap
-                rows.append(run(offset, length, origin, offset, place=place, seen_ms=seen_ms))
-                next_offset[place] = offset + length
-            if draw(st.booleans()):
-                next_offset[place] += 1
-                rows.append(edge(next_offset[place], place=place))
-        found.append(rows)
-    return found
-
-
-@law(100)
-@given(batches(), st.lists(st.booleans(), min_size=5, max_size=5), st.booleans())
-def test_kept_up_in_any_steps_the_index_is_the_same_as_read_in_one(
-    versions: list[list[dict[str, Any]]], refreshes: list[bool], is_repeated: bool
-) -> None:
-    tables = MemoryTables()
-    kept_up = cache_of(tables)
-    for rows, is_read in zip(versions, refreshes):
-        add(tables, RECORD_RUNS, *rows)
-        if is_read:
-            kept_up.refresh()
-    if is_repeated:  # indexed again with another checkpoint
-        kept_up.refresh()
-        for rows in versions[:2]:
-            add(tables, RECORD_RUNS, *rows)
-    kept_up.refresh()
-    fresh = read_in_one(tables)
-    assert kept_up._logs.keys() == fresh._logs.keys()
-    for place in fresh._logs:
-        assert content(kept_up, place) == content(fresh, place)

@@ -148,40 +148,18 @@ def test_sealed_files_are_cut_without_reading_those_of_which_nothing_goes(
 
 
 @pytest.mark.usefixtures("small")
-def test_a_start_seals_first_if_too_much_is_not_sealed(
-    tables: TableStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("hinders", ["", "may write nothing", PermissionError("may not write"), TableError("no room")])
+def test_a_start_seals_first_if_too_much_is_not_sealed_and_if_it_cannot_reads_it_all_the_same(
+    tables: TableStore, monkeypatch: pytest.MonkeyPatch, hinders: str | Exception
 ) -> None:
-    monkeypatch.setattr(record_index, "MOST_UNSEALED", 20)
-    for first in range(0, 64, 8):
-        append(tables, *(("dc1", first + n) for n in range(8)))
-    with caplog.at_level(logging.INFO):
-        index = read_in_one(tables)  # type: ignore[arg-type]
-    assert "record_runs: 64 rows sealed in" in caplog.text
-    log = log_of(index, ("dc1", "orders", 0))
-    assert (len(log.paged.tail), log.runs.length.sum()) == (0, 64)
-
-
-@pytest.mark.usefixtures("small")
-def test_who_may_write_nothing_seals_nothing(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_index, "MOST_UNSEALED", 10)
     append(tables, *(("dc1", n) for n in range(16)))
-    version = tables.version(RECORD_RUNS)
-    index = record_index.RecordIndex(tables, keep=None)
+    if isinstance(hinders, Exception):
+        monkeypatch.setattr(record_index, "seal", lambda *_: (_ for _ in ()).throw(hinders))
+    index = record_index.RecordIndex(tables, keep=None if hinders == "may write nothing" else HOUR)
     index.refresh()
     log = log_of(index, ("dc1", "orders", 0))
-    assert (log.frontier, tables.version(RECORD_RUNS)) == (16, version)
-
-
-@pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("problem", [PermissionError("may not write"), TableError("no room")])
-def test_where_it_cannot_be_sealed_it_is_read_all_the_same(
-    tables: TableStore, monkeypatch: pytest.MonkeyPatch, problem: Exception
-) -> None:
-    monkeypatch.setattr(record_index, "MOST_UNSEALED", 10)
-    append(tables, *(("dc1", n) for n in range(16)))
-    monkeypatch.setattr(record_index, "seal", lambda *_: (_ for _ in ()).throw(problem))
-    log = log_of(read_in_one(tables), ("dc1", "orders", 0))  # type: ignore[arg-type]
-    assert log.frontier == 16
+    assert (log.frontier, len(log.paged.tail)) == (16, 16 if hinders else 0)
 
 
 @pytest.mark.usefixtures("small")
