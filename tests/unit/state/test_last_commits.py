@@ -1,6 +1,6 @@
 """The last commits of a history are the same however it comes: in whichever order, in how many pieces.
 
-What they are, one by one, is held by ``test_restore_lives.py``.
+What they are, one by one, is held by ``test_restore.py``.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ import pytest
 
 from fakes.driver import MINUTES_MS, Driver, driver, live, read_to_the_end
 from fakes.starts import by_last_known, whole
-from offset_sync.model.values import Outcome
 from offset_sync.state import last_known
 from offset_sync.tables.catalog import LAST_KNOWN, LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
@@ -85,19 +84,6 @@ def test_who_is_no_owner_writes_nothing(tables: TableStore, made: Driver, histor
     append(tables, history, 0, 0.3)
     assert by_last_known(tables, made.config, is_owner=False) == whole(tables, made.config)
     assert not tables.all_rows(LAST_KNOWN).num_rows
-
-
-def test_a_dry_run_in_between_answers_nothing(tables: TableStore, made: Driver, history: dict[Any, pa.Table]) -> None:
-    append(tables, history, 0, 0.5)
-    by_last_known(tables, made.config)
-    rows = history[OFFSET_TRANSLATIONS].slice(0, 40)
-    place = rows.schema.get_field_index("outcome")
-    dry = rows.set_column(place, "outcome", pa.array([Outcome.DRY_RUN.name] * rows.num_rows))
-    later = pc.add(dry.column("translated_at"), pa.scalar(10**12, pa.duration("us")))
-    tables.append(
-        OFFSET_TRANSLATIONS, dry.set_column(dry.schema.get_field_index("translated_at"), "translated_at", later)
-    )
-    assert by_last_known(tables, made.config) == whole(tables, made.config)
 
 
 def test_a_life_that_a_log_has_begun_since_is_seen_in_what_was_known_before(
