@@ -174,13 +174,13 @@ def test_a_question_about_other_logs_is_waited_for_and_then_ones_own_is_asked() 
     assert (found, said.unsettled, leaders.asked) == (["whole"], frozenset(), [{ORDERS: 4}, {second: 4}])
 
 
-def elected_site(cut: ClusterPartition, ended: int | None) -> Site:
+def elected_site(cut: ClusterPartition, ended: int | None, told_epoch: int = 1) -> Site:
     """X and Y, of which one has got another leader; its end tells nothing. *ended*: None while that does not say."""
     site = Site(config_of(["X", "Y"]))
     for alias in ("X", "Y"):
         site.put(log(alias, "X0:4"))
         site.index.epochs[ClusterPartition(alias, *ORDERS)] = (site.clusters[alias].topics["orders"].topic_id, 1)
-    leaders = Leaders(ended=ended, told_epoch=1)
+    leaders = Leaders(ended=ended, told_epoch=told_epoch)
     patience_s = 60 if ended is not None else 0.05
     fetcher = CheckedMetadata(site, site.index, {"X": leaders, "Y": leaders}, patience_s=patience_s)
     lists = ReadLists(site.config, site.state, {})
@@ -217,3 +217,16 @@ def test_what_was_committed_above_the_cut_of_a_target_is_set_back_to_the_cut(is_
     site.index.epochs[AT_Y] = (site.index.epochs[AT_Y][0], 2)  # the index has looked, and has found the same again
     site.reconcile()
     assert [site.target_offset("Y", group_id) for group_id in found] == [3, 4, 1]
+
+
+@pytest.mark.parametrize(("cut", "told_epoch"), [(AT_X, 1), (AT_Y, 0)])
+def test_nothing_is_translated_from_a_cut_log_nor_into_one_that_was_cut_at_an_unknown_offset(
+    cut: ClusterPartition, told_epoch: int
+) -> None:
+    site = elected_site(cut, 2, told_epoch)
+    site.commit("X", "readers", 1)
+    site.reconcile()
+    assert [(row.state, row.outcome) for row in site.rows()] == [("LOG_TRUNCATED", "WITHHELD")]
+    site.index.epochs[cut] = (site.index.epochs[cut][0], 2)  # the index has looked
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 1

@@ -13,6 +13,7 @@ from fakes.reconciler_site import config_of
 from offset_sync.config import Config, parse_config
 from offset_sync.kafka.cluster_admin import ClusterAdmin, TopicMetadata
 from offset_sync.model.errors import ClusterError, ConfigError, OtherClusterError
+from offset_sync.model.values import CLUSTER_ID
 from offset_sync.state import cluster_ids
 from offset_sync.state.cluster_ids import ids_file, refuse_shared, verify, with_first_ids, with_known_ids
 from offset_sync.state.known_names import learn_names, strays
@@ -71,7 +72,10 @@ def test_the_first_answers_are_kept_and_no_cluster_is_asked_again(place: Path, p
 
 def test_ids_are_origins_only_where_the_mirror_names_them(place: Path) -> None:
     assert start(config_at(place, MIGRATOR), **BOTH).origins() == {"id-1": "dc1", "id-2": "dc2"}
-    assert start(config_at(place), **BOTH).origins() == {"dc1": "dc1", "dc2": "dc2"}
+    config = start(config_at(place), **BOTH)
+    assert config.origins() == {"dc1": "dc1", "dc2": "dc2"}
+    assert config.admin_options("dc1")[CLUSTER_ID] == "id-1"
+    assert CLUSTER_ID not in config.java_options("dc1")
 
 
 def test_a_lost_cluster_is_not_waited_for_long_and_its_id_is_kept_when_it_answers(place: Path) -> None:
@@ -88,6 +92,7 @@ def test_where_its_id_is_needed_a_cluster_without_one_is_an_error_that_names_the
     assert line.startswith('clusters.dc1: _TIMED_OUT for "the cluster\'s id"; its id is not known from before')
     assert "set clusters.dc1.origin to what that header says" in line
     assert not Path(ids_file(config_at(place))).exists()
+    assert start(config_at(place, MIGRATOR, dc1="id-1"), dc2="id-2").origins() == {"id-1": "dc1", "id-2": "dc2"}
 
 
 def test_two_aliases_of_one_cluster_are_refused_and_nothing_is_kept(place: Path) -> None:
@@ -167,6 +172,8 @@ def test_a_copy_is_called_as_its_cluster_calls_it_however_it_came(monkeypatch: p
     there = {"dc1": ["orders"], "dc2": ["dc1.orders"], "dc3": ["dc2.dc1.orders", "dc2.dc1.other"]}
     learn_names(chosen, admins(chosen, there, monkeypatch))
     assert [chosen.names.topic(alias, "dc1.orders") for alias in ALIASES] == ["orders", "dc1.orders", "dc2.dc1.orders"]
+    not_included = {alias: ["dc2.dc1.x", "dc1.x"] for alias in ALIASES}
+    learn_names(config(), admins(config(), not_included, monkeypatch))
 
 
 def test_two_names_of_one_stream_are_an_error_that_names_both(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -242,6 +242,12 @@ def test_members_count_for_a_topic_of_which_the_log_tells_only_later() -> None:
     known.commit("X", 1_000)
     known.commit("Y", 2_000)
     assert known.home(1_000_000) == "X"
+    left = Known()
+    left.homes.note_members("X", {"g"}, 980_000)
+    left.homes.note_members("X", (), 990_000)
+    left.commit("X", 1_000)
+    left.commit("Y", 985_000)
+    assert left.home(1_000_000) is None, "they have left within the silence"
 
 
 ROWS = np.array([0, 1, 2])

@@ -64,6 +64,14 @@ def test_what_is_deleted_and_read_may_go_up_to_a_row() -> None:
     world.describe("Y", start=69)
     assert world.begins() == {"X": 60, "Y": 60}
     assert world.reasons() == {}
+    world.describe("X", start=100)
+    world.describe("Y", start=100)
+    assert world.begins() == {"X": 70, "Y": 70}, "a group has to read on from there"
+    world.lowest = {X: 25, Y: 70}
+    assert world.begins() == {"X": 20, "Y": 20}
+    world.lowest = {}
+    add(world.tables, RECORD_RUNS, run(40, 1, "X", 40, place=Y, seen_ms=1000))
+    assert world.begins() == {"X": 40, "Y": 40}, "rows that are young stay"
 
 
 SILENT = ClusterError("Y", "no answer")

@@ -128,6 +128,24 @@ def test_of_two_claims_at_once_each_has_an_epoch_of_its_own_and_the_later_one_ho
         fast.renew()
 
 
+def test_who_is_overtaken_while_it_claims_never_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables, second = Watched(), list[Lease]()
+    append = tables.append
+
+    def overtaken(table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
+        monkeypatch.undo()
+        append(table, rows, writer)
+        second.append(tables.claimed())
+
+    monkeypatch.setattr(tables, "append", overtaken)
+    first = tables.claimed()
+    assert not first.is_open()
+    with pytest.raises(TakenOverError):
+        first.renew()
+    second[0].renew()
+    assert second[0].is_open()
+
+
 def test_the_time_that_a_claim_takes_is_not_given_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process may be stopped between its row and its look at the table; what it saw is as old as the claim."""
     tables = Watched()

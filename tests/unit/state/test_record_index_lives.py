@@ -91,6 +91,28 @@ def test_a_life_is_not_seen_without_its_rows_nor_rows_without_their_life() -> No
     assert seen(index)[:4] == after[:4] != before[:4]  # type: ignore[index]
 
 
+def test_rows_that_contradict_one_another_in_the_order_of_their_coming_are_read_as_at_a_start() -> None:
+    """What was missing between two rows counts as unknown, and then it comes."""
+    tables = MemoryTables()
+    add(tables, RECORD_RUNS, begin(0, place=AT_X), run(0, 3, place=AT_X))
+    index = read_in_one(tables)
+    for rows in (
+        (begin(8, place=AT_X),),
+        (begin(3, place=AT_X), run(3, 6, origin_start=3, place=AT_X)),
+        (run(9, 1, origin_start=9, place=AT_X),),
+    ):
+        add(tables, RECORD_RUNS, *rows)
+        index.refresh()
+    assert content(index, AT_X) == content(read_in_one(tables), AT_X)
+    log = index.all_logs()[ClusterPartition(*AT_X)]
+    assert (log.is_contradicted, log.runs.length.tolist()) == (False, [10])
+    add(tables, RECORD_RUNS, run(4, 1, origin_start=7, place=AT_X))
+    for _ in range(3):
+        index.refresh()
+    assert index.all_logs()[ClusterPartition(*AT_X)].is_contradicted, "in any order"
+    assert index.rebuilt(ClusterPartition(*AT_X).topic_partition) == 2, "not again and again"
+
+
 def test_a_life_that_begins_while_another_is_read_is_known_with_its_rows() -> None:
     tables = Interrupted()
     index = before_the_cut(tables)

@@ -231,8 +231,9 @@ def test_restored_and_followed_offsets_are_the_present_ones(tables: TableStore, 
     history.go_on(60)
     assert history.lives
     history.write(tables)
-    assert follow_commits(tables, followed, version, lives) == version + 1
-    assert wrong(followed, tables) == []
+    for _ in range(2):  # what is read twice changes nothing
+        assert follow_commits(tables, followed, version, lives) == version + 1
+        assert wrong(followed, tables) == []
     fresh = new_state()
     restore_commits(tables, fresh, CommitLogIncarnations(tables))
     assert wrong(fresh, tables) == []
