@@ -19,7 +19,7 @@ ARGS ?=
 # tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster test-versions test-slow test-tables test-leaving protections soak chaos moves restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs picture check format lock zip connect consumer archive clean distclean
+.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster test-versions test-slow test-tables test-leaving protections search mutants soak chaos moves restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs picture check format lock zip connect consumer archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -85,6 +85,9 @@ protections: install ## Take out each thing that must not break, and see its one
 test-tables: install ## 500 random histories of the tables with interruptions at any call, half an hour (ARGS='--examples 50', --removed)
 	@PYTHONPATH=lib:tests/support $(BIN)/python -m histories.run $(ARGS)
 
+search: install ## All histories of a group's commits, our writes, lost answers, crashes and moves, up to a depth
+	@PYTHONPATH=lib:tests/support $(BIN)/python -m search.explore $(ARGS)
+
 soak: install ## The simulation by fresh seeds, an hour long (ARGS='--hours 8'); fails with a short history, or a state not reached
 	@PYTHONPATH=lib:tests/support $(BIN)/python -m simulation.soak $(ARGS)
 
@@ -96,6 +99,13 @@ moves: install ## Groups move to and fro by their read lists under load, real Mi
 
 restarts: install ## Both jobs killed at random failpoints and started again, 20 minutes (ARGS='--times 100 --seed N')
 	@PYTHONPATH=lib:tests/support $(BIN)/python benchmarks/live_restarts.py $(ARGS)
+
+mutants: dist/mutmut ## Change the pure core, one expression at a time: tests must notice 95 % (ARGS='write_plan --quick')
+	@PYTHONPATH=lib:tests/support:dist/mutmut $(BIN)/python -m mutants.run $(ARGS)
+
+dist/mutmut: requirements/mutants.txt | install
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --no-deps --require-hashes --target=$@ -r $<
+	@touch $@
 
 bench-accuracy: install ## What each strategy answers, loses and repeats, into docs/benchmarks.md
 	@$(BENCH) benchmarks/accuracy.py $(ARGS)

@@ -31,7 +31,7 @@ _BY_FILE = ("--dist", "loadfile", "--no-loadscope-reorder")
 _EACH_IN_FORKS = ("--no-cov", "--dist", "worksteal")
 LANES: Mapping[str, Sequence[Sequence[str]]] = {
     "unit, spark": (
-        ("tests/unit", "tests/browser", "tests/simulation", "--dist", "loadgroup"),
+        ("tests/unit", "tests/browser", "tests/simulation", "tests/search", "--dist", "loadgroup"),
         ("tests/protections.py", "-m", "not broker", *_EACH_IN_FORKS),
         ("tests/spark", *_BY_FILE),
     ),

@@ -62,8 +62,8 @@ class Homes(NamedTuple):
 def last_active(activity: Activity) -> tuple[Int64s, Int64s]:
     """Return the earliest and latest time at which each cluster may have been active last, shape (clusters, n).
 
-    ABSENT: never since the last cutover. A polled commit that may have been made before it was: the group's consumers
-    were stopped then.
+    The latest is ABSENT where it was not since the last cutover; the earliest says nothing then. A polled commit that
+    may have been made before it was: the group's consumers were stopped then.
     """
     committed_ms, since_ms, members_ms, moved_to, moved_ms = activity
     number = np.arange(len(committed_ms))[:, np.newaxis]
@@ -71,9 +71,7 @@ def last_active(activity: Activity) -> tuple[Int64s, Int64s]:
     is_over = (moved_to != NO_HOME) & ~is_moved_here & (since_ms <= moved_ms)
     latest: Int64s = np.where(is_over, ABSENT, committed_ms)
     latest = np.where(is_moved_here, np.maximum(latest, moved_ms), latest)
-    exact_ms = np.maximum(np.where(is_moved_here, moved_ms, ABSENT), members_ms)
-    earliest = np.where(is_over, ABSENT, np.maximum(since_ms, exact_ms))
-    return earliest, np.where(latest != ABSENT, np.maximum(latest, members_ms), latest)
+    return np.maximum(since_ms, members_ms), np.where(latest != ABSENT, np.maximum(latest, members_ms), latest)
 
 
 def homes(activity: Activity, now_ms: int, silence_ms: int, uncertain_ms: Int64s | None = None) -> Homes:

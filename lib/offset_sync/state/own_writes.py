@@ -124,7 +124,8 @@ class OwnWrites:
         pending = self._pending[key_id]
         for number, each in enumerate(pending):
             if each.offset == value:
-                self._keep(key_id, pending[number + 1 :])
+                last = self._last(key_id, value) if each.is_in_doubt else None  # a retry is the same write
+                self._keep(key_id, pending[(number if last is None else last) + 1 :])
                 return True
         return False
 

@@ -66,7 +66,7 @@ def plan_writes(
     epoch: Int64s,
     refresh_before_ms: int,
     asks_everything: bool,
-    is_decided: bool = False,
+    is_decided: bool,
 ) -> WritePlan:
     """Decide, per translation, whether the target needs a request.
 
@@ -154,11 +154,12 @@ def _is_newer_word(home: ClusterOffsets, target: ClusterOffsets, key: KeyRows, w
 
 
 def _is_raised_by_ours(mine: ColumnStore, key: KeyRows, actual: Int64s, wanted: Int64s) -> NDArray[np.bool_]:
-    """Return for which keys our own write at the home would raise the target's offset.
+    """Return for which keys our own write at the home would raise the target's offset, or give it its first one.
 
-    It may have been clamped to the home's log start, above records unread elsewhere. Errs to repeats.
+    It may have been clamped to the home's log start, above records unread elsewhere. Errs to repeats, and to a target
+    without an offset until the group commits at its home.
     """
-    found: NDArray[np.bool_] = mine["actual_is_own"][key] & (actual >= 0) & (wanted > actual)
+    found: NDArray[np.bool_] = mine["actual_is_own"][key] & (wanted > actual)
     return found
 
 

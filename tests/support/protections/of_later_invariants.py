@@ -133,13 +133,13 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "a record of a repartition topic that is not processed keeps its application",
             "cutover.internal_topics.Cluster.unprocessed",
             lambda *_told: 0,
-            "cutover/test_internal_topics.py::test_records_that_are_not_processed_would_be_lost",
+            "leaving/test_internal_topics.py::test_records_that_are_not_processed_would_be_lost",
         ),
         of_unit(
             "what a plan says of a repartition topic keeps a move from being made",
             "cutover.verification.Verification.internal_topics",
             lambda *_told: {},
-            "cutover/test_internal_topics.py::test_unprocessed_records_block_a_move",
+            "leaving/test_internal_topics.py::test_unprocessed_records_block_a_move",
         ),
     ),
     18: (

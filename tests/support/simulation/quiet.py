@@ -119,8 +119,8 @@ def _check_target(simulation: Simulation, source: Position, offset: int, target:
 
 
 def _is_right(simulation: Simulation, source: Position, where: Position, value: Value | None, exact: int) -> bool:
-    if value is None:
-        return False
+    if value is None:  # what we wrote at the home begins nothing
+        return _is_home_ours(simulation, source)
     key = GroupPartition(where.group, *where.place)
     is_ours = value.is_ours and simulation.persisted.told.get((where.cluster, key), True)
     # Missing records are unread by all groups, and strategies answer earlier than necessary.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import asdict
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.offset_records import commit_key, commit_value, group_key, member_key, tagged, varint
+from offset_sync.decode import consumer_offsets
 from offset_sync.decode.consumer_offsets import decode_records
 from oracles.decode import decode_record
 
@@ -104,6 +106,34 @@ def test_the_vectorised_decoder_says_what_the_scalar_one_says(batch: list[Raw]) 
     decoded = decode(batch)
     decoded.validate(full=True)
     assert decoded.to_pylist() == reference(batch)
+
+
+names = st.one_of(text.map(str.encode), st.just(b"n" * 200))
+sound = st.tuples(
+    st.builds(commit_key, names, names.filter(len), st.integers(0, 2**31 - 1), st.sampled_from([0, 1])),
+    st.one_of(
+        st.none(),
+        st.builds(
+            commit_value,
+            int64,
+            version=st.integers(0, 4),
+            epoch=int32,
+            metadata=names,
+            committed_at_ms=int64,
+            expires_at_ms=int64,
+            tags=st.one_of(
+                st.just([]), st.tuples(st.just(0), st.binary(min_size=16, max_size=16)).map(lambda one: [one])
+            ),
+        ),
+    ),
+)
+
+
+@settings(max_examples=200)
+@given(st.lists(sound, max_size=6))
+def test_no_sound_commit_is_left_to_the_scalar_decoder(batch: list[Raw]) -> None:
+    with mock.patch.object(consumer_offsets, "decode_record", side_effect=AssertionError):
+        assert decode(batch).to_pylist() == reference(batch)
 
 
 @settings(max_examples=100)

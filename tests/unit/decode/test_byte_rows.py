@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import asdict
 
 import numpy as np
@@ -9,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from builders.offset_records import commit_key, commit_value, group_key
-from offset_sync.decode.byte_rows import to_byte_rows
+from offset_sync.decode.byte_rows import BulkCursor, Spans, to_byte_rows, to_text, window, with_nulls
 from offset_sync.decode.consumer_offsets import RECORDS, decode_records
+from offset_sync.decode.cursor import Cursor, DecodeError
 from oracles.decode import decode_record
 
 BATCH = [
@@ -81,3 +83,63 @@ def test_unequal_lengths_are_refused() -> None:
 def test_binary_columns_are_not_copied() -> None:
     column = pa.array([b"abc", b"de"], pa.binary())
     assert to_byte_rows(column).content.ctypes.data == column.buffers()[2].address
+
+
+# A cursor over many rows
+
+OCTETS = (0, 1, 2, 3, 0x7F, 0x80, 0x81, 0x82, 0xFF)
+SHORT = [bytes(row) for size in range(5) for row in itertools.product(OCTETS, repeat=size)]
+LONG = [
+    bytes([0x80 | number & 0x7F, number >> 7]) + b"m" * size
+    for number in (128, 201)
+    for size in (0, 126, 127, 199, 200)
+]
+ROWS = [*LONG, *SHORT, *LONG, b"\x81"]
+
+
+def strings_of(row: bytes, *, compact: bool) -> list[tuple[bytes, int]]:
+    """Return the strings that the cursor over one row reads, each with its end; lengths have two bytes at most."""
+    cursor, found = Cursor(row, "value"), list[tuple[bytes, int]]()
+    while not (compact and cursor.left > 1 and min(row[-cursor.left :][:2]) >= 0x80):
+        try:
+            found.append((cursor.string("metadata", compact=compact), len(row) - cursor.left))
+        except DecodeError:
+            break
+    return found
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_strings_of_many_rows_are_those_of_each_row_by_itself(compact: bool) -> None:
+    rows = to_byte_rows(pa.array(ROWS, pa.binary()))
+    cursor, expected = BulkCursor(rows, np.arange(len(ROWS))), [strings_of(row, compact=compact) for row in ROWS]
+    for number in range(4):
+        spans = Spans.empty(rows)
+        cursor.read_string(spans, **({"compact": True} if compact else {}))
+        assert cursor.rows.tolist() == [n for n, strings in enumerate(expected) if len(strings) > number]
+        for row, position in zip(cursor.rows.tolist(), cursor.position.tolist(), strict=True):
+            text = rows.content[spans.start[row] : spans.end[row]].tobytes()
+            assert (text, position - rows.start[row]) == expected[row][number]
+
+
+def test_bytes_are_skipped_only_where_there_are_so_many() -> None:
+    rows = to_byte_rows(pa.array([b"", b"ab", b"abc", b"abcd"], pa.binary()))
+    cursor = BulkCursor(rows, np.arange(4))
+    cursor.skip(3)
+    assert (cursor.rows.tolist(), cursor.position.tolist()) == ([2, 3], [5, 8])
+
+
+@pytest.mark.parametrize("size", [0, 3, 4, 5])
+def test_a_window_has_a_place_for_each_stretch_of_its_width(size: int) -> None:
+    content = np.arange(size, dtype=np.uint8)
+    view = window(content, 4)
+    assert [each.tobytes() for each in view] == [content[n : n + 4].tobytes() for n in range(size - 3)]
+    assert view.dtype.itemsize == 4
+
+
+def test_text_is_null_where_its_bytes_are_and_where_they_are_no_text() -> None:
+    octets = pa.array([b"a", None, b"\xff", "ö".encode()], pa.binary())
+    text, is_bad = to_text(octets)
+    assert (text.to_pylist(), text.type) == (["a", None, None, "ö"], pa.string())
+    assert (is_bad.tolist(), is_bad.dtype) == ([False, False, True, False], np.bool_)
+    assert with_nulls(octets, is_bad).type == pa.binary()
+    assert with_nulls(octets, np.zeros(4, np.bool_)) is octets

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Mapping
+from unittest.mock import MagicMock
 
 import pyarrow as pa
 import pytest
@@ -11,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.offset_records import commit_key, commit_value
+from fakes.reconciler_site import config_of
 from generators.hypothesis_strategies import law
 from offset_sync.ingest import commit_batch, kafka_source
-from offset_sync.ingest.commit_batch import UNREAD, CommitReader
-from offset_sync.ingest.kafka_source import shares
+from offset_sync.ingest.commit_batch import UNREAD, CommitReader, committed_at_ms
+from offset_sync.ingest.kafka_source import read_whole_ranges, shares
 from offset_sync.kafka.log_reader import Chunk, UnreadError
 from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, RecordContent, Stop, TopicPartition
 
@@ -68,3 +70,16 @@ def test_a_task_reads_the_shares_that_it_is_given_and_no_other(monkeypatch: pyte
     numbers = pa.RecordBatch.from_pydict({"id": [2, 0]})
     rows = [row for batch in read([numbers]) for row in batch.to_pylist() if row["kind"] == "commit"]
     assert [(row["log_partition"], row["log_offset"]) for row in rows] == [(2, 2), (0, 0)]
+
+
+def test_spark_reads_only_committed_records() -> None:
+    spark = MagicMock()
+    read_whole_ranges(spark, config_of("XY"), "X", {SEVENTH: OffsetRange(0, 1)})
+    options = spark.read.format.return_value.options.call_args.kwargs
+    assert options["kafka.isolation.level"] == "read_committed"
+
+
+def test_of_a_commit_with_a_time_that_is_no_date_the_time_of_its_record_counts() -> None:
+    said, written = [7_000, -1, 253_402_300_800_000, 2**62, None], pa.array([5_000_000] * 5, pa.timestamp("us", "UTC"))
+    commits = pa.table({"timestamp": written, "committed_at_ms": pa.array(said, pa.int64())})
+    assert committed_at_ms(commits).tolist() == [7_000, 5_000, 5_000, 5_000, 5_000]

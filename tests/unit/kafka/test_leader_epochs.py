@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from unittest.mock import MagicMock
 
 import pytest
 
-from offset_sync.kafka.leader_epochs import _Reported
-from offset_sync.model.values import EpochChange, EpochEnd, ReportedEnd
+from offset_sync.kafka import leader_epochs
+from offset_sync.kafka.leader_epochs import LeaderEpochs, _Reported
+from offset_sync.model.values import EpochChange, EpochEnd, ReportedEnd, TopicPartition
 
+ORDERS = TopicPartition("orders", 0)
 AT = "offset 1152921504606846976"
 END = ": Local: Partition log truncation detected (broker 7)"
 IDLE, UNCLEAN = EpochEnd(2, 150, 1), EpochEnd(2, 100, 1)
@@ -70,3 +74,20 @@ def test_records_end_where_a_known_epoch_began_that_the_leader_lacks(
 def test_where_no_epoch_is_told_nothing_of_the_log_is_taken_for_known(message: str) -> None:
     told = _Reported.of(message)
     assert (told.end, told.broker, told.of_change(EpochChange(2, 9))) == (None, "7", ReportedEnd(0))
+
+
+@pytest.mark.parametrize(("broker", "found"), [(7, {ORDERS: ReportedEnd(100)}), (8, {})])
+def test_a_broker_that_does_not_lead_under_the_present_epoch_is_not_believed(
+    broker: int, found: Mapping[TopicPartition, ReportedEnd], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([words(3, 150, 3), words(2, 100, 2).replace("broker 7", f"broker {broker}")])
+
+    @contextmanager
+    def answering(*_asked: object) -> Iterator[MagicMock]:
+        error = MagicMock(**{"name.return_value": "_AUTO_OFFSET_RESET", "str.return_value": next(answers)})
+        message = MagicMock(**{"topic.return_value": "orders", "partition.return_value": 0})
+        message.error.return_value = error
+        yield MagicMock(**{"poll.return_value": message, "consume.return_value": []})
+
+    monkeypatch.setattr(leader_epochs, "log_consumer", answering)
+    assert LeaderEpochs("dc1", {}).ends_in_time({ORDERS: EpochChange(2, 3)}) == found

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 from unittest.mock import MagicMock
 
-from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, next_messages, to_content
+import pytest
+
+from offset_sync.kafka import log_reader
+from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, log_consumer, next_messages, to_content
 from offset_sync.model.values import RecordContent
 
 
@@ -60,3 +63,12 @@ def test_headers_whose_names_are_no_text_cost_nothing_but_themselves() -> None:
         }
     )
     assert to_content(message) == RecordContent(7, 2**63 - 1, None, b"v", UNREADABLE_HEADERS)
+
+
+def test_only_committed_records_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = MagicMock()
+    monkeypatch.setattr(log_reader, "Consumer", made)
+    monkeypatch.setattr(log_reader, "cluster_id_of", lambda _consumer: "")
+    with log_consumer("dc1", {"bootstrap.servers": "127.0.0.1:9"}, {}):
+        (settings,) = made.call_args.args
+    assert settings["isolation.level"] == "read_committed"

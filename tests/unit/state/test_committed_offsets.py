@@ -133,3 +133,12 @@ def test_an_empty_group_id_is_told_of_once(caplog: pytest.LogCaptureFixture) -> 
         committed.ids([(group, "orders", partition) for group in ("", "a")])
         places.is_included(np.arange(len(committed.keys)))
     assert [line.split(":")[0] for line in caplog.messages] == ["offsets committed with an empty group id are left out"]
+
+
+def test_a_commit_that_was_in_doubt_does_not_replace_a_later_one_that_was_not() -> None:
+    committed = CommittedOffsets(["X"])
+    key = committed.ids([GroupPartition("g", "orders", 0)])
+    records = to_records([commit(5, 1), commit(5, 60_002)], [*key, *key], 0)
+    assert committed.clusters["X"].record(records, is_starting=True).is_doubtful.tolist() == [True, False]
+    committed.clusters["X"].settle(records.take(np.array([0])), np.array([False]))
+    assert (known(committed)["genuine_at_ms"], committed.clusters["X"].columns["first_ms"][0]) == (60_002, 1)

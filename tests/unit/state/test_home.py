@@ -20,7 +20,7 @@ from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.group_homes import NO_HOME, Activity, GroupHomes, Move, UnreadLogs, homes
 from offset_sync.state.groups_by_log import GroupsByLog, Members
-from offset_sync.state.key_index import KeyIndex
+from offset_sync.state.key_index import KeyIndex, KeyRows
 
 SILENCE_MS = 300_000
 SAME_MS = 2_000
@@ -41,15 +41,17 @@ Found = tuple[int, bool]
 
 def found_of(events: Sequence[Event], now_ms: int, silence_ms: int, members: frozenset[int] = frozenset()) -> Found:
     """Return what is told of *events* by then."""
-    committed, moved_to, moved_ms = np.full((CLUSTERS, 1), ABSENT), NO_HOME, ABSENT
+    committed, moved_to, moved_ms = np.full((CLUSTERS, 2), ABSENT), NO_HOME, ABSENT
     for at_ms, kind, cluster in events:
         if kind == "commit":
-            committed[cluster] = at_ms
+            committed[cluster, 0] = at_ms
         else:
             moved_to, moved_ms = cluster, at_ms
-    members_ms = np.array([[now_ms if cluster in members else ABSENT] for cluster in range(CLUSTERS)])
-    activity = Activity(committed, committed, members_ms, np.array([moved_to]), np.array([moved_ms]))
-    home, is_contested = homes(activity, now_ms, silence_ms)
+    members_ms = np.array([[now_ms if cluster in members else ABSENT] * 2 for cluster in range(CLUSTERS)])
+    moved = np.array([moved_to, NO_HOME]), np.array([moved_ms, ABSENT])
+    home, is_contested = homes(Activity(committed, committed, members_ms, *moved), now_ms, silence_ms)
+    assert (home.dtype, is_contested.dtype) == (np.intp, np.bool_)
+    assert (home[1], is_contested[1]) == (NO_HOME, False), "a group that never committed"
     return int(home[0]), bool(is_contested[0])
 
 
@@ -93,7 +95,7 @@ def end_of(events: Sequence[Event]) -> int:
 
 
 @law(400)
-@given(histories(), gaps, st.sampled_from([0, SILENCE_MS]), some_members)
+@given(histories(), gaps, st.sampled_from([0, 1, SILENCE_MS]), some_members)
 def test_a_home_is_what_the_events_one_by_one_say(
     events: list[Event], gap: int, silence_ms: int, members: frozenset[int]
 ) -> None:
@@ -117,6 +119,16 @@ def test_of_no_groups_there_are_no_homes() -> None:
     none = np.empty((CLUSTERS, 0), np.int64)
     found = homes(Activity(none, none, none, np.empty(0, np.intp), np.empty(0, np.int64)), 5, SILENCE_MS)
     assert (found.home.tolist(), found.is_contested.tolist()) == ([], [])
+    assert (found.home.dtype, found.is_contested.dtype) == (np.intp, np.bool_)
+
+
+@pytest.mark.parametrize(("apart_ms", "is_decided"), [(7_000, False), (7_001, True)])
+def test_of_clocks_that_may_be_wrong_the_two_that_were_active_last_count(apart_ms: int, is_decided: bool) -> None:
+    committed = np.array([[1_000_000], [1_000_000 + apart_ms], [1]])
+    none = np.full_like(committed, ABSENT)
+    activity = Activity(committed, committed, none, np.array([NO_HOME]), np.array([ABSENT]))
+    found = homes(activity, 9_000_000, SILENCE_MS, np.array([3_000, 4_000, 90_000]))
+    assert (found.home.tolist(), found.is_contested.tolist()) == ([1], [not is_decided])
 
 
 # Of groups and topics
@@ -129,6 +141,9 @@ class Known:
         self.offsets = CommittedOffsets(["X", "Y"])
         keys = KeyIndex(self.offsets, lambda _group: True, lambda _topic: True)
         self.homes = GroupHomes(["X", "Y"], keys, silence_ms)
+
+    def rows(self, *topics: str, group: str = "g") -> KeyRows:
+        return self.offsets.ids([GroupPartition(group, topic, 0) for topic in topics])
 
     def commit(self, alias: str, at_ms: int, topic: str = "orders", partition: int = 0, group: str = "g") -> None:
         rows = self.offsets.ids([GroupPartition(group, topic, partition)])
@@ -170,6 +185,51 @@ def test_a_move_holds_for_partitions_and_groups_that_are_met_only_later() -> Non
     known.commit("X", 999_999, "pay")
     assert [known.home(1_000_001, partition=number) for number in (0, 3)] == ["Y", "Y"]
     assert known.home(1_000_001, "pay") == "X"
+
+
+def test_what_is_known_of_each_row_is_that_of_its_group_and_topic() -> None:
+    known = Known()
+    rows = known.rows("orders", "pay", "never", "pay")
+    assert known.homes.is_decided(rows).tolist() == [False] * 4
+    known.homes.note_commits("X", rows[:2], np.array([5, 6]), np.array([3, 6]))
+    known.homes.note_commits("X", known.rows("orders"), np.array([4]))
+    known.commit("Y", 7, "pay")
+    moves = [Move("g", "pay", "Y", 2), Move("g", "pay", "X", 9, is_decided=True), Move("g", "orders", "Z", 9)]
+    known.homes.note_moves(moves)
+    known.homes.note_members("Y", {"other"}, 8)
+    known.homes.note_members("X", {"g"}, 8)
+    assert known.homes.committed_ms(rows).tolist() == [[5, 6, -1, 6], [-1, 7, -1, 7]]
+    assert known.homes.active_ms(rows).tolist() == [[8, 9, -1, 9], [-1, -1, -1, -1]]
+    assert known.homes.moved_ms(rows, "X").tolist() == [-1, 9, -1, 9]
+    assert known.homes.moved_ms(rows, "Y").tolist() == [-1] * 4
+    assert known.homes.is_decided(rows).tolist() == [False, True, False, True]
+    assert (known.homes.is_decided(rows).dtype, known.homes.committed_ms(rows).dtype) == (np.bool_, np.int64)
+    known.homes.note_moves([Move("g", "pay", "X", 9)])
+    assert not known.homes.is_decided(rows).any()
+
+
+def test_a_polled_commit_is_noted_with_the_earliest_time_at_which_it_may_have_been_made() -> None:
+    known, now_ms = Known(), 1_000_000 + 2 * SILENCE_MS
+    rows = known.rows("orders", "pay")
+    known.homes.note_commits("X", rows, np.full(2, 1_000_000), np.array([1_000_000, 900_000]))
+    known.homes.note_commits("Y", rows, np.full(2, 950_000))
+    assert [known.home(now_ms, topic) for topic in ("orders", "pay")] == ["X", None]
+    clocks = known.homes.of(rows, now_ms, np.array([50_000, 0]))
+    assert clocks.is_contested.tolist() == [True, True]
+
+
+@pytest.mark.parametrize(("later_ms", "home"), [(SILENCE_MS - 1, "X"), (SILENCE_MS, "Y")])
+def test_members_that_left_a_silence_ago_are_forgotten_for_streams_met_later(later_ms: int, home: str) -> None:
+    known = Known()
+    assert known.homes.with_members("X") == frozenset()
+    known.homes.note_members("X", {"g"}, 1_000_000)
+    known.homes.note_members("X", {"h"}, 1_000_000 + later_ms)
+    known.commit("X", 1)
+    known.commit("Y", 10_000)
+    assert known.home(1_000_000 + 9 * SILENCE_MS) == home
+    known.commit("Y", 20_000, "pay")
+    known.commit("X", 1, "pay")
+    assert known.home(1_000_000 + 9 * SILENCE_MS, "pay") == home
 
 
 def test_members_are_those_that_were_named_last() -> None:
@@ -236,20 +296,6 @@ def test_a_polled_commit_that_may_be_from_before_the_move_is_over() -> None:
     assert polled((1_000_000, 1_005_000), 400_000, moved_ms=999_999) == (0, True)
 
 
-def test_members_count_for_a_topic_of_which_the_log_tells_only_later() -> None:
-    known = Known()
-    known.homes.note_members("X", {"g"}, 990_000)
-    known.commit("X", 1_000)
-    known.commit("Y", 2_000)
-    assert known.home(1_000_000) == "X"
-    left = Known()
-    left.homes.note_members("X", {"g"}, 980_000)
-    left.homes.note_members("X", (), 990_000)
-    left.commit("X", 1_000)
-    left.commit("Y", 985_000)
-    assert left.home(1_000_000) is None, "they have left within the silence"
-
-
 ROWS = np.array([0, 1, 2])
 
 
@@ -274,6 +320,7 @@ def brought(made: UnreadLogs, alias: str, *rows: int) -> None:
 def test_while_another_log_is_unread_only_what_is_new_or_was_answered_counts() -> None:
     made = logs("X")
     assert counts(made, "Y") == []
+    assert made.may_count("Y", ROWS[:0], ROWS[:0] > 0).tolist() == []
     assert counts(made, "Y", 1) == [1]
     brought(made, "Y", 2)
     assert counts(made, "Y", 1) == [1, 2]

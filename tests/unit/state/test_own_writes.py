@@ -64,15 +64,6 @@ def test_of_what_compaction_has_left_every_record_that_is_ours_is_told(pending: 
     assert all(claimed(written(*pending), log))
 
 
-def test_a_write_that_came_to_nothing_matches_nothing_and_an_earlier_one_of_its_value_does() -> None:
-    own_writes = written(9, 12, 9)
-    own_writes.abort(np.array([0]), np.array([9]))
-    assert claimed(own_writes, [9, 12, 9]) == [True, True, False]
-    own_writes = written(9)
-    own_writes.abort(np.array([0, 0, 1]), np.array([9, 9, 4]))
-    assert claimed(own_writes, [9]) == [False]
-
-
 ONE, NINE = np.array([0]), np.array([9])
 
 
@@ -82,13 +73,6 @@ def test_a_write_whose_answer_was_lost_is_ours_once_however_often_it_is_tried_ag
         own_writes.begin(ONE, NINE)
         own_writes.doubt(ONE, NINE)
     assert claimed(own_writes, [7, 9, 9]) == [True, True, False]
-
-
-def test_a_write_whose_answer_was_lost_and_that_reached_the_log_is_ours_before_another_one() -> None:
-    own_writes = written(9)
-    own_writes.doubt(ONE, NINE)
-    own_writes.begin(ONE, np.array([12]))
-    assert claimed(own_writes, [9, 12, 9]) == [True, True, False]
 
 
 @pytest.mark.parametrize(("held", "is_ours"), [(9, True), (7, False), (ABSENT, False)])
@@ -102,29 +86,75 @@ def test_a_write_whose_answer_was_lost_is_ours_if_the_target_is_read_to_hold_it(
     assert claimed(own_writes, [9]) == [is_ours]
 
 
-def test_a_write_whose_answer_was_lost_and_that_the_log_has_brought_by_then_is_pending_no_more() -> None:
-    own_writes = written(9)
-    assert claimed(own_writes, [9]) == [True]
-    own_writes.doubt(ONE, NINE)
-    assert claimed(own_writes, [9]) == [False]
+class Ledger:
+    """The same, write by write: the writes of each key in their order, as ``[value, is in doubt, is inherited]``."""
+
+    def __init__(self) -> None:
+        self.of: dict[int, list[list[int]]] = {0: [], 1: []}
+
+    def last(self, key: int, value: int) -> list[int] | None:
+        return next((each for each in reversed(self.of[key]) if each[0] == value), None)
+
+    def without(self, key: int, gone: list[int] | None) -> None:
+        self.of[key] = [each for each in self.of[key] if each is not gone]
+
+    def begin(self, key: int, value: int) -> None:
+        self.of[key].append([value, False, False])
+
+    def resolve(self, key: int, held: int) -> None:
+        self.of[key] = [[value, False, own] for value, doubted, own in self.of[key] if not doubted or value == held]
+
+    def note_held(self, key: int, held: int) -> None:
+        same = self.last(key, held)
+        self.of[key] = [same] if same else [each for each in self.of[key] if each[1]]
+
+    def doubt(self, key: int, value: int) -> None:
+        if (last := self.last(key, value)) is not None:
+            before = [each for each in self.of[key] if each is not last]
+            is_retry = any(doubted and held == value for held, doubted, _ in before)
+            self.without(key, last) if is_retry else last.__setitem__(1, True)
+
+    def abort(self, key: int, value: int) -> None:
+        self.without(key, self.last(key, value))
+
+    def claim(self, key: int, value: int) -> bool:
+        number = next((number for number, each in enumerate(self.of[key]) if each[0] == value), None)
+        if number is None:
+            return False
+        (_, is_in_doubt, _), *rest = self.of[key][number:]
+        while is_in_doubt and any(later[0] == value for later in rest):
+            rest = rest[1:]
+        self.of[key] = rest
+        return True
 
 
-def test_what_a_driver_before_has_written_comes_before_what_we_write() -> None:
-    own_writes = written(120)
-    own_writes.inherit(0, [90, -1, 100])
-    assert claimed(own_writes, [90, 100, 120, 90]) == [True, True, True, False]
-    own_writes = written(120)
-    own_writes.inherit(0, [90, 100])
-    assert claimed(own_writes, [120, 90]) == [True, False]
+pairs = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), max_size=4)
+kinds = st.sampled_from(["begin", "begin", "resolve", "note_held", "doubt", "abort", "claim", "inherit", "drop"])
+calls = st.tuples(kinds, pairs)
 
 
-def test_inherited_writes_are_forgotten_once_the_log_was_read_to_its_end() -> None:
-    own_writes = written(7, key=1)
-    own_writes.inherit(0, [90, 100])
-    own_writes.begin(ONE, NINE)
-    own_writes.drop_inherited()
-    assert claimed(own_writes, [100, 9]) == [False, True]
-    assert claimed(own_writes, [7], key=1) == [True]
+@law(1000)
+@given(st.lists(calls, max_size=12))
+def test_whatever_happens_to_writes_those_pending_are_those_of_a_ledger_kept_write_by_write(
+    history: list[tuple[str, list[tuple[int, int]]]],
+) -> None:
+    own_writes, ledger = OwnWrites(), Ledger()
+    everything = np.divmod(np.arange(4), 2)
+    for call, pairs in [*history, ("claim", [divmod(number // 2, 2) for number in range(8)])]:
+        keys, values = (np.array([pair[n] for pair in pairs], np.int64) for n in range(2))
+        if call == "inherit":
+            own_writes.inherit(0, [ABSENT, *values.tolist()])
+            ledger.of[0] = [*([value, False, True] for value in values.tolist()), *ledger.of[0]]
+        elif call == "drop":
+            own_writes.drop_inherited()
+            ledger.of = {key: [each for each in writes if not each[2]] for key, writes in ledger.of.items()}
+        else:
+            found = getattr(own_writes, call)(keys, values)
+            expected = [getattr(ledger, call)(*pair) for pair in pairs]
+            assert found is None or (found.dtype, found.tolist()) == (np.bool_, expected)
+        found = own_writes.is_pending(*everything)
+        expected = [ledger.last(key, value) is not None for key, value in zip(*everything)]
+        assert (found.dtype, found.tolist()) == (np.bool_, expected)
 
 
 def test_writes_that_are_never_read_back_are_forgotten_in_the_end() -> None:

@@ -15,6 +15,7 @@ from fakes.read_list_site import AT_X, AT_Y, EPOCH, HOLDS, listed_site, told, wr
 from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, OffsetWrite, Outcome, TopicPartition, WriteOutcome
+from offset_sync.state.group_homes import Move
 from offset_sync.state.translator import Translation, Translator
 from offset_sync.sync import crossings
 from offset_sync.sync.held_lists import HeldLists
@@ -315,6 +316,17 @@ def test_what_we_have_brought_to_the_home_of_a_group_is_not_what_it_has_read(sit
     site.commit("Y", "readers", 1, other)
     site.reconcile()
     assert told(site, "X", other) == (0, [(1, 2)])
+
+
+def test_what_a_command_has_committed_for_a_group_that_it_has_moved_is_not_what_the_group_has_read(site: Site) -> None:
+    site.state.homes.note_moves([Move("readers", "orders", "X", site.clock_ms[0], is_decided=False)])
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    assert (site.target_offset("Y", "readers"), told(site)) == (2, None)
+    site.pass_time(2_001)
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    assert told(site) == (2, [(3, 5)])
 
 
 def test_a_list_that_is_as_it_was_after_the_group_went_back_is_kept(site: Site) -> None:

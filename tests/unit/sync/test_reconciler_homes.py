@@ -231,13 +231,19 @@ def two_partitions(site: Site) -> Site:
     return site
 
 
-def test_after_a_move_partitions_that_are_idle_have_the_position_that_was_brought(two_partitions: Site) -> None:
+def test_after_a_move_idle_partitions_stay_and_what_is_deleted_of_them_waits_for_a_commit(two_partitions: Site) -> None:
+    """What was brought may have been raised to the log start of the home."""
     site = two_partitions
     move(site, "Y")
     site.commit("Y", "g", 9)
-    site.clusters["Z"].forget("g", SECOND)  # expired, or deleted
     told(site)
     assert (held(site), held(site, SECOND)) == ([7, 9, 9], [4, 6, 6])
+    site.clusters["Z"].forget("g", SECOND)  # expired, or deleted
+    told(site)
+    assert held(site, SECOND) == [4, 6, None]
+    site.commit("Y", "g", 6, SECOND)
+    told(site)
+    assert held(site, SECOND) == [4, 6, 6]
 
 
 def test_after_a_move_what_the_cluster_that_was_left_deletes_stays_at_the_new_home(two_partitions: Site) -> None:

@@ -239,3 +239,12 @@ def test_retention_past_an_unread_record_is_answered_with_the_log_start_and_the_
     site.commit("X", "readers", 5)
     site.reconcile()
     assert (answer(site)[2], site.reconciliations[-1].translated.answers.lost.tolist()) == (8, [1])
+
+
+def test_an_id_that_is_a_share_group_at_a_target_is_withheld_there_alone() -> None:
+    site = mirrored_site("Y", "Z")
+    site.state.share_groups = {"Y": frozenset({"readers"})}
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    rows = {(row.target, row.state, row.outcome) for number in (0, 1) for row in site.rows(number)}
+    assert rows == {("Y", "SHARE_GROUP", "WITHHELD"), ("Z", "EXACT", "COMMITTED")}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from fakes.clusters import CommitRecord, to_records
 from offset_sync.model.values import POLLED, GroupPartition, OffsetWrite, Outcome, Rule, State, TopicPartition
-from offset_sync.state.committed_offsets import CommittedOffsets
+from offset_sync.state.committed_offsets import ClusterOffsets, CommittedOffsets
 from offset_sync.state.sync_state import Commits
 from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes, refresh_due
 from offset_sync.translate.partition import Translations
@@ -168,12 +169,12 @@ def test_the_newer_word_of_a_group_stays_at_the_target(at_home: list[tuple[int, 
 
 
 @pytest.mark.parametrize("author", [THEIRS, OURS])
-def test_what_we_brought_to_the_home_raises_nothing_elsewhere(author: bool) -> None:
+def test_what_we_brought_to_the_home_raises_nothing_elsewhere_and_begins_nothing(author: bool) -> None:
     """It may have been clamped to the log start of the home, which is above what the group has not read elsewhere."""
     brought = Given(AT_HOME, [(10, HOUR_MS - 60_000, author)])
     plan = planned(brought, Given([(7, HOUR_MS, THEIRS)], [(10, HOUR_MS - 1_000, author)]), Given(AT_HOME))
-    assert [write.group_id for write in plan.writes] == ["g1", "g2"]
-    assert outcomes(plan)[0] is Outcome.NOT_FORWARD
+    assert [write.group_id for write in plan.writes] == ["g1"]
+    assert (outcomes(plan)[0], outcomes(plan)[2]) == (Outcome.NOT_FORWARD, Outcome.NOT_FORWARD)
 
 
 def test_what_the_group_said_at_its_home_is_the_newer_word_also_where_it_was_deleted_there() -> None:
@@ -237,6 +238,100 @@ def test_an_answer_that_goes_back_for_another_reason_is_none() -> None:
 def test_a_rewind_is_not_applied_over_a_later_commit() -> None:
     plan = planned(Given(WENT_BACK, [(60, 5, THEIRS)]))
     assert (states(plan), outcomes(plan), plan.writes) == ([State.EXACT], [Outcome.NOT_FORWARD], [])
+
+
+# Any row at all
+
+ROWS = 200
+KINDS = ("actual", "genuine")
+NUMBERS = ("actual_offset", "rewound_ms", "actual_made_ms", "actual_at_ms", "genuine_made_ms", "genuine_at_ms")
+FLAGS = ("actual_is_own", "is_deleted")
+
+
+def any_offsets(rng: np.random.Generator) -> CommittedOffsets:
+    """Return what any two clusters may hold of ROWS keys, from so few values that they meet."""
+    found = CommittedOffsets(["X", "Y"])
+    found.ids([GroupPartition(f"g{number}", *ORDERS) for number in range(ROWS)])
+    for cluster in found.clusters.values():
+        columns = cluster.columns
+        for name in NUMBERS:
+            columns[name][:] = rng.integers(-1, 3, ROWS)
+        for name in FLAGS:
+            columns[name][:] = rng.random(ROWS) < 0.5
+        columns["log_partition"][:] = np.where(rng.random(ROWS) < 0.3, POLLED, 0)
+    return found
+
+
+def row_of(cluster: ClusterOffsets, key: int) -> SimpleNamespace:
+    since = {f"{kind}_since_ms": cluster.earliest_ms(kind, np.array([key])).item() for kind in KINDS}
+    return SimpleNamespace(**{name: cluster.columns[name][key].item() for name in (*NUMBERS, *FLAGS)}, **since)
+
+
+def stays_there(home: SimpleNamespace, there: SimpleNamespace, wanted: int) -> bool:
+    """True where the group's own word at the target may be newer, or only our own word at home would raise it."""
+    if home.actual_is_own and wanted > there.actual_offset:
+        return True
+    if there.actual_offset < 0 or there.actual_is_own:
+        return False
+    if wanted > there.actual_offset:
+        return there.actual_made_ms > max(home.actual_since_ms, home.genuine_since_ms)
+    return there.actual_since_ms > max(home.actual_made_ms, home.genuine_made_ms)
+
+
+@pytest.mark.parametrize("is_decided", [False, True])
+@pytest.mark.parametrize("asks_everything", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_each_row_is_planned_by_the_rules_for_one(seed: int, asks_everything: bool, is_decided: bool) -> None:
+    rng = np.random.default_rng(seed)
+    offsets, key = any_offsets(rng), rng.permutation(ROWS)
+    source, target = offsets.clusters["X"], offsets.clusters["Y"]
+    has_moved = rng.random(ROWS) < 0.1
+    target.has_moved = lambda key: has_moved[key]  # type: ignore[method-assign]
+    wanted, offset, answered, epoch = rng.integers(-1, 3, (4, ROWS))
+    state = rng.choice([State.EXACT, State.EXACT, State.NOT_INDEXED, State.TOPIC_MISSING, State.TOPIC_RECREATED], ROWS)
+    none = np.zeros(ROWS, np.int64)
+    answers = Translations(wanted, wanted, state.astype(np.intp), none, none, none, none > 0, none > 0)
+    translated = Translated("X", "Y", Commits(key, offset, none), answers, answered, 0)
+    plan = plan_writes(
+        offsets, translated, epoch=epoch, refresh_before_ms=2, asks_everything=asks_everything, is_decided=is_decided
+    )
+    writes = dict(zip(plan.rows.tolist(), plan.writes, strict=True))
+    for n in range(ROWS):
+        home, there, word = row_of(source, key[n]), row_of(target, key[n]), State(state[n])
+        held = there.actual_offset
+        is_gone = word in (State.TOPIC_MISSING, State.TOPIC_RECREATED) and home.is_deleted
+        to = held if is_gone else int(wanted[n])
+        is_free = is_decided or held < 0 or there.actual_is_own
+        other = Rule.FOLLOW if home.rewound_ms > there.actual_since_ms else Rule.FORWARD
+        rule = Rule.SET if is_free else other
+        stays = not is_decided and stays_there(home, there, to)
+        is_held = held == to and (is_gone or not word.is_withheld)
+        refresh = is_held and there.actual_is_own and held >= 0 and there.actual_made_ms < 2
+        is_backward = not is_held and (stays or (rule is Rule.FORWARD and to < held))
+        is_open = (asks_everything or has_moved[key[n]]) and not stays
+        is_asked = refresh or (not word.is_withheld and (is_open or not (is_held or is_backward)))
+        went_back = rule is Rule.FOLLOW or offset[n] < answered[n]
+        is_rewind = went_back and home.rewound_ms >= 0 and to < held and not word.is_withheld and not is_backward
+        assert State(plan.state[n]) is (State.REWIND if is_rewind else word)
+        assert plan.previous[n] == held
+        expected = (to, rule, None if epoch[n] < 0 else epoch[n], None if held < 0 else held, refresh)
+        write = writes.get(n)
+        assert (write is not None) == is_asked
+        if write is not None:
+            found = (write.offset, write.rule, write.leader_epoch, write.expected_offset, write.refresh)
+            assert (write.group_id, *found) == (f"g{key[n]}", *expected)
+        elif word.is_withheld:
+            assert Outcome(plan.outcome[n]) is Outcome.WITHHELD
+        else:
+            assert Outcome(plan.outcome[n]) is (Outcome.NOT_FORWARD if is_backward else Outcome.UNCHANGED)
+
+
+def test_without_some_rows_a_plan_is_the_same_but_for_their_writes() -> None:
+    plan = planned(*[Given([(7, 1, THEIRS)])] * 4)
+    left = plan.without({1, 3})
+    assert ([write.group_id for write in left.writes], left.rows.tolist()) == (["g0", "g2"], [0, 2])
+    assert (left.outcome.tolist(), left.state.tolist()) == (plan.outcome.tolist(), plan.state.tolist())
+    assert plan.without(()) is plan
 
 
 def test_no_answers_make_an_empty_plan() -> None:

@@ -56,6 +56,12 @@ def test_each_commit_gets_its_own_state_in_the_order_asked() -> None:
     assert found.may_move.tolist() == [True, False, True, False]
 
 
+def test_a_commit_beyond_the_index_of_its_source_may_have_read_what_is_not_known_to_be_read() -> None:
+    logs = Logs("X0 Y0 X2 Z0", "Y0 X0 X2 Z0")
+    logs.source = replace(logs.source, frontier=3)
+    assert states(logs.ask(3, 4)) == [State.EXACT, State.INDEX_BEHIND]
+
+
 def test_a_withheld_row_counts_nothing() -> None:
     found = Logs("X0:4 X4:10", "X4:10 X0:4").ask(5, 11)
     assert found.duplicates.tolist()[1] == found.duplicates_at_most.tolist()[1] == found.lost.tolist()[1] == 0
@@ -85,6 +91,13 @@ def test_an_empty_target_needs_no_index() -> None:
         target = PartitionLog.of(None, 1, PartitionMetadata("id", end, end))
         found = translate_partition(np.array([0, 5]), [None, None], source, target, Bounds(0))
         assert found.wanted.tolist() == [end, end]
+
+
+def test_a_target_that_has_records_needs_an_index() -> None:
+    source = PartitionLog.of(LogIndex(10), 0, PartitionMetadata("id", 0, 10, {"id"}, 10))
+    target = PartitionLog.of(None, 1, PartitionMetadata("id", 3, 7))
+    found = translate_partition(np.array([5, 10]), [None, None], source, target, Bounds(0))
+    assert states(found) == [State.NOT_INDEXED, State.NOT_INDEXED]
 
 
 # An index that began late
@@ -122,7 +135,8 @@ def test_a_copy_that_came_back_says_nothing_of_what_its_origin_has_written_below
 
 
 def test_a_third_cluster_may_have_produced_what_a_late_index_does_not_hold() -> None:
-    logs = late_logs("X0:4 Y5 X5:10", "Y5 X5:10")
+    logs = late_logs("X0:4 . Y6 X6:10", "Y6 X6:10")
+    assert states(logs.ask(9)) == [State.EXACT]
     logs.origins = frozenset({logs.index.code("X"), logs.index.code("Y"), logs.index.code("Z")})
     assert states(logs.ask(9)) == [State.NOT_INDEXED]
 

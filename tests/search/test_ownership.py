@@ -1,0 +1,133 @@
+"""Every short history of one group: nothing is written above its position, and quiet leads to the exact offsets.
+
+``make search`` goes deeper. Each protection that is taken out has to be found missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from offset_sync.model.values import Outcome
+from offset_sync.state.committed_offsets import ClusterOffsets
+from offset_sync.state.group_homes import last_active
+from offset_sync.state.own_writes import OwnWrites
+from offset_sync.sync.write_plan import rules
+from protections.of_simulation import PROTECTIONS
+from search.explore import explore
+from search.rows import Shape
+
+TWO, LATE_START, PARTITIONS, THREE = Shape(), Shape((1, 0), end=2), Shape(partitions=2), Shape((0, 0, 0))
+_WRITES = "offset_sync.state.own_writes.OwnWrites."
+_PLAN = "offset_sync.sync.write_plan."
+_acknowledge = ClusterOffsets.acknowledge
+pytestmark = pytest.mark.no_cover
+
+
+def none(_of: object, key: NDArray[np.intp], *_told: object) -> NDArray[np.bool_]:
+    return np.zeros(len(key), np.bool_)
+
+
+def not_newer(_home: object, _target: object, key: NDArray[np.intp], _wanted: object) -> NDArray[np.bool_]:
+    return np.zeros(len(key), np.bool_)
+
+
+def keep_what_matches(writes: OwnWrites, key: int, value: int) -> bool:
+    return any(each.offset == value for each in writes._pending[key])
+
+
+def end_what_matches(writes: OwnWrites, key: int, value: int) -> bool:
+    pending = writes._pending[key]
+    for number, each in enumerate(pending):
+        if each.offset == value:
+            writes._keep(key, [*pending[:number], *pending[number + 1 :]])
+            return True
+    return False
+
+
+def match_a_retry_for_itself(writes: OwnWrites, key: int, value: int) -> bool:
+    pending = writes._pending[key]
+    place = next((number for number, each in enumerate(pending) if each.offset == value), None)
+    if place is not None:
+        writes._keep(key, pending[place + 1 :])
+    return place is not None
+
+
+def acknowledge_what_was_read(offsets: ClusterOffsets, key: NDArray[np.intp], *told: Any) -> None:
+    with patch.object(OwnWrites, "is_pending", lambda _writes, keys, _offset: np.ones(len(keys), np.bool_)):
+        _acknowledge(offsets, key, *told)
+
+
+def ignore_moves(activity: Any) -> Any:
+    nowhere = np.full_like(activity.moved_to, -1)
+    return last_active(activity._replace(moved_ms=np.full_like(activity.moved_ms, -1), moved_to=nowhere))
+
+
+def decide_unread(write: Any, actual: Any) -> Outcome | None:
+    return Outcome.UNCHANGED if actual is not None and actual.offset == write.offset else None
+
+
+def _homes(name: str) -> Mapping[str, object]:
+    return next(dict(each.patches) for each in PROTECTIONS if each.name == name)
+
+
+Taken = tuple[Mapping[str, object], Shape, int]
+OUT: dict[str, Taken] = {
+    "a record is matched by one write": ({_WRITES + "_matches": keep_what_matches}, TWO, 5),
+    "a match ends the writes before it": ({_WRITES + "_matches": end_what_matches}, TWO, 6),
+    "a retry of a write in doubt is the same write": ({_WRITES + "_matches": match_a_retry_for_itself}, TWO, 5),
+    "our own commits are known": (_homes("our own commits are known"), TWO, 4),
+    "writes in doubt are resolved by what the target holds": ({_WRITES + "resolve": lambda *_told: None}, TWO, 6),
+    "a write whose answer is lost may have been applied": ({_WRITES + "doubt": OwnWrites.abort}, LATE_START, 4),
+    "a refused write is over": ({_WRITES + "abort": lambda *_told: None}, TWO, 5),
+    "a commit that followed our write is not overwritten by its answer": (
+        {"offset_sync.state.committed_offsets.ClusterOffsets.acknowledge": acknowledge_what_was_read},
+        TWO,
+        5,
+    ),
+    "a home that is not silent stays the home": (_homes("a home that is not silent stays the home"), TWO, 5),
+    "two clusters that are active have no home": (_homes("two clusters that are active have no home"), TWO, 5),
+    "cutover decides": ({"offset_sync.state.group_homes.last_active": ignore_moves}, PARTITIONS, 5),
+    "a newer commit at the target stays": ({_PLAN + "_is_newer_word": not_newer}, TWO, 6),
+    "what we wrote at a home raises nothing": ({_PLAN + "_is_raised_by_ours": none}, LATE_START, 4),
+    "a step back is followed": (
+        {_PLAN + "rules": lambda *told: rules(*told[:3], np.full_like(told[3], -1))},
+        TWO,
+        4,
+    ),
+    "a group's own commit is only set forward": (
+        {_PLAN + "rules": lambda actual, *_told: np.zeros(len(actual), np.intp)},
+        TWO,
+        4,
+    ),
+    "an unread commit is left alone": ({"search.histories.decide": decide_unread}, TWO, 5),
+    "the next driver recognises what was left": (
+        {
+            "offset_sync.sync.left_writes.LeftWrites.of": lambda _left, _target, rows, *_told: np.zeros(
+                len(rows), np.bool_
+            )
+        },
+        LATE_START,
+        5,
+    ),
+    "the next driver knows the writes in the history": ({_WRITES + "inherit": lambda *_told: None}, LATE_START, 5),
+}
+
+
+@pytest.mark.parametrize(("shape", "depth"), [(TWO, 5), (LATE_START, 4), (PARTITIONS, 4), (THREE, 4)])
+def test_every_short_history_is_right(shape: Shape, depth: int) -> None:
+    result = explore(shape, depth)
+    assert (result.wrong, result.story, result.depth) == ("", [], depth)
+
+
+@pytest.mark.parametrize("name", OUT)
+def test_a_protection_that_is_missing_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    patches, shape, depth = OUT[name]
+    for place, value in patches.items():
+        monkeypatch.setattr(place, value)
+    assert explore(shape, depth).wrong

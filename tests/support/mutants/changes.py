@@ -1,0 +1,121 @@
+"""Mutants of a module, by mutmut's operators: each is one changed expression in one function."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import types
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import libcst as cst
+from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
+from mutmut.mutation.file_mutation import Mutation, MutationVisitor
+from mutmut.mutation.mutators import mutation_operators
+from mutmut.mutation.pragma_handling import IgnoredCode
+
+_MARGIN = 40
+"""How many characters around a change name its place in the function."""
+
+
+class Mutant(NamedTuple):
+    """A module's text with one change; *change* says which, ``old -> new``, and is not always unique in a function."""
+
+    module: str
+    function: str
+    change: str
+    text: str
+
+
+class _Visitor(MutationVisitor):
+    def _skip_node_and_children(self, node: cst.CSTNode) -> bool:
+        # mutmut leaves out decorated functions, whose wrappers its own runner cannot replace: here only code is.
+        return not isinstance(node, cst.FunctionDef) and (_is_guard(node) or super()._skip_node_and_children(node))
+
+
+def mutants_of(module: str, path: Path) -> Iterator[Mutant]:
+    """Return the mutants of a module's functions, in the order of its text."""
+    source = path.read_bytes()
+    wrapper = MetadataWrapper(cst.parse_module(source))
+    visitor = _Visitor(mutation_operators, IgnoredCode(set(), set(), set()))
+    wrapper.visit(visitor)
+    spans = wrapper.resolve(ByteSpanPositionProvider)
+    names = dict(_functions(wrapper.module))
+    for each in visitor.mutations:
+        function = names.get(each.contained_by_top_level_function)
+        if function is not None and not _is_without_guard(each):
+            span = spans[each.original_node]
+            new = wrapper.module.code_for_node(each.mutated_node).encode()
+            if not isinstance(each.original_node, cst.BaseExpression | cst.BaseSmallStatement):
+                new = new.strip()
+            text = source[: span.start] + new + source[span.start + span.length :]
+            yield Mutant(module, function, _change(source, span.start, span.length, new), text.decode())
+
+
+def _functions(node: cst.Module | cst.ClassDef, prefix: str = "") -> Iterator[tuple[cst.CSTNode, str]]:
+    for each in node.body.body if isinstance(node, cst.ClassDef) else node.body:
+        if isinstance(each, cst.FunctionDef):
+            yield each, prefix + each.name.value
+        elif isinstance(each, cst.ClassDef):
+            yield from _functions(each, f"{prefix}{each.name.value}.")
+
+
+def _is_guard(node: cst.CSTNode) -> bool:
+    """True for ``strict=True``, an assertion that the columns of one table are of one length."""
+    return isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "strict"
+
+
+def _is_without_guard(mutation: Mutation) -> bool:
+    """True where a call has lost no more than such an assertion."""
+    kept = [
+        [arg for arg in call.args if not _is_guard(arg)]
+        for call in (mutation.original_node, mutation.mutated_node)
+        if isinstance(call, cst.Call)
+    ]
+    return len(kept) == 2 and kept[0] == kept[1]
+
+
+def _change(source: bytes, start: int, length: int, new: bytes) -> str:
+    before, old, after = (
+        part.decode() for part in (source[:start], source[start : start + length], source[start + length :])
+    )
+    left, right = before[before.rfind("\n") + 1 :].lstrip(), after.partition("\n")[0].rstrip()
+    old, written = (" ".join(part.split()) for part in (old, new.decode()))
+    words, new_words = re.findall(r"\w+|\W", old), re.findall(r"\w+|\W", written)
+    head = _same(words, new_words)
+    tail = _same(words[head:][::-1], new_words[head:][::-1])
+    left, right = left + "".join(words[:head]), "".join(words[len(words) - tail :]) + right
+    old, written = ("".join(each[head : len(each) - tail]) for each in (words, new_words))
+    return f"{left[-_MARGIN:]}«{old}»{right[:_MARGIN]} -> «{written}»".strip()
+
+
+def _same(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many words both begin with."""
+    return next((n for n, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
+
+
+def install(mutant: Mutant) -> None:
+    """Give the function of a *mutant*, in this process, the mutant's code and defaults."""
+    module = importlib.import_module(mutant.module)
+    namespace = dict(vars(module))
+    exec(compile(mutant.text, str(module.__file__), "exec"), namespace)
+    old, new = (_function(each, mutant.function) for each in (vars(module), namespace))
+    old.__code__ = new.__code__
+    if repr((old.__defaults__, old.__kwdefaults__)) != repr((new.__defaults__, new.__kwdefaults__)):
+        old.__defaults__, old.__kwdefaults__ = new.__defaults__, new.__kwdefaults__
+
+
+def code_of(module: str, function: str) -> types.CodeType:
+    """Return the code of a function by its qualified name."""
+    return _function(vars(importlib.import_module(module)), function).__code__
+
+
+def _function(namespace: Any, name: str) -> types.FunctionType:
+    first, *rest = name.split(".")
+    found = namespace[first]
+    for each in rest:
+        found = vars(found)[each]
+    while not isinstance(found, types.FunctionType):
+        found = found.fget if isinstance(found, property) else found.__func__
+    return found

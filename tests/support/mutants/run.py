@@ -1,0 +1,101 @@
+"""Change one expression of the pure core at a time, and print how many changes the tests notice: ``make mutants``.
+
+The operators are mutmut's. ``tests/mutants/survivors.txt`` names each change that no test notices, with its reason. The
+run fails where another one survives, where one that is named there is noticed by now, and below 95 % noticed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from mutants.changes import Mutant, mutants_of
+from mutants.loop import Loop
+from mutants.survivors import Change, block, read_survivors
+
+REPO = Path(__file__).resolve().parents[3]
+LIB, SURVIVORS = REPO / "lib" / "offset_sync", REPO / "tests" / "mutants" / "survivors.txt"
+LEAST = 0.95
+TESTS = {
+    "state/own_writes.py": ["tests/unit/state/test_own_writes.py"],
+    "state/group_homes.py": ["tests/unit/state/test_home.py"],
+    "sync/write_plan.py": ["tests/unit/sync/test_write_plan.py"],
+    "decode/byte_rows.py": ["tests/unit/decode/test_byte_rows.py"],
+    "decode/*.py": ["tests/unit/decode"],
+    "translate/**/*.py": ["tests/unit/translate"],
+}
+"""What is changed, below lib/offset_sync, and the tests that are to notice it; the first pattern of a file counts."""
+_OPTIONS = (
+    "-q",
+    "--no-header",
+    "--no-summary",
+    "--assert=plain",
+    "-p",
+    "no:randomly",
+    "-p",
+    "no:xdist",
+    "-p",
+    "no:cacheprovider",
+)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Judge the mutants that the command line *words* ask for; 0 if all is as the file of survivors says."""
+    parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
+    parser.add_argument("files", nargs="*", help="only files whose names below lib/offset_sync contain this")
+    parser.add_argument("--function", default="", help="only functions whose names contain this")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="mutants side by side")
+    parser.add_argument("--quick", action="store_true", help="only quick tests, and few examples of each law")
+    options = parser.parse_args(words)
+    named = read_survivors(SURVIVORS.read_text(encoding="utf-8"))
+    tests_of = {path: tests for pattern, tests in reversed(TESTS.items()) for path in sorted(LIB.glob(pattern))}
+    tests: dict[str, None] = {}
+    mutants: list[Mutant] = []
+    for path, its_tests in tests_of.items():
+        if not options.files or any(word in str(path.relative_to(LIB)) for word in options.files):
+            tests |= dict.fromkeys(its_tests)
+            mutants += [each for each in _mutants(path) if options.function in each.function]
+    # To see that a change is noticed by now, quick tests will do: a mutant that survives all tests costs most.
+    quick = [each for each in mutants if options.quick or _change(each) in named]
+    loop = Loop(mutants, options.workers, quick=quick)
+    if pytest.main([*_OPTIONS, *tests], plugins=[loop]) not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        return 1
+    survived = {_change(each) for each in loop.survivors}
+    noticed = {_change(each) for each in mutants} - survived
+    is_whole = not (options.files or options.function)
+    gone = [each for each in named if each in noticed or (is_whole and each not in survived)]
+    return _report(mutants, loop.survivors, sorted(survived - named.keys()), gone)
+
+
+def _mutants(path: Path) -> Iterator[Mutant]:
+    module = ".".join(path.relative_to(LIB.parent).with_suffix("").parts)
+    return mutants_of(module, path)
+
+
+def _change(mutant: Mutant) -> Change:
+    _, _, module = mutant.module.partition(".")
+    return Change(module.replace(".", "/") + ".py", mutant.function, mutant.change)
+
+
+def _report(mutants: Sequence[Mutant], survivors: Sequence[Mutant], unnamed: list[Change], gone: list[Change]) -> int:
+    """Print the score by file, and what the file of survivors has to say; return the exit code."""
+    judged, survived = (Counter(_change(each).file for each in some) for some in (mutants, survivors))
+    for file, number in [*judged.items(), ("all", judged.total())]:
+        kept = survivors_of = survived.total() if file == "all" else survived[file]
+        print(f"{file:40} {number:6} mutants {survivors_of:5} survive {100 * (number - kept) / number:6.1f} %")
+    if unnamed:
+        print(f"\nSurvive, and are not in {SURVIVORS.relative_to(REPO)}:\n{block(unnamed)}")
+    if gone:
+        print(f"\nAre in {SURVIVORS.relative_to(REPO)}, and are noticed by now, or no more:\n{block(gone)}")
+    is_low = survived.total() > (1 - LEAST) * judged.total()
+    return int(bool(unnamed or gone or is_low))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

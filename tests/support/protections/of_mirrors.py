@@ -1,0 +1,127 @@
+"""Mirrors and records: for each row of docs/reliability.md's table what protects, taken out.
+
+Without rows of promises that go: copies recognised by contents, copies byte for byte, Kafka Streams.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from protections.entry import Protection
+
+_INGEST, _STATE, _DECODE = "offset_sync.ingest.", "offset_sync.state.", "offset_sync.decode."
+_TESTS = "tests/unit/"
+
+
+def _follows_in_its_origin(first: Any, second: Any, _split_on_timestamp: bool) -> bool:
+    end = int(first.origin_start[-1]) + int(first.length[-1])
+    return end == int(second.origin_start[0]) and bool(first.origin_code[-1] == second.origin_code[0])
+
+
+def _whatever_was_read(_known: Any, _read: Any, ends: Any, asked_at: Any) -> Any:
+    return dict.fromkeys(ends, asked_at)
+
+
+def _deleted_anywhere(offsets: Any, _kept_ms: int = 0) -> Any:
+    return (offsets.column("is_deleted") != 0).any(axis=0)
+
+
+PROTECTIONS: tuple[Protection, ...] = (
+    Protection(
+        "A record below an earlier one of its origin is noticed, in the order of the log",
+        (("offset_sync.translate.index.log_index.LogIndex._note_order", lambda _log, _fresh, _origins: None),),
+        _TESTS
+        + "translate/test_exact_laws.py::"
+        + "test_what_came_again_at_a_source_counts_as_lost_though_its_first_place_is_deleted",
+    ),
+    Protection(
+        "Runs of two batches are joined only where no offset and no change of time is between them",
+        ((_INGEST + "run_builder._continues", _follows_in_its_origin),),
+        _TESTS
+        + "ingest/test_run_builder.py::"
+        + "test_a_topic_of_strategy_timestamp_is_cut_where_the_timestamp_changes_also_at_a_batch_border",
+    ),
+    Protection(
+        "The index of a log ends where a batch could not be read",
+        ((_INGEST + "unreadable_logs.UnreadableLogs.note", lambda _logs, _end, _stopped: None),),
+        _TESTS
+        + "ingest/test_unreadable_logs.py::"
+        + "test_a_log_that_stopped_is_left_out_of_later_plans_and_read_from_there_after_a_restart",
+    ),
+    Protection(
+        "A log that could not be read is left out of later micro-batches",
+        ((_INGEST + "unreadable_logs.UnreadableLogs.left_out", lambda _logs, start, end: (start, end)),),
+        _TESTS + "ingest/test_unreadable_logs.py::test_a_plan_that_is_not_done_yet_goes_on_without_it",
+    ),
+    Protection(
+        "A log is complete only up to a time at which its end was seen, and reached since",
+        ((_INGEST + "log_check.Completeness.of", _whatever_was_read),),
+        _TESTS
+        + "ingest/test_completeness.py::"
+        + "test_a_busy_log_is_complete_up_to_when_an_end_was_seen_that_is_reached_since",
+    ),
+    Protection(
+        "A hole at the source does not age while the source's index is behind",
+        ((_STATE + "translator.watched_until_ms", lambda _log, _log_end, now_ms: now_ms),),
+        _TESTS + "state/test_translator.py::test_a_hole_does_not_age_while_the_index_is_behind",
+    ),
+    Protection(
+        "A record that names an offset beyond its origin's log end is no copy",
+        ((_INGEST + "origin_check.OriginCheck.refute", lambda _check, cut, _said: cut),),
+        _TESTS + "ingest/test_origin_check.py::test_a_run_is_cut_where_its_origin_ends",
+    ),
+    Protection(
+        "A record with the place header of another partition was produced where it is",
+        ((_DECODE + "mirror_headers.confirmed", lambda found, _places: found),),
+        _TESTS
+        + "ingest/test_run_builder_places.py::"
+        + "test_records_that_name_another_place_are_produced_here_and_copies_without_one_are_malformed",
+    ),
+    Protection(
+        "A copy of a topic that is produced at one cluster names that cluster, or is unread",
+        ((_INGEST + "run_builder.of_one_origin", lambda found, _is_home: found),),
+        _TESTS
+        + "ingest/test_run_builder_names.py::"
+        + "test_a_copy_has_records_of_its_home_and_what_names_another_origin_is_unread_by_everyone[dc1.orders]",
+    ),
+    Protection(
+        "An id that is a share group at the target is withheld",
+        ((_STATE + "sync_state.SyncState.is_share_group", lambda _state, _alias, rows: np.zeros(len(rows), np.bool_)),),
+        _TESTS
+        + "sync/test_reconciler_withheld.py::"
+        + "test_an_id_that_is_a_share_group_at_a_target_is_withheld_there_alone",
+    ),
+    Protection(
+        "An offset header that no log can have is malformed",
+        ((_DECODE + "mirror_headers.LARGEST_OFFSET", 2**63 - 1),),
+        _TESTS
+        + "decode/test_mirror_headers.py::test_an_offset_that_is_no_plain_number_is_malformed"
+        + "[4611686018427387904-offset header exceeds 4611686018427387903]",
+    ),
+    Protection(
+        "A commit time that is no date counts as the time of its record",
+        ((_INGEST + "commit_batch.LATEST_MS", 2**62),),
+        _TESTS
+        + "ingest/test_commit_records.py::"
+        + "test_of_a_commit_with_a_time_that_is_no_date_the_time_of_its_record_counts",
+    ),
+    Protection(
+        "The query stops at commits of an unknown record version",
+        ((_INGEST + "commit_log_check.UnknownVersions.check", lambda _versions, _records, _batch_id: None),),
+        _TESTS
+        + "ingest/test_unknown_versions.py::"
+        + "test_when_a_cluster_writes_a_new_version_nothing_is_passed_and_the_line_says_what_to_do",
+    ),
+    Protection(
+        "Our clock may be ahead of the indexing job's by all that its newest row is old",
+        ((_STATE + "cluster_clock.ClockOffset.at_most", lambda _clock: 0),),
+        _TESTS + "state/test_clock_offset.py::test_another_machine_counts_after_a_while",
+    ),
+    Protection(
+        "A deleted commit is dropped only once every cluster's log was read for two weeks beyond it",
+        ((_STATE + "last_known.is_over", _deleted_anywhere),),
+        _TESTS + "state/test_last_known_decisions.py::test_a_cluster_that_was_away_does_not_get_the_last_word[folded]",
+    ),
+)

@@ -1,0 +1,286 @@
+"""The rules by which a commit is translated exactly: what is unread stays above the answer, and little else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from offset_sync.model.values import State
+from offset_sync.translate import exact, partition, partition_log, pieces, read_window, strategies
+from offset_sync.translate.index.origin_positions import NO_LIMIT, disjoint_ranges
+from offset_sync.translate.replication_gap import NEVER_YOUNG
+from protections.entry import Protection
+
+_TRANSLATE, _INDEX = "offset_sync.translate.", "offset_sync.translate.index."
+_TRANSLATOR = "offset_sync.state.translator."
+_CASES, _PARTITION, _STRATEGIES = (
+    f"tests/unit/translate/test_{name}.py::test_" for name in ("exact_cases", "partition", "strategies")
+)
+_WITHHELD = "tests/unit/sync/test_reconciler_withheld.py::test_"
+_REASONS = "tests/unit/translate/test_reasons_to_withhold.py::test_"
+
+
+def _last_occurrences(start: Any, end: Any, position: Any, seen_ms: Any) -> Any:
+    low, high, won = disjoint_ranges(start, end, np.argsort(-position, kind="stable"))
+    return low, high, position[won] + (low - start[won]), seen_ms[won]
+
+
+def _holes_need_nothing(*asked: Any, real: Any = pieces._mirrored) -> Any:
+    from_origin, found = real(*asked)
+    is_hole = ~found.is_linear & ~found.is_unknown
+    return from_origin, replace(found, needs=np.where(is_hole, -1, found.needs))
+
+
+def _absent_need_nothing(*asked: Any, real: Any = pieces._mirrored) -> Any:
+    from_origin, found = real(*asked)
+    return from_origin, replace(found, needs=np.where(found.needs >= NO_LIMIT, -1, found.needs))
+
+
+def _holes_are_old(runs: Any, positions: Any, last_unknown: int, _since: int, real: Any = pieces._mirrored) -> Any:
+    return real(runs, positions, last_unknown, NEVER_YOUNG)
+
+
+def _unknown_fill_no_hole(runs: Any, positions: Any, _last: int, since_ms: int, real: Any = pieces._mirrored) -> Any:
+    return real(runs, positions, -1, since_ms)
+
+
+def _joined_across_gaps(runs: Any) -> Any:
+    if len(runs) < 2:
+        return runs
+    follows = runs.origin_start[1:] == runs.origin_start[:-1] + runs.length[:-1]
+    first = np.concatenate(([True], ~(follows & (runs.origin[1:] == runs.origin[:-1])))).nonzero()[0]
+    return replace(runs.take(first), length=np.add.reduceat(runs.length, first))
+
+
+class _ToTheLogEnd(read_window.ReadWindow):
+    def __init__(self, committed: Any, source: Any, target: Any, *rest: Any) -> None:
+        super().__init__(committed, source, target, *rest)
+        end = max(target.metadata.log_end, target.index.frontier)
+        self.stop = np.where(self.at_frontier, end, self.stop)
+
+
+def _never_behind(answers: Any) -> Any:
+    return np.where(answers.at_frontier, int(State.AT_FRONTIER), int(State.EXACT))
+
+
+def _beyond_the_end(
+    committed: Any, ids: Any, source: Any, *rest: Any, real: Any = partition.translate_partition
+) -> Any:
+    found = real(committed, ids, source, *rest)
+    if not (found.state == State.COMMIT_BEYOND_END).any():
+        return found
+    return real(committed, ids, replace(source, metadata=source.metadata._replace(log_end=NO_LIMIT)), *rest)
+
+
+def _none_lost(committed: Any, *_logs: Any) -> Any:
+    return np.zeros(len(committed), np.int64)
+
+
+def _except(reason: State, real: Any) -> Any:
+    return lambda *asked: None if (found := real(*asked)) is reason else found
+
+
+def _without_frontier(metadata: Any, real: Any = partition_log.reason_of) -> Any:
+    return real(metadata._replace(frontier=0))
+
+
+def _of_two_clusters(source: Any, target: Any, bounds: Any, real: Any = exact.needs_of_unindexed) -> Any:
+    return real(source, target, bounds._replace(origins=frozenset()))
+
+
+def _later_too(committed: Any, chosen: Any, *rest: Any, real: Any = partition.translate_no_later) -> Any:
+    found = real(committed, chosen, *rest)
+    offset = np.where(chosen >= 0, chosen, found.offset)
+    return found._replace(offset=offset, clamped_offset=offset, is_too_late=np.zeros(len(chosen), np.bool_))
+
+
+def _always_placed(*asked: Any, real: Any = strategies.answer_by_timestamp, is_checked: bool) -> Any:
+    return real(*asked, is_checked=True)
+
+
+def _may_never_move(answers: Any, *rest: Any, real: Any = partition._translations) -> Any:
+    return replace(real(answers, *rest), may_move=np.zeros(len(answers.offset), np.bool_))
+
+
+PROTECTIONS: tuple[Protection, ...] = (
+    Protection(
+        "A commit is the next offset to read, so the record at it is unread",
+        (
+            (
+                _TRANSLATE + "read_window.first_unread",
+                lambda required, committed: required.searchsorted(committed, "right"),
+            ),
+        ),
+        _CASES + "reordered_records_of_the_target_are_answered_with_the_first_unread",
+    ),
+    Protection(
+        "A record that the mirror sent again counts at its first offset",
+        ((_INDEX + "origin_positions.first_occurrences", _last_occurrences),),
+        _CASES + "records_sent_again_to_the_source_count_at_their_first_offset",
+    ),
+    Protection(
+        "Of records in another order only those below all unread ones are read for sure",
+        ((_TRANSLATE + "read_heights.ReadHeights._not_above", lambda _heights, _origin, _committed, high, _low: high),),
+        "tests/unit/translate/test_read_heights.py::test_heights_are_the_records_below_a_commit_and_the_others[0-7-False]",
+    ),
+    Protection(
+        "A record that comes late voids the answers computed before",
+        ((_INDEX + "log_index.LogIndex.reorder_count", lambda _log: 0),),
+        "tests/unit/state/test_translator.py::test_a_record_that_comes_late_meanwhile_makes_answers_void[1]",
+    ),
+    Protection(
+        "A hole is read only once the group has passed a later record of its origin",
+        ((_TRANSLATE + "pieces._mirrored", _holes_need_nothing),),
+        _CASES + "a_record_that_the_mirror_skipped_is_read_once_the_group_has_passed_later_ones",
+    ),
+    Protection(
+        "A hole is passed at the lowest of all later records of its origin",
+        ((_INDEX + "origin_positions._lowest_from_there_on", lambda position, seen_ms: (position, seen_ms)),),
+        _CASES + "a_hole_is_passed_at_the_lowest_of_all_later_records_not_at_the_next_one",
+    ),
+    Protection(
+        "A hole younger than hole_grace is unread",
+        ((_TRANSLATE + "pieces._mirrored", _holes_are_old),),
+        _CASES + "a_young_hole_is_unread_because_the_record_may_only_be_pending",
+    ),
+    Protection(
+        "An answer above a young hole is computed again",
+        ((_TRANSLATE + "partition._translations", _may_never_move),),
+        _PARTITION + "a_young_hole_may_still_move_every_answer_of_the_window",
+    ),
+    Protection(
+        "A record that is not at the source yet is unread",
+        ((_TRANSLATE + "pieces._mirrored", _absent_need_nothing),),
+        _CASES + "a_record_that_was_never_mirrored_to_the_source_stops_the_answer",
+    ),
+    Protection(
+        "A record of unknown identity at the source may be the one that fills a hole",
+        ((_TRANSLATE + "pieces._mirrored", _unknown_fill_no_hole),),
+        _CASES + "an_unreadable_record_of_the_source_hides_an_identity_until_it_is_passed",
+    ),
+    Protection(
+        "A record of unknown identity at the target is unread by every group",
+        ((_TRANSLATE + "pieces._malformed", pieces._native),),
+        _CASES + "an_unreadable_record_of_the_target_is_unread_by_everyone",
+    ),
+    Protection(
+        "A record that was produced at the source needs no index of the source",
+        ((_TRANSLATE + "pieces._native", pieces._malformed),),
+        _CASES + "a_record_of_the_source_itself_is_read_by_its_offset_even_where_the_source_has_no_index",
+    ),
+    Protection(
+        "Above the frontier of the target's index nothing is read",
+        ((_TRANSLATE + "exact.ReadWindow", _ToTheLogEnd),),
+        _CASES + "what_is_read_to_the_end_of_the_index_is_answered_with_the_frontier_not_the_log_end",
+    ),
+    Protection(
+        "A run ends at an offset without a record, as a transaction marker leaves it",
+        ((_INDEX + "runs.Runs.joined", _joined_across_gaps),),
+        "tests/unit/translate/index/test_log_index.py::test_what_the_table_repeats_after_it_was_indexed_again_is_left_out",
+    ),
+    Protection(
+        "Our own reader reads only records of committed transactions",
+        (("offset_sync.kafka.log_reader._OPTIONS", {}),),
+        "tests/unit/kafka/test_log_reader.py::test_only_committed_records_are_read",
+    ),
+    Protection(
+        "Spark reads only records of committed transactions",
+        (("offset_sync.ingest.kafka_source._ALWAYS", {"kafka.isolation.level": "read_uncommitted"}),),
+        "tests/unit/ingest/test_commit_records.py::test_spark_reads_only_committed_records",
+    ),
+    Protection(
+        "A commit beyond the index of its source is reported as behind, and computed again",
+        ((_TRANSLATE + "partition._states", _never_behind),),
+        _PARTITION + "a_commit_beyond_the_index_of_its_source_may_have_read_what_is_not_known_to_be_read",
+    ),
+    Protection(
+        "A commit beyond the index of its source may repeat all that the index does not know",
+        ((_TRANSLATE + "exact.possible_duplicates", lambda _window, committed, _source: np.zeros_like(committed)),),
+        _CASES + "a_commit_beyond_the_index_of_the_source_is_answered_small_and_said_to_be_behind",
+    ),
+    Protection(
+        "A commit beyond the end of its log is withheld",
+        ((_TRANSLATOR + "translate_partition", _beyond_the_end),),
+        _WITHHELD + "a_commit_beyond_the_end_of_its_log_is_withheld_alone",
+    ),
+    Protection(
+        "A negative committed offset is no position",
+        (("offset_sync.state.committed_offsets.CommitRecords.is_position", property(lambda each: ~each.is_tombstone)),),
+        "tests/unit/state/test_committed_offsets.py::test_a_negative_offset_is_recorded_and_is_no_position",
+    ),
+    Protection(
+        "An answer below the target's log start becomes the log start",
+        ((_TRANSLATE + "partition_log.PartitionLog.log_start", property(lambda _log: 0)),),
+        _CASES + "an_unread_record_that_retention_took_is_a_loss_and_the_log_start_is_committed",
+    ),
+    Protection(
+        "Unread records that retention has deleted are counted as lost",
+        ((_TRANSLATE + "exact._lost", _none_lost),),
+        _CASES + "retention_beyond_the_index_commits_the_log_start",
+    ),
+    Protection(
+        "A target that has records and no index is withheld",
+        (
+            (_TRANSLATE + "partition.reason_to_withhold", _except(State.NOT_INDEXED, partition_log.reason_to_withhold)),
+            (_TRANSLATE + "partition.needs_of_unindexed", lambda *_logs: 0),
+        ),
+        _PARTITION + "a_target_that_has_records_needs_an_index",
+    ),
+    Protection(
+        "A topic of another id than the indexed one is withheld",
+        ((_TRANSLATE + "partition_log.reason_of", _except(State.TOPIC_RECREATED, partition_log.reason_of)),),
+        _REASONS + "a_reason_on_either_side_withholds[changed2-TOPIC_RECREATED]",
+    ),
+    Protection(
+        "A source whose log ends below its index is withheld",
+        ((_TRANSLATE + "partition_log.reason_of", _without_frontier),),
+        _REASONS + "a_reason_on_either_side_withholds[changed4-LOG_TRUNCATED]",
+    ),
+    Protection(
+        "A commit that names another incarnation of its topic is withheld",
+        ((_TRANSLATE + "partition._names_another_topic", lambda ids, _source: np.zeros(len(ids), np.bool_)),),
+        _PARTITION + "only_commits_of_another_incarnation_are_withheld",
+    ),
+    Protection(
+        "A partition that only one of two clusters has is withheld",
+        (
+            (
+                _TRANSLATE + "partition.reason_to_withhold",
+                _except(State.PARTITIONS_DIFFER, partition_log.reason_to_withhold),
+            ),
+        ),
+        _WITHHELD + "a_partition_that_only_the_source_has_is_withheld_by_itself",
+    ),
+    Protection(
+        "Two different records at one offset withhold the log",
+        ((_INDEX + "log_index.LogIndex._confirms", lambda *_asked: True),),
+        "tests/unit/translate/index/test_log_contradiction.py::test_a_contradicted_log_on_either_side_withholds",
+    ),
+    Protection(
+        "Below an index that began late a third cluster may have produced records",
+        ((_TRANSLATE + "partition.needs_of_unindexed", _of_two_clusters),),
+        _PARTITION + "a_third_cluster_may_have_produced_what_a_late_index_does_not_hold",
+    ),
+    Protection(
+        "A strategy that wants a later offset than t(c) is refused",
+        ((_TRANSLATE + "partition.translate_no_later", _later_too),),
+        _STRATEGIES + "an_idle_topic_with_records_that_only_the_target_has_is_not_at_its_end",
+    ),
+    Protection(
+        "A strategy is refused for origins that it cannot distinguish",
+        ((_TRANSLATE + "partition.reason_to_refuse", lambda *_asked: None),),
+        _STRATEGIES + "origins_that_a_strategy_cannot_bear_refuse_the_whole_topic",
+    ),
+    Protection(
+        "timestamp counts the last records of one time off only where headers check its answer",
+        ((_TRANSLATE + "strategies.answer_by_timestamp", _always_placed),),
+        _STRATEGIES + "the_last_records_of_one_time_are_counted_off_only_where_headers_check_the_answer",
+    ),
+    Protection(
+        "A topic is idle only once both logs are quiet and indexed to their ends",
+        ((_TRANSLATE + "strategies._is_idle", lambda *_asked: True),),
+        _STRATEGIES + "header_without_a_reference_waits_until_the_topic_is_idle",
+    ),
+)

@@ -1,0 +1,267 @@
+"""The real state of ``sync_offsets``, of a group per history: filled from rows and read back into them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from fakes.clusters import MemoryEnds, MemoryIndex, MemoryTopic
+from fakes.reconciler_site import STARTED_MS, config_of
+from offset_sync.model.values import GroupPartition, Outcome, State, TopicPartition
+from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.state.committed_offsets import CommitRecords
+from offset_sync.state.group_homes import Move
+from offset_sync.state.own_writes import _Write
+from offset_sync.state.restore import _assume_writes, _inherit_writes
+from offset_sync.state.sync_state import SyncState
+from offset_sync.sync.left_writes import LeftWrites
+from offset_sync.sync.reconcile_request import ReconcileRequest, Selection
+from offset_sync.sync.reconciliation import ReconcilePass
+from offset_sync.sync.write_plan import Translated, plan_writes
+from offset_sync.translate.partition import Translations, withhold_some
+from search.rows import ABSENT, KEPT, NOW, SILENT, Layout
+
+TICK_MS, SILENCE_MS = 2_500, 3_600_000
+"""Between two events; longer than clocks are uncertain. And ``sync.home_silence``."""
+_TIMES = np.arange(128, dtype=np.int64)
+MS = STARTED_MS + np.where(_TIMES < SILENT, -2 * SILENCE_MS + _TIMES * TICK_MS, (_TIMES - NOW) * TICK_MS)
+MS[0] = ABSENT
+_NUMBERS = ("actual_offset", "last_offset", "genuine_offset")
+_COLUMNS_MS = {"actual": ("actual_at_ms", "actual_made_ms"), "genuine": ("genuine_at_ms", "genuine_made_ms")}
+_COLUMNS_MS |= {"rewound": ("rewound_ms",)}
+_HELD, _NOT_HELD = int(Outcome.COMMITTED), int(Outcome.FAILED)
+TOPIC = "orders"
+
+
+def ranks(times_ms: NDArray[np.int64]) -> NDArray[np.int8]:
+    """Return the ranks of times."""
+    fresh, silent = (times_ms - STARTED_MS) // TICK_MS + NOW, (times_ms - STARTED_MS + 2 * SILENCE_MS) // TICK_MS
+    found: NDArray[np.int8] = np.where(times_ms == ABSENT, 0, np.where(fresh > SILENT, fresh, silent)).astype(np.int8)
+    return found
+
+
+class Driver:
+    """One process for up to *most* histories; *writer* commits at a target."""
+
+    def __init__(self, layout: Layout, most: int, writer: Any) -> None:
+        self.shape, self.most = layout.shape, most
+        self.aliases = [f"dc{number}" for number in range(self.shape.clusters)]
+        config = config_of(self.aliases, sync={"home_silence": f"{SILENCE_MS // 1000}s"})
+        self._config, self._writer = config, writer
+        places = range(self.shape.partitions)
+        self.keys = [GroupPartition(f"g{number}", TOPIC, place) for number in range(most) for place in places]
+        self._begin()
+
+    def _begin(self) -> None:
+        index: Any = MemoryIndex()
+        self.state = SyncState(self._config, index, lambda: STARTED_MS)
+        self.state.offsets.ids(self.keys)
+        writers: Any = dict.fromkeys(self.aliases, self._writer)
+        nothing: Any = SimpleNamespace(append=lambda _done: None)
+        self.work = ReconcilePass(self._config, self.state, nothing, writers, nothing, nothing)
+
+    def clusters(self) -> list[tuple[int, Any]]:
+        """Return the offsets of each cluster."""
+        return [*enumerate(self.state.offsets.clusters.values())]
+
+    def rows(self, count: int) -> NDArray[np.intp]:
+        """Return the keys of the first *count* histories."""
+        return np.arange(count * self.shape.partitions)
+
+    def load(self, of: dict[str, NDArray[Any]]) -> None:
+        """Know what the rows say, whatever was known before."""
+        count = len(of["moved_to"])
+        end, state = count * self.shape.partitions, self.state
+        state.homes.of(self.rows(count), STARTED_MS)  # has room for all
+        for number, each in self.clusters():
+            column = each.columns
+            for name in _NUMBERS:
+                column[name][:end] = of[name][:, number].ravel()
+            for name, columns in _COLUMNS_MS.items():
+                for one in columns:
+                    column[one][:end] = MS[of[f"t_{name}"][:, number]].ravel()
+            column["actual_is_own"][:end] = of["actual_is_own"][:, number].ravel()
+            is_read = of["is_read"][:, number].ravel() == 1
+            column["log_partition"][:end] = column["log_offset"][:end] = np.where(is_read, 0, ABSENT)
+            self._load_writes(each, of, number)
+            state.homes._committed[self.aliases[number]][:count] = MS[of["t_committed"][:, number]]
+            state.homes._since[self.aliases[number]][:count] = MS[of["t_committed"][:, number]]
+        state.homes._moves["to"][:count], state.homes._moves["at_ms"][:count] = of["moved_to"], MS[of["t_moved"]]
+        for (one, other), last in self._pairs():
+            last["source_offset"][:end] = of["answered"][:, one, other].ravel()
+            last["wanted"][:end] = of["wanted"][:, one, other].ravel()
+            last["source_at_ms"][:end] = MS[of["t_answered"][:, one, other]].ravel()
+            last["outcome"][:end] = np.where(of["is_answered"][:, one, other].ravel() == 1, _HELD, _NOT_HELD)
+
+    def _pairs(self) -> list[tuple[tuple[int, int], Any]]:
+        number = {alias: each for each, alias in enumerate(self.aliases)}
+        pairs = self.state.last_translations
+        return [((number[a], number[b]), self.state.last(a, b).columns) for a, b in pairs]
+
+    def _load_writes(self, each: Any, of: dict[str, NDArray[Any]], number: int) -> None:
+        pending, before = each.own_writes._pending, each._read_last
+        pending.clear()
+        before.clear()
+        codes = of["pending"][:, number].reshape(-1, KEPT)
+        for row in np.flatnonzero(codes[:, 0]).tolist():
+            writes = [_Write(code >> 3, bool(code & 1), bool(code & 2)) for code in codes[row].tolist() if code]
+            pending[row] = writes
+        rows = np.flatnonzero(of["is_before"][:, number].ravel())
+        values = [of[name][:, number].ravel()[rows].tolist() for name in ("before_offset", "t_before", "before_is_own")]
+        for row, offset, at, is_own in zip(rows.tolist(), *values, strict=True):
+            before[row] = [offset, int(MS[at]), int(MS[at]), ABSENT, bool(is_own), False]
+
+    def save(self, of: dict[str, NDArray[Any]]) -> NDArray[np.bool_]:
+        """Put down what is known; return which histories have room for it."""
+        count, fits = len(of["moved_to"]), np.ones(len(of["moved_to"]), np.bool_)
+        end, size = count * self.shape.partitions, (count, self.shape.partitions)
+        for number, each in self.clusters():
+            column = each.columns
+            for name in _NUMBERS:
+                of[name][:, number] = column[name][:end].reshape(size)
+            for name, columns in _COLUMNS_MS.items():
+                of[f"t_{name}"][:, number] = ranks(column[columns[-1]][:end]).reshape(size)
+            of["actual_is_own"][:, number] = column["actual_is_own"][:end].reshape(size)
+            of["is_read"][:, number] = (column["log_offset"][:end] != ABSENT).reshape(size)
+            fits &= self._save_writes(each, of, number, size)
+            of["t_committed"][:, number] = ranks(self.state.homes._committed[self.aliases[number]][:count])
+        of["moved_to"][:] = self.state.homes._moves["to"][:count]
+        of["t_moved"][:] = ranks(self.state.homes._moves["at_ms"][:count])
+        for (one, other), last in self._pairs():
+            of["answered"][:, one, other] = last["source_offset"][:end].reshape(size)
+            of["wanted"][:, one, other] = last["wanted"][:end].reshape(size)
+            of["t_answered"][:, one, other] = ranks(last["source_at_ms"][:end]).reshape(size)
+            is_held = np.isin(last["outcome"][:end], (_HELD, int(Outcome.UNCHANGED)))
+            of["is_answered"][:, one, other] = is_held.reshape(size)
+        return fits
+
+    def _save_writes(self, each: Any, of: dict[str, NDArray[Any]], number: int, size: tuple[int, int]) -> Any:
+        codes, fits = np.zeros((size[0] * size[1], KEPT), np.int8), np.ones(size[0], np.bool_)
+        for row, writes in each.own_writes._pending.items():
+            fits[row // size[1]] &= len(writes) <= KEPT
+            found = [w.offset << 3 | 4 | w.is_inherited << 1 | w.is_in_doubt for w in writes[-KEPT:]]
+            codes[row, : len(found)] = found
+        of["pending"][:, number] = codes.reshape(*size, KEPT)
+        values = np.zeros((4, size[0] * size[1]), np.int64)
+        values[1] = ABSENT
+        for row, (offset, _, made_ms, _, is_own, _) in each._read_last.items():
+            values[:, row] = 1, offset, 0 if made_ms == ABSENT else ranks(np.array([made_ms]))[0], is_own
+        for name, found in zip(("is_before", "before_offset", "t_before", "before_is_own"), values, strict=True):
+            of[name][:, number] = found.reshape(size)
+        return fits
+
+    def to_records(
+        self, of: dict[str, NDArray[Any]], cluster: int, most: int
+    ) -> tuple[list[GroupPartition], CommitRecords, Any]:
+        """Return the first *most* unread records of each key, in log order, and their places among the unread."""
+        unread = of["unread"][:, cluster, :, :most].reshape(-1, most)
+        place, row = np.nonzero(unread.T != ABSENT)
+        value, made_ms = (
+            unread[row, place].astype(np.int64),
+            MS[of["t_unread"][:, cluster].reshape(-1, self.shape.unread)[row, place]],
+        )
+        none, number = np.full(len(row), ABSENT, np.int64), np.zeros(len(row), np.int64)
+        keys = [self.keys[each] for each in row.tolist()]
+        is_tombstone = np.zeros(len(row), np.bool_)
+        found = CommitRecords(row, value, is_tombstone, made_ms, made_ms, number, 1 + place, [None] * len(row), none)
+        return keys, found, (row, place)
+
+    def reconcile(self, source: int, target: int, count: int, chosen: Any = None) -> None:
+        """Make a pass of a direction, as ReconcilePass does, with these answers; *chosen* by ``cutover apply``."""
+        state, work, is_decided = self.state, self.work, chosen is not None
+        alias, other = self.aliases[source], self.aliases[target]
+        rows = self.rows(count)
+        if is_decided:
+            rows = rows[
+                np.repeat(chosen, self.shape.partitions) & (state.offsets.clusters[alias].position(rows)[0] >= 0)
+            ]
+        else:
+            rows = state.rows_of(alias, rows)
+        if len(rows) == 0:
+            return
+        commits = state.commits(alias, np.sort(rows))
+        wanted, none = np.maximum(commits.offset, self.shape.starts[target]), np.zeros(len(rows), np.int64)
+        is_no = np.zeros(len(rows), np.bool_)
+        answers = Translations(
+            commits.offset, wanted, np.full(len(rows), int(State.EXACT)), none, none, none, is_no, is_no
+        )
+        if not is_decided:
+            answers = withhold_some(answers, work._reasons(alias, other, commits, answers))
+        answered = state.last(alias, other).columns["source_offset"][commits.key]
+        translated = Translated(alias, other, commits, answers, answered, STARTED_MS)
+        epoch = np.full(len(rows), ABSENT, np.int64)
+        plan = plan_writes(
+            state.offsets,
+            translated,
+            epoch=epoch,
+            refresh_before_ms=ABSENT,
+            asks_everything=is_decided,
+            is_decided=is_decided,
+        )
+        self._writer.source, self._writer.target = source, target
+        if is_decided:  # by another process, which has said so before
+            is_sent = [each.outcome is Outcome.COMMITTED for each in self._writer.write(plan.writes)]
+            sent = plan.rows[np.array(is_sent, np.bool_)]
+            state.offsets.clusters[other].own_writes.begin(commits.key[sent], wanted[sent])
+            return
+        outcomes = work._write(translated, plan)
+        said: Any = SimpleNamespace(refusals=lambda *_asked: {})
+        work._apply(translated, plan, outcomes, said, ReconcileRequest(Selection.CHANGED, rows), {})
+
+    def move(self, rows: Sequence[int], targets: Sequence[int]) -> None:
+        """Note moves by ``cutover apply``."""
+        groups = [f"g{row}" for row in rows]
+        self.state.homes.note_moves(
+            Move(group, TOPIC, self.aliases[to], STARTED_MS) for group, to in zip(groups, targets, strict=True)
+        )
+
+    def restart(self, of: dict[str, NDArray[Any]]) -> None:
+        """Know what a new driver knows: the last captured commits, and the answers and writes in the table."""
+        count, rows = len(of["moved_to"]), self.rows(len(of["moved_to"]))
+        for number, each in self.clusters():
+            each.forget_acknowledged()
+            each.own_writes._pending.clear()
+            homes, made_ms = self.state.homes, each.columns["genuine_made_ms"][rows]
+            homes._committed[self.aliases[number]][:count] = homes._since[self.aliases[number]][:count] = ABSENT
+            is_made = made_ms != ABSENT
+            homes.note_commits(self.aliases[number], rows[is_made], made_ms[is_made])
+            told, when = (of[name][:, number].reshape(-1, KEPT) for name in ("told", "t_told"))
+            key, place = np.nonzero(when)
+            _inherit_writes(self.state, self._told(number, key, told[key, place], when[key, place]))
+            last = np.flatnonzero(when.any(axis=1))
+            newest = when[last].argmax(axis=1)
+            rows_of_last = self._told(number, last, told[last, newest], when[last, newest])
+            _assume_writes(
+                rows_of_last.rename_columns({"target_offset": "own_offset", "translated_at": "own_at"}), last, each
+            )
+
+    def _told(self, target: int, key: Any, offset: Any, at: Any) -> pa.Table:
+        """Return writes to a target as the history has them."""
+        keys = [self.keys[row] for row in key.tolist()]
+        columns = {name: [getattr(each, name) for each in keys] for name in GroupPartition._fields}
+        at_us = pa.array(MS[at] * 1000, pa.int64()).cast(pa.timestamp("us", tz="UTC"))
+        target_of_all = pa.array([self.aliases[target]] * len(keys), pa.string())
+        offsets = pa.array(offset.astype(np.int64))
+        return pa.table({"target_cluster": target_of_all, **columns, "target_offset": offsets, "translated_at": at_us})
+
+    def left_writes(self) -> LeftWrites:
+        """Return what recognises commits of the driver before, by the answers of this world."""
+        starts = dict(zip(self.aliases, self.shape.starts, strict=True))
+        log_ends = {TopicPartition(TOPIC, each): MemoryEnds(0, self.shape.end) for each in range(self.shape.partitions)}
+        said = ClusterMetadata({TOPIC: MemoryTopic(TOPIC, self.shape.partitions)}, log_ends)
+        fetcher: Any = SimpleNamespace(fetch=lambda aliases, _partitions: dict.fromkeys(aliases, said))
+        translator: Any = SimpleNamespace(
+            ask_given=lambda pair, _partition, given: SimpleNamespace(
+                offset=given.offset, wanted=np.maximum(given.offset, starts[pair.target])
+            ),
+            compute=lambda _asked: None,
+            answers=lambda asked: asked,
+        )
+        left = LeftWrites(self.state, translator, fetcher, lambda _alias: True, patience_s=0)
+        left.begin()
+        return left
