@@ -31,6 +31,16 @@ def test_it_is_never_said_to_be_less_than_it_is(ahead_ms: int, batches: list[tup
     assert clock.at_most() >= ahead_ms
 
 
+def test_another_machine_counts_after_a_while() -> None:
+    clock = ClockOffset()
+    for now in (10**12, 10**12 + 1):
+        clock.observe(now - 100, now)
+    later = 10**12 + WINDOW_MS
+    for step in range(3):
+        clock.observe(later + step * WINDOW_MS - 90_000, later + step * WINDOW_MS)
+    assert clock.at_most() == 90_000
+
+
 def test_the_index_compares_its_rows_with_our_clock() -> None:
     tables, now_ms = MemoryTables(), [500_000]
     index = RecordIndex(tables, now_ms=lambda: now_ms[0])  # type: ignore[arg-type]

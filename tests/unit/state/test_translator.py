@@ -149,6 +149,23 @@ def test_a_hole_does_not_age_while_the_index_is_not_read_after_the_clusters_were
 
 
 @pytest.mark.parametrize(
+    ("at_source", "complete_for_s", "answer"),
+    [("X0:2 Y0 Y2 Y1", None, 1), ("X0:2 Y0 Y2", None, 3), ("X0:2 Y0 Y2 X2", 59, 1), ("X0:2 Y0 Y2 X2", 60, 3)],
+)
+def test_a_hole_does_not_age_while_the_index_is_behind(at_source: str, complete_for_s: int | None, answer: int) -> None:
+    """It became visible an hour ago, and the index has reached 4; records that came so many s later are indexed too."""
+    site = Site(config_of(["X", "Y"]))
+    site.put(log("X", at_source, frontier=4))
+    if complete_for_s is not None:
+        index = site.index.logs[ClusterPartition("X", *ORDERS)]
+        index.complete_until_ms = STARTED_MS - HOUR_MS + complete_for_s * 1000
+    site.put(log("Y", "Y0:3"))
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == answer
+
+
+@pytest.mark.parametrize(
     ("epoch", "expected"), [(3, "LOG_TRUNCATED"), (4, "EXACT"), (-1, "EXACT")], ids=["lost", "present", "unknown"]
 )
 @pytest.mark.parametrize("is_noticed", [True, False])
