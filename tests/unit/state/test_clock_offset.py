@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from builders.index_rows import add, begin, run
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
-from offset_sync.state.cluster_clock import ClockOffset, ClusterClock, Read
+from offset_sync.state.cluster_clock import WINDOW_MS, ClockOffset, ClusterClock, Read
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import RECORD_RUNS
 
