@@ -71,14 +71,12 @@ def batches_of(rng: random.Random) -> Iterator[list[dict[str, Any]]]:
 def test_an_index_that_is_kept_up_while_its_files_are_sealed_knows_what_a_start_does(rng: random.Random) -> None:
     tables, plain = SealedTables(), MemoryTables()
     index = index_of(tables)
-    batches, is_cut = list(batches_of(rng)), rng.random() < 0.6
-    again = [] if is_cut else batches[:2]  # by an older copy of the checkpoint
-    for rows in (*batches, *again):
+    for rows in batches_of(rng):
         for each in (tables, plain):
             add(each, RECORD_RUNS, *rows)
         if rng.random() < 0.3:
             tables.seal(rng.randrange(1, 6))
-        if is_cut and rng.random() < 0.15:
+        if rng.random() < 0.1:
             begun = life(rng.choice("XY"), rng.randrange(9), rng.randrange(200))
             for each in (tables, plain):
                 add(each, LOG_INCARNATIONS, begun)
