@@ -40,7 +40,6 @@ class StatusSite(Site):
     lags: dict[str, StreamLag] = field(default_factory=dict)
     index_still_ms: dict[str, int] = field(default_factory=dict)
     changed: set[tuple[str, int]] = field(default_factory=set)
-    compared: list[RecordPair] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None
     meanwhile_asking: Callable[[str], None] = lambda alias: None
     has_sync_ended: bool = False
@@ -109,7 +108,6 @@ class StatusSite(Site):
 
     def compare(self, pairs: Collection[RecordPair]) -> dict[RecordPair, str | None]:
         """Compare identities, as far as the clusters hold the records."""
-        self.compared += pairs
         return {pair: self._difference(pair) for pair in pairs}
 
     def _difference(self, pair: RecordPair) -> str | None:

@@ -1,120 +1,135 @@
-"""One set of client options for two client stacks, and the section security, which gives each secret one place."""
+"""One set of client options for two client stacks, and the section security, which gives each secret one place.
+
+What both clients get by each kind of login is in ``tests/golden/client_options.json``.
+"""
 
 from __future__ import annotations
 
+import json
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from builders.client_options import (
-    CANARY,
-    CERTIFICATE,
-    KEY,
-    LOGIN,
-    MSK,
-    PEM,
-    both,
-    option_problem,
-    security_problems,
-    with_options,
-    with_security,
-)
+from builders.configurations import parsed, problems
+from offset_sync.config import Config
 from offset_sync.config.client_options import to_java, to_librdkafka
 from offset_sync.config.sections import Cluster, Security
 from offset_sync.model.errors import ConfigError
+from offset_sync.model.msk_login import MskLogin, read_msk_login
+
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "client_options.json").read_text())
+Options = dict[str, Any]
+CANARY = "c4n4ry"
+LOGIN = {"protocol": "SASL_SSL", "username": "u", "password": CANARY, "ca": "/ca.pem"}
+BEARER = {**LOGIN, "mechanism": "OAUTHBEARER", "token_endpoint": "https://idp/token"}
+MSK = {"protocol": "SASL_SSL", "mechanism": "AWS_MSK_IAM", "region": "eu-west-1"}
+KERBEROS = {"protocol": "SASL_SSL", "mechanism": "GSSAPI", "principal": "sync@R", "keytab": "/sync.keytab"}
+PEM = "-----BEGIN {}-----\nMIIB\n-----END {}-----\n"
+CERTIFICATE, KEY = PEM.replace("{}", "CERTIFICATE"), PEM.replace("{}", "PRIVATE KEY")
 
 
-def test_spark_gets_the_common_options_and_its_own_with_the_prefix() -> None:
-    options = with_options(
-        {"client.id": "sync"}, {"ssl.truststore.location": "/t.jks"}, {"debug": "all"}
-    ).spark_options("dc1")
-    assert options == {
-        "kafka.bootstrap.servers": "a:1",
-        "kafka.client.id": "sync",
-        "kafka.ssl.truststore.location": "/t.jks",
-    }
+def dc1(kafka: Options | None = None, other: Options | None = None, **cluster: Any) -> Options:
+    """Two clusters, of which the first one has these options; *other* is the section security of the second."""
+    second = {"kafka": {"bootstrap.servers": "b:1"}, "security": other or {}}
+    return {"dc1": {"kafka": {"bootstrap.servers": "a:1", **(kafka or {})}, **cluster}, "dc2": second}
 
 
-def test_the_admin_client_gets_the_common_options_and_its_own() -> None:
-    options = with_options(
-        {"client.id": "sync"}, {"ssl.truststore.location": "/t.jks"}, {"client.id": "x"}
-    ).admin_options("dc1")
-    assert options == {"bootstrap.servers": "a:1", "client.id": "x"}
+def with_options(kafka: Options | None = None, **cluster: Any) -> Config:
+    return parsed(clusters=dc1(kafka, **cluster))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *["sasl.jaas.config", "ssl.truststore.location", "ssl.truststore.password", "ssl.keystore.location"],
-        *["ssl.keystore.type", "sasl.client.callback.handler.class", "metric.reporters", "default.api.timeout.ms"],
-        *["receive.buffer.bytes", "fetch.max.wait.ms", "ssl.enabled.protocols", "sasl.login.class", "max.poll.records"],
-    ],
-)
-def test_options_that_only_java_knows_are_kept_from_librdkafka(name: str) -> None:
-    both = with_options({name: "x"})
-    assert name not in both.admin_options("dc1")
-    assert both.spark_options("dc1")[f"kafka.{name}"] == "x"
+def option_problem(**maps: Options) -> str:
+    (line,) = problems(clusters=dc1(**maps))
+    return line
 
 
-def test_an_unknown_option_goes_to_both_so_that_librdkafka_refuses_it_by_name() -> None:
-    both = with_options({"clinet.id": "x"})
-    assert (both.admin_options("dc1")["clinet.id"], both.spark_options("dc1")["kafka.clinet.id"]) == ("x", "x")
+def with_security(security: object, **cluster: Any) -> Config:
+    return with_options(security=security, **cluster)
 
 
-def test_pem_files_are_given_to_librdkafka_under_its_own_names() -> None:
-    pem = {"ssl.truststore.type": "PEM", "ssl.truststore.location": "/ca", "ssl.keystore.type": "pem"}
-    options = with_options({**pem, "ssl.keystore.location": "/me", "ssl.key.password": "x"}).admin_options("dc1")
-    assert options == {
-        "bootstrap.servers": "a:1",
-        "ssl.ca.location": "/ca",
-        "ssl.certificate.location": "/me",
-        "ssl.key.location": "/me",
-        "ssl.key.password": "x",
-    }
+def security_problems(security: object, **cluster: Any) -> list[str]:
+    return problems(clusters=dc1(security=security, **cluster))
 
 
-def test_pkcs12_is_read_by_both_and_a_store_of_unknown_type_is_not_guessed_at() -> None:
-    store = {"ssl.keystore.location": "/me", "ssl.keystore.password": "x"}
-    assert with_options({**store, "ssl.keystore.type": "PKCS12"}).admin_options("dc1") == {
-        "bootstrap.servers": "a:1",
-        **store,
-    }
-    assert with_options({**store, "ssl.truststore.location": "/ca"}).admin_options("dc1") == {
-        "bootstrap.servers": "a:1"
-    }
+JAVAS = ("sasl.jaas.config", "ssl.keystore.type", "metric.reporters", "receive.buffer.bytes", "fetch.max.wait.ms")
+PEM_FILES = {"ssl.truststore.type": "PEM", "ssl.truststore.location": "/ca", "ssl.keystore.type": "pem"}
+STORE = {"ssl.keystore.location": "/me", "ssl.keystore.password": "x"}
+GIVEN: dict[str, Options] = {
+    "common options, and those of one client": {
+        "kafka": {"client.id": "sync", "bootstrap.servers": "[::1]:9092, PLAINTEXT://a.b-c:1"},
+        "spark": {"ssl.truststore.location": "/t.jks"},
+        "admin": {"debug": "all", "client.id": "x"},
+    },
+    "what only Java knows is kept from librdkafka": {"kafka": dict.fromkeys(JAVAS, "x")},
+    "an unknown option goes to both, so that librdkafka refuses it": {"kafka": {"clinet.id": "x"}},
+    "PEM files": {"kafka": {**PEM_FILES, "ssl.keystore.location": "/me", "ssl.key.password": "x"}},
+    "PKCS#12 is read by both": {"kafka": {**STORE, "ssl.keystore.type": "PKCS12"}},
+    "a store of unknown type is not guessed at": {"kafka": {**STORE, "ssl.truststore.location": "/ca"}},
+    "without the hostname check": {"kafka": {"ssl.endpoint.identification.algorithm": ""}},
+    "options beside the section": {
+        "security": LOGIN,
+        "kafka": {"ssl.endpoint.identification.algorithm": "", "ssl.cipher.suites": "x"},
+    },
+    "no security": {"security": {"protocol": "PLAINTEXT"}},
+    "a password": {"security": LOGIN},
+    "a password with the signs of JAAS": {"security": {**LOGIN, "mechanism": "PLAIN", "password": 'a"b\\c\nd'}},
+    "a certificate with its key in one file": {
+        "security": {"protocol": "SSL", "ca": "/ca.pem", "certificate": "/me.pem", "key_password": "k"}
+    },
+    "certificates as text": {
+        "security": {"protocol": "SSL", "ca": CERTIFICATE, "certificate": CERTIFICATE, "key": KEY}
+    },
+    "an OIDC client": {"security": BEARER},
+    "an OIDC client with a scope": {"security": {**BEARER, "scope": "kafka"}},
+    "AWS IAM": {"security": MSK},
+    "AWS IAM by a profile": {"security": {**MSK, "profile": 'pro"d'}},
+    "a keytab": {"security": KERBEROS},
+    "a keytab for a service of another name": {"security": {**KERBEROS, "service_name": "broker"}},
+}
 
 
-def test_the_hostname_check_is_switched_off_for_both_or_for_none() -> None:
-    off = with_options({"ssl.endpoint.identification.algorithm": ""})
-    assert off.admin_options("dc1")["ssl.endpoint.identification.algorithm"] == "none"
-    assert off.spark_options("dc1")["kafka.ssl.endpoint.identification.algorithm"] == ""
+@pytest.mark.parametrize("name", GIVEN)
+def test_both_clients_get_what_they_got(name: str) -> None:
+    made = with_options(**GIVEN[name])
+    assert {"spark": made.spark_options("dc1"), "admin": made.admin_options("dc1")} == GOLDEN[name]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *["group.id", "group.instance.id", "auto.offset.reset", "key.deserializer", "value.deserializer"],
-        *["isolation.level", "enable.auto.commit", "auto.commit.interval.ms", "interceptor.classes"],
-        *["partition.assignment.strategy", "enable.auto.offset.store", "transactional.id", "exclude.internal.topics"],
-    ],
-)
-@pytest.mark.parametrize("stack", ["kafka", "spark", "admin"])
-def test_options_that_are_ours_are_refused(stack: str, name: str) -> None:
-    assert option_problem(**{stack: {name: "x"}}).startswith(
-        f"clusters.dc1.{stack}.{name}: is set by Offset Sync itself"
+def test_a_login_by_aws_iam_is_read_back_by_the_python_client_also_on_an_executor() -> None:
+    options = with_security({**MSK, "profile": 'pro"d'}).admin_options("dc1")
+    assert read_msk_login(pickle.loads(pickle.dumps(options))["sasl.oauthbearer.config"]) == MskLogin(
+        "eu-west-1", 'pro"d'
     )
+    line = option_problem(kafka={"security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM"})
+    assert line.endswith("write mechanism and region into the cluster's section security")
+
+
+OURS = """
+group.id group.instance.id auto.offset.reset key.deserializer value.deserializer isolation.level enable.auto.commit
+auto.commit.interval.ms interceptor.classes partition.assignment.strategy enable.auto.offset.store transactional.id
+exclude.internal.topics"""
+
+
+@pytest.mark.parametrize("stack", ["kafka", "spark", "admin"])
+def test_options_that_are_ours_are_refused(stack: str) -> None:
+    for name in OURS.split():
+        found = option_problem(**{stack: {name: "x"}})
+        assert found.startswith(f"clusters.dc1.{stack}.{name}: is set by Offset Sync itself")
 
 
 @pytest.mark.parametrize(
-    "name", ["startingOffsets", "subscribe", "failOnDataLoss", "maxOffsetsPerTrigger", "minPartitions"]
+    ("name", "said"),
+    [
+        ("startingOffsets", "Spark's source"),
+        ("subscribe", "Spark's source"),
+        ("failOnDataLoss", "Spark's source"),
+        ("maxOffsetsPerTrigger", "Spark's source"),
+        ("kafka.ssl.protocol", "write ssl.protocol"),
+    ],
 )
-def test_options_of_sparks_source_are_refused_instead_of_ignored(name: str) -> None:
-    assert "Spark's source" in option_problem(spark={name: "x"})
-
-
-def test_sparks_prefix_is_refused_instead_of_doubled() -> None:
-    assert option_problem(spark={"kafka.ssl.protocol": "x"}).endswith("write ssl.protocol")
+def test_options_of_sparks_source_are_refused_instead_of_ignored(name: str, said: str) -> None:
+    assert said in option_problem(spark={name: "x"})
 
 
 @pytest.mark.parametrize("stack", ["spark", "admin"])
@@ -131,11 +146,6 @@ def test_brokers_that_are_not_host_and_port_are_refused(servers: object) -> None
     )
 
 
-@pytest.mark.parametrize("servers", ["a:1,b:2", "a:1, b:2", "[::1]:9092", "PLAINTEXT://a.b-c:9092"])
-def test_brokers_may_be_written_as_both_clients_read_them(servers: str) -> None:
-    assert with_options({"bootstrap.servers": servers}).admin_options("dc1")["bootstrap.servers"] == servers
-
-
 @pytest.mark.parametrize("value", [[1], {"a": 1}, None])
 def test_an_option_with_a_value_that_is_no_scalar_is_refused(value: object) -> None:
     assert option_problem(kafka={"client.id": value}).startswith("clusters.dc1.kafka.client.id: ")
@@ -146,54 +156,6 @@ def test_a_login_by_password_needs_what_the_python_client_reads() -> None:
     assert option_problem(kafka=jvm).startswith("clusters.dc1.admin: missing sasl.username and sasl.password; ")
     with_options(jvm, admin={"sasl.username": "u", "sasl.password": "p"})
     with_options({**jvm, "security.protocol": "SSL"})
-
-
-# The section security
-
-
-def test_a_password_is_given_once_and_both_clients_get_it() -> None:
-    spark, admin = both(LOGIN)
-    shared = {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512"}
-    assert admin == {**shared, "sasl.username": "u", "sasl.password": CANARY, "ssl.ca.location": "/ca.pem"}
-    module = "org.apache.kafka.common.security.scram.ScramLoginModule"
-    assert spark == {
-        **shared,
-        "sasl.jaas.config": f'{module} required username="u" password="{CANARY}";',
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": "/ca.pem",
-    }
-
-
-def test_a_password_with_the_signs_of_jaas_stays_the_same() -> None:
-    spark, admin = both({**LOGIN, "mechanism": "PLAIN", "password": 'a"b\\c\nd'})
-    assert spark["sasl.jaas.config"].endswith(r'PlainLoginModule required username="u" password="a\"b\\c\nd";')
-    assert admin["sasl.password"] == 'a"b\\c\nd'
-
-
-def test_a_certificate_with_its_key_in_one_file_is_given_by_its_path() -> None:
-    spark, admin = both({"protocol": "SSL", "ca": "/ca.pem", "certificate": "/me.pem", "key_password": "k"})
-    assert spark == {
-        "security.protocol": "SSL",
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": "/ca.pem",
-        "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": "/me.pem",
-        "ssl.key.password": "k",
-    }
-    assert admin == {
-        "security.protocol": "SSL",
-        "ssl.ca.location": "/ca.pem",
-        "ssl.certificate.location": "/me.pem",
-        "ssl.key.location": "/me.pem",
-        "ssl.key.password": "k",
-    }
-
-
-def test_certificates_as_text_are_given_as_text() -> None:
-    spark, admin = both({"protocol": "SSL", "ca": CERTIFICATE, "certificate": CERTIFICATE, "key": KEY})
-    assert spark["ssl.truststore.certificates"] == spark["ssl.keystore.certificate.chain"] == CERTIFICATE
-    assert spark["ssl.keystore.key"] == admin["ssl.key.pem"] == KEY
-    assert admin["ssl.ca.pem"] == admin["ssl.certificate.pem"] == CERTIFICATE
 
 
 def test_a_key_in_a_file_of_its_own_is_read_whenever_a_client_is_configured(tmp_path: Path) -> None:
@@ -223,10 +185,6 @@ def test_a_key_that_only_one_of_the_clients_reads_is_refused(tmp_path: Path) -> 
             with_security({"protocol": "SSL", **written}).spark_options("dc1")
 
 
-def test_without_the_section_nothing_is_made() -> None:
-    assert both({}) == both({"protocol": "PLAINTEXT"}) == ({}, {})
-
-
 @pytest.mark.parametrize("stack", ["kafka", "spark", "admin"])
 @pytest.mark.parametrize(
     "name", ["security.protocol", "sasl.jaas.config", "sasl.password", "sasl.kerberos.keytab", "ssl.ca.location"]
@@ -234,12 +192,6 @@ def test_without_the_section_nothing_is_made() -> None:
 def test_what_is_given_in_both_ways_is_refused(stack: str, name: str) -> None:
     (line,) = security_problems(LOGIN, **{stack: {name: "SSL"}})
     assert line.startswith(f"clusters.dc1.{stack}.{name}: is made from the cluster's section security too; remove it")
-
-
-def test_an_option_that_the_section_does_not_make_may_be_given_beside_it() -> None:
-    made = with_security(LOGIN, kafka={"ssl.endpoint.identification.algorithm": "", "ssl.cipher.suites": "x"})
-    assert made.admin_options("dc1")["ssl.endpoint.identification.algorithm"] == "none"
-    assert made.spark_options("dc1")["kafka.ssl.cipher.suites"] == "x"
 
 
 @pytest.mark.parametrize(
@@ -302,3 +254,17 @@ def test_what_is_made_of_a_password_is_a_secret_too() -> None:
     for made in (to_java(Cluster(security=section), "dc1"), to_librdkafka(Cluster(security=section))):
         assert CANARY in "".join(made.values())
         assert CANARY not in repr(made)
+
+
+def test_clusters_with_kerberos_have_one_login() -> None:
+    (line,) = security_problems(KERBEROS, other={**KERBEROS, "principal": "other@R"})
+    assert line.startswith("clusters.dc2.security.principal: differs from that of clusters.dc1, and the Python client")
+    (line,) = security_problems(KERBEROS, other={**KERBEROS, "keytab": "/other.keytab"})
+    assert line.startswith("clusters.dc2.security.keytab: differs")
+    with_security(KERBEROS, other={**KERBEROS, "service_name": "broker"})
+    with_security(KERBEROS, other=LOGIN)
+
+
+def test_without_a_mechanism_kerberos_is_not_chosen_unnoticed() -> None:
+    (line,) = security_problems({}, kafka={"security.protocol": "SASL_SSL"})
+    assert line.startswith("clusters.dc1.admin: missing sasl.mechanism, and without it clients take Kerberos")

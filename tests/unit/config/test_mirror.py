@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import re
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +18,6 @@ from offset_sync.model.errors import ConfigError
 TWO, THREE = clusters("dc1", "dc2"), clusters("dc1", "dc2", "dc3")
 DC1, DC2 = TWO.values()
 REDPANDA = {"preset": "redpanda-migrator"}
-HUB = {"identity": "fingerprint", "flows": [["dc1", "dc2"], ["dc1", "dc3"]], "exclusive": True}
-PREFIXES = {"identity": "fingerprint", "names": "mm2"}
 
 
 def mirrored(mirror: dict[str, Any], known: dict[str, Any] = TWO, **sections: Any) -> Config:
@@ -88,12 +84,6 @@ def test_what_is_shown_loads_as_the_same_configuration(mirror: dict[str, Any], t
     assert load_config(path) == config
 
 
-def test_secrets_stay_hidden_when_origins_become_known() -> None:
-    config = parsed({"T": "orders"}, mirror=REDPANDA, topics={"include": ["${T}"]}).with_ids({"dc1": "id-1"})
-    assert config.redacted()["topics"]["include"] == ["***"]
-    assert config.redacted()["clusters"]["dc1"]["origin"] == "id-1"
-
-
 # What does not go with a preset
 
 
@@ -107,29 +97,10 @@ def test_the_same_value_beside_a_preset_is_fine_and_another_one_is_an_error_that
         ]
 
 
-def test_redpandas_encoding_is_known_so_another_one_contradicts_it() -> None:
-    assert mirror_problems({**REDPANDA, "offset_encoding": "text"}) == [
-        "mirror.offset_encoding: 'text' contradicts mirror.preset redpanda-migrator, which has 'int64'; "
-        "remove it, or the preset"
-    ]
-
-
 def test_a_place_header_goes_with_a_preset_under_a_name_of_its_own() -> None:
     assert mirrored({**REDPANDA, "place_header": "Place"}).mirror.place_header == "Place"
     (line,) = mirror_problems({**REDPANDA, "place_header": "redpanda-migrator-offset"})
     assert line.startswith("mirror.place_header: is the same as mirror.offset_header")
-
-
-def test_all_contradictions_are_told_at_once() -> None:
-    found = mirror_problems(
-        {**REDPANDA, "origin_header": "IDC", "offset_header": "Offset", "offset_encoding": "text"}, THREE
-    )
-    assert [line.split(": ")[0] for line in found] == [
-        "mirror.origin_header",
-        "mirror.offset_header",
-        "mirror.offset_encoding",
-        "mirror.preset",
-    ]
 
 
 def test_redpanda_migrator_goes_with_two_clusters_only_and_the_error_says_why() -> None:
@@ -142,78 +113,6 @@ def test_a_preset_that_there_is_not_is_refused_once() -> None:
     (line,) = mirror_problems({"preset": "redpanda"})
     assert line.startswith("mirror.preset: 'redpanda' is none of its values; use 'offset-sync' or 'redpanda-migrator'")
     assert [each.split(": ")[0] for each in mirror_problems({"preset": ["redpanda-migrator"]})] == ["mirror.preset"]
-
-
-@pytest.mark.parametrize("one", ["dc2", "same"])
-def test_origins_that_could_mean_two_clusters_are_refused_with_a_preset_too(one: str) -> None:
-    found = mirror_problems(REDPANDA, {"dc1": {**DC1, "origin": one}, "dc2": {**DC2, "origin": "same"}})
-    assert all(".origin: " in line for line in found)
-
-
-# Identity: headers tell which record is which, or contents, where one origin can be told by other means
-
-
-def test_headers_are_what_counts_unless_something_else_is_said() -> None:
-    found = parsed()
-    assert found.mirror.identity == "headers"
-    assert not found.is_by_contents
-    assert found.origin_of("orders") is None
-
-
-def test_prefixes_say_where_a_stream_is_produced() -> None:
-    found = mirrored(PREFIXES, THREE)
-    assert found.is_by_contents
-    assert [found.origin_of(f"{alias}.orders") for alias in ("dc1", "dc2", "dc3")] == ["dc1", "dc2", "dc3"]
-    assert found.is_topic_included("dc2.orders")
-
-
-@pytest.mark.parametrize("flows", [[["dc1", "dc2"], ["dc1", "dc3"]], [["dc2", "dc3"], ["dc1", "dc2"]]])
-def test_flows_say_it_where_copies_have_the_names_of_their_originals(flows: list[list[str]]) -> None:
-    found = mirrored(HUB | {"flows": flows}, THREE)
-    assert found.origin_of("orders") == "dc1"
-    assert found.strategy_of("orders") == "exact"
-
-
-def test_what_is_known_of_the_mirror_has_defaults() -> None:
-    mirror = mirrored(PREFIXES, THREE).mirror
-    assert (mirror.order, mirror.keeps, mirror.slack) == ("kept", ("timestamps", "headers"), 1_000)
-    assert (mirror.resend_window, mirror.resend_records) == (timedelta(hours=1), 1_000_000)
-    assert mirror.hold == timedelta(seconds=10)
-    assert mirrored(PREFIXES | {"keeps": [], "order": "any"}, THREE).mirror.keeps == ()
-
-
-@pytest.mark.parametrize(
-    ("mirror", "problem"),
-    [
-        ({"identity": "fingerprint"}, "mirror.flows: is needed .*write \\[\\[source, target\\], …\\]"),
-        (PREFIXES | {"flows": [["dc1", "dc2"]]}, "mirror.flows: follows from the names of copies"),
-        (HUB | {"exclusive": False}, "mirror.exclusive: is required where"),
-        (HUB | {"flows": [["dc1", "dc2"]]}, "mirror.flows: does not lead from one cluster to all others"),
-        (HUB | {"flows": [["dc1", "dc2"], ["dc2", "dc1"], ["dc1", "dc3"]]}, "mirror.flows: does not lead from one"),
-        (HUB | {"flows": [["dc1", "dc2"], ["dc3", "dc2"]]}, r"mirror.flows\[1\]: is a second flow into dc2"),
-        (HUB | {"flows": [["dc1", "dc9"]]}, r"mirror.flows\[0\]: no cluster 'dc9'"),
-        (HUB | {"flows": [["dc1", "dc1"]]}, r"mirror.flows\[0\]: source and target are the same cluster"),
-        (HUB | {"flows": ["dc1"]}, r"mirror.flows\[0\]: is no pair of clusters; write"),
-        (HUB | {"flows": "dc1"}, "mirror.flows: must be a list; write"),
-        (HUB | {"place_header": "Place"}, "mirror.place_header: is not read with mirror.identity"),
-        ({"flows": [["dc1", "dc2"]]}, "mirror.flows: is of mirror.identity: fingerprint"),
-        ({"exclusive": True}, "mirror.exclusive: is of mirror.identity: fingerprint"),
-    ],
-)
-def test_what_could_not_be_told_is_refused_with_the_remedy(mirror: dict[str, Any], problem: str) -> None:
-    found = mirror_problems(mirror, THREE)
-    assert any(re.search(problem, line) for line in found), found
-
-
-@pytest.mark.parametrize("strategy", ["timestamp", "header"])
-def test_other_strategies_do_not_go_by_contents(strategy: str) -> None:
-    assert any(
-        "topics.strategy: " in each
-        for each in mirror_problems(PREFIXES, THREE, topics={"include": ["orders"], "strategy": strategy})
-    )
-    overrides = [{"topics": ["pay"], "strategy": strategy}]
-    topics = {"include": ["orders"], "overrides": overrides}
-    assert any("topics.overrides[0].strategy" in each for each in mirror_problems(PREFIXES, THREE, topics=topics))
 
 
 # What works and cannot be verified: copies that come by way of a third cluster, without their place

@@ -15,7 +15,6 @@ from offset_sync.config import Config, Override, load_config, parse_config
 
 CONF = Path(__file__).parents[3] / "conf"
 REFERENCE = CONF / "reference.yaml"
-EXAMPLES = {"clusters.*.origin", "clusters.*.kafka", "topics.include"}  # required, so there is no default to show
 MAPS = r"clusters\.\*\.(kafka|spark|admin)|tables\.storage"
 OVERRIDE = "topics.overrides[]."  # the default is empty: its fields are shown in the comment
 
@@ -52,17 +51,6 @@ def tree() -> Any:
 
 def test_every_option_of_the_model_is_in_the_reference_and_no_other(tree: Any) -> None:
     assert set(written(tree)) == {path for path, _ in fields(Config) if not path.startswith(OVERRIDE)}
-
-
-def test_every_value_in_the_reference_is_the_default(tree: Any) -> None:
-    reference = load_config(REFERENCE, {})
-    for path, default in fields(Config):
-        if path in EXAMPLES or path.startswith(OVERRIDE):
-            continue
-        value: Any = reference
-        for part in path.split("."):
-            value = value["dc1"] if part == "*" else getattr(value, part)
-        assert value == default, path
 
 
 def test_the_reference_says_the_same_as_a_file_that_leaves_all_of_it_out(tree: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 from typing import Any
 
@@ -62,15 +61,6 @@ def config(**sections: Any) -> Config:
 def test_with_the_same_names_a_topic_is_its_own_stream() -> None:
     assert (SAME_NAMES.stream("dc1", "orders"), SAME_NAMES.topic("dc2", "orders")) == ("orders", "orders")
     assert (SAME_NAMES.home("orders"), SAME_NAMES.origin_topic("dc1.orders")) == (None, "dc1.orders")
-
-
-def test_a_group_that_reads_both_of_dc1_reads_both_of_dc2_under_other_names() -> None:
-    names = mm2("dc1", "dc2")
-    streams = [names.stream("dc1", each) for each in ("orders", "dc2.orders")]
-    assert streams == ["dc1.orders", "dc2.orders"]
-    assert [names.topic("dc2", str(each)) for each in streams] == ["dc1.orders", "orders"]
-    assert [names.home(str(each)) for each in streams] == ["dc1", "dc2"]
-    assert {names.origin_topic(str(each)) for each in streams} == {"orders"}
 
 
 def test_of_two_hops_the_innermost_name_is_the_origins() -> None:
@@ -185,14 +175,6 @@ def test_what_is_included_can_be_read_by_the_pattern_of_its_cluster(data: st.Dat
         assert re.fullmatch(f"{naming.prefix_pattern(cluster)}{re.escape(origin)}", topic)
 
 
-def test_names_go_to_executors_with_what_was_learned() -> None:
-    names = mm2("dc1", "dc2", "dc3")
-    names.stream("dc3", "dc2.dc1.orders")
-    copy = pickle.loads(pickle.dumps(names))
-    assert copy == names
-    assert copy.topic("dc3", "dc1.orders") == "dc2.dc1.orders"
-
-
 # What the configuration says of them
 
 
@@ -213,12 +195,6 @@ def test_aliases_that_a_name_does_not_show_are_errors(aliases: list[str], separa
     known = {each: {**CLUSTERS[each], "mirror_alias": alias} for each, alias in zip(CLUSTERS, aliases, strict=False)}
     found = problems(clusters=known, mirror={"names": "mm2", "separator": separator})
     assert [line.split(": ")[0] for line in found] == [path]
-
-
-def test_the_mirrors_aliases_and_the_separator_are_those_of_the_file() -> None:
-    known = {**CLUSTERS, "dc1": {**CLUSTERS["dc1"], "mirror_alias": "us-east"}}
-    names = config(clusters=known, mirror={"names": "mm2", "separator": "_"}).names
-    assert names.stream("dc2", "us-east_orders") == names.stream("dc1", "orders") == "us-east_orders"
 
 
 def test_include_matches_the_name_at_the_origin_and_takes_all_copies_along() -> None:

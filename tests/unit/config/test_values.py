@@ -65,20 +65,11 @@ def test_too_little_memory_is_refused() -> None:
     assert problems(sync={"index_memory": "15MiB"}) == [line]
 
 
-def test_no_port_is_opened_unless_it_is_asked_for() -> None:
-    metrics = parsed().metrics
-    assert (metrics.sync_offsets_port, metrics.report_status_port) == ("off", "off")
-
-
 @pytest.mark.parametrize(("written", "port"), [(9470, 9470), ("9470", 9470), (0, 0), ("off", "off"), (False, "off")])
 def test_a_port_is_a_number_or_off(written: object, port: object) -> None:
     metrics = parsed(metrics={"sync_offsets_port": written}).metrics
     assert (metrics.sync_offsets_port, type(metrics.sync_offsets_port)) == (port, type(port))
     assert metrics.report_status_port == "off"
-
-
-def test_a_port_may_come_from_the_environment() -> None:
-    assert parsed({"PORT": "9471"}, metrics={"report_status_port": "${PORT}"}).metrics.report_status_port == 9471
 
 
 @pytest.mark.parametrize("written", [True, -1, 65_536, 1.5, "http", "", "-1", "999999", "９", [9470]])

@@ -33,14 +33,6 @@ def without_collector() -> Iterator[None]:
     gc.enable()
 
 
-def test_a_client_for_topics_goes_with_the_last_who_has_it() -> None:
-    requests = TopicRequests("dc1", UNREACHABLE)
-    client = weakref.ref(requests._client)
-    assert client() is not None
-    del requests
-    assert ends(lambda: client() is None)
-
-
 @pytest.mark.parametrize("kind", [TopicRequests, GroupStates], ids=lambda kind: kind.__name__)
 def test_a_client_of_a_circle_is_no_garbage_before_it_is_closed(kind: Callable[..., Any]) -> None:
     """As a job is one: what the collector finds it takes apart."""
@@ -68,12 +60,6 @@ def ends(is_over: Callable[[], bool]) -> bool:
     while not is_over() and time.monotonic() < ends_at:
         time.sleep(0.01)
     return is_over()
-
-
-def test_what_it_complains_of_is_told() -> None:
-    requests = TopicRequests("dc1", UNREACHABLE)
-    requests._client.poll(2)
-    assert "Connection refused" in str(requests.error("no answer"))
 
 
 @pytest.mark.parametrize("kind", [ClusterAdmin, LeaderEpochs, GroupStates], ids=lambda kind: kind.__name__)

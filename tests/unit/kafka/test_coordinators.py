@@ -37,13 +37,6 @@ def test_who_is_left_out_is_asked_for_by_itself() -> None:
     assert isinstance(found["b"], TransientError)
 
 
-def test_a_group_for_which_no_request_can_be_made_is_not_asked_for() -> None:
-    answers = Answers("a")
-    found = ClusterAdmin("dc2", UNREACHABLE, at_once=answers).committed_offsets(["a", ""], 1.0)
-    assert answers.asked == ["a"]
-    assert not isinstance(found[""], dict)
-
-
 ORDERS = TopicPartition("orders", 0)
 
 

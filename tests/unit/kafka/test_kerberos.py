@@ -70,12 +70,6 @@ def test_every_client_says_that_it_has_no_kerberos(monkeypatch: pytest.MonkeyPat
         GroupOffsets(wanted)
 
 
-def test_other_logins_need_no_kerberos(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library(), "features", frozenset)
-    log_in({"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512"})
-    log_in({"sasl.mechanism": "GSSAPI"})
-
-
 @pytest.mark.usefixtures("able")
 def test_the_library_gets_the_keytab_and_a_cache_of_its_own(keytab: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KRB5CCNAME", "FILE:/tmp/krb5cc_0")  # of a person, or of another job

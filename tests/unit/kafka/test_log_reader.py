@@ -35,21 +35,10 @@ def taken(queue: Any, most: int) -> Any:
     return next_messages(queue, most, 0.5)
 
 
-def test_fewer_than_wanted_are_returned_at_once() -> None:
-    queue = Queue("a", "b")
-    assert taken(queue, 200) == ["a", "b"]
-    assert queue.waited_s == 0.0
-
-
-def test_not_more_than_wanted_are_taken() -> None:
+def test_what_is_there_is_returned_at_once_up_to_what_is_wanted_and_only_for_the_first_is_waited() -> None:
     queue = Queue("a", "b", "c")
-    assert (taken(queue, 2), taken(queue, 1)) == (["a", "b"], ["c"])
-
-
-def test_where_nothing_is_there_it_is_waited_for() -> None:
-    queue = Queue()
-    assert taken(queue, 200) == []
-    assert queue.waited_s == 0.5
+    assert (taken(queue, 2), taken(queue, 200), queue.waited_s) == (["a", "b"], ["c"], 0.0)
+    assert (taken(queue, 200), queue.waited_s) == ([], 0.5)
 
 
 def test_headers_whose_names_are_no_text_cost_nothing_but_themselves() -> None:

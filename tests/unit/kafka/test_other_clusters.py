@@ -12,7 +12,6 @@ import pytest
 from offset_sync.kafka import group_members, log_reader, topic_requests
 from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.group_offsets import Coordinators
-from offset_sync.kafka.librdkafka import cluster_id_of, of_librdkafka
 from offset_sync.kafka.log_reader import log_consumer
 from offset_sync.kafka.requests import CommitParts
 from offset_sync.kafka.topic_requests import TopicRequests
@@ -137,14 +136,3 @@ def test_what_a_consumer_has_read_there_does_not_count(monkeypatch: pytest.Monke
         pass
     with log_consumer("dc1", {**KNOWN, CLUSTER_ID: "id-2"}, {}):
         pass
-
-
-def test_a_client_without_an_answer_says_no_id_and_does_not_wait() -> None:
-    began = time.monotonic()
-    client = topic_requests.open_client("dc1", KNOWN)
-    assert cluster_id_of(client) == ""
-    assert time.monotonic() - began < 5
-
-
-def test_librdkafka_does_not_get_our_option() -> None:
-    assert of_librdkafka(KNOWN) == OPTIONS

@@ -154,14 +154,6 @@ def test_one_that_may_not_be_described_or_is_gone_meanwhile_is_left_out() -> Non
         assert set(admin.ends(PLACES, deadline=30)) == set(EVEN)
 
 
-def test_a_broker_that_is_silent_about_topics_leaves_time_to_ask_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_requests, "TRY_S", 0.1)
-    admin, client = admin_of(always(7), always(7))
-    client.silent_brokers = 3
-    assert set(admin.describe(["orders"], deadline=10)) == {"orders"}
-    assert client.silent_brokers == 0
-
-
 def test_an_answer_about_topics_that_comes_late_counts_though_it_was_asked_again() -> None:
     admin, client = admin_of(always(7), always(7))
     client.silent_brokers = 99

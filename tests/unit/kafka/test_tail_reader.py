@@ -75,12 +75,6 @@ def test_the_end_of_a_log_is_an_end_and_another_error_is_not(monkeypatch: pytest
     assert reader.read({ONE: OffsetRange(4, 9)}, 0.1).unread == {ONE}
 
 
-def test_a_log_of_which_nothing_is_wanted_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    reader, client = reading(monkeypatch)
-    found = reader.read({ONE: OffsetRange(4, 4)}, 30, is_committed=False)
-    assert (found.records, found.unread, client.assigned) == ({ONE: []}, frozenset(), [])
-
-
 def test_logs_are_read_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     places = [TopicPartition("many", number) for number in range(450)]
     reader, client = reading(monkeypatch, *(Message(place, 0) for place in places))

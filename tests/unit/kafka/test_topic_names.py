@@ -8,7 +8,6 @@ import pytest
 
 from fakes.consumed import Message
 from offset_sync.config.prefix_names import PrefixNames
-from offset_sync.config.stream_names import SAME_NAMES
 from offset_sync.kafka import log_reader
 from offset_sync.kafka.cluster_admin import ClusterAdmin, TopicMetadata
 from offset_sync.kafka.group_offsets import Coordinators
@@ -124,12 +123,3 @@ def test_what_the_cluster_has_no_name_for_is_not_asked_for_though_another_topic_
     ]
     assert RecordReader("dc1", {}, NAMES).first_at({place: 4}) == {}
     assert LeaderEpochs("dc1", {}, NAMES).ends_in_time({place: EpochChange(1, 2)}) == {}
-
-
-def test_with_the_same_names_nothing_is_renamed(heard: list[Any]) -> None:
-    admin = ClusterAdmin("dc1", {}, SAME_NAMES)
-    assert set(admin.ends([*INSIDE, COMMITS])) == {*INSIDE, COMMITS}
-    assert set(admin.topics()) == {"orders", "heartbeats", "dc2.orders"}
-    writes = {"g": [OffsetWrite("g", *place, 5, None, Rule.SET, None) for place in INSIDE]}
-    assert admin.write_offsets(writes) == {"g": dict.fromkeys(INSIDE)}
-    assert heard[-1] == writes

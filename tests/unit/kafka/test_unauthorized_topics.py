@@ -12,10 +12,9 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]
 
 from builders.logs import log
-from fakes.clusters import MemoryEnds, MemoryTopic
+from fakes.clusters import MemoryTopic
 from fakes.reconciler_site import Site, config_of, mirrored_site
-from offset_sync.jobs import maintain_tables
-from offset_sync.jobs.maintain_tables import errors_of
+from offset_sync.jobs.maintain_tables import errors_of, fetch_metadata
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import NotAuthorizedError
 from offset_sync.model.errors import ClusterError
@@ -145,14 +144,6 @@ def test_its_offsets_are_a_failure_that_says_why_and_other_topics_are_synced(ali
     assert (site.target_offset("Y", "readers"), site.target_offset("Y", "readers", PAY)) == (None, 5)
 
 
-def test_it_is_made_up_for_as_soon_as_the_right_is_granted() -> None:
-    site = two_topics()
-    site.clusters["Y"].forbidden.add("orders")
-    assert [len(site.reconcile()) for _ in range(3)] == [1, 1, 1]
-    site.clusters["Y"].forbidden.clear()
-    assert (site.reconcile(), site.target_offset("Y", "readers")) == ([], 6)
-
-
 def test_a_source_that_is_silent_refuses_nothing() -> None:
     site = two_topics()
     site.read_all()
@@ -161,51 +152,24 @@ def test_a_source_that_is_silent_refuses_nothing() -> None:
     assert (site.reconciler.reconcile_all(is_first=True), site.target_offset("Y", "readers")) == ([], 6)
 
 
-def test_a_target_refuses_its_topic_whether_the_source_answers_or_not() -> None:
-    site = two_topics()
-    site.read_all()
-    site.clusters["X"].is_down = True
-    site.clusters["Y"].forbidden.add("orders")
-    assert [line.rpartition(": ")[2] for line in site.reconciler.reconcile_all()] == ["orders may not be described"]
-    assert site.target_offset("Y", "readers", PAY) == 5
+# What maintenance makes of it
 
 
-# What the configuration names
+def test_maintenance_asks_for_named_topics_that_no_list_has_and_says_what_it_may_not_ask_for() -> None:
+    refused, silent = ClusterError("X", "refused"), ClusterError("Z", "does not answer")
 
+    def admin(alias: str, answer: Mapping[str, Any] | ClusterError) -> Any:
+        def describe(topics: Collection[str], deadline: float = 0) -> Mapping[str, Any]:
+            assert list(topics) == ["orders"]
+            if isinstance(answer, ClusterError):
+                raise answer
+            return answer
 
-class Admin:
-    """Answers about named topics."""
+        ends = SimpleNamespace(log_start=0, log_end=1)
+        return SimpleNamespace(
+            alias=alias, topics=lambda _: {}, describe=describe, ends=lambda places, _: dict.fromkeys(places, ends)
+        )
 
-    def __init__(self, alias: str, answer: Mapping[str, MemoryTopic | ClusterError] | ClusterError) -> None:
-        self.alias, self._answer = alias, answer
-
-    def topics(self, deadline: float) -> dict[str, MemoryTopic]:
-        return {}
-
-    def ends(self, partitions: Collection[TopicPartition], deadline: float) -> dict[TopicPartition, MemoryEnds]:
-        return {place: MemoryEnds(0, 1) for place in partitions}
-
-    def describe(self, topics: Collection[str], deadline: float = 0) -> Mapping[str, MemoryTopic | ClusterError]:
-        assert list(topics) == ["orders"]
-        if isinstance(self._answer, ClusterError):
-            raise self._answer
-        return self._answer
-
-
-@pytest.fixture
-def admins() -> dict[str, Any]:
-    answers = {
-        "X": {"orders": ClusterError("X", "refused")},
-        "Y": {"orders": MemoryTopic("id")},
-        "Z": ClusterError("Z", "does not answer"),
-    }
-    return {alias: Admin(alias, answer) for alias, answer in answers.items()}  # type: ignore[arg-type]
-
-
-def test_maintenance_says_what_it_may_not_ask_for(admins: dict[str, Any]) -> None:
-    looks = maintain_tables.fetch_metadata(config_of(["X", "Y"]), admins)
-    assert {alias: [str(error) for error in errors_of(look)] for alias, look in looks.items()} == {
-        "X": ["clusters.X: refused"],
-        "Y": [],
-        "Z": ["clusters.Z: does not answer"],
-    }
+    admins = {"X": admin("X", {"orders": refused}), "Y": admin("Y", {"orders": MemoryTopic("id")})}
+    looks = fetch_metadata(config_of(["X", "Y"]), admins | {"Z": admin("Z", silent)})
+    assert {alias: errors_of(look) for alias, look in looks.items()} == {"X": [refused], "Y": [], "Z": [silent]}

@@ -1,4 +1,4 @@
-"""InSync and Mirroring, and every reason for the latter, in a scene that reaches it."""
+"""Every status and every reason for it, in a scene that reaches it. ``test_status_oracle`` tells which are in sync."""
 
 from __future__ import annotations
 
@@ -12,105 +12,40 @@ from builders.logs import log
 from fakes.clusters import GroupOffset
 from fakes.reconciler_site import ORDERS, config_of
 from fakes.status_site import IN_SYNC, StatusSite, at_target, moved, status_site
-from offset_sync.model.values import EpochEnd, TopicPartition
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.held_commits import HeldCommits
+from offset_sync.model.values import ClusterPartition, EpochEnd, GroupPartition, Status, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataByCluster
 from offset_sync.status.job_progress import StreamLag
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.time_index import TimeIndex
 
-# InSync, in the plain good cases
-
-
-@pytest.mark.parametrize(
-    ("here", "there", "committed"),
-    [
-        pytest.param("X0:10", ". . X0:10", 10, id="an idle one-way topic"),
-        pytest.param("X0:10", ". . X0:10", 4, id="a group that lags on a one-way topic"),
-        pytest.param("X0:10", "X0:10", 0, id="a group that has read nothing"),
-        pytest.param("X0 Y0 X2 X3 Y1", "Y0 Y1 X0 X2 X3", 5, id="both sides produce and all is read"),
-        pytest.param("X0 Y0 X2 X3", "Y0 X0 X2 X3", 2, id="both sides produce, and the next record is the same"),
-        pytest.param("", "", 0, id="an empty partition"),
-        pytest.param("X0:3 .", "X0:3 . .", 4, id="markers at the end, all read"),
-        pytest.param("X0:3 .", "X0:3 . .", 3, id="markers at the end, a commit before them"),
-        pytest.param("X0:3 . X4", "X0:3 . . X4", 3, id="markers before the next record"),
-        pytest.param("X0:3 Z0", "Z0 X0:3", 4, id="a third origin"),
-    ],
-)
-def test_in_sync(here: str, there: str, committed: int) -> None:
-    site = moved(here, there, committed)
-    assert site.said() == IN_SYNC
-    row = site.row()
-    numbers = ("duplicates", "duplicates_at_most", "lost", "not_mirrored", "staleness_ms")
-    assert [row[name] for name in numbers] == [0, 0, 0, 0, 0]
-    assert (row["mirror_lag_ms"] > 0) == (row["mirror_lag"] > 0)
-
-
-def test_an_offset_that_means_the_same_is_as_good_as_the_translation() -> None:
-    site = at_target(moved("X0:3 . X4", "X0:3 . . X4", 3), 4)
-    assert (site.row()["wanted_offset"], site.row()["target_offset"], site.said()) == (5, 4, IN_SYNC)
-
-
-def test_only_what_would_be_in_sync_is_compared_and_only_where_something_is_left() -> None:
-    assert moved("X0:10", "X0:10", 10).report()[0]["status"] == "InSync"
-    for committed, asked in ((10, 0), (4, 1)):
-        site = moved("X0:10", "X0:10", committed)
-        site.report()
-        assert len(site.compared) == asked
-
-
-def test_the_way_back_is_reported_where_the_group_committed_last() -> None:
-    site = moved("X0:4 Y0:2", "Y0:2 X0:4", 4)
-    site.commit("Y", "g", 6)
-    site.reconciled()
-    (row,) = site.report()
-    assert (row["source_cluster"], row["target_cluster"], row["status"]) == ("Y", "X", "InSync")
-
+MINUTE_MS = 60_000
+MINUTE = {"stalled_after": "60s"}
+DROPPED = "1 record unread and permanently missing at the target: dropped or deleted"
 
 # Mirroring
 
 
-def test_records_not_mirrored_yet() -> None:
-    site = moved("X0:10", "X0:7", 4)
-    assert site.said() == ("Mirroring", "3 records not mirrored yet")
-    row = site.row()
-    assert (row["lost"], row["not_mirrored"], row["mirror_lag"], row["mirror_lag_by_origin"]) == (3, 3, 3, '{"X": 3}')
-
-
-def test_a_record_that_is_read_and_not_mirrored_yet_would_come_again() -> None:
-    site = moved("X0:10", "X0:9", 10)
-    assert site.said() == ("Mirroring", "1 record already read, not mirrored yet")
-    assert (site.row()["lost"], site.row()["mirror_lag"]) == (0, 1)
-
-
-def test_a_third_origin_that_the_target_never_had_does_not_come_again() -> None:
-    assert moved("X0:3 Z0:2", "X0:3", 5).said() == IN_SYNC
-    assert moved("X0:3 Z0:2", "X0:3 Z0", 5).said() == ("Mirroring", "1 record already read, not mirrored yet")
-    assert moved("X0:3 Z0:2", "X0:3", 3).said() == ("Mirroring", "2 records not mirrored yet")
-
-
 @pytest.mark.parametrize(
-    ("here", "there", "committed"),
+    ("here", "there", "committed", "reason"),
     [
-        pytest.param("X0:4", "X0 X2 X3", 0, id="dropped by the mirror"),
-        pytest.param("X0 Z0 Z1 X3", "X0 Z1 X3", 0, id="dropped on its way from a third cluster"),
-        pytest.param("X0 ? X2", "X0 X2", 0, id="its identity is unreadable"),
-        pytest.param("X0 Y0 X2", ". X0 Y1 X2", 0, id="the target's own, and not there any more"),
+        ("X0:10", "X0:7", 4, "3 records not mirrored yet"),
+        ("X0:10", "X0:9", 10, "1 record already read, not mirrored yet"),
+        ("X0:3 Z0:2", "X0:3 Z0", 5, "1 record already read, not mirrored yet"),
+        ("X0:3 Z0:2", "X0:3", 3, "2 records not mirrored yet"),
+        ("X0:3 Z0:2", "X0:3", 5, None),  # the target never had Z's, so they do not come again
+        ("X0:4", "X0 X2 X3", 0, DROPPED),
+        ("X0 Z0 Z1 X3", "X0 Z1 X3", 0, DROPPED),
+        ("X0 ? X2", "X0 X2", 0, DROPPED),
+        ("X0 Y0 X2", ". X0 Y1 X2", 0, DROPPED),
+        ("X0 Y0 X2 Y1 X4", "Y0 Y1 X0 X2 X4", 3, "2 records already read, above the first unread one"),
+        ("X0:4", "X0:4 Y4", 4, "records in flight to the source"),
+        ("Y0 Y0", "Y0", 1, "no record at the target to compare with"),
     ],
 )
-def test_an_unread_record_that_the_target_will_never_have(here: str, there: str, committed: int) -> None:
-    site = moved(here, there, committed)
-    assert site.said() == ("Mirroring", "1 record unread and permanently missing at the target: dropped or deleted")
-    assert site.row()["lost"] == 1
-
-
-def test_an_unread_record_that_retention_took_at_the_target() -> None:
-    site = status_site("X0 Y0 X2", "")
-    site.put(log("Y", "Y0 X0 X2", log_start=1))
-    site.commit("X", "g", 0)
-    site.reconciled()
-    # The next record is X0 on both sides, and still it is not in sync.
-    assert site.said() == ("Mirroring", "1 record unread and permanently missing at the target: dropped or deleted")
-    assert (site.row()["lost"], site.row()["not_mirrored"]) == (1, 0)
+def test_what_the_mirror_has_left_to_do_is_said(here: str, there: str, committed: int, reason: str | None) -> None:
+    assert moved(here, there, committed).said() == (("Mirroring", reason) if reason else IN_SYNC)
 
 
 def test_what_both_clusters_have_deleted_unread_is_not_lost_by_the_move() -> None:
@@ -122,14 +57,6 @@ def test_what_both_clusters_have_deleted_unread_is_not_lost_by_the_move() -> Non
     assert (site.said(), site.row()["lost"], site.target_offset("Y", "g")) == (IN_SYNC, 0, 10)
     site.clusters["X"].is_down = True  # where its log begins is not known any more
     assert site.row()["lost"] == 9
-
-
-def test_what_only_the_source_has_deleted_is_neither_lost_nor_on_its_way() -> None:
-    site = status_site("X0:20", "X0:5 X10:20")
-    site.put(log("X", "X0:20", log_start=10))
-    site.commit("X", "g", 7)
-    site.reconciled()
-    assert (site.said(), site.row()["lost"], site.target_offset("Y", "g")) == (IN_SYNC, 0, 5)
 
 
 @pytest.mark.parametrize("is_down", [False, True])
@@ -153,32 +80,12 @@ def test_a_target_that_was_cut_is_answered_below_the_cut_and_missing_records_are
     assert (site.target_offset("Y", "g"), site.row()["lost"]) == (4, 2)
 
 
-def test_a_record_that_was_overtaken_a_moment_ago_may_still_come() -> None:
-    site = moved("X0:4", "X0 X2 X3", 4, sync={"hole_grace": "3650d"})
-    assert site.said() == ("Mirroring", "1 record already read, not mirrored yet")
-    assert moved("X0:4", "X0 X2 X3", 4).said() == IN_SYNC
-
-
-def test_records_before_unread_ones_at_the_target() -> None:
-    site = moved("X0 Y0 X2 Y1 X4", "Y0 Y1 X0 X2 X4", 3)
-    assert site.said() == ("Mirroring", "2 records already read, above the first unread one")
-    assert site.row()["duplicates"] == 2
-
-
-def test_records_not_indexed_yet() -> None:
-    for alias, frontier in (("X", 9), ("Y", 8)):
-        site = moved("X0:10", "X0:10", 4)
-        site.clusters[alias].logs[ORDERS] = type(site.clusters[alias].logs[ORDERS])(0, 20 - frontier)
-        assert site.said()[0] == "Mirroring"
-    assert site.said() == ("Mirroring", "2 records not indexed yet")
-
-
-def test_records_read_beyond_the_index_may_be_above_at_the_target() -> None:
-    site = status_site("X0:10", "X0:10")
-    site.clusters["X"].logs[ORDERS] = type(site.clusters["X"].logs[ORDERS])(0, 12)
-    site.commit("X", "g", 12)
-    site.reconciled()
-    assert site.said() == ("Mirroring", "2 records not indexed yet")
+@pytest.mark.parametrize("alias", ["X", "Y"])
+def test_records_not_indexed_yet(alias: str) -> None:
+    site = moved("X0:10", "X0:10", 4)
+    site.clusters[alias].logs[ORDERS] = type(site.clusters[alias].logs[ORDERS])(0, 12)
+    assert site.said()[0] == "Mirroring"
+    assert alias == "X" or site.said()[1] == "2 records not indexed yet"
 
 
 def test_commits_of_a_third_cluster_count_for_the_group_may_have_gone_there() -> None:
@@ -187,23 +94,12 @@ def test_commits_of_a_third_cluster_count_for_the_group_may_have_gone_there() ->
         site.put(log(alias, "X0:10"))
     site.commit("X", "g", 4)
     site.reconciled()
-    assert site.said() == IN_SYNC
     site.lags["Z"] = StreamLag({0: 1, 1: 1}, 0, 2)
     assert site.said() == IN_SYNC
     site.clusters["Z"].group_offsets["g", ORDERS] = GroupOffset(7, "")
     assert site.said() == ("Mirroring", "1 record of __consumer_offsets not read yet")
     site.clusters["Z"].is_down = True
     assert site.said() == IN_SYNC
-
-
-def test_records_on_their_way_to_the_source() -> None:
-    assert moved("X0:4", "X0:4 Y4", 4).said() == ("Mirroring", "records in flight to the source")
-
-
-def test_a_record_that_nothing_at_the_target_can_be_compared_with() -> None:
-    # Sent twice by the mirror: it is read, and is there once more.
-    assert moved("Y0 Y0 X2", "Y0 X2", 1).said()[0] == "Mirroring"
-    assert moved("Y0 Y0", "Y0", 1).said() == ("Mirroring", "no record at the target to compare with")
 
 
 def test_another_record_or_another_content_on_each_side() -> None:
@@ -234,3 +130,175 @@ def test_without_headers_only_the_time_tells_what_is_mirrored(there: list[int], 
     site.reconciled()
     assert site.said() == ("Mirroring", said)
     assert (site.row()["lost"], site.row()["mirror_lag"], site.row()["mirror_gaps"]) == (None, late, 0)
+
+
+# Behind
+
+
+def test_nothing_committed_at_the_target_is_behind_and_stalls() -> None:
+    site = status_site("X0:10", "X0:10", status=MINUTE)
+    site.commit("X", "g", 4)
+    site.pass_time(MINUTE_MS)
+    assert site.said() == ("Behind", "nothing committed at the target")
+    row = site.row()
+    assert (row["wanted_offset"], row["target_offset"], row["duplicates"], row["lost"]) == (4, None, None, None)
+    site.pass_time(1)
+    assert site.said() == ("Stalled", "nothing committed at the target")
+    assert site.row()["staleness_ms"] == MINUTE_MS + 1
+    site.reconciled()
+    site.clusters["Y"].forget("g", ORDERS)
+    assert site.said()[1] == "nothing committed at the target"
+
+
+def test_the_target_is_behind() -> None:
+    site = at_target(moved("X0:10", ". X0:10", 6), 4)
+    assert site.said() == ("Behind", "the target is 3 records behind")
+    assert (site.row()["duplicates"], site.row()["lost"]) == (3, 0)
+
+
+def test_the_target_is_ahead_by_another_clients_commit() -> None:
+    site = status_site("X0:10", ". X0:10")
+    site.commit("Y", "g", 9)
+    site.commit("X", "g", 6)
+    site.reconciled()
+    reason = "the target is ahead: 2 records unread below its offset, committed by another client"
+    assert site.said() == ("Behind", reason)
+    row = site.row()
+    assert (row["wanted_offset"], row["target_offset"], row["duplicates"], row["lost"]) == (7, 9, 0, 2)
+
+
+@pytest.mark.parametrize(("log_start", "offset"), [(0, 11), (4, 3)])
+def test_an_offset_that_the_targets_log_does_not_reach(log_start: int, offset: int) -> None:
+    site = status_site("X0:10", "X0:10")
+    site.put(log("Y", "X0:10", log_start=log_start))
+    site.commit("X", "g", 10)
+    site.read_all()
+    site = at_target(site, offset)
+    reason = f"offset {offset} is outside the target's log: committed by another client, or its records have expired"
+    assert site.said() == ("Behind", reason)
+    # The consumer's own options decide where it would go on.
+    assert (site.row()["duplicates"], site.row()["lost"]) == (None, None)
+
+
+# Stalled
+
+
+def test_a_stopped_mirror_stalls_once_its_oldest_record_is_old() -> None:
+    site = moved("X0:10", "X0:7", 4, status=MINUTE)
+    site.pass_time(-site.row()["mirror_lag_ms"] + MINUTE_MS)
+    assert site.said() == ("Mirroring", "3 records not mirrored yet")
+    site.pass_time(1)
+    assert site.said() == ("Stalled", "3 records not mirrored yet")
+    assert moved("X0:10", "X0:9", 10, status=MINUTE).said() == ("Stalled", "1 record already read, not mirrored yet")
+
+
+def test_a_source_that_does_not_answer_stalls_and_the_tables_still_give_the_numbers() -> None:
+    site = moved("X0:10", ". X0:7", 4)
+    site.clusters["X"].is_down = True
+    site.pass_time(-site.row()["mirror_lag_ms"])
+    assert site.said() == ("Stalled", "the source does not answer")
+    row = site.row()
+    assert (row["source_end"], row["source_lag"], row["target_end"], row["target_lag"]) == (None, None, 8, 3)
+    assert (row["wanted_offset"], row["target_offset"], row["duplicates"], row["lost"]) == (5, 5, 0, 3)
+    assert (row["not_mirrored"], row["mirror_lag"], row["state"]) == (3, 3, "EXACT")
+    site = moved("X0:10", "X0:10", 10)
+    site.clusters["X"].without_leader.add(ORDERS)
+    assert site.said() == ("Stalled", "the source does not answer")
+
+
+def test_a_stopped_sync_with_commits_to_read_stalls() -> None:
+    site = moved("X0:10", "X0:10", 4, status=MINUTE)
+    for silent_ms, word in ((MINUTE_MS, "InSync"), (MINUTE_MS + 1, "Stalled")):
+        site.lags["Y"] = StreamLag({0: 0, 1: 0}, silent_ms, 2)
+        assert site.said()[0] == word
+    assert site.said() == ("Stalled", "sync_offsets has made no progress for 60 s")
+
+
+def test_an_open_transaction_names_itself_to_the_groups_that_it_holds_back() -> None:
+    site = moved("X0:10", "X0:10", 4, status=MINUTE)
+    for keys, word in (({GroupPartition("g", *ORDERS)}, "Mirroring"), ({GroupPartition("h", *ORDERS)}, "InSync")):
+        held = {number: HeldCommits(number, 5, 6, frozenset(keys)) for number in (0, 1)}
+        site.lags["Y"] = StreamLag({0: 0, 1: 0}, 0, 2, held)
+        assert site.said()[0] == word
+    held = {number: HeldCommits(number, 5, 6, None) for number in (0, 1)}
+    site.lags["Y"] = StreamLag({0: 0, 1: 0}, 0, 2, held)
+    assert "holds commits back from offset 5 of __consumer_offsets-" in str(site.said()[1])
+    site.clusters["Y"].group_offsets["g", ORDERS] = GroupOffset(3, "")  # behind, for it cannot be written there
+    word, reason = site.said()
+    assert word == "Behind"
+    assert "open transaction" in str(reason)
+
+
+@pytest.mark.parametrize("alias", ["X", "Y"])
+def test_a_log_that_cannot_be_read_on_stalls_whatever_else_waits(alias: str) -> None:
+    site = moved("X0:10", "X0:10", 4, status=MINUTE)
+    site.index_still_ms["Y"] = 10 * MINUTE_MS
+    site.unreadable[ClusterPartition(alias, *ORDERS)] = "orders-0 cannot be read from offset 10 on"
+    assert site.said() == ("Stalled", "orders-0 cannot be read from offset 10 on")
+    site.unreadable = {ClusterPartition("Z", *ORDERS): "no matter"}
+    assert site.said() == IN_SYNC
+
+
+def test_a_stopped_index_stalls_if_records_wait_for_it() -> None:
+    site = moved("X0:10", "X0:10", 4, status=MINUTE)
+    site.index_still_ms["Y"] = 10 * MINUTE_MS
+    assert site.said() == IN_SYNC
+    site.clusters["Y"].logs[ORDERS] = type(site.clusters["Y"].logs[ORDERS])(0, 12)
+    site.pass_time(MINUTE_MS)
+    assert site.said() == ("Mirroring", "2 records not indexed yet")
+    site.pass_time(1)
+    assert site.said() == ("Stalled", "index_records has made no progress for 60 s")
+
+
+# Withheld, TargetActive
+
+
+@pytest.mark.parametrize(
+    ("reason", "spoil"),
+    [
+        ("TOPIC_RECREATED", lambda site: site.index.ids["X", "orders"].add("another")),
+        ("LOG_TRUNCATED", lambda site: site.put(log("Y", "X0:3"))),
+        ("LOG_TRUNCATED", lambda site: setattr(site.index.logs["Y", "orders", 0], "is_contradicted", True)),
+        ("PARTITIONS_DIFFER", lambda site: site.put(log("Y", "X0:10"), partitions=0)),
+        ("NOT_INDEXED", lambda site: site.index.logs.pop(("Y", "orders", 0))),
+        ("TOPIC_MISSING", lambda site: site.clusters["Y"].topics.clear()),
+        ("TOPIC_UNAUTHORIZED", lambda site: site.clusters["Y"].forbidden.add("orders")),
+        ("TOPIC_UNAUTHORIZED", lambda site: site.clusters["X"].forbidden.add("orders")),
+        ("COMMIT_BEYOND_END", lambda site: site.commit("X", "g", 77)),
+        ("CLUSTER_UNREACHABLE", lambda site: setattr(site.clusters["Y"], "is_down", True)),
+    ],
+)
+def test_withheld_for_each_reason(reason: str, spoil: object) -> None:
+    site = moved("X0:10", "X0:10", 4)
+    spoil(site)  # type: ignore[operator]
+    site.pass_time(10 * MINUTE_MS)
+    assert site.said() == ("Withheld", reason)
+    row = site.row()
+    assert (row["wanted_offset"], row["duplicates"], row["duplicates_at_most"], row["lost"]) == (None,) * 4
+    assert (row["target_offset"], row["staleness_ms"], row["state"]) == (4, 0, reason)
+
+
+def test_withheld_for_the_strategy() -> None:
+    strategy = {"include": ["orders"], "strategy": "header"}
+    assert moved("X0:10", "X0:10", 4, topics=strategy).said() == ("Withheld", "NO_REFERENCE")
+    assert moved("X0:4 Z0", "X0:4 Z0", 4, topics=strategy).said() == ("Withheld", "STRATEGY_REFUSED")
+
+
+def test_a_target_with_members_is_left_alone() -> None:
+    site = status_site("X0:10", "X0:10")
+    site.commit("X", "g", 4)
+    site.active["Y"] = {"g"}
+    assert site.said() == ("TargetActive", "the target's group has members")
+    assert site.row()["is_target_active"] is True
+    site.active = {"Y": {"other"}, "X": {"g"}}
+    assert (site.said()[0], site.row()["is_target_active"]) == ("Behind", False)
+    site.active["Y"] = ClusterError("Y", "too slow")
+    assert (site.said()[0], site.row()["is_target_active"]) == ("Behind", None)
+
+
+def test_every_word_has_been_said_here() -> None:
+    words = ["Withheld", "Stalled", "Behind", "TargetActive", "Mirroring", "InSync"]
+    assert [status.word for status in Status] == words
+    assert [Status.of(word) for word in words] == list(Status)
+    with pytest.raises(ValueError, match="'in sync' is no status; use one of Withheld, Stalled, Behind"):
+        Status.of("in sync")

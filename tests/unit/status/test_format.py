@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generators.reports import HOSTILE_NAMES
 from offset_sync.model.text import to_count, to_duration, to_range, visible
 
 
@@ -41,10 +40,6 @@ def test_nothing_hidden_is_left(name: str) -> None:
 @given(st.text(alphabet="\\u02e\u202e\n a", max_size=12), st.text(alphabet="\\u02e\u202e\n a", max_size=12))
 def test_names_that_differ_still_differ(one: str, other: str) -> None:
     assert (visible(one) == visible(other)) == (one == other)
-
-
-def test_the_hostile_names_differ() -> None:
-    assert len({visible(name) for name in HOSTILE_NAMES}) == len(HOSTILE_NAMES)
 
 
 def test_numbers_stay_short() -> None:

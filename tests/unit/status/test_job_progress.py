@@ -6,7 +6,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -38,13 +38,6 @@ def unread(progress: JobProgress, cluster: str, *groups: str) -> list[int | None
     return [count if known else None for count, known in zip(counts.tolist(), is_known.tolist(), strict=True)]
 
 
-def test_only_the_partition_of_the_group_counts() -> None:
-    behind = coordinator_hashes(["g"])[0] % 3
-    progress = JobProgress({"X": StreamLag({0: 0, 1: 0, 2: 0} | {behind: 4}, 10, 3)})
-    others = [name for name in (f"g{number}" for number in range(50)) if coordinator_hashes([name])[0] % 3 != behind]
-    assert unread(progress, "X", "g", *others) == [4] + [0] * len(others)
-
-
 def test_what_does_not_answer_is_not_known_and_what_does_not_exist_is_read() -> None:
     progress = JobProgress({"X": StreamLag(), "Y": StreamLag({1: 0}, 0, 2)})
     assert unread(progress, "X", "a", "b") == [0, 0]
@@ -55,12 +48,6 @@ def test_what_does_not_answer_is_not_known_and_what_does_not_exist_is_read() -> 
 
 def test_a_partition_that_came_while_being_asked_does_not_count() -> None:
     assert unread(JobProgress({"X": StreamLag({0: 3, 1: 4}, 0, 1)}), "X", "a", "b") == [3, 3]
-
-
-def test_the_longest_silence_of_both_clusters_counts() -> None:
-    progress = JobProgress({"X": StreamLag({0: 1}, 10, 1), "Y": StreamLag({0: 1}, 30, 1)}, {"Y": 5})
-    assert (progress.sync_silent_ms("X", "Y"), progress.sync_silent_ms("X", "Z")) == (30, 10)
-    assert (progress.index_still_ms("X", "Y"), progress.index_still_ms("X", "Z")) == (5, 0)
 
 
 def test_an_open_transaction_holds_back_the_keys_behind_it_and_no_other() -> None:
@@ -74,15 +61,10 @@ def test_an_open_transaction_holds_back_the_keys_behind_it_and_no_other() -> Non
     )
     assert progress.held_back("YX", keys).tolist() == [reason, None, None, None]
     assert progress.held_back("Y", keys).tolist() == [None] * 4
-    assert progress.sync_silent_ms("X", "Y") == 0
-
-
-def test_where_it_is_not_known_what_is_held_back_all_groups_of_the_partition_wait() -> None:
-    keys = [GroupPartition(group, "orders", 0) for group in ("a", "b", "c")]
-    progress = JobProgress({"X": StreamLag({0: 0, 1: 0}, 0, 2, {1: HeldCommits(1, 20, 23, None)})})
-    found = progress.held_back("X", keys).tolist()
-    assert [reason is not None for reason in found] == [True, False, True]
-    assert found[0] == "an open transaction holds commits back from offset 20 of __consumer_offsets-1 at X"
+    of_all = JobProgress({"X": StreamLag({0: 0, 1: 0}, 0, 2, {1: replace(held, keys=None)})})
+    assert [each is not None for each in of_all.held_back("X", keys).tolist()] == [True, True, False, False]
+    silent = JobProgress({"X": StreamLag({0: 1}, 10, 1), "Y": StreamLag({0: 1}, 30, 1)}, {"Y": 5})
+    assert (silent.sync_silent_ms("X", "Y"), silent.index_still_ms("X", "Y")) == (30, 5)
 
 
 NOW_MS = 1_795_000_000_000
@@ -160,13 +142,6 @@ def test_what_the_last_finished_batch_has_not_read_is_unread(site: Site) -> None
     assert site.lags()["X"] == StreamLag({0: 0, 1: 0}, 0, 2)
 
 
-def test_a_query_that_never_finished_a_batch_has_read_nothing(site: Site) -> None:
-    site.ends["X"] = [12, 0]
-    assert site.lags()["X"] == StreamLag({0: 12, 1: 0}, 0, 2)
-    batch(site.root, "sync_offsets/X", 0, 12, 0, at_ms=NOW_MS - 5000, is_done=False)
-    assert site.lags()["X"] == StreamLag({0: 12, 1: 0}, 5000, 2)
-
-
 def test_a_cluster_that_does_not_answer_is_missing_and_a_partition_without_a_leader_too(site: Site) -> None:
     batch(site.root, "sync_offsets/X", 0, 5, 5, at_ms=NOW_MS)
     site.ends = {"X": [5, None], "Y": ClusterError("Y", "too slow")}
@@ -174,12 +149,6 @@ def test_a_cluster_that_does_not_answer_is_missing_and_a_partition_without_a_lea
     assert progress.commits == {"X": StreamLag({0: 0}, 0, 2)}
     unread, is_known = progress.unread_commits("X", np.array([0, 1]))
     assert (unread.tolist(), is_known.tolist()) == ([0, 0], [True, False])
-
-
-def test_a_partition_that_the_query_has_not_met_is_unread_from_its_beginning(site: Site) -> None:
-    batch(site.root, "sync_offsets/X", 0, 5, at_ms=NOW_MS)
-    site.ends["X"] = [5, 4]
-    assert site.lags()["X"].unread == {0: 0, 1: 4}
 
 
 def test_what_a_poll_has_not_found_is_unknown_and_it_is_silent_from_when_the_next_one_is_due(tmp_path: Path) -> None:
@@ -213,10 +182,6 @@ def test_a_log_that_cannot_be_read_on_is_named_for_its_keys_and_no_others(site: 
     assert progress.unindexed("XY", keys).tolist() == [None, "orders-1 at Y cannot be read from offset 10 on: bad CRC"]
     assert progress.unindexed("XZ", keys).tolist() == [None, None]
     assert site.progress.read(NOW_MS).unindexed("XY", []).tolist() == []
-
-
-def test_a_job_that_never_ran_is_not_silent(site: Site) -> None:
-    assert site.progress.read(NOW_MS).index_silent_ms == {"X": 0, "Y": 0}
 
 
 def test_what_a_running_query_is_about_to_read_is_waited_for(site: Site) -> None:
@@ -262,47 +227,30 @@ def test_a_stopped_query_is_waited_for_once(site: Site) -> None:
 # What a checkpoint says of it
 
 
-def test_only_files_named_by_a_number_are_batches(tmp_path: Path) -> None:
-    checkpoint = Checkpoint(Files(), str(tmp_path / "q"))
-    assert (checkpoint.last_committed(), checkpoint.last_sign_ms()) == (None, None)
-    for batch_id in (9, 10, 100):
-        batch(tmp_path, "q", batch_id, 1, at_ms=NOW_MS + batch_id * 1000)
-    for name in (".101.0b7d.tmp", "200.compact", "201.tmp"):
-        (tmp_path / "q" / "commits" / name).write_text("")
-    assert (checkpoint.last_committed(), checkpoint.last_sign_ms()) == (100, NOW_MS + 100_000)
-
-
 AT = datetime(2026, 3, 1, tzinfo=timezone.utc)
 HERE = Claim("sync_offsets", None, 1, "a", socket.gethostname(), 7, AT)
 ELSEWHERE = Claim("sync_offsets", None, 2, "b", "another machine", 7, AT)
 
 
-def said(*claims: Claim, is_alive: bool = True) -> tuple[bool, bool]:
+@pytest.mark.parametrize(
+    ("claims", "is_alive", "said"),
+    [
+        ([], True, (False, True)),
+        ([HERE], True, (True, False)),
+        ([HERE, *ended([HERE], AT)], True, (False, True)),
+        ([HERE, *ended([HERE], AT), ELSEWHERE], True, (True, False)),
+        ([HERE], False, (False, False)),  # its process is gone, and it has not said that it ended
+        ([ELSEWHERE], False, (True, False)),
+    ],
+)
+def test_a_driver_runs_until_it_says_that_it_has_ended(
+    claims: list[Claim], is_alive: bool, said: tuple[bool, bool]
+) -> None:
     tables = MemoryTables()
     jobs = RunningJobs(tables, lambda _pid: is_alive)  # type: ignore[arg-type]
     for claim in claims:
         tables.append(DRIVERS, to_rows([claim]))
-    return jobs.is_running("sync_offsets"), jobs.has_ended("sync_offsets")
-
-
-def test_a_driver_runs_until_it_says_that_it_has_ended() -> None:
-    assert said() == (False, True)
-    assert said(HERE) == (True, False)
-    assert said(HERE, *ended([HERE], AT)) == (False, True)
-    assert said(HERE, *ended([HERE], AT), ELSEWHERE) == (True, False)
-
-
-def test_one_whose_process_is_gone_from_this_machine_neither_runs_nor_has_said_that_it_ended() -> None:
-    assert said(HERE, is_alive=False) == (False, False)
-    assert said(ELSEWHERE, is_alive=False) == (True, False)
-
-
-def test_what_is_claimed_later_is_seen_by_the_same_reader() -> None:
-    tables = MemoryTables()
-    jobs = RunningJobs(tables)  # type: ignore[arg-type]
-    assert not jobs.is_running("sync_offsets")
-    tables.append(DRIVERS, to_rows([ELSEWHERE]))
-    assert jobs.is_running("sync_offsets")
+    assert (jobs.is_running("sync_offsets"), jobs.has_ended("sync_offsets")) == said
     assert not jobs.is_running("index_records")
 
 
@@ -339,12 +287,6 @@ class Waiting:
         before = self.seconds
         self.catch_up.wait(metadata or {"X": ClusterMetadata({}, {ORDERS: MemoryEnds(0, self.end)})})
         return round(self.seconds - before, 1)
-
-
-def test_nothing_is_waited_for_if_all_is_indexed_or_no_cluster_answers() -> None:
-    waiting = Waiting(end=4)
-    assert waiting.waited() == 0
-    assert waiting.waited(X=ClusterError("X", "no answer")) == 0
 
 
 def test_the_index_is_looked_at_until_it_has_reached_the_ends() -> None:

@@ -50,12 +50,6 @@ def test_past_the_list_and_where_it_is_void_the_report_is_as_ever(site: StatusSi
     assert site.said("Y", "X", "readers")[1] == AHEAD.format("3 records")
 
 
-def test_a_list_that_changes_is_in_the_next_report(site: StatusSite) -> None:
-    site.report()
-    site.clusters["Y"].forget(HOLDS, ORDERS)
-    assert site.said("Y", "X", "readers") == ("Behind", AHEAD.format("2 records"))
-
-
 def test_where_the_list_is_not_known_its_records_count_as_unread_and_nothing_is_in_sync(site: StatusSite) -> None:
     site.refusing[HOLDS] = ClusterError("Y", "does not answer")
     assert site.said("Y", "X", "readers") == ("Behind", AHEAD.format("2 records"))

@@ -118,14 +118,6 @@ def test_a_silent_cluster_is_a_reason(alias: str) -> None:
     assert ("--disaster" in why(found)) == (alias == "X")
 
 
-def test_a_partition_of_the_source_without_a_leader_is_a_reason() -> None:
-    site = site_of()
-    site.clusters["X"].without_leader.add(ORDERS)
-    found = translated(site, kept((ORDERS, 3)))
-    assert said(found) == [("CLUSTER_UNREACHABLE", ABSENT)]
-    assert "X: the leader of orders-0 does not answer" in why(found)
-
-
 def begun_anew(site: Site, *, is_recreated: bool, begins_at: int = 0) -> int:
     """Let the source's log have another life, noticed a while ago; return when."""
     noticed_ms = STARTED_MS - 10 * CLOCKS_APART_MS
@@ -161,6 +153,14 @@ def test_the_time_that_a_reason_names_is_late_enough() -> None:
     named = text.split(" taken after ")[1].split(",")[0]
     at_ms = int(np.datetime64(named.removesuffix("Z"), "ms").astype(np.int64))
     assert said(translated(site, kept((ORDERS, 5), taken_at_ms=at_ms))) == [("EXACT", 5)]
+
+
+def test_a_partition_of_the_source_without_a_leader_is_a_reason() -> None:
+    site = site_of()
+    site.clusters["X"].without_leader.add(ORDERS)
+    found = translated(site, kept((ORDERS, 3)))
+    assert said(found) == [("CLUSTER_UNREACHABLE", ABSENT)]
+    assert "X: the leader of orders-0 does not answer" in why(found)
 
 
 def test_a_million_offsets_of_one_partition_are_taken_in_parts() -> None:

@@ -11,47 +11,51 @@ from fakes.clusters import MemoryEnds
 from fakes.kept_offsets import kept, said, silent, site_of, translated, why
 from fakes.next_driver import begin_again_by_the_history
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site
-from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State
+from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition
 from offset_sync.translate.index.incarnations import Incarnation
+
+AFTER = CLOCKS_APART_MS + 2
+BEYOND = ("COMMIT_BEYOND_END", ABSENT)
+
+
+def answers(site: Site, *offsets: int, taken_at_ms: int = ABSENT) -> list[tuple[str, int]]:
+    places = [(ORDERS, offset) for offset in offsets]
+    return said(translated(site, kept(*places, taken_at_ms=taken_at_ms), is_source_lost=True))
 
 
 def test_without_the_source_what_the_tables_know_of_it_counts() -> None:
     """The index of X ends at 10; Y has copies up to 12, so the log has been at least that long."""
     site = silent(site_of("Y0:5 X5:10", "Y0:5 X5:13"))
-    found = translated(site, kept((ORDERS, 3), (ORDERS, 8), (ORDERS, 13)), is_source_lost=True)
-    assert found.target_offset.tolist() == [3, 8, 13]
+    assert [offset for _, offset in answers(site, 3, 8, 13)] == [3, 8, 13]
 
 
 @pytest.mark.parametrize(
-    ("taken_at_ms", "answer"),
-    [(ABSENT, ABSENT), (STARTED_MS, ABSENT), (STARTED_MS + CLOCKS_APART_MS, ABSENT), (STARTED_MS + 60_001, 13)],
+    ("here", "there", "complete_ms", "offset", "taken_at_ms", "answer"),
+    [
+        ("Y0:5 X5:10", "Y0:5 X5:13", STARTED_MS, 14, ABSENT, ABSENT),
+        ("Y0:5 X5:10", "Y0:5 X5:13", STARTED_MS, 14, STARTED_MS + CLOCKS_APART_MS, ABSENT),
+        ("Y0:5 X5:10", "Y0:5 X5:13", STARTED_MS, 14, STARTED_MS + CLOCKS_APART_MS + 1, 13),
+        # 60 records were at X, 20 of them not indexed, when an election cut it at 40; ten others came, and were read.
+        # The offset was taken half a minute before all 50 were read: its clock need not be wrong. The ten are unread.
+        ("X0:50", "X0:50 Y50:55", STARTED_MS, 60, STARTED_MS - 30_000, ABSENT),
+        ("X0:10", "X0:10", 0, 11, STARTED_MS, ABSENT),  # it is unknown when the log was read to its end
+        ("X0:10", "X0:10", 0, 11, ABSENT, ABSENT),
+        # No log can have it, and records of Y's own that X does not have would count as read.
+        ("Y0:5 X5:10", "Y0:5 X5:13 Y13:20", 0, 1 << 62, STARTED_MS, ABSENT),
+        ("Y0:5 X5:10", "Y0:5 X5:13 Y13:20", 0, (1 << 63) - 1, STARTED_MS, ABSENT),
+    ],
 )
-def test_above_all_that_is_known_of_a_lost_source_only_a_later_time_is_believed(taken_at_ms: int, answer: int) -> None:
-    site = silent(site_of("Y0:5 X5:10", "Y0:5 X5:13"))
-    site.index.logs[ClusterPartition("X", *ORDERS)].complete_until_ms = STARTED_MS
-    found = translated(site, kept((ORDERS, 14), taken_at_ms=taken_at_ms), is_source_lost=True)
+def test_above_all_that_is_known_of_a_lost_source_only_a_time_after_it_was_read_to_its_end_is_believed(
+    here: str, there: str, complete_ms: int, offset: int, taken_at_ms: int, answer: int
+) -> None:
+    site = silent(site_of(here, there))
+    site.index.logs[ClusterPartition("X", *ORDERS)].complete_until_ms = complete_ms
+    found = translated(site, kept((ORDERS, offset), taken_at_ms=taken_at_ms), is_source_lost=True)
     assert found.target_offset.tolist() == [answer]
     if answer == ABSENT:
-        assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]
-        assert "orders-0 at X is known up to 13 only" in why(found)
-
-
-def test_an_offset_taken_before_a_lost_log_was_read_to_its_end_below_it_is_of_records_that_are_gone() -> None:
-    """60 records were at X, 20 of them not indexed, when an election cut it at 40; ten others came, and were read.
-
-    The offset was taken half a minute before all 50 were read: its clock need not be wrong. The ten are unread.
-    """
-    site = silent(site_of("X0:50", "X0:50 Y50:55"))
-    site.index.logs[ClusterPartition("X", *ORDERS)].complete_until_ms = STARTED_MS
-    found = translated(site, kept((ORDERS, 60), taken_at_ms=STARTED_MS - 30_000), is_source_lost=True)
-    assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]
-
-
-def test_a_time_proves_nothing_if_it_is_unknown_when_the_lost_log_was_read_to_its_end() -> None:
-    site = silent(site_of())
-    found = translated(site, kept((ORDERS, 11), taken_at_ms=STARTED_MS), is_source_lost=True)
-    assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]
-    assert why(found) == "orders-0 at X is known up to 10 only; translate 10, which repeats the records above it"
+        assert said(found) == [BEYOND]
+        assert why(found).startswith("orders-0 at X is known up to ")
+        assert ("--taken-at" in why(found)) is (complete_ms > 0)
 
 
 def test_what_a_group_was_withheld_for_goes_on_withholding_when_the_source_is_lost() -> None:
@@ -60,10 +64,9 @@ def test_what_a_group_was_withheld_for_goes_on_withholding_when_the_source_is_lo
     site.commit("X", "readers", 8)
     site.reconcile()
     site.reconcile()
-    silent(site)
-    found = translated(site, kept((ORDERS, 7), (ORDERS, 8), (ORDERS, 9)), is_source_lost=True)
-    assert said(found) == [("EXACT", 7), ("COMMIT_BEYOND_END", ABSENT), ("COMMIT_BEYOND_END", ABSENT)]
-    assert "a group's commit, not above this offset, was beyond the end" in why(found, 1)
+    assert answers(silent(site), 7, 8, 9) == [("EXACT", 7), BEYOND, BEYOND]
+    found = translated(site, kept((ORDERS, 8)), is_source_lost=True)
+    assert "a group's commit, not above this offset, was beyond the end" in why(found)
 
 
 def cut(site: Site) -> None:
@@ -94,42 +97,26 @@ def read_to(site: Site, end: int, at_ms: int) -> None:
     site.index.logs[ClusterPartition("X", *ORDERS)].complete_until_ms = at_ms
 
 
-def test_a_log_that_was_cut_withholds_all_of_it_when_the_source_is_lost() -> None:
-    found = translated(left_by_a_driver("X0:10", cut), kept((ORDERS, 3)), is_source_lost=True)
-    assert said(found) == [("LOG_TRUNCATED", ABSENT)]
-
-
 @pytest.mark.parametrize(
-    ("end", "later_ms", "answers"),
-    [
-        (12, CLOCKS_APART_MS + 2, [3, 12]),
-        (11, CLOCKS_APART_MS + 2, [3, ABSENT]),
-        (12, CLOCKS_APART_MS - 2, [3, ABSENT]),
-    ],
-    ids=["grown", "not grown so far", "by clocks that differ"],
+    ("end", "later_ms", "answer"),
+    [(12, AFTER, ("EXACT", 12)), (11, AFTER, BEYOND), (10, AFTER, BEYOND), (12, CLOCKS_APART_MS - 2, BEYOND)],
+    ids=["grown", "not grown so far", "copies elsewhere say nothing of it", "by clocks that differ"],
 )
 def test_a_commit_beyond_the_end_of_a_group_that_is_gone_withholds_no_more_once_the_log_is_known_to_be_longer(
-    end: int, later_ms: int, answers: list[int]
+    end: int, later_ms: int, answer: tuple[str, int]
 ) -> None:
     site = left_by_a_driver("X0:10")
     read_to(site, end, site.clock_ms[0] + later_ms)
-    found = translated(site, kept((ORDERS, 3), (ORDERS, 12)), is_source_lost=True)
-    assert found.target_offset.tolist() == answers
+    assert answers(site, 3, 12) == [("EXACT", 3), answer]
 
 
-def test_copies_elsewhere_do_not_say_that_the_log_has_grown_again_since_a_commit_was_beyond_its_end() -> None:
-    site = left_by_a_driver("X0:10")
-    read_to(site, 10, site.clock_ms[0] + CLOCKS_APART_MS + 2)
-    assert said(translated(site, kept((ORDERS, 12)), is_source_lost=True)) == [("COMMIT_BEYOND_END", ABSENT)]
-
-
-def test_a_log_that_was_cut_and_read_again_since_withholds_only_what_is_of_before() -> None:
+def test_a_log_that_was_cut_withholds_all_of_it_until_it_is_read_again_and_then_what_is_of_before() -> None:
     site = left_by_a_driver("X0:10", cut)
+    assert answers(site, 3) == [("LOG_TRUNCATED", ABSENT)]
     noticed_ms = site.clock_ms[0] + 1
-    read_to(site, 10, noticed_ms + CLOCKS_APART_MS + 2)
+    read_to(site, 10, noticed_ms + AFTER)
     site.index.lives[ClusterPartition("X", *ORDERS)] = [Incarnation(6, noticed_ms, "orders at X", is_recreated=False)]
-    found = translated(site, kept((ORDERS, 6), (ORDERS, 8)), is_source_lost=True)
-    assert said(found) == [("EXACT", 6), ("LOG_TRUNCATED", ABSENT)]
+    assert answers(site, 6, 8) == [("EXACT", 6), ("LOG_TRUNCATED", ABSENT)]
 
 
 def test_a_commit_that_is_beyond_the_end_again_is_withheld_whatever_was_indexed_between() -> None:
@@ -145,31 +132,4 @@ def test_a_commit_that_is_beyond_the_end_again_is_withheld_whatever_was_indexed_
     assert site.rows()[0].state == "COMMIT_BEYOND_END"
     begin_again_by_the_history(site)
     read_to(silent(site), 14, site.clock_ms[0] - CLOCKS_APART_MS)
-    assert said(translated(site, kept((ORDERS, 12)), is_source_lost=True)) == [("COMMIT_BEYOND_END", ABSENT)]
-
-
-def test_a_lost_source_with_an_unknown_time_of_its_last_read_accepts_no_offset_without_a_time() -> None:
-    site = silent(site_of())
-    found = translated(site, kept((ORDERS, 11)), is_source_lost=True)
-    assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]
-
-
-@pytest.mark.parametrize("offset", [1 << 62, (1 << 63) - 1])
-def test_an_offset_that_no_log_can_have_is_withheld_whatever_its_time(offset: int) -> None:
-    """Records of Y's own that X does not have would count as read."""
-    site = silent(site_of("Y0:5 X5:10", "Y0:5 X5:13 Y13:20"))
-    found = translated(site, kept((ORDERS, offset), taken_at_ms=STARTED_MS), is_source_lost=True)
-    assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]
-
-
-def test_what_another_driver_was_withheld_for_counts_before_anything_else_was_done() -> None:
-    """As a command finds it: groups and the last answers are restored, and nothing was translated yet."""
-    site = site_of("X0:6", "X0:10")
-    site.commit("X", "readers", 8)
-    site.restart()
-    site.read_all()
-    last = site.state.last("X", "Y")
-    last.columns["source_offset"][:] = 8
-    last.columns["state"][:] = State.COMMIT_BEYOND_END
-    found = translated(silent(site), kept((ORDERS, 8)), is_source_lost=True)
-    assert said(found) == [("COMMIT_BEYOND_END", ABSENT)]
+    assert answers(site, 12) == [BEYOND]

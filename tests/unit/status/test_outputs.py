@@ -7,21 +7,22 @@ import io
 import json
 import logging
 import random
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
+from rich.console import Console
 
 from builders.status_rows import status_table
 from fakes.reconciler_site import config_of
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.config import Config
 from offset_sync.jobs.runner import job_arguments
-from offset_sync.status.assessment import STATUS_WORDS
 from offset_sync.status.outputs import open_outputs, status_arguments, to_json, unhealthy
+from offset_sync.status.page import page_content
 from offset_sync.status.report import GROUP, Report, roll_up
+from offset_sync.status.terminal import render_table
 from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
 
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
@@ -30,12 +31,6 @@ NOW = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
 ROWS = [{"group_id": "billing"}, {"group_id": "reports", "status": "Behind", "staleness_ms": 70_000}]
 NO_DRIFT = SYNC_DRIFT.arrow_schema.empty_table()
 REPORT = Report(status_table(*({"reported_at": NOW, **row} for row in ROWS)), NO_DRIFT, reported_at=NOW)
-CHANCE = random.Random(2)
-STATUS = random_status(CHANCE, ["a", "b", *HOSTILE_NAMES], pairs=[("dc1", "dc2"), ("dc2", "dc1")])
-DRIFT = random_drift(CHANCE, ["a"], reports=3)
-COUNTS = {"partitions", "unknown", "lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "listed"}
-LAGS = {"source_lag", "target_lag", "mirror_lag", "mirror_gaps", "staleness_ms", "mirror_lag_ms"}
-ROLLED = {"source_cluster", "target_cluster", "status", "reason", "move", "statuses", "drift"} | COUNTS | LAGS
 
 
 def config(folder: Path) -> Config:
@@ -73,11 +68,7 @@ def test_what_is_not_well_is_a_line_each_among_the_rows_asked_for(tmp_path: Path
     assert "Behind" in line
     assert unhealthy(config(tmp_path), REPORT, arguments("--group", "billing")) == []
     assert unhealthy(config(tmp_path), REPORT, arguments("--status", "behind")) != []
-
-
-def test_the_limit_is_the_configured_one(tmp_path: Path) -> None:
-    patient = config_of(["X", "Y"], status={"stalled_after": "2m"})
-    assert unhealthy(patient, REPORT, arguments()) == []
+    assert unhealthy(config_of(["X", "Y"], status={"stalled_after": "2m"}), REPORT, arguments()) == []
 
 
 def test_a_page_that_cannot_be_written_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -87,57 +78,49 @@ def test_a_page_that_cannot_be_written_stops_nothing(tmp_path: Path, caplog: pyt
     assert "status.page:" in caplog.text
 
 
-def document(status: pa.Table = STATUS, drift: pa.Table = DRIFT) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(to_json(Report(status, drift, REPORTED_AT)))
-    return found
+# What one small report looks like: write the golden files anew to change that, and read what has changed
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+SHARES = {"origin_share": '{"dc1": 0.999, "dc2": 0.001}', "mirror_lag_by_origin": '{"dc1": 1200, "dc2": 0}'}
+SMALL = status_table(
+    {"group_id": "audit", "status": "Withheld", "reason": "TOPIC_MISSING"}
+    | dict.fromkeys(("lost", "duplicates", "duplicates_at_most")),
+    {"group_id": "billing", "status": "Behind", "reason": "the target is 3 records behind", "duplicates": 3}
+    | {"duplicates_at_most": 5, "staleness_ms": 70_000, "source_lag": 1234, "target_offset": 97, **SHARES},
+    {"group_id": "billing", "partition": 1, "source_committed_at": NOW, "reported_at": REPORTED_AT},
+    *({"group_id": f"quiet-{number}", "listed": 2, "topic": "a\nb"} for number in range(3)),
+)
+NOTHING = Report(SYNC_STATUS.arrow_schema.empty_table(), NO_DRIFT, REPORTED_AT)
 
 
-def test_the_document_has_the_same_keys_in_every_report() -> None:
-    empty = document(SYNC_STATUS.arrow_schema.empty_table(), SYNC_DRIFT.arrow_schema.empty_table())
-    full = document()
-    assert list(full) == list(empty) == ["reported_at", "healthy", "problems", "notes", "pairs", "groups", "partitions"]
-    assert [empty[name] for name in ("healthy", "pairs", "groups", "partitions")] == [False, [], [], []]
-    assert {*full["pairs"][0]} == ROLLED | {"topics", "groups"}
-    assert {*full["groups"][0]} == ROLLED | {"topics", "group_id"}
-    assert {*full["partitions"][0]} == {*SYNC_STATUS.names, "skipped"}
-    assert list(full["groups"][0]["statuses"]) == list(STATUS_WORDS)
+@pytest.fixture(scope="module")
+def small() -> Report:
+    return Report(SMALL, random_drift(random.Random(3), ["billing", "audit"], reports=3), REPORTED_AT)
+
+
+def printed(report: Report, width: int, **options: Any) -> str:
+    out = io.StringIO()
+    render_table(report, Console(file=out, width=width), **options)
+    return out.getvalue()
+
+
+def test_the_terminal_shows_what_it_did(small: Report) -> None:
+    shown = [printed(small, 80, most=4), printed(small, 160, details=True), printed(NOTHING, 80)]
+    assert f"{'=' * 80}\n".join(shown) == (GOLDEN / "report.txt").read_text()
+
+
+def test_the_document_and_the_page_have_what_they_had(small: Report) -> None:
+    golden = json.loads((GOLDEN / "report.json").read_text())
+    for name, report in (("small", small), ("nothing", NOTHING)):
+        text, page = to_json(report), page_content(report, [], timedelta(seconds=10))
+        assert json.loads(text) == golden[name]["document"]
+        assert json.loads(json.dumps(page)) == golden[name]["page"]
+        assert list(json.loads(text)) == list(golden["small"]["document"])
+        assert (text.isascii(), "\n" in text) == (True, False)
 
 
 def test_names_are_exactly_kafkas_and_the_worst_groups_come_first() -> None:
-    found = document()
+    status = random_status(random.Random(2), ["a", "b", *HOSTILE_NAMES], pairs=[("dc1", "dc2"), ("dc2", "dc1")])
+    found = json.loads(to_json(Report(status, NO_DRIFT, REPORTED_AT)))
     assert {row["group_id"] for row in found["partitions"]} == {"a", "b", *HOSTILE_NAMES}
-    assert [row["group_id"] for row in found["groups"]] == roll_up(STATUS, GROUP)["group_id"].to_pylist()
-    assert len(found["partitions"]) == STATUS.num_rows
-
-
-def test_drift_is_that_of_the_group_and_of_the_pair() -> None:
-    found = document()
-    newest = {row["group_id"]: row for row in DRIFT.to_pylist() if row["at"] == REPORTED_AT}
-    drifts = {(row["source_cluster"], row["group_id"]): row["drift"] for row in found["groups"]}
-    assert drifts["dc1", "a"]["drift"] == newest["a"]["drift"]
-    assert drifts["dc1", "b"] is None
-    assert [row["drift"]["windowed_change"] for row in found["pairs"] if row["source_cluster"] == "dc1"] == [
-        newest[None]["windowed_change"]
-    ]
-
-
-def test_values_are_json_not_text_in_it() -> None:
-    row = document()["partitions"][0]
-    assert row["reported_at"] == "2026-03-01T03:12:07.000+00:00"
-    assert row["source_committed_at"].endswith("+00:00")
-    assert isinstance(row["origin_share"]["dc1"], float)
-    assert isinstance(row["mirror_lag_by_origin"]["dc1"], int)
-
-
-def test_health_is_said_with_its_reasons() -> None:
-    assert not document()["healthy"]
-    assert document()["problems"][0]["status"] == "Withheld"
-    calm = document(random_status(CHANCE, ["a"], weights={"InSync": 1}))
-    assert calm["healthy"]
-    assert calm["problems"] == []
-
-
-def test_the_text_is_ascii_on_one_line() -> None:
-    text = to_json(Report(STATUS, DRIFT, REPORTED_AT))
-    assert text.isascii()
-    assert "\n" not in text
+    assert [row["group_id"] for row in found["groups"]] == roll_up(status, GROUP)["group_id"].to_pylist()

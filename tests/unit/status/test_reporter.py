@@ -5,9 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,9 +18,8 @@ from generators.hypothesis_strategies import law
 from generators.mirrored_logs import CLUSTERS, random_cases, random_world
 from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, GroupPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.group_homes import Move
-from offset_sync.status import assess
 from offset_sync.status.job_progress import StreamLag
 from offset_sync.status.live_state import StatusReporter
 from oracles.translation import Case
@@ -144,42 +141,6 @@ def grow(site: StatusSite, case: Case, rng: random.Random) -> None:
         cluster.topics["orders"] = cluster.topics["orders"]._replace(topic_id="recreated")
 
 
-def test_a_partition_in_which_nothing_changes_is_not_compared_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    site = moved("X0:10", "X0:10", 4)
-    site.put(log("X", "X0:5"), PAY)
-    site.put(log("Y", "X0:5"), PAY)
-    site.commit("X", "g", 2, PAY)
-    site.reconciled()
-    asked: list[Any] = []
-    measure = assess.measure
-    monkeypatch.setattr(assess, "measure", lambda *given: (asked.append(given), measure(*given))[1])
-    counts = []
-    for step in (lambda: None, lambda: None, lambda: site.commit("X", "g", 3, PAY), lambda: site.commit("X", "h", 4)):
-        step()
-        site.report()
-        counts.append(len(asked))
-        asked.clear()
-    assert counts == [2, 0, 1, 1]
-
-
-def test_a_log_that_contradicts_itself_withholds_though_it_has_not_grown() -> None:
-    site = moved("X0:10", "X0:10", 4)
-    assert site.said() == IN_SYNC
-    site.index.logs["Y", "orders", 0].is_contradicted = True
-    assert site.said() == ("Withheld", "LOG_TRUNCATED")
-
-
-def test_only_what_is_asked_for_is_reported() -> None:
-    site = status_site("X0:10", "X0:10")
-    for group in "abc":
-        site.commit("X", group, 4)
-    site.read_all()
-    keys = site.offsets.ids([GroupPartition("b", *ORDERS)])
-    assert site.reported(site.clock_ms[0], keys)["group_id"].to_pylist() == ["b"]
-    assert site.reported(site.clock_ms[0], keys[:0]).num_rows == 0
-    assert [row["group_id"] for row in site.report()] == ["a", "b", "c"]
-
-
 def test_excluded_groups_topics_and_directions_are_not_reported() -> None:
     site = status_site(
         "X0:10",
@@ -193,12 +154,6 @@ def test_excluded_groups_topics_and_directions_are_not_reported() -> None:
     site.commit("X", "a", 2, PAY)
     site.commit("Y", "c", 4)
     assert [(row["group_id"], row["topic"]) for row in site.report()] == [("a", "orders")]
-
-
-def test_no_cluster_is_asked_if_there_is_nothing_to_report() -> None:
-    site = status_site("X0:10", "X0:10")
-    assert site.report() == []
-    assert [cluster.questions for cluster in site.clusters.values()] == [0, 0]
 
 
 def test_groups_that_come_later_are_looked_up_in_their_own_partition() -> None:
@@ -217,44 +172,6 @@ def test_groups_that_come_later_are_looked_up_in_their_own_partition() -> None:
             unread = "5 records of __consumer_offsets not read yet"
             tables = "committed offsets known from the tables only: clusters.X: not coordinated"
             assert row["reason"] == (tables if is_read else unread), row
-
-
-def test_the_share_of_each_origin_is_that_of_the_window() -> None:
-    site = status_site("X0:8 Y0:8", "Y0:8 X0:8", status={"shape_window": "1h"})
-    site.commit("X", "g", 4)
-    site.reconciled()
-    assert site.row()["origin_share"] == '{"X": 0.5, "Y": 0.5}'
-    fresh = log("X", "X0:8 Y0:8 X16 X17 X18 Y8")
-    records = [replace(r, indexed_at_ms=site.clock_ms[0]) if r.offset > 15 else r for r in fresh.records]
-    site.put(replace(fresh, records=tuple(records)))
-    assert site.row()["origin_share"] == '{"X": 0.75, "Y": 0.25}'
-
-
-def test_origins_that_are_no_cluster_of_ours_are_told_together() -> None:
-    site = moved("X0:2 P0:2 Q0:1", "X0", 0)
-    row = site.row()
-    assert row["mirror_lag_by_origin"] == '{"X": 1, "?": 3}'
-    assert row["origin_share"] == '{"X": 0.4, "?": 0.6}'
-
-
-def test_records_that_the_source_will_not_get_are_counted_as_gaps() -> None:
-    site = moved("X0:2 Y1", "Y0 Y1 X0:2", 2)
-    assert (site.row()["mirror_gaps"], site.row()["mirror_lag"]) == (1, 0)
-
-
-def test_an_unindexed_offset_of_the_source_is_taken_from_the_target_if_known() -> None:
-    site = status_site("X0:4", "X0:9")
-    site.clusters["X"].logs[ORDERS] = type(site.clusters["X"].logs[ORDERS])(0, 12)
-    site.commit("X", "g", 6)
-    site.reconciled()
-    row = site.row()
-    # 6, 7 and 8 are at the target; 9, 10 and 11 may be anything.
-    assert (row["lost"], row["not_mirrored"]) == (3, 3)
-    assert site.said()[1] == "3 records not mirrored yet"
-    site.index.logs["X", "orders", 0].begin = 8
-    site.commit("X", "h", 5)
-    site.reconciled()
-    assert np.array_equal([site.row(group=group)["lost"] for group in "gh"], [3, 3])
 
 
 def test_partitions_that_are_empty_and_not_indexed_begin_where_their_logs_do() -> None:

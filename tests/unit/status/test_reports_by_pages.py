@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from builders.long_logs import FEW, RUNS, Mirrored
 from fakes.pages import KeptPages, let_go_of_all_but
-from fakes.status_site import Row, site_of_case, status_site
+from fakes.status_site import Row, site_of_case
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import random_cases, random_world
 from offset_sync.status.measure import LogPair, compare_logs
@@ -46,15 +46,6 @@ def test_pages_change_nothing_in_a_report_but_what_may_be_repeated(seed: int, pa
                 assert at_most[0] is at_most[1] is None or at_most[0] <= at_most[1]
 
 
-@pytest.mark.parametrize("page_runs", [None, 1, 2])
-def test_what_the_mirror_stamps_nothing_on_is_compared_by_time_across_pages(page_runs: int | None) -> None:
-    site = status_site("X0:4 . X5:9", "X0:3", topics={"include": ["orders"], "strategy": "timestamp"})
-    site.commit("X", "g", 2)
-    for index in site.index.logs.values() if page_runs else ():
-        let_go_of_all_but(index, 1, page_runs or 1, KeptPages())
-    assert site.row()["mirror_lag"] == 5
-
-
 def compared(logs: Mirrored, *, is_unstamped: bool) -> tuple[int, ...]:
     source, target = logs.logs
     target.extend(source.paged.tail.take(slice(0, 0)), RUNS)
@@ -70,10 +61,3 @@ def test_logs_are_compared_with_few_pages_of_them_in_memory(is_unstamped: bool) 
     assert compared(logs, is_unstamped=is_unstamped) == ((RUNS, RUNS, 0, 0) if is_unstamped else (0, 0, 0, 0))
     assert len(set(logs.pages[0].asked)) > 60
     assert logs.most() <= FEW
-
-
-def test_the_position_of_a_group_is_searched_in_its_own_page() -> None:
-    logs = Mirrored()
-    asked = np.array([0, 3, 7, RUNS - 1, RUNS, RUNS + 9])
-    assert logs.logs[0].paged.records_from(asked, RUNS).tolist() == [RUNS, RUNS - 3, RUNS - 7, 1, 0, 0]
-    assert len(set(logs.pages[0].asked)) <= 3

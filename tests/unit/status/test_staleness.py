@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from offset_sync.model.values import ABSENT
 from offset_sync.status.staleness import ReportStaleness, StalenessTracker
@@ -11,73 +12,56 @@ KEY = np.array([4])
 
 
 def behind(
-    staleness: ReportStaleness, now: int, *, is_behind: bool = True, committed: int = 0, position: int = 7
+    staleness: ReportStaleness, now: int, committed: int = 0, position: int = 7, *, is_behind: bool = True
 ) -> int:
     """What one key's staleness is."""
     arrays = np.array([is_behind]), np.array([committed]), np.array([position])
     return int(staleness.behind_ms(KEY, *arrays, now)[0])
 
 
-def waiting(staleness: ReportStaleness, now: int, *, is_waiting: bool = True, still: int = 1_000_000) -> int:
-    return int(staleness.waiting_ms(KEY, np.array([is_waiting]), still, now)[0])
-
-
-def test_the_first_report_counts_from_the_commit() -> None:
-    assert behind(ReportStaleness(), 1000, committed=400) == 600
-    assert behind(ReportStaleness(), 1000, committed=400, is_behind=False) == 0
-
-
-def test_it_goes_on_counting_whatever_is_committed_meanwhile() -> None:
+@pytest.mark.parametrize(
+    ("reports", "told"),
+    [
+        pytest.param([(1000, 900), (2000, 1900), (9000, 8900)], [100, 1100, 8100], id="whatever is committed"),
+        pytest.param([(1000, 900, 1), (2000, 1900, 2)], [100, 100], id="a target that moves keeps up"),
+        pytest.param([(1000, 5000)], [1], id="a clock ahead of ours makes nothing negative"),
+    ],
+)
+def test_it_counts_from_the_commit_of_the_first_report_while_the_target_stands(
+    reports: list[tuple[int, ...]], told: list[int]
+) -> None:
     staleness = ReportStaleness()
-    assert [behind(staleness, now, committed=now - 100) for now in (1000, 2000, 9000)] == [100, 1100, 8100]
+    assert [behind(staleness, *each) for each in reports] == told
 
 
-def test_a_target_that_moves_keeps_up() -> None:
+@pytest.mark.parametrize(("committed", "told"), [(1500, [500, 1500]), (10, [1, 1000])])
+def test_what_was_there_and_is_not_counts_from_the_commit_since_or_the_report_that_sees_it(
+    committed: int, told: list[int]
+) -> None:
     staleness = ReportStaleness()
-    told = [behind(staleness, now, committed=now - 100, position=now) for now in (1000, 2000, 9000)]
-    assert told == [100, 100, 100]
-
-
-def test_what_was_there_and_is_not_counts_from_the_commit_that_came_since() -> None:
-    staleness = ReportStaleness()
-    behind(staleness, 1000, is_behind=False)
-    assert behind(staleness, 2000, committed=1500) == 500
-    assert behind(staleness, 3000, committed=1500) == 1500
-
-
-def test_what_the_index_has_found_later_counts_from_the_report_that_sees_it() -> None:
-    staleness = ReportStaleness()
-    behind(staleness, 1000, is_behind=False, committed=10)
-    assert behind(staleness, 2000, committed=10) == 1  # never 0, which says that it has it
-    assert behind(staleness, 2600, committed=10) == 600
-
-
-def test_a_clock_ahead_of_ours_makes_nothing_negative() -> None:
-    assert behind(ReportStaleness(), 1000, committed=5000) == 1
+    assert behind(staleness, 1000, 10, is_behind=False) == 0
+    # Never 0, which says that it has it.
+    assert [behind(staleness, now, committed) for now in (2000, 3000)] == told
 
 
 def test_keys_are_watched_each_for_itself_and_may_come_later() -> None:
     staleness = ReportStaleness()
-    behind(staleness, 1000, committed=900)
+    behind(staleness, 1000, 900)
     both = np.array([9, 4])
     told = staleness.behind_ms(both, np.array([True, True]), np.array([1900, 1900]), np.array([1, 7]), 2000)
     assert told.tolist() == [100, 1100]
-    nothing = np.empty(0, np.int64)
-    assert staleness.behind_ms(nothing, np.empty(0, np.bool_), nothing, nothing, 1).tolist() == []
 
 
 def test_the_index_is_waited_for_since_all_was_read_or_since_it_moved() -> None:
     staleness = ReportStaleness()
-    assert waiting(staleness, 10_000, is_waiting=False) == 0
-    assert waiting(staleness, 12_000) == 2000
-    assert waiting(staleness, 15_000) == 5000
-    assert waiting(staleness, 16_000, still=300) == 300
-    assert waiting(staleness, 17_000, is_waiting=False) == 0
-    assert waiting(staleness, 17_500) == 500
 
+    def waiting(now: int, *, is_waiting: bool = True, still: int = 1_000_000) -> int:
+        return int(staleness.waiting_ms(KEY, np.array([is_waiting]), still, now)[0])
 
-def test_the_first_report_believes_how_long_the_index_has_been_still() -> None:
-    assert waiting(ReportStaleness(), 1_795_000_000_000, still=90_000) == 90_000
+    assert [waiting(10_000, is_waiting=False), waiting(12_000), waiting(15_000)] == [0, 2000, 5000]
+    assert [waiting(16_000, still=300), waiting(17_000, is_waiting=False), waiting(17_500)] == [300, 0, 500]
+    staleness = ReportStaleness()
+    assert waiting(1_795_000_000_000, still=90_000) == 90_000, "the first report believes it"
 
 
 def test_staleness_counts_from_where_it_began_until_it_ends_or_is_restarted() -> None:

@@ -74,45 +74,34 @@ def reconciled(case: Case) -> list[Position]:
     ]
 
 
-@law(60)
+@law(150)
 @given(st.integers(0, 2**32))
-def test_every_number_of_a_report_is_its_definition(seed: int) -> None:
+def test_every_number_of_a_report_is_its_definition_and_in_sync_is_said_where_moving_costs_nothing(seed: int) -> None:
     for case, positions in cases_of(seed):
         for row, expected in rows_of(case, positions):
             told = {name: row[name] for name in NUMBERS}
             wanted = {name: getattr(expected, name) for name in NUMBERS}
-            is_outside = not case.target.log_start <= row["target_offset"] <= case.target.log_end
-            if is_outside:
-                assert told["duplicates"] is told["lost"] is told["duplicates_at_most"] is None
+            if not case.target.log_start <= row["target_offset"] <= case.target.log_end:
                 wanted |= dict.fromkeys(("duplicates", "duplicates_at_most", "lost"))
             assert told == wanted, (case, row)
             lag = {name: count for name, count in json.loads(row["mirror_lag_by_origin"]).items() if count}
             assert lag == {name: count for name, count in expected.mirror_lag_by_origin.items() if count}
-
-
-@law(150)
-@given(st.integers(0, 2**32))
-def test_in_sync_is_said_where_moving_costs_nothing_and_nowhere_else(seed: int) -> None:
-    for case, positions in cases_of(seed):
-        for row, expected in rows_of(case, positions):
             assert (row["status"] == "InSync") == expected.is_in_sync, (case, row, expected)
-
-
-@law(150)
-@given(st.integers(0, 2**32))
-def test_a_group_in_sync_that_moves_sees_all_it_has_not_read_and_nothing_twice(seed: int) -> None:
-    for case, positions in cases_of(seed):
-        assert case.source is not None
-        for row, _ in rows_of(case, positions):
             if row["status"] == "InSync":
-                read, left = split(case.source, row["source_offset"])
-                below, ahead = split(case.target, row["target_offset"])
-                assert left - read <= ahead, (case, row)
-                assert not read & ahead, (case, row)
-                # Later records come after its position.
-                newest = max((offset for origin, offset in below | ahead if origin == case.source_cluster), default=-1)
-                own = {offset for origin, offset in read if origin == case.source_cluster}
-                assert all(offset <= newest for offset in own), (case, row)
+                sees_all_that_it_has_not_read_and_nothing_twice(case, row)
+
+
+def sees_all_that_it_has_not_read_and_nothing_twice(case: Case, row: Row) -> None:
+    """This holds for a group that moves now."""
+    assert case.source is not None
+    read, left = split(case.source, row["source_offset"])
+    below, ahead = split(case.target, row["target_offset"])
+    assert left - read <= ahead, (case, row)
+    assert not read & ahead, (case, row)
+    # Later records come after its position.
+    newest = max((offset for origin, offset in below | ahead if origin == case.source_cluster), default=-1)
+    own = {offset for origin, offset in read if origin == case.source_cluster}
+    assert all(offset <= newest for offset in own), (case, row)
 
 
 def split(log: Log, offset: int) -> tuple[set[Identity], set[Identity]]:
@@ -123,11 +112,11 @@ def split(log: Log, offset: int) -> tuple[set[Identity], set[Identity]]:
 
 def test_random_histories_reach_both_answers_in_every_way() -> None:
     told: Counter[tuple[str, str]] = Counter()
-    for seed in range(30):
+    for seed in range(12):
         for case, positions in cases_of(seed):
             for row, _ in rows_of(case, positions):
                 has_unread = "records left" if row["source_lag"] else "all read"
                 told[row["status"], has_unread] += 1
     words = {word for word, _ in told}
     assert words == {"InSync", "Mirroring", "Behind"}
-    assert min(told["InSync", left] for left in ("records left", "all read")) > 30
+    assert min(told["InSync", left] for left in ("records left", "all read")) > 12

@@ -124,13 +124,6 @@ def test_every_partition_in_trouble_is_counted_once_in_the_headline(seed: int) -
     assert sum(counted) == (found != Trouble.NONE).sum()
 
 
-def test_the_drift_of_what_is_in_sync_contradicts_nothing() -> None:
-    status = pa.Table.from_pylist([random_row(random.Random(1), "a", 0, False, None, True)], SYNC_STATUS.arrow_schema)
-    pair = {"source_cluster": "X", "target_cluster": "Y"}
-    rows = [{**pair, "group_id": group_id, "is_converged": False} for group_id in (None, "a")]
-    assert not find_problems(status, pa.Table.from_pylist(rows, SYNC_DRIFT.arrow_schema))
-
-
 def test_a_third_home_is_the_reason_that_a_group_in_sync_cannot_be_moved() -> None:
     status = pa.Table.from_pylist([random_row(random.Random(1), "a", 0, False, "Z", True)], SYNC_STATUS.arrow_schema)
     (row,) = roll_up(status, GROUP).to_pylist()

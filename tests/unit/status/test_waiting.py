@@ -12,7 +12,7 @@ import time
 import pytest
 
 from offset_sync.status import waiting as module
-from offset_sync.status.waiting import Wait, waiting
+from offset_sync.status.waiting import waiting
 
 SCRIPT = """
 import logging, time
@@ -34,36 +34,13 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LINE_EVERY_S", 0.1)
 
 
-def test_a_short_wait_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
-    with waiting("clusters dc1, dc2", 20.0):
-        pass
-    assert caplog.messages == []
-
-
 def test_a_long_one_says_what_it_waits_for_and_how_long_at_most(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     with waiting("clusters dc1, dc2", 20.0):
         time.sleep(0.4)
     assert len(caplog.messages) >= 2
-    assert {*caplog.messages} == {"waiting for clusters dc1, dc2: 0 s of at most 20 s"}
-
-
-def test_the_end_of_the_block_ends_it_whatever_is_raised(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
-    with pytest.raises(ValueError, match="wrong"), waiting("tables"):
-        raise ValueError("wrong")
-    time.sleep(0.2)
-    assert caplog.messages == []
-
-
-def test_what_is_counted_shows_how_much_is_done() -> None:
-    wait = Wait("translations", total=4_000)
-    wait.advance(1_000)
-    assert (wait.share, str(wait)) == (0.25, "waiting for translations: 1,000 of 4,000, 0 s")
-    assert Wait("nothing", total=0).share == 0
-    assert Wait("the tables").share is None
-    assert str(Wait("a\x1b[2J")) == "waiting for a\\u001b[2J: 0 s"
+    said = re.compile(r"waiting for clusters dc1, dc2: \d+ s of at most 20 s")
+    assert all(map(said.fullmatch, caplog.messages))
 
 
 def test_a_terminal_gets_a_bar_above_which_the_log_goes_on() -> None:
@@ -78,10 +55,6 @@ def test_a_process_that_ends_in_a_wait_leaves_the_cursor_visible() -> None:
     shown = on_a_terminal(SCRIPT.replace("time.sleep(0.4)", "print('the answer', flush=True); waiting.os._exit(0)"))
     assert "waiting for" in shown
     assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
-
-
-def test_brackets_are_text() -> None:
-    assert "waiting for clusters [/red]" in on_a_terminal(SCRIPT.replace("clusters dc1", "clusters [/red] dc1"))
 
 
 def on_a_terminal(script: str = SCRIPT) -> str:

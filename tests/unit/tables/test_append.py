@@ -15,7 +15,6 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from builders.claims import claims, epochs, start_process
-from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.model.errors import TableError, TakenOverError
 from offset_sync.state.lease import FencedTables
 from offset_sync.tables.catalog import DRIVERS
@@ -96,19 +95,6 @@ def test_writers_at_the_same_time_all_succeed_and_each_version_of_one_only_once(
     assert by_delta_rs(tables) == [10 * version + worker for version in range(6) for worker in range(4)]
 
 
-def test_threads_with_one_store_append_and_read_at_once(tables: TableStore) -> None:
-    checkpoint_every_tenth(tables, DRIVERS)
-
-    def write(worker: int) -> None:
-        for number in range(10):
-            tables.append(DRIVERS, claims(100 * worker + number), (str(worker), number))
-            assert {100 * worker + each for each in range(number + 1)} <= {*epochs(tables.all_rows(DRIVERS))}
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(write, range(8)))
-    assert by_delta_rs(tables) == [100 * worker + number for worker in range(8) for number in range(10)]
-
-
 _APPENDS = """
 tables, first = TableStore(sys.argv[1]), int(sys.argv[2])
 tables.create([DRIVERS])
@@ -116,16 +102,6 @@ for number in range(first, first + 40):
     tables.append(DRIVERS, claims(number), (sys.argv[2], number))
 assert not {"pyspark", "py4j"} & sys.modules.keys()
 """
-
-
-def test_processes_that_append_at_once_lose_nothing(tmp_path: Path) -> None:
-    """Not from before the table is there."""
-    others = [start_process(_APPENDS, tmp_path, first) for first in (100, 200)]
-    assert [other.wait(120) for other in others] == [0, 0]
-    wanted = [first + number for first in (100, 200) for number in range(40)]
-    tables = TableStore(str(tmp_path))
-    assert by_delta_rs(tables) == epochs(tables.all_rows(DRIVERS)) == wanted
-    assert tables.version(DRIVERS) == 80
 
 
 def test_processes_that_are_one_writer_append_each_of_its_versions_once(tmp_path: Path) -> None:

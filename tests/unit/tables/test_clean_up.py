@@ -67,17 +67,6 @@ def test_what_no_version_needs_any_more_goes_and_a_follower_that_was_away_reads_
     assert len(by_delta_rs(tables)) == 50
 
 
-def test_what_is_young_stays_and_so_does_what_old_versions_need(tables: TableStore, path: Path) -> None:
-    maintainer = Maintainer(tables, HOUR)
-    fill(tables, *range(0, 60, 10))
-    before, version = sorted(path.glob("*.parquet")), tables.version(RECORD_RUNS)
-    maintainer.compact(RECORD_RUNS)
-    maintainer.clean_up(RECORD_RUNS)
-    assert {*before} < {*path.glob("*.parquet")}
-    assert {f"{each:020d}.json" for each in range(version + 2)} <= {each.name for each in log_of(path)}
-    assert by_delta_rs(tables, version) == by_delta_rs(tables)
-
-
 def test_cleaning_up_makes_no_version(tables: TableStore, path: Path) -> None:
     maintainer = Maintainer(tables, timedelta(seconds=0))
     maintainer.prepare(RECORD_RUNS)
@@ -145,17 +134,3 @@ def test_a_checkpoint_is_stored_before_the_entries_go_that_say_the_same(
     Maintainer(tables, HOUR).clean_up(RECORD_RUNS)
     assert at_that_moment == [(["rows", "_delta_log", "_last_checkpoint", "_delta_log"], True)]
     assert not log_of(path)[0].name.endswith(f"{0:020d}.json")
-
-
-def test_a_writer_that_was_away_goes_on_and_repeats_nothing(tables: TableStore, path: Path) -> None:
-    away = TableStore(tables.root)
-    rows = away.all_rows(RECORD_RUNS)
-    fill(tables, *range(0, 30, 10))
-    tables.append(RECORD_RUNS, tables.all_rows(RECORD_RUNS).slice(0, 1), ("query", 3))
-    fill(tables, *range(30, 200, 10))
-    age(*log_of(path))
-    Maintainer(tables, HOUR).clean_up(RECORD_RUNS)
-    away.append(RECORD_RUNS, tables.all_rows(RECORD_RUNS).slice(0, 5), ("query", 3))
-    assert (rows.num_rows, len(by_delta_rs(tables))) == (0, 41)
-    away.append(RECORD_RUNS, tables.all_rows(RECORD_RUNS).slice(0, 5), ("query", 4))
-    assert len(by_delta_rs(tables)) == 46

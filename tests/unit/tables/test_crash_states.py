@@ -8,7 +8,6 @@ import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
@@ -37,16 +36,6 @@ def entry(version: int) -> str:
     return f"{version:020d}.json"
 
 
-def test_a_repetition_stores_the_entry_that_it_relies_on(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its writer may have been killed before that."""
-    with monkeypatch.context() as killed:
-        killed.setattr(whole_files, "fsync", lambda _path: None)
-        tables.append(DRIVERS, claims(1), ("query", 1))
-    stored = note_stored(monkeypatch)
-    TableStore(tables.root).append(DRIVERS, claims(1), ("query", 1))
-    assert stored == ["rows", "drivers", entry(1), "_delta_log"]
-
-
 def test_an_entry_that_ends_with_a_line_before_its_last_is_not_whole(tables: TableStore) -> None:
     tables.append(DRIVERS, claims(1), ("query", 1))
     tables.append(DRIVERS, claims(2), ("query", 2))
@@ -58,15 +47,6 @@ def test_an_entry_that_ends_with_a_line_before_its_last_is_not_whole(tables: Tab
         for _ in range(2):
             again.append(DRIVERS, claims(2), ("query", 2))
         assert epochs(again.all_rows(DRIVERS)) == [1, 2]
-
-
-def test_a_first_entry_with_a_missing_line_is_recreated(tables: TableStore) -> None:
-    first = log_of(tables) / entry(0)
-    first.write_text(first.read_text().splitlines()[0])
-    again = TableStore(tables.root)
-    again.create([DRIVERS])
-    again.append(DRIVERS, claims(5))
-    assert epochs(again.all_rows(DRIVERS)) == [5]
 
 
 def test_an_entry_of_another_writer_that_is_one_line_stays(tables: TableStore) -> None:
@@ -129,6 +109,62 @@ def test_numbers_of_writers_do_not_expire(tables: TableStore) -> None:
     assert [each["txn"]["lastUpdated"] > far_ms for each in said if "txn" in each] == [True]
 
 
+def test_a_checkpoint_is_not_removed_where_nothing_else_says_the_same(tables: TableStore) -> None:
+    for number in range(3):
+        tables.append(DRIVERS, claims(number))
+    DeltaTable(tables.path(DRIVERS)).create_checkpoint()
+    (found,) = log_of(tables).glob("*.checkpoint.parquet")
+    whole = found.read_bytes()
+    found.write_bytes(whole[:50])
+    copy = shutil.copytree(tables.path(DRIVERS), Path(tables.root, "copy", "drivers"))
+    assert epochs(mended(tables.root).all_rows(DRIVERS)) == [0, 1, 2]
+    (copy / "_delta_log" / entry(1)).unlink()  # cleaned up
+    with pytest.raises(TableError, match="the entries before it are gone"):
+        mended(str(copy.parent))
+    (copy / "_delta_log" / found.name).write_bytes(whole)
+    assert epochs(mended(str(copy.parent)).all_rows(DRIVERS)) == [0, 1, 2]
+
+
+def mended(root: str) -> TableStore:
+    found = TableStore(root)
+    found.create([DRIVERS])
+    return found
+
+
+def test_a_file_that_is_entered_once_more_has_no_new_row(tables: TableStore) -> None:
+    tables.append(DRIVERS, claims(1))
+    newest = log_of(tables) / entry(1)
+    said = [json.loads(line) for line in newest.read_text().splitlines()]
+    for each in said:
+        each.get("add", {})["dataChange"] = False
+    (log_of(tables) / entry(2)).write_text("\n".join(json.dumps(each) for each in said if "add" in each))
+    assert epochs(tables.read_added(DRIVERS, 0, 2)) == [1]
+
+
+def test_clustering_alone_is_taken_away(tables: TableStore) -> None:
+    """Not what another writer has added, by which files are read otherwise."""
+    first = log_of(tables) / entry(0)
+    for features, version in ((["clustering", "domainMetadata"], 1), (["clustering", "rowTracking"], 0)):
+        lines = [json.loads(line) for line in first.read_text().splitlines()]
+        protocol = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": features}}
+        first.write_text("\n".join(json.dumps(protocol if "protocol" in line else line) for line in lines))
+        for later in log_of(tables).glob(f"*{1:09d}.json"):
+            later.unlink()
+        again = TableStore(tables.root)
+        again.log(DRIVERS).make(DRIVERS)
+        assert again.version(DRIVERS) == version
+
+
+def test_a_repetition_stores_the_entry_that_it_relies_on(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its writer may have been killed before that."""
+    with monkeypatch.context() as killed:
+        killed.setattr(whole_files, "fsync", lambda _path: None)
+        tables.append(DRIVERS, claims(1), ("query", 1))
+    stored = note_stored(monkeypatch)
+    TableStore(tables.root).append(DRIVERS, claims(1), ("query", 1))
+    assert stored == ["rows", "drivers", entry(1), "_delta_log"]
+
+
 @pytest.mark.parametrize("act", ["compact", "replace"])
 def test_a_file_that_another_maintenance_may_have_taken_is_not_entered(
     tables: TableStore, monkeypatch: pytest.MonkeyPatch, act: str
@@ -157,28 +193,6 @@ def test_a_file_that_another_maintenance_may_have_taken_is_not_entered(
     assert epochs(TableStore(tables.root).all_rows(DRIVERS)) == [1, 2]
 
 
-def test_a_checkpoint_is_not_removed_where_nothing_else_says_the_same(tables: TableStore) -> None:
-    for number in range(3):
-        tables.append(DRIVERS, claims(number))
-    DeltaTable(tables.path(DRIVERS)).create_checkpoint()
-    (found,) = log_of(tables).glob("*.checkpoint.parquet")
-    whole = found.read_bytes()
-    found.write_bytes(whole[:50])
-    copy = shutil.copytree(tables.path(DRIVERS), Path(tables.root, "copy", "drivers"))
-    assert epochs(mended(tables.root).all_rows(DRIVERS)) == [0, 1, 2]
-    (copy / "_delta_log" / entry(1)).unlink()  # cleaned up
-    with pytest.raises(TableError, match="the entries before it are gone"):
-        mended(str(copy.parent))
-    (copy / "_delta_log" / found.name).write_bytes(whole)
-    assert epochs(mended(str(copy.parent)).all_rows(DRIVERS)) == [0, 1, 2]
-
-
-def mended(root: str) -> TableStore:
-    found = TableStore(root)
-    found.create([DRIVERS])
-    return found
-
-
 def test_a_checkpoint_rests_on_a_stored_entry(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as killed:
         killed.setattr(whole_files, "fsync", lambda _path: None)
@@ -186,41 +200,3 @@ def test_a_checkpoint_rests_on_a_stored_entry(tables: TableStore, monkeypatch: p
     stored = note_stored(monkeypatch)
     Maintainer(TableStore(tables.root), HOUR).clean_up(DRIVERS)
     assert stored[:2] == [entry(1), "_delta_log"]
-
-
-def test_files_whose_names_the_log_writes_in_another_form_stay_as_they_are(tables: TableStore) -> None:
-    for number, name in enumerate(("a b+c%.parquet", "d=\u00e9.parquet")):
-        tables.append(DRIVERS, claims(number))
-        newest = log_of(tables) / entry(tables.version(DRIVERS))
-        said = [json.loads(line) for line in newest.read_text().splitlines()]
-        (added,) = (each["add"] for each in said if "add" in each)
-        Path(tables.path(DRIVERS), added["path"]).rename(Path(tables.path(DRIVERS), name))
-        added["path"] = quote(name)
-        newest.write_text("\n".join(map(json.dumps, said)))
-    again = TableStore(tables.root)
-    Maintainer(again, HOUR).compact(DRIVERS)
-    assert epochs(again.all_rows(DRIVERS)) == [0, 1]
-
-
-def test_a_file_that_is_entered_once_more_has_no_new_row(tables: TableStore) -> None:
-    tables.append(DRIVERS, claims(1))
-    newest = log_of(tables) / entry(1)
-    said = [json.loads(line) for line in newest.read_text().splitlines()]
-    for each in said:
-        each.get("add", {})["dataChange"] = False
-    (log_of(tables) / entry(2)).write_text("\n".join(json.dumps(each) for each in said if "add" in each))
-    assert epochs(tables.read_added(DRIVERS, 0, 2)) == [1]
-
-
-def test_clustering_alone_is_taken_away(tables: TableStore) -> None:
-    """Not what another writer has added, by which files are read otherwise."""
-    first = log_of(tables) / entry(0)
-    for features, version in ((["clustering", "domainMetadata"], 1), (["clustering", "rowTracking"], 0)):
-        lines = [json.loads(line) for line in first.read_text().splitlines()]
-        protocol = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": features}}
-        first.write_text("\n".join(json.dumps(protocol if "protocol" in line else line) for line in lines))
-        for later in log_of(tables).glob(f"*{1:09d}.json"):
-            later.unlink()
-        again = TableStore(tables.root)
-        again.log(DRIVERS).make(DRIVERS)
-        assert again.version(DRIVERS) == version

@@ -52,11 +52,6 @@ def test_a_column_of_nulls_has_no_bounds(type_: pa.DataType) -> None:
     assert stats([None, None], type_) == (None, None, 2)
 
 
-def test_bounds_are_the_least_and_the_greatest_value() -> None:
-    assert stats([3, None, -5, 2**62], pa.int64()) == (-5, 2**62, 1)
-    assert stats(["b", "", "ä"], pa.string()) == ("", "ä", 0)
-
-
 def test_columns_that_are_not_skipped_by_have_no_bounds() -> None:
     assert stats([True, False], pa.bool_()) == (None, None, 0)
     assert stats([b"\xff"], pa.binary()) == (None, None, 0)
@@ -132,12 +127,6 @@ def test_a_file_holds_all_rows_of_a_task_and_tells_what_its_statistics_are(table
     tables.append(DRIVERS, claims(30), ("query", 1), written)
     assert epochs(tables.all_rows(DRIVERS)) == [*range(8), 20, 30]
     assert tables.version(DRIVERS) == 1
-
-
-def test_what_a_driver_enters_again_after_it_was_lost_is_there_once(tables: TableStore) -> None:
-    for _ in range(2):
-        tables.append(DRIVERS, DRIVERS.no_rows, ("query", 1), write_by_tasks(tables, DRIVERS, frames(claims(1, 2))))
-    assert epochs(tables.all_rows(DRIVERS)) == [1, 2]
 
 
 def test_files_are_stored_before_their_entry(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import time
 from pathlib import Path
 
@@ -59,11 +58,6 @@ def test_a_path_without_a_scheme_is_in_hadoops_default_file_system() -> None:
     assert Files().uri("data/tables") == str(Path("data/tables").absolute())
 
 
-def test_tasks_get_the_same_files() -> None:
-    files = pickle.loads(pickle.dumps(Files({"key": "value"}, "hdfs://name")))
-    assert (files.storage, files.default) == ({"key": "value"}, "hdfs://name")
-
-
 def test_texts_are_written_read_listed_and_deleted(files: Files, folder: str) -> None:
     began_ms = int(time.time() * 1000) - 1000
     for name, text in (("b/2", "old"), ("b/2", "neü"), ("b/1", ""), ("b/c/3", "x"), (".hidden", "x")):
@@ -111,19 +105,6 @@ def test_many_files_come_in_order_whether_their_sizes_are_known_or_not(
     assert list(files.opened([])) == []
     with pytest.raises(FileNotFoundError):
         list(files.opened([*asked[:20], (f"{folder}/nowhere", 9 if is_known else None)]))
-
-
-def test_appended_rows_are_followed_in_any_store(files: Files, folder: str) -> None:
-    tables, follower = TableStore(folder, files), TableStore(folder, files)
-    tables.create([DRIVERS])
-    rows, known = follower.rows_since(DRIVERS, None)
-    assert (rows.num_rows, known) == (0, 0)
-    for first, count in ((0, 1), (1, 40), (41, 0), (41, 3)):
-        for number in range(first, first + count):
-            tables.append(DRIVERS, claims(number))
-        rows, known = follower.rows_since(DRIVERS, known)
-        assert (epochs(rows), known) == (list(range(first, first + count)), first + count)
-    assert epochs(follower.rows_since(DRIVERS, None)[0]) == list(range(44))
 
 
 def test_parquet_files_are_written_and_of_their_columns_those_that_are_there_are_read(

@@ -72,14 +72,6 @@ def test_which_rows_are_below_their_begin(seed: int) -> None:
     ]
 
 
-def test_files_are_not_rewritten_for_a_few_rows(tables: TableStore, maintainer: Maintainer) -> None:
-    tables.append(RECORD_RUNS, pa.concat_tables([run(start) for start in range(0, 300, 10)]))
-    before = tables.version(RECORD_RUNS)
-    assert cut(maintainer, begins(dc1=20)) == 0
-    assert tables.version(RECORD_RUNS) == before
-    assert cut(maintainer, begins(dc1=30)) == 3
-
-
 def test_what_is_kept_of_a_file_goes_into_one_with_its_time(
     tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,25 +149,6 @@ def test_from_a_table_that_is_only_appended_to_nothing_can_be_removed(tables: Ta
         maintainer.remove(DRIVERS, lambda rows: np.ones(rows.num_rows, np.bool_))
     maintainer.compact(DRIVERS)
     assert (maintainer.size(DRIVERS).files, tables.all_rows(DRIVERS).num_rows) == (1, 3)
-
-
-def test_two_that_cut_at_the_same_time_do_not_both_succeed_and_no_row_comes_twice(
-    tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(tables, 0, 10, 20)
-    enter = maintainer._enter
-
-    def enter_late(*arguments: Any, **named: Any) -> None:
-        monkeypatch.setattr(maintainer, "_enter", enter)
-        other = Maintainer(TableStore(tables.root), timedelta(hours=1))
-        assert cut(other, begins(dc2=10)) == 1
-        enter(*arguments, **named)
-
-    monkeypatch.setattr(maintainer, "_enter", enter_late)
-    with pytest.raises(RuntimeError, match="another process has removed files"):
-        cut(maintainer, begins(dc1=10, dc2=20))
-    assert by_delta_rs(tables) == [("dc1", 0), ("dc1", 10), ("dc1", 20), ("dc2", 10), ("dc2", 20)]
-    assert cut(maintainer, begins(dc1=10, dc2=20)) == 2
 
 
 def lose_a_row(monkeypatch: pytest.MonkeyPatch) -> None:

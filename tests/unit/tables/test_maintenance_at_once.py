@@ -109,27 +109,6 @@ def test_two_that_put_the_same_files_together_at_once_double_no_row(tables: Tabl
     assert by_delta_rs(tables) == wanted
 
 
-def test_what_is_cleaned_up_while_it_is_read_is_read_once_more(
-    tables: TableStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    maintainer = Maintainer(TableStore(tables.root), timedelta(seconds=0))
-    maintainer.prepare(RECORD_RUNS)
-    fill(tables, 0, 10)
-    data_files, looks = TableStore.data_files, list[list[object]]()
-
-    def clean_up_after_the_look(self: TableStore, *arguments: object) -> object:
-        looks.append([*data_files(self, RECORD_RUNS)])
-        if len(looks) == 1:
-            maintainer.compact(RECORD_RUNS)
-            time.sleep(0.01)
-            maintainer.clean_up(RECORD_RUNS)
-        return looks[-1]
-
-    monkeypatch.setattr(TableStore, "data_files", clean_up_after_the_look)
-    assert rows_in(tables.all_rows(RECORD_RUNS)) == [("dc1", 0), ("dc1", 10), ("dc2", 0), ("dc2", 10)]
-    assert list(map(len, looks)) == [4, 1]
-
-
 def test_who_reads_in_pieces_is_told_that_files_are_gone(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tables, 0)
     monkeypatch.setattr(TableStore, "data_files", lambda *_: [(f"{tables.path(RECORD_RUNS)}/gone.parquet", 1)])

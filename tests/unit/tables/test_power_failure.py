@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,30 +42,6 @@ def test_rows_are_stored_before_their_entry_and_both_before_a_write_returns(
     stored.clear()
     tables.replace(SYNC_STATUS, pa.Table.from_pylist([{"group_id": "g"}], SYNC_STATUS.arrow_schema))
     assert stored == ["rows", "sync_status", entry(1), "_delta_log"]
-
-
-def test_the_rows_are_stored_when_their_entry_is_written(tables: TableStore, stored: list[str]) -> None:
-    """The entry is written by delta-rs: nothing but the order of what follows it says so."""
-    noted = list[tuple[list[str], bool]]()
-    before_entry = TableStore(
-        tables.root, before_entry=lambda _: noted.append(([*stored], (log_of(tables) / entry(1)).exists()))
-    )
-    before_entry.append(DRIVERS, claims(1))
-    assert noted == [(["rows", "drivers"], False)]
-
-
-def test_an_entry_of_another_writer_is_stored_before_the_next_one(
-    tables: TableStore, stored: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Who has written it may be about to; without it ours would be above an empty one after a power failure."""
-    own = TableStore(tables.root)
-    own.append(DRIVERS, claims(1))
-    with monkeypatch.context() as other:
-        other.setattr(whole_files, "fsync", lambda _path: None)
-        tables.append(DRIVERS, claims(2))
-    stored.clear()
-    own.append(DRIVERS, claims(3))
-    assert stored == ["rows", "drivers", entry(2), "_delta_log", entry(3), "_delta_log"]
 
 
 def test_a_table_its_columns_and_its_properties_are_stored_before_that_returns(
@@ -151,21 +126,23 @@ def test_a_checkpoint_that_was_not_stored_costs_nothing(tables: TableStore, dama
     assert again.version(DRIVERS) == 25
 
 
-def test_without_a_repair_it_costs_the_table(tables: TableStore) -> None:
-    """Why there is one."""
-    checkpoint_every_tenth(tables, DRIVERS)
-    for number in range(12):
-        tables.append(DRIVERS, claims(number))
-    for name, damage in DAMAGE.items():
-        copy = TableStore(str(shutil.copytree(tables.root, f"{tables.root}-{name}")))
-        damage(next(log_of(copy).glob("*.checkpoint.parquet")))
-        with pytest.raises(Exception, match=r"[Cc]heckpoint|Parquet"):
-            DeltaTable(copy.path(DRIVERS))
-
-
 def test_a_folder_that_is_no_table_is_not_repaired(tmp_path: Path) -> None:
     TableStore(str(tmp_path / "nowhere")).repair()
     assert list(tmp_path.iterdir()) == []
     (tmp_path / RECORD_RUNS.name).mkdir()
     TableStore(str(tmp_path)).repair()
     assert [each.name for each in tmp_path.iterdir()] == [RECORD_RUNS.name]
+
+
+def test_an_entry_of_another_writer_is_stored_before_the_next_one(
+    tables: TableStore, stored: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has written it may be about to; without it ours would be above an empty one after a power failure."""
+    own = TableStore(tables.root)
+    own.append(DRIVERS, claims(1))
+    with monkeypatch.context() as other:
+        other.setattr(whole_files, "fsync", lambda _path: None)
+        tables.append(DRIVERS, claims(2))
+    stored.clear()
+    own.append(DRIVERS, claims(3))
+    assert stored == ["rows", "drivers", entry(2), "_delta_log", entry(3), "_delta_log"]

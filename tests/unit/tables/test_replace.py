@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,7 +14,6 @@ from deltalake import DeltaTable
 from offset_sync.model.errors import TableError
 from offset_sync.tables.catalog import SYNC_STATUS
 from offset_sync.tables.store import TableStore
-from tools.late_entries import before_entry
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 
@@ -54,55 +52,6 @@ def test_the_new_rows_replace_the_old_ones_for_every_reader(tables: TableStore) 
         assert found[0]["reported_at"] == NOW
     assert list(by_delta_rs(tables)[0]) == SYNC_STATUS.names
     assert groups_in(by_delta_rs(tables, version=1)) == ["a", "b"]
-
-
-def test_no_rows_may_be_the_new_ones(tables: TableStore) -> None:
-    for groups in (("a",), (), (), ("b",)):
-        tables.replace(SYNC_STATUS, rows(*groups))
-        assert groups_in(by_delta_rs(tables)) == tables.all_rows(SYNC_STATUS)["group_id"].to_pylist() == [*groups]
-
-
-def test_columns_keep_their_comments(tables: TableStore) -> None:
-    tables.replace(SYNC_STATUS, rows("a"))
-    fields = DeltaTable(tables.path(SYNC_STATUS)).schema().fields
-    assert [(each.name, each.metadata["comment"]) for each in fields] == [
-        (column.name, column.comment) for column in SYNC_STATUS.columns
-    ]
-
-
-def test_a_reader_meanwhile_never_finds_a_mixture(tables: TableStore) -> None:
-    groups = [f"group-{number}" for number in range(500)]
-    tables.replace(SYNC_STATUS, rows(*groups))
-    seen: list[tuple[int, set[int]]] = []
-    is_over = threading.Event()
-
-    def read() -> None:
-        reader = TableStore(tables.root)
-        while not is_over.is_set():
-            for table in (DeltaTable(tables.path(SYNC_STATUS)).to_pyarrow_table(), reader.all_rows(SYNC_STATUS)):
-                seen.append((table.num_rows, set(table.column("source_offset").to_pylist())))
-
-    with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(read)
-        for version in range(1, 25):
-            tables.replace(SYNC_STATUS, rows(*groups, version=version))
-        is_over.set()
-        reading.result(60)
-    assert {count for count, _ in seen} == {500}
-    assert all(len(versions) == 1 for _, versions in seen)
-    assert len(set.union(*(versions for _, versions in seen))) > 1
-
-
-def test_who_replaces_between_the_look_and_the_entry_is_replaced_in_turn(
-    tables: TableStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tables.replace(SYNC_STATUS, rows("first"))
-    theirs = rows("theirs", "theirs too")
-    before_entry(monkeypatch, lambda: TableStore(tables.root).replace(SYNC_STATUS, theirs))
-    tables.replace(SYNC_STATUS, rows("ours"))
-    assert groups_in(by_delta_rs(tables)) == ["ours"]
-    assert groups_in(by_delta_rs(tables, version=2)) == ["theirs", "theirs too"]
-    assert tables.version(SYNC_STATUS) == 3
 
 
 def test_of_several_at_once_each_replaces_all_of_another(tables: TableStore) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.stream_names import SAME_NAMES, Names
-from offset_sync.tables.catalog import CUTOVERS, DRIVERS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, SYNC_STATUS
+from offset_sync.tables.catalog import CUTOVERS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, SYNC_STATUS
 from offset_sync.tables.rows import CLUSTER_OF, partners, renamed
 from offset_sync.tables.store import TableStore
 
@@ -54,14 +54,6 @@ def test_rows_are_written_with_the_names_of_their_clusters_and_read_as_streams(t
     assert names_in(named.rows_where(OFFSET_COMMITS, {"topic": "orders"})) == []
 
 
-def test_with_the_same_names_rows_pass_as_they_are(tmp_path: Path) -> None:
-    tables = TableStore(str(tmp_path), names=SAME_NAMES)
-    rows = commits(*OUTSIDE)
-    assert tables.inside(OFFSET_COMMITS, rows) is rows
-    assert tables.outside(OFFSET_COMMITS, rows) is rows
-    assert TableStore(str(tmp_path), names=mm2()).inside(DRIVERS, rows) is rows
-
-
 @pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int32(), pa.string())])
 def test_names_are_looked_up_once_in_pieces_and_dictionaries_of_any_kind(kind: pa.DataType) -> None:
     asked: list[tuple[str, str]] = []
@@ -77,21 +69,6 @@ def test_names_are_looked_up_once_in_pieces_and_dictionaries_of_any_kind(kind: p
     assert found.column("topic").to_pylist() == wanted
     assert found.schema.field("topic").type == kind
     assert sorted(asked) == sorted(OUTSIDE)
-
-
-def answers(*rows: tuple[str, str | None]) -> pa.Table:
-    same = {"source_cluster": "dc1", "target_cluster": "dc2", "translated_at": NOON}
-    found = [{**same, "topic": topic, "stream": stream} for topic, stream in rows]
-    return pa.Table.from_pylist(found, OFFSET_TRANSLATIONS.arrow_schema)
-
-
-def test_answers_of_when_names_meant_something_else_are_not_taken_for_those_of_now(tmp_path: Path) -> None:
-    plain, named = TableStore(str(tmp_path)), TableStore(str(tmp_path), names=mm2())
-    plain.create([OFFSET_TRANSLATIONS])
-    plain.append(OFFSET_TRANSLATIONS, answers(("orders", None), ("orders", "orders"), ("orders", "dc1.orders")))
-    assert named.all_rows(OFFSET_TRANSLATIONS).column("topic").to_pylist() == ["dc1.orders"]
-    (part,) = named.batches(OFFSET_TRANSLATIONS, ["topic", "translated_at"])
-    assert part.column("topic").to_pylist() == ["dc1.orders"]
 
 
 def answered(topic: str, stream: str | None, target_topic: str | None) -> dict[str, object]:

@@ -15,12 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.index_rows import EPOCH, run
-from offset_sync.model.values import ClusterPartition
 from offset_sync.state.seal import sealed
 from offset_sync.tables import segments
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.files import Files
-from offset_sync.tables.segments import Directory, Segments, TableFiles, directory_of, write_sealed
+from offset_sync.tables.segments import Directory, Segments, directory_of, write_sealed
 from offset_sync.tables.transaction_log import DataFile
 
 NAME = "sealed-1.snappy.parquet"
@@ -80,11 +79,6 @@ def test_the_same_rows_come_out_in_order_and_each_part_is_what_the_directory_say
     alone = [log for log, size in sizes.items() if size >= 4]
     groups = [{*said.parts["log"][said.parts["group"] == group].tolist()} for group in range(file.num_row_groups)]
     assert all(len(group) == 1 for group in groups if any(said.logs[log] in alone for log in group))
-
-
-def test_logs_with_few_rows_share_a_group(tmp_path: Path) -> None:
-    _, said = write(tmp_path, table([run(0, 1, place=("dc1", "orders", number)) for number in range(40)]))
-    assert np.bincount(said.parts["group"]).tolist() == [32, 8]
 
 
 def test_a_directory_that_is_torn_or_of_another_file_or_version_is_none(tmp_path: Path) -> None:
@@ -159,21 +153,3 @@ def test_no_more_files_than_some_are_open(tmp_path: Path, monkeypatch: pytest.Mo
         segments.read(str(each), 0, SCHEMA)
     assert len(segments._open) == 32
     assert segments.read(str(paths[0]), 0, SCHEMA).num_rows == 5
-
-
-def test_a_sealed_file_takes_a_fraction_of_the_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    rows = table([run(3 * n, 1 + n % 3, "XY"[n % 2], 2 * n, place=("dc1", "orders", n % 2)) for n in range(20_000)])
-    pq.write_table(rows, tmp_path / "plain")
-    path, _ = write(tmp_path, rows)
-    assert path.stat().st_size * 3 < (tmp_path / "plain").stat().st_size
-
-
-def test_what_files_there_are_counts_the_rows_that_are_not_sealed() -> None:
-    rest = [("a", DataFile("a", 0, 0, rows=3)), ("b", DataFile("b", 0, 0)), ("c", DataFile("c", 0, 0, rows=4))]
-    assert TableFiles(1, {}, rest).unsealed_rows == 7
-
-
-def test_a_log_keeps_its_name(tmp_path: Path) -> None:
-    _, said = write(tmp_path, table([run(0, 1, place=("dc1", "größe", 3))]))
-    assert said.logs == [ClusterPartition("dc1", "größe", 3)]

@@ -19,7 +19,6 @@ from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.table_log import Change, TableLog
 from offset_sync.tables.transaction_log import DataFile, Version, write_rows
-from tools.late_entries import lose_answer
 
 
 @pytest.fixture
@@ -64,41 +63,6 @@ def test_of_two_removals_of_the_same_files_by_one_look_only_one_goes_through(tab
     before = first.newest().number
     assert second.commit(of_second) is None
     assert asked == [before, before + 1]
-    assert rows(tables) == [1, 2]
-
-
-def test_delta_rs_would_let_a_second_removal_of_the_same_files_through(tables: TableStore, path: str) -> None:
-    """Why its retries are off: told to try again it finds nothing wrong."""
-    held = log_at(path).newest().files()
-    stale = [DeltaTable(path) for _ in range(2)]
-    for number, table in enumerate(stale):
-        change = Change([new_file(tables, *range(1, 3 + number))], held, moves=True)
-        table.create_write_transaction(change.actions(), "append", table.schema())
-    assert rows(tables) == [1, 1, 2, 2, 3]
-
-
-def test_nothing_wanted_is_nothing_entered(tables: TableStore, path: str) -> None:
-    version = tables.version(DRIVERS)
-    assert log_at(path).commit(lambda _now: None) is None
-    assert tables.version(DRIVERS) == version
-    assert log_at(path).commit(lambda _now: Change([new_file(tables, 3)])) == version + 1
-
-
-def test_who_decides_may_refuse_and_is_not_asked_again(path: str) -> None:
-    def refuse(_now: Version) -> Change:
-        raise RuntimeError("another writer")
-
-    with pytest.raises(RuntimeError, match="another writer"):
-        log_at(path).commit(refuse)
-
-
-def test_the_answer_to_a_removal_with_rows_was_lost(
-    tables: TableStore, path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lose_answer(monkeypatch)
-    log = log_at(path)
-    held = log.newest().files()
-    log.commit(lambda _now: Change([new_file(tables, 1, 2)], held, moves=True))
     assert rows(tables) == [1, 2]
 
 
@@ -174,13 +138,6 @@ def test_a_checkpoint_that_cannot_be_written_costs_no_append(
         tables.append(DRIVERS, claims(number))
     assert rows(tables) == [0, 1, 2]
     assert "no checkpoint written: [Errno 28]" in caplog.text
-
-
-def test_properties_are_set_once(tables: TableStore) -> None:
-    log = tables.log(DRIVERS)
-    assert [log.set_properties({"delta.appendOnly": "false"}) for _ in range(2)] == [True, False]
-    assert DeltaTable(tables.path(DRIVERS)).metadata().configuration["delta.appendOnly"] == "false"
-    assert log.newest().number == 1
 
 
 def test_what_a_table_says_of_its_files_is_what_was_entered(tables: TableStore) -> None:

@@ -1,4 +1,4 @@
-"""The SQL files travel with the package: in the zip for ``--py-files`` and in the wheel."""
+"""The SQL files, and those of the page, travel with the package: in the zip for ``--py-files`` and in the wheel."""
 
 from __future__ import annotations
 
@@ -19,13 +19,17 @@ REPO = Path(__file__).resolve().parents[4]
 def test_the_views_are_read_from_inside_the_zip(tmp_path: Path) -> None:
     target = tmp_path / "offset_sync.zip"
     build_zip(REPO / "lib" / "offset_sync", target)
-    program = "import offset_sync.tables.views as v; print(v.__file__); print(*[view.name for view in v.VIEWS])"
+    program = (
+        "import offset_sync.tables.views as v; print(v.__file__); print(*[view.name for view in v.VIEWS]);"
+        "import offset_sync.status.page as p; print(*map(len, (p._script(), p._file('plotly-basic.min.js'))))"
+    )
     environment = {**os.environ, "PYTHONPATH": str(target)}
     command = [sys.executable, "-c", program]
     said = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
-    place, names = said.splitlines()
+    place, names, sizes = said.splitlines()
     assert place.startswith(str(target))
     assert names.split() == [view.name for view in VIEWS]
+    assert min(map(int, sizes.split())) > 1_000
 
 
 def test_the_wheel_takes_every_sql_file(monkeypatch: pytest.MonkeyPatch) -> None:
