@@ -13,7 +13,6 @@ from pyspark.sql import SparkSession
 
 from offset_sync.jobs.spark_session import open_session
 
-sys.path.insert(0, str(Path(__file__).parent))  # what several tests here use
 REPO = Path(__file__).resolve().parents[2]
 JARS_VARIABLE = "OFFSET_SYNC_SPARK_JARS"
 USER_SETTINGS = {

@@ -133,17 +133,6 @@ def test_records_are_read_once_and_no_row_of_theirs_comes_to_the_driver(
     assert kept_by(spark) <= before
 
 
-def test_few_rows_of_many_records_come_to_the_driver_as_before(
-    spark: SparkSession, tables: TableStore, tmp_path: Path, by_tasks: None
-) -> None:
-    (folder := tmp_path / "read").mkdir()
-    before = kept_by(spark)
-    Site(spark, tables, folder).index(0, 100, lambda _offset: None)
-    assert len(list(Path(tables.path(RECORD_RUNS)).glob("*.parquet"))) == 1
-    assert pc.sum(tables.all_rows(RECORD_RUNS).column("length")).as_py() == 300
-    assert kept_by(spark) <= before
-
-
 def test_rows_that_are_lost_with_an_executor_are_not_made_again(
     spark: SparkSession, tables: TableStore, tmp_path: Path, by_tasks: None
 ) -> None:

@@ -1,4 +1,4 @@
-"""Real queries side by side; pauses and poll by poll behaviour are in tests/unit/test_queries.py."""
+"""Real queries: how they end, and what Spark keeps of them; see also tests/unit/ingest/test_query_supervisor.py."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from offset_sync.ingest import query_supervisor
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.spark import jvm
 from offset_sync.spark.jvm import java
@@ -48,12 +46,6 @@ class Job:
         return thread
 
 
-@pytest.fixture
-def job(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
-    monkeypatch.setattr(query_supervisor, "FIRST_BACK_OFF_SECONDS", 0.1)
-    return Job(spark, tmp_path)
-
-
 def until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
@@ -61,35 +53,8 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_a_failing_query_is_started_again_from_where_it_was_while_the_other_goes_on(
-    job: Job, caplog: pytest.LogCaptureFixture
-) -> None:
-    seen: list[int] = []
-    others: list[int] = []
-    has_failed = threading.Event()
-
-    def failing(batch: DataFrame, batch_id: int) -> None:
-        if batch_id == 1 and not has_failed.is_set():
-            has_failed.set()
-            raise ValueError("what the batch said")
-        seen.append(batch_id)
-
-    job.add("dc1", failing)
-    job.add("dc2", lambda batch, batch_id: others.append(batch_id))
-    running = job.run()
-    until(lambda: has_failed.is_set() and len(seen) >= 3)
-    before = len(others)
-    until(lambda: len(others) > before)
-    assert seen[:3] == [0, 1, 2]
-    (said,) = [record.getMessage() for record in caplog.records if record.name == query_supervisor.logger.name]
-    assert said.startswith("query dc1 failed, next try in 0 s")
-    assert "what the batch said" in said
-    job.stop.set()
-    running.join(PATIENCE_S)
-    assert job.spark.streams.active == []
-
-
-def test_stopping_lets_the_micro_batch_in_hand_finish_and_begins_no_other(job: Job) -> None:
+def test_stopping_lets_the_micro_batch_in_hand_finish_and_begins_no_other(spark: SparkSession, tmp_path: Path) -> None:
+    job = Job(spark, tmp_path)
     begun, may_end, ended = list[int](), threading.Event(), list[int]()
 
     def slow(batch: DataFrame, batch_id: int) -> None:
@@ -122,20 +87,6 @@ def test_what_the_jvm_says_of_batches_is_heard_again_when_the_job_goes_on(spark:
 
 def is_worth_telling(_record: logging.LogRecord) -> bool:
     return True
-
-
-def test_once_ends_when_all_is_read_and_says_which_query_failed(job: Job) -> None:
-    counts: list[int] = []
-
-    def failing(batch: DataFrame, batch_id: int) -> None:
-        raise ValueError("what the batch said")
-
-    job.add("dc1", lambda batch, batch_id: counts.append(batch.count()), once=True)
-    job.add("dc2", failing, once=True)
-    errors = job.group.run_once()
-    assert list(errors) == ["dc2"]
-    assert "what the batch said" in errors["dc2"]
-    assert counts == [5]
 
 
 class Everything:

@@ -12,23 +12,16 @@ from offset_sync.jobs.spark_session import open_session, with_slots
 from offset_sync.model.errors import ConfigError
 
 
-def test_it_knows_delta_and_times_are_utc(spark: SparkSession) -> None:
-    assert spark.conf.get("spark.sql.extensions") == "io.delta.sql.DeltaSparkSessionExtension"
-    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
-    assert spark.sql("SELECT unix_millis(TIMESTAMP '1970-01-01 00:00:01')").head()[0] == 1000  # type: ignore[index]
-
-
-def test_the_defaults_of_the_program_hold_where_the_user_said_nothing(spark: SparkSession) -> None:
+def test_it_knows_delta_times_are_utc_and_defaults_hold_where_the_user_said_nothing(spark: SparkSession) -> None:
     for key, value in {
-        "spark.scheduler.mode": "FAIR",
-        "spark.kafka.consumer.cache.capacity": "4096",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+        "spark.sql.shuffle.partitions": "2",  # the user's, as the master
     }.items():
-        assert spark.sparkContext.getConf().get(key) == value
-
-
-def test_what_the_user_gives_on_the_command_line_wins(spark: SparkSession) -> None:
-    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+        assert spark.conf.get(key) == value
+    assert spark.sparkContext.getConf().get("spark.scheduler.mode") == "FAIR"
+    assert spark.sparkContext.getConf().get("spark.kafka.consumer.cache.capacity") == "4096"
     assert spark.sparkContext.master == "local[2]"
 
 
@@ -61,8 +54,5 @@ def test_spark_connect_is_refused_with_the_remedy(variable: str, monkeypatch: py
 )
 def test_each_cluster_gets_a_slot_per_core_up_to_a_bound(cores: int, clusters: int, slots: int) -> None:
     assert with_slots("local[*]", cores, clusters) == f"local[{slots}]"
-
-
-@pytest.mark.parametrize("master", ["local[2]", "local[*,3]", "yarn", "k8s://https://h:6443"])
-def test_slots_that_the_user_counted_are_left_alone(master: str) -> None:
-    assert with_slots(master, 2, 3) == master
+    for master in ("local[2]", "local[*,3]", "yarn", "k8s://https://h:6443"):  # counted by the user
+        assert with_slots(master, cores, clusters) == master

@@ -54,12 +54,6 @@ def test_the_lagging_groups_are_shown_with_their_causes_and_since_when(root: str
     assert len(progress["data"]) == 8  # four groups at two clusters
 
 
-def test_the_groups_can_be_chosen_and_the_limits_set(root: str) -> None:
-    shown = run("lagging_groups", root=root, groups="(reports|fraud)", silent_minutes=200.0)
-    assert shown["said"].startswith("1 groups lag")
-    assert "fraud" in shown["tables"][0]
-
-
 def test_the_drill_shows_what_a_failover_would_have_cost(root: str, day: Day) -> None:
     shown = run("failover_drill", root=root, moment="2026-11-21 05:58:00+00:00", moments=49)
     assert shown["complaints"] == []

@@ -74,7 +74,6 @@ class CommitLogJob(IngestingJob, AsTables):
     cuts: list[int] = field(default_factory=list)
     ends_by_batch: list[int] = field(default_factory=list)
     done: int = 0
-    asked: list[set[TopicPartition]] = field(default_factory=list)
     read_again: list[dict[TopicPartition, OffsetRange]] = field(default_factory=list)
     is_silent: bool = False
     is_leader_silent: bool = False
@@ -131,8 +130,6 @@ class CommitLogJob(IngestingJob, AsTables):
 
     def fetch_each(self, wanted: Mapping[str, Collection[TopicPartition]]) -> dict[str, Any]:
         """Say which topic it is, and where its log ends."""
-
-        self.asked.append(set(wanted["X"]))
         if self.is_silent:
             return {"X": ClusterError("X", "does not answer")}
         ends = (

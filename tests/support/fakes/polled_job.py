@@ -18,7 +18,7 @@ from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, GroupPartition, TopicPartition
+from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.restore import restore_commits
@@ -92,7 +92,6 @@ class Job:
         self.is_ready, self.errors = threading.Event(), list[Exception]()
         self.is_ready.set()
         self.batch = SyncBatch(self.ingester, self.state, self, SyncMetrics(CONFIG), self.is_ready)
-        self.last = ABSENT  # what a test has seen last
 
     def is_included(self, group_id: str) -> bool:
         return CONFIG.is_group_included(group_id) and (self.included is None or group_id in self.included)

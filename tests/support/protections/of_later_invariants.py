@@ -110,7 +110,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "commits of an unknown version stop the query",
             "ingest.commit_ingester.UnknownVersions.check",
             nothing,
-            "ingest/test_unknown_versions.py"
+            "ingest/test_commit_batches.py"
             "::test_when_a_cluster_writes_a_new_version_nothing_is_passed_and_the_line_says_what_to_do",
         ),
     ),
@@ -119,13 +119,13 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "a polled commit may be as old as its group's answer before",
             "ingest.polled_commits.CommitPoller._compare",
             without.as_new_as_the_poll,
-            "ingest/test_polled_times.py::test_a_group_that_did_not_answer_may_have_committed_ever_since_it_did",
+            "ingest/test_polled_commits.py::test_a_group_that_did_not_answer_may_have_committed_ever_since_it_did",
         ),
         of_unit(
             "a group that has not answered before may have committed at any time",
             "ingest.polled_commits.CommitPoller._compare",
             without.as_new_as_the_poll,
-            "ingest/test_polled_times.py::test_a_group_that_was_not_asked_before_may_have_committed_at_any_time",
+            "ingest/test_polled_commits.py::test_a_group_that_was_not_asked_before_may_have_committed_at_any_time",
         ),
     ),
     17: (

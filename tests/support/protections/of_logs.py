@@ -65,7 +65,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A truncated log is noticed by where its last epoch ended",
         ((_CHECK + "_rows", _without(TRUNCATED)),),
         _TESTS + "ingest/test_incarnation_check.py::"
-        "test_a_cut_while_no_index_ran_is_noticed_by_the_epoch_that_was_written_down",
+        "test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_again_from_the_cut",
     ),
     Protection(
         "A log with a new incarnation is read again, also by the next driver",
@@ -93,7 +93,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "What was read of a leader above the end of its epoch is read again",
         ((_CHECK + "elected_since", lambda _check, _alias, _epochs: {}),),
-        _TESTS + "ingest/test_records_of_lost_leaders.py::"
+        _TESTS + "ingest/test_log_check.py::"
         "test_records_that_a_leader_lost_after_they_were_read_are_not_those_of_the_next_one",
     ),
     Protection(
@@ -134,7 +134,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "An answer about a leader is refused where another query has recorded the next one meanwhile",
         ((_INGEST + "incarnation_check._epoch_of", lambda _known: None),),
-        _TESTS + "ingest/test_incarnation_races.py::test_two_queries_that_ask_about_a_new_leader_at_once_find_no_cut",
+        _TESTS + "ingest/test_log_check.py::test_two_queries_that_ask_about_a_new_leader_at_once_find_no_cut",
     ),
     Protection(
         "A cluster's answer from before another query noticed a change is asked for again",

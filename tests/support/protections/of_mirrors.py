@@ -59,7 +59,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A log is complete only up to a time at which its end was seen, and reached since",
         ((_INGEST + "log_check.Completeness.of", _whatever_was_read),),
         _TESTS
-        + "ingest/test_completeness.py::"
+        + "ingest/test_index_parts.py::"
         + "test_a_busy_log_is_complete_up_to_when_an_end_was_seen_that_is_reached_since",
     ),
     Protection(
@@ -70,13 +70,13 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "A record that names an offset beyond its origin's log end is no copy",
         ((_INGEST + "origin_check.OriginCheck.refute", lambda _check, cut, _said: cut),),
-        _TESTS + "ingest/test_origin_check.py::test_a_run_is_cut_where_its_origin_ends",
+        _TESTS + "ingest/test_index_parts.py::test_a_run_is_cut_where_its_origin_ends",
     ),
     Protection(
         "A record with the place header of another partition was produced where it is",
         ((_DECODE + "mirror_headers.confirmed", lambda found, _places: found),),
         _TESTS
-        + "ingest/test_run_builder_places.py::"
+        + "ingest/test_run_builder_names.py::"
         + "test_records_that_name_another_place_are_produced_here_and_copies_without_one_are_malformed",
     ),
     Protection(
@@ -84,7 +84,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         ((_INGEST + "run_builder.of_one_origin", lambda found, _is_home: found),),
         _TESTS
         + "ingest/test_run_builder_names.py::"
-        + "test_a_copy_has_records_of_its_home_and_what_names_another_origin_is_unread_by_everyone[dc1.orders]",
+        + "test_a_copy_has_records_of_its_home_and_what_names_another_origin_is_unread_by_everyone[X.orders]",
     ),
     Protection(
         "An id that is a share group at the target is withheld",
@@ -104,14 +104,14 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A commit time that is no date counts as the time of its record",
         ((_INGEST + "commit_batch.LATEST_MS", 2**62),),
         _TESTS
-        + "ingest/test_commit_records.py::"
+        + "ingest/test_commit_batches.py::"
         + "test_of_a_commit_with_a_time_that_is_no_date_the_time_of_its_record_counts",
     ),
     Protection(
         "The query stops at commits of an unknown record version",
         ((_INGEST + "commit_log_check.UnknownVersions.check", lambda _versions, _records, _batch_id: None),),
         _TESTS
-        + "ingest/test_unknown_versions.py::"
+        + "ingest/test_commit_batches.py::"
         + "test_when_a_cluster_writes_a_new_version_nothing_is_passed_and_the_line_says_what_to_do",
     ),
     Protection(

@@ -225,7 +225,7 @@ PROTECTIONS = (
             ),
         ),
         _UNIT
-        + "ingest/test_missed_batches.py::test_records_between_two_batches_are_loaded_and_reconciled_with_the_next",
+        + "ingest/test_commit_batches.py::test_records_between_two_batches_are_loaded_and_reconciled_with_the_next",
     ),
     Protection(
         "a job that was taken over ends with 3",
@@ -247,7 +247,7 @@ PROTECTIONS = (
     Protection(
         "where a micro-batch does not go on from the one before, the records between count as unread",
         (("offset_sync.state.index_logs.with_gaps", lambda rows, _frontier: rows),),
-        _UNIT + "ingest/test_record_indexer_beliefs.py::test_a_micro_batch_that_was_passed_over_is_unread_by_everyone",
+        _UNIT + "ingest/test_record_indexer.py::test_a_micro_batch_that_was_passed_over_is_unread_by_everyone",
     ),
     # A micro-batch fails three times.
     Protection(

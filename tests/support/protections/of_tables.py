@@ -107,13 +107,13 @@ PROTECTIONS = (
     Protection(
         "records that a checkpoint which was set back has passed over count as unread",
         (("offset_sync.state.index_logs.with_gaps", lambda rows, _frontier: rows),),
-        _UNIT + "ingest/test_record_indexer_beliefs.py::"
+        _UNIT + "ingest/test_record_indexer.py::"
         "test_a_checkpoint_that_was_set_back_leaves_no_record_out_without_a_trace",
     ),
     Protection(
         "a micro-batch records where it began",
         (("offset_sync.ingest.batch_rows.BEGINS", -2),),
-        _UNIT + "ingest/test_record_indexer_beliefs.py::test_a_micro_batch_that_was_passed_over_is_unread_by_everyone",
+        _UNIT + "ingest/test_record_indexer.py::test_a_micro_batch_that_was_passed_over_is_unread_by_everyone",
     ),
     # last_known is unreadable, or newer than a restored table.
     Protection(
@@ -163,6 +163,6 @@ PROTECTIONS = (
     Protection(
         "the folder that is full is named",
         (("offset_sync.ingest.query_errors._is_full", lambda _place: False),),
-        _UNIT + "ingest/test_full_disk.py::test_the_folder_that_is_full_is_named_and_no_other",
+        _UNIT + "ingest/test_failing_batches.py::test_the_folder_that_is_full_is_named_and_no_other",
     ),
 )

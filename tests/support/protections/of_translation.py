@@ -188,7 +188,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "Spark reads only records of committed transactions",
         (("offset_sync.ingest.kafka_source._ALWAYS", {"kafka.isolation.level": "read_uncommitted"}),),
-        "tests/unit/ingest/test_commit_records.py::test_spark_reads_only_committed_records",
+        "tests/unit/ingest/test_commit_batches.py::test_spark_reads_only_committed_records",
     ),
     Protection(
         "A commit beyond the index of its source is reported as behind, and computed again",

@@ -29,23 +29,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_id_of_the_query_is_read(folder: Path) -> None:
-    assert Checkpoint(Files(), str(folder)).query_id() == "9b7e2f5e-6b44-4c53-93a7-2d2a4c7ab0a4"
-
-
-def test_a_batch_starts_where_the_one_before_ended(folder: Path) -> None:
-    checkpoint = Checkpoint(Files(), f"{folder}/")
+def test_a_batch_starts_where_the_one_before_ended_and_has_at_most_as_many_records_as_offsets(folder: Path) -> None:
+    checkpoint = Checkpoint(Files(), f"file://{folder}/")
+    assert checkpoint.query_id() == "9b7e2f5e-6b44-4c53-93a7-2d2a4c7ab0a4"
     assert checkpoint.start_offsets(0) == {("orders", 0): 5, ("größe", 0): 0}
     assert checkpoint.end_offsets(0) == {("orders", 0): 9, ("größe", 0): 0}
     assert checkpoint.start_offsets(1) == checkpoint.end_offsets(0)
     assert checkpoint.end_offsets(1) == {("orders", 0): 12, ("orders", 1): 3, ("größe", 0): 4_000_000_000}
-
-
-def test_a_batch_has_at_most_as_many_records_as_offsets(folder: Path) -> None:
-    assert [Checkpoint(Files(), str(folder)).record_limit(batch) for batch in (0, 1)] == [
-        4,
-        3 + 3 + 4_000_000_000,
-    ]
+    assert [checkpoint.record_limit(batch) for batch in (0, 1)] == [4, 3 + 3 + 4_000_000_000]
+    with pytest.raises(Exception, match="offsets/2"):
+        checkpoint.end_offsets(2)
 
 
 def test_how_far_a_query_has_read_is_what_its_last_batch_that_is_done_says(folder: Path) -> None:
@@ -56,15 +49,6 @@ def test_how_far_a_query_has_read_is_what_its_last_batch_that_is_done_says(folde
     assert checkpoint.position() == {0: 9, 49: 3}
     (folder / "commits" / "7").write_text("v1\n{}")
     assert checkpoint.position() == {}  # the running query has cleaned up meanwhile
-
-
-def test_a_path_may_name_its_file_system(folder: Path) -> None:
-    assert Checkpoint(Files(), f"file://{folder}").start_offsets(1)["orders", 0] == 9
-
-
-def test_a_batch_that_was_never_planned_is_an_error(folder: Path) -> None:
-    with pytest.raises(Exception, match="offsets/2"):
-        Checkpoint(Files(), str(folder)).end_offsets(2)
 
 
 @pytest.mark.parametrize("first_line", ["v2", "", "{}", "\0v12"])
@@ -120,11 +104,8 @@ def test_a_batch_that_is_done_or_has_nothing_of_them_stays_as_it_is(folder: Path
     before = (folder / "offsets" / "1").read_bytes()
     Checkpoint(Files(), str(folder)).leave_out(lambda log: log.topic in topics)
     assert (folder / "offsets" / "1").read_bytes() == before
-
-
-def test_a_query_that_was_never_started_has_nothing_to_leave_out(tmp_path: Path) -> None:
-    Checkpoint(Files(), str(tmp_path / "none")).leave_out(lambda log: log.topic in ["orders"])
-    assert not (tmp_path / "none").exists()
+    Checkpoint(Files(), str(folder / "none")).leave_out(lambda log: True)  # a query that was never started
+    assert not (folder / "none").exists()
 
 
 def plans(folder: Path) -> set[str]:
@@ -148,12 +129,9 @@ def test_what_another_cluster_planned_is_planned_again_under_another_name(folder
     assert checkpoint.query_id() != before
     checkpoint.forget_plan()
     assert plans(folder) == {"offsets/0", "sources/0/0"}, "what is done stays"
-
-
-def test_the_first_plan_is_forgotten_with_where_it_begins(folder: Path) -> None:
-    (folder / "offsets" / "1").unlink()
+    (folder / "commits" / "0").unlink()
     Checkpoint(Files(), str(folder)).forget_plan()
-    assert plans(folder) == set()
+    assert plans(folder) == set(), "the first plan is forgotten with where it begins"
 
 
 def test_a_plan_that_was_not_stored_is_planned_again_under_another_name(folder: Path) -> None:

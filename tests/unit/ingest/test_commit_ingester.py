@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from datetime import datetime, timezone
 from typing import Any
@@ -11,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from builders.commits import acknowledge
-from builders.offset_records import commit_key, commit_value, group_key
+from builders.offset_records import commit_key, commit_value, group_key, member_key
 from fakes.ingest import WRITTEN_MS, Raw
 from fakes.ingest import IngestingJob as Job
 from fakes.tables import PowerFailure
@@ -20,6 +19,8 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 from offset_sync.tables.definition import Table
 
+LAST = datetime(9999, 12, 31, 23, 59, 59, 999_000, timezone.utc)
+"""The last time that readers of the tables know."""
 CLASSIC_EMPTY = bytes.fromhex("00030008636f6e73756d657200000005ffffffff0000018bcfe5680000000000")
 
 
@@ -94,29 +95,35 @@ def test_few_records_and_many_are_the_same_rows(
     assert asked == by_tasks
 
 
-def test_an_old_commit_says_when_it_expires(job: Job) -> None:
-    job.ingest(0, commit(5, version=1, expires_at_ms=1_700_000_600_000))
-    assert job.commits("expires_at") == [(at(1_700_000_600_000),)]
-
-
-def test_a_tombstone_has_no_offset_and_the_time_its_record_was_written(job: Job) -> None:
-    job.ingest(0, commit(5), (commit_key("g", "orders", 0), None))
-    assert job.commits("is_tombstone", "committed_offset", "committed_at") == [
-        (False, 5, at(1_700_000_000_000)),
-        (True, None, at(WRITTEN_MS)),
+def test_old_commits_expire_negative_ones_are_no_position_and_tombstones_are_of_their_records_time(job: Job) -> None:
+    """In the order of the log, however tasks deliver them."""
+    old, gone = commit(5, version=1, expires_at_ms=1_700_000_600_000), (commit_key("g", "orders", 1), None)
+    job.ingest(0, old, commit(6), commit(-1), commit(7, partition=1), gone, reverse=True)
+    names = ("log_offset", "committed_offset", "committed_at", "expires_at", "is_tombstone")
+    assert job.commits(*names) == [
+        (0, 5, at(1_700_000_000_000), at(1_700_000_600_000), False),
+        (1, 6, at(1_700_000_000_000), None, False),
+        (2, -1, at(1_700_000_000_000), None, False),
+        (3, 7, at(1_700_000_000_000), None, False),
+        (4, None, at(WRITTEN_MS), None, True),
     ]
-    assert job.offsets.clusters["X"].columns["is_deleted"].tolist() == [True]
+    columns = job.offsets.clusters["X"].columns
+    assert (columns["genuine_offset"].tolist(), columns["is_deleted"].tolist()) == ([6, 7], [False, True])
 
 
-def test_a_negative_offset_is_recorded_and_no_position(job: Job) -> None:
-    job.ingest(0, commit(5), commit(-1))
-    assert job.commits("committed_offset") == [(-1,), (5,)]
-    assert job.genuine() == {"g": 5}
-
-
-def test_records_count_in_log_order_however_tasks_deliver_them(job: Job) -> None:
-    job.ingest(0, commit(5), commit(6), commit(7), reverse=True)
-    assert job.genuine() == {"g": 7}
+def test_what_is_said_of_groups_is_written_down_and_no_commit(job: Job) -> None:
+    groups = [("classic", 2, CLASSIC_EMPTY), ("classic", 2, None), ("new", 3, None), ("ignored", 6, b"\0\0")]
+    raw = [(group_key(group, kind), value) for group, kind, value in groups]
+    job.ingest(0, *raw, (member_key("new", "m-1"), None))
+    names = ("group_id", "kind", "member_id", "generation", "members", "log_partition", "log_offset")
+    assert job.tables.rows(GROUP_EVENTS, *names) == [
+        ("classic", "classic", None, 5, 0, 3, 0),
+        ("classic", "classic_removed", None, None, None, 3, 1),
+        ("new", "epoch_removed", None, None, None, 3, 2),
+        ("new", "member_removed", "m-1", None, None, 3, 4),
+    ]
+    assert set(job.tables.rows(GROUP_EVENTS, "cluster", "at")) == {("X", at(WRITTEN_MS))}
+    assert job.genuine() == {}
 
 
 def test_our_own_commits_are_marked_and_not_reconciled(job: Job) -> None:
@@ -149,13 +156,6 @@ def test_until_every_log_is_read_commits_are_only_remembered(job: Job) -> None:
 # What is not a commit
 
 
-def test_other_records_are_ignored_and_counted(job: Job, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO):
-        job.ingest(0, *[(group_key("g", 6), b"\x00\x00")] * 5, commit(5))
-    assert "clusters.X: 5 records of other types ignored" in [record.getMessage() for record in caplog.records]
-    assert job.genuine() == {"g": 5}
-
-
 def test_malformed_bytes_are_kept_whole_with_the_reason_and_the_rest_goes_on(job: Job) -> None:
     key, value = commit(5)
     assert key is not None
@@ -179,10 +179,12 @@ def test_malformed_bytes_are_kept_whole_with_the_reason_and_the_rest_goes_on(job
 def test_a_time_that_no_calendar_has_does_not_stop_the_stream(job: Job, at_ms: int) -> None:
     job.ingest(0, commit(5, version=1, at_ms=at_ms, expires_at_ms=2**62), commit(6, group="other"))
     assert job.commits("group_id", "committed_at", "expires_at") == [
-        ("g", at(WRITTEN_MS), datetime(9999, 12, 31, 23, 59, 59, 999000, timezone.utc)),
+        ("g", at(WRITTEN_MS), LAST),
         ("other", at(1_700_000_000_000), None),
     ]
     assert job.offsets.clusters["X"].columns["genuine_at_ms"].tolist() == [WRITTEN_MS, 1_700_000_000_000]
+    job.ingest(1, (commit_key("a", "t", 1), None), (group_key("g"), None), first=2, written_ms=2**53)
+    assert job.commits("committed_at")[-1] == job.tables.rows(GROUP_EVENTS, "at")[-1] == (LAST,)
 
 
 # Once, whatever happens
@@ -210,27 +212,13 @@ def test_killed_at_any_point_and_repeated_everything_is_there_once(job: Job, tab
     assert counts == [1, 1, 1]
 
 
-def test_a_batch_whose_reconciling_fails_is_repeated_and_written_once(job: Job) -> None:
+def test_a_batch_whose_reconciling_fails_is_repeated_and_written_once(
+    job: Job, caplog: pytest.LogCaptureFixture
+) -> None:
     job.reconcile_errors = [RuntimeError("a bug")]
     with pytest.raises(RuntimeError, match="a bug"):
         job.ingest(0, commit(5))
+    job.failures = ["X to Y: 1 offsets not committed"]  # which is no error
     job.ingest(0, commit(5))
     assert (job.reconciled, job.commits("group_id")) == ([(["g"], 0)] * 2, [("g",)])
-
-
-def test_what_could_not_be_done_is_said_and_no_error(job: Job, caplog: pytest.LogCaptureFixture) -> None:
-    job.failures = ["X to Y: 1 offsets not committed"]
-    job.ingest(0, commit(5))
     assert "X to Y: 1 offsets not committed" in [record.getMessage() for record in caplog.records]
-    assert job.commits("committed_offset") == [(5,)]
-
-
-def test_an_empty_batch_is_nothing(job: Job) -> None:
-    job.ingest(0)
-    assert (job.reconciled, job.commits("group_id")) == ([([], 0)], [])
-
-
-def test_a_record_of_a_far_future_has_the_last_time_that_readers_of_the_tables_know(job: Job) -> None:
-    job.ingest(0, (commit_key("g", "t", 1), None), (group_key("g"), None), written_ms=2**53)
-    last = datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=timezone.utc)
-    assert job.commits("committed_at") == job.tables.rows(GROUP_EVENTS, "at") == [(last,)]

@@ -72,39 +72,6 @@ def test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_from_the_cut(
     assert job.reasons()[1:] == [(1, 2, "LOG_TRUNCATED"), (1, None, "READ_AGAIN")]
 
 
-def test_an_own_write_that_is_present_again_is_ours() -> None:
-    job = CommitLogJob(log=[commit(7), commit(9)])
-    acknowledge(job.offsets, 7)
-    job.take_in()
-    assert job.known()["genuine_offset"] == 9
-    job.cut(1, commit(1, "new"), commit(2, "new"))
-    job.take_in()
-    assert (job.known()["actual_offset"], job.known()["actual_is_own"]) == (7, True)
-    assert sorted(job.commits("committed_offset", "is_own")) == [(1, False), (2, False), (7, True), (9, False)]
-
-
-def test_a_tombstone_that_is_last_again_was_followed_by_lost_commits_and_does_not_count() -> None:
-    job = read_job(commit(5), tombstone(), commit(9))
-    job.cut(2, commit(1, "new"), commit(2, "new"))
-    job.take_in()
-    assert job.known() == {"log_offset": 1, "actual_offset": -1, "actual_is_own": False} | {
-        "genuine_offset": 5,
-        "is_deleted": False,
-    }
-
-
-def test_the_next_driver_knows_what_this_one_has_noticed_and_notices_nothing_again() -> None:
-    job = read_job(commit(5), commit(6, "other"), commit(9))
-    job.cut(1, commit(3), commit(2, "new"), commit(8, "other"))
-    job.take_in()
-    before, lives = (job.known(), job.known("other"), job.known("new")), len(job.reasons())
-    fresh = job.restarted()
-    assert (fresh.known(), fresh.known("other"), fresh.known("new")) == before
-    fresh.log.append(commit(4))
-    fresh.take_in()
-    assert (fresh.genuine()["g"], fresh.read_again, len(fresh.reasons())) == (4, [], lives)
-
-
 @pytest.mark.parametrize("table", [LOG_INCARNATIONS, OFFSET_COMMITS], ids=lambda table: table.name)
 def test_a_driver_that_dies_on_the_way_leaves_it_to_the_next(table: object) -> None:
     job = read_job(commit(9), commit(10, "other"))
@@ -154,18 +121,6 @@ def test_records_below_the_offset_where_spark_continues_are_read_all_the_same() 
     assert job.reasons()[-1] == (1, None, "READ_AGAIN")
 
 
-def test_a_log_that_was_cut_above_where_a_micro_batch_begins_is_read_up_to_where_that_ends() -> None:
-    job = read_job(commit(5))
-    job.log += [commit(number) for number in range(6, 11)]
-    job.ends_by_batch.append(6)
-    stale = job.log[1:]
-    job.cut(3, commit(9))
-    job.take_in(read=stale)
-    job.log += [commit(8), commit(3), commit(1, "new")]
-    job.take_in()
-    assert job.genuine() == {"g": 3, "new": 1}
-
-
 def test_what_was_read_before_another_leader_was_elected_is_read_again_and_there_once() -> None:
     job = read_job(commit(5))
     job.log += [commit(8), commit(9)]
@@ -212,33 +167,18 @@ def test_writes_acknowledged_before_the_leader_was_known_may_be_lost_with_an_ear
     assert job.known("first")["actual_offset"] == -1
 
 
-def test_a_log_that_is_shorter_than_an_earlier_version_has_read_it_is_read_from_its_beginning() -> None:
-    job = read_job(commit(9), commit(10, "other"), commit(11, "other"))
-    job.tables.versions.pop(LOG_INCARNATIONS.name)
-    job.recreate(commit(4), commit(1, "new"))
-    fresh = job.restarted()
-    fresh.take_in()
-    assert fresh.genuine() == {"g": 4, "other": 11, "new": 1}
-    assert fresh.reasons() == [(0, 0, "LOG_TRUNCATED"), (0, None, "READ_AGAIN")]
-
-
-def test_a_cluster_that_does_not_answer_has_nothing_taken_in() -> None:
+@pytest.mark.parametrize(
+    ("silent", "said"),
+    [("is_silent", "does not answer"), ("is_leader_silent", "no answer about __consumer_offsets-3, which was read")],
+)
+def test_while_a_cluster_or_the_leader_does_not_answer_nothing_is_taken_in(silent: str, said: str) -> None:
     job = read_job(commit(5))
     job.log.append(commit(8))
-    job.is_silent = True
-    with pytest.raises(ClusterError, match="does not answer"):
+    setattr(job, silent, True)
+    with pytest.raises(ClusterError, match=said):
         job.take_in()
     assert (job.genuine(), job.commits("committed_offset")) == ({"g": 5}, [(5,)])
-
-
-def test_what_was_read_of_a_log_whose_leader_is_silent_is_read_once_more() -> None:
-    job = read_job(commit(5))
-    job.log.append(commit(8))
-    job.is_leader_silent = True
-    with pytest.raises(ClusterError, match="no answer about __consumer_offsets-3, which was read"):
-        job.take_in()
-    assert (job.genuine(), job.commits("committed_offset")) == ({"g": 5}, [(5,)])
-    job.is_leader_silent = False
+    setattr(job, silent, False)
     job.take_in()
     assert job.genuine() == {"g": 8}
 
@@ -262,12 +202,6 @@ def test_a_life_begins_after_all_that_a_driver_with_a_fast_clock_has_written() -
     noticed = max(at for (at,) in job.tables.rows(LOG_INCARNATIONS, "noticed_at"))
     assert noticed.replace(tzinfo=timezone.utc).timestamp() * 1000 >= ahead_ms
     assert job.genuine() == {"g": 4}
-
-
-def test_a_log_of_which_nothing_new_was_read_is_not_asked_about() -> None:
-    job = read_job(commit(9))
-    job.take_in()
-    assert job.asked == [{LOG}, {LOG}, set()], "before it is read first, and after"
 
 
 def test_a_log_that_could_not_be_read_to_the_end_of_its_range_and_was_not_cut_fails_and_is_read_once_more() -> None:

@@ -261,29 +261,6 @@ def test_a_commit_between_the_answer_and_the_end_of_the_log_is_the_logs() -> Non
     assert (site.known("genuine_offset", KEY), site.known("rewound_ms", KEY)) == (30, ABSENT)
 
 
-def test_a_write_of_ours_that_was_not_read_back_does_not_become_the_groups() -> None:
-    site = Site()
-    site.commit(KEY, 10)
-    site.read_on()
-    site.meanwhile = iter([lambda: site.write(KEY, 40)])
-    site.compare()
-    site.read_on()
-    assert (site.known("actual_offset", KEY), site.known("actual_is_own", KEY), site.asked_for()) == (40, 1, [])
-
-
-def test_a_write_after_the_end_that_was_asked_for_is_newer_than_what_was_asked_for() -> None:
-    site = Site()
-    site.commit(KEY, 60)
-    site.lose(1)
-    site.read_on()
-    nothing = lambda: None  # noqa: E731
-    site.meanwhile = iter([nothing, nothing, nothing, lambda: site.write(KEY, 70)])
-    site.compare()
-    assert (site.asked_for(), site.known("actual_offset", KEY)) == ([(60, False)], 70)
-    site.read_on()
-    assert (site.known("actual_offset", KEY), site.known("actual_is_own", KEY)) == (70, 1)
-
-
 def test_what_the_log_has_lost_counts_may_be_of_any_age_and_later_records_follow_it() -> None:
     site = Site()
     site.commit(KEY, 60)

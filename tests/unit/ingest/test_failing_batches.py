@@ -1,9 +1,14 @@
-"""A micro-batch that fails three times: one line with what it reads, and with the record that is to blame."""
+"""A micro-batch that fails three times is named, with the record that is to blame; and so is a full disk."""
 
 from __future__ import annotations
 
 import logging
+import os
+import tempfile
 from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import pyarrow as pa
@@ -12,8 +17,11 @@ import pytest
 from builders.record_schemas import CONSUMER_OFFSETS, MIRRORED_RECORDS
 from offset_sync.ingest.checkpoint import OffsetRanges
 from offset_sync.ingest.failing_batches import TIMES, FailingBatches
+from offset_sync.ingest.query_errors import first_line, with_full_disk
 from offset_sync.model.errors import ClusterError, OtherClusterError, UnknownVersionError
 from offset_sync.model.values import OffsetRange, TopicPartition
+
+# Three times
 
 ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 1)
 READS = "orders-0 from 0 to 400, pay-1 from 3 to 400"
@@ -82,67 +90,49 @@ def test_the_third_failure_names_the_record_and_no_other_does(caplog: pytest.Log
     assert step.tried < 30
 
 
-def test_where_no_record_is_to_blame_it_says_so(caplog: pytest.LogCaptureFixture) -> None:
-    fail(Step(), Again())
-    assert said(caplog)[0].endswith("; each record of it can be read and decoded, so none is to blame")
+NO_PLAN, OF_OFFSETS, UNREADABLE = Step(), Again(), Again()
+NO_PLAN.ranges = MagicMock(side_effect=OSError("no disk"))  # type: ignore[method-assign]
+OF_OFFSETS.schema = CONSUMER_OFFSETS
+UNREADABLE.error = ClusterError("dc1", "orders-0 cannot be read")
+NOT_TO_BLAME = "each record of it can be read and decoded, so none is to blame"
+NOT_KNOWN = "whether a record is to blame is not known: clusters.dc1: orders-0 cannot be read"
 
 
-def test_where_it_takes_many_together_the_stretch_is_named(caplog: pytest.LogCaptureFixture) -> None:
-    fail(Step(fails_from=100), Again())
-    assert "; it fails at pay-1 the offsets from 0 to 99: MemoryError" in said(caplog)[0]
-
-
-def test_a_log_that_cannot_be_read_leaves_it_open(caplog: pytest.LogCaptureFixture) -> None:
-    again = Again()
-    again.error = ClusterError("dc1", "orders-0 cannot be read")
-    fail(Step(), again)
-    assert said(caplog)[0].endswith("whether a record is to blame is not known: clusters.dc1: orders-0 cannot be read")
-
-
-def test_what_names_its_place_itself_is_not_looked_for(caplog: pytest.LogCaptureFixture) -> None:
-    step = Step(5)
-    fail(step, Again(), problem=UnknownVersionError("clusters.dc1: update"))
-    assert said(caplog) == [f"clusters.dc1: micro-batch 17 has failed 3 times: clusters.dc1: update; it reads {READS}"]
-    assert step.tried == 0
-
-
-def test_a_plan_that_cannot_be_read_hides_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    step = Step()
-    step.ranges = MagicMock(side_effect=OSError("no disk"))  # type: ignore[method-assign]
-    fail(step, Again())
-    assert said(caplog)[0].endswith("failed 3 times: a bug; what it reads is not known: no disk")
+@pytest.mark.parametrize(
+    ("step", "again", "problem", "why"),
+    [
+        (
+            Step(),
+            Again(),
+            None,
+            f"a bug; it reads {READS}; each record of it can be read and decoded, so none is to blame",
+        ),
+        (Step(fails_from=100), Again(), None, "; it fails at pay-1 the offsets from 0 to 99: MemoryError"),
+        (Step(3), OF_OFFSETS, None, "; it fails at __consumer_offsets-1 offset 3: cannot take 3"),
+        (Step(), UNREADABLE, None, f"; {NOT_KNOWN}"),
+        (NO_PLAN, Again(), None, "a bug; what it reads is not known: no disk"),
+        (Step(5), Again(), UnknownVersionError("clusters.dc1: update"), f"clusters.dc1: update; it reads {READS}"),
+    ],
+)
+def test_where_no_single_record_is_to_blame_or_it_is_not_known_it_says_so(
+    caplog: pytest.LogCaptureFixture, step: Step, again: Again, problem: Exception | None, why: str
+) -> None:
+    """What names its place itself is not looked for."""
+    fail(step, again, problem=problem)
+    (line,) = said(caplog)
+    assert line.startswith("clusters.dc1: micro-batch 17 has failed 3 times: ")
+    assert line.endswith(why)
+    assert problem is None or step.tried == 0
 
 
 def test_another_micro_batch_and_one_that_went_well_restart(caplog: pytest.LogCaptureFixture) -> None:
-    problems: list[Exception | None] = []
-
-    def take(_batch: object, _batch_id: int) -> None:
-        if (problem := problems.pop(0)) is not None:
-            raise problem
-
+    take = MagicMock()
     guarded = FailingBatches("dc1", Again()).guard(take, Step())
-    for batch_id, problem in (
-        (1, OSError()),
-        (1, OSError()),
-        (2, OSError()),
-        (2, OSError()),
-        (2, None),
-        (2, OSError()),
-    ):
-        problems.append(problem)
-        if problem is None:
+    for batch_id, fails in ((1, True), (1, True), (2, True), (2, True), (2, False), (2, True)):
+        take.side_effect = OSError if fails else None
+        with pytest.raises(OSError) if fails else nullcontext():
             guarded(MagicMock(), batch_id)
-        else:
-            with pytest.raises(OSError):
-                guarded(MagicMock(), batch_id)
     assert said(caplog) == []
-
-
-def test_a_record_of_consumer_offsets_is_named_by_its_partition(caplog: pytest.LogCaptureFixture) -> None:
-    again = Again()
-    again.schema = CONSUMER_OFFSETS
-    fail(Step(3), again)
-    assert "; it fails at __consumer_offsets-1 offset 3: cannot take 3" in said(caplog)[0]
 
 
 @pytest.mark.parametrize(
@@ -157,3 +147,32 @@ def test_a_record_of_consumer_offsets_is_named_by_its_partition(caplog: pytest.L
 def test_a_micro_batch_that_another_cluster_has_planned_is_not_repeated(problem: Exception, forgotten: int) -> None:
     fail(step := Step(), Again(), 1, problem)
     assert step.forgotten == forgotten
+
+
+# A full disk
+
+JAVA = "java.io.IOException: No space left on device"
+
+
+def test_the_folder_that_is_full_is_named_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = str(tmp_path / "checkpoints")
+
+    def statvfs(place: str) -> SimpleNamespace:
+        return SimpleNamespace(f_bavail=0 if place == full else 1 << 20, f_frsize=4096, f_favail=9, f_files=10)
+
+    monkeypatch.setattr(os, "statvfs", statvfs)
+    told = with_full_disk(JAVA, [str(tmp_path / "tables"), f"file://{full}"])
+    assert told == f"the disk is full: make room in {full} ({JAVA})"
+
+
+def test_where_there_is_room_again_all_that_it_may_have_been_are_named(tmp_path: Path) -> None:
+    told = with_full_disk(JAVA, [str(tmp_path), "s3a://bucket/tables"])
+    assert f"make room in {tmp_path}, s3a://bucket/tables, {tempfile.gettempdir()} (" in told
+
+
+def test_another_error_says_what_it_said() -> None:
+    assert with_full_disk("java.lang.Error: it is late", ["/tables"]) == "java.lang.Error: it is late"
+
+
+def test_of_several_causes_the_full_disk_is_told() -> None:
+    assert first_line(f"org.apache.SparkException: job aborted\n{JAVA}\nat x.Error(y)\njava.lang.Exception: z") == JAVA

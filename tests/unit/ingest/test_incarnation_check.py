@@ -11,10 +11,10 @@ from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.indexing import ORDERS, Job, Plan, mirrored
 from fakes.tables import PowerFailure
 from offset_sync.ingest.incarnation_check import ALL_LOGS_SECONDS
-from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, OffsetRange, TopicPartition
+from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
+from offset_sync.tables.definition import Table
 
 
 def lives(job: Job) -> list[tuple[Any, ...]]:
@@ -23,7 +23,7 @@ def lives(job: Job) -> list[tuple[Any, ...]]:
     return [row[1:] for row in sorted(rows, key=lambda row: row[0])]
 
 
-def cut_job(**later: Any) -> Job:
+def cut_job() -> Job:
     """Return a job that has indexed ten records, when another leader has only the first six, and four new ones."""
     job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 12}, {ORDERS: 13}]))
     job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=1)}}
@@ -34,17 +34,18 @@ def cut_job(**later: Any) -> Job:
     return job
 
 
-def test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_again_from_the_cut() -> None:
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_again_from_the_cut(is_restarted: bool) -> None:
+    """Also if it was cut while no index ran; what was read before the change was known is of no origin."""
     job = cut_job()
+    if is_restarted:
+        job.restart()
     job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
     assert lives(job) == [("Y", 1, None, None), ("Y", 2, 6, "LOG_TRUNCATED"), ("Y", 2, None, "READ_AGAIN")]
-    again = [run[2:] for run in job.runs() if run[4] == "X"]
-    assert again == [(6, 6, "X", 106)], "the present records"
-    assert ("orders", 0, 6, 0, "Y", -1) in job.runs()
-    assert not any(run[2] == 10 and run[3] == 2 for run in job.runs()), (
-        "read before the change was known, so of no origin"
-    )
-    assert [at for at, *_ in job.tables.rows(LOG_INCARNATIONS, "begins_at") if at is not None] == [6]
+    assert [run for run in job.runs() if run[2] >= 6] == [("orders", 0, 6, 0, "Y", -1), ("orders", 0, 6, 6, "X", 106)]
+    ((noticed_at,),) = (row[:1] for row in job.tables.rows(LOG_INCARNATIONS, "noticed_at", "begins_at") if row[1] == 6)
+    again = [at for at, start in job.tables.rows(RECORD_RUNS, "indexed_at", "start_offset") if start == 6]
+    assert min(again) > noticed_at, "also where the clock was set back"
 
 
 @pytest.mark.parametrize("log_end", [8, 10], ids=["indexed", "planned"])
@@ -63,23 +64,20 @@ def test_a_log_that_is_shorter_than_it_was_is_noticed_though_its_leader_is_no_ot
     assert (begins_at, log_end - begins_at, "X", 100 + begins_at) in [run[2:] for run in job.runs()]
 
 
-def test_the_rows_of_the_new_life_are_later_than_its_row_also_where_the_clock_was_set_back() -> None:
+@pytest.mark.parametrize("table", [LOG_INCARNATIONS, RECORD_RUNS], ids=lambda table: table.name)
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_driver_that_dies_before_or_after_it_noted_a_cut_leaves_it_to_the_next(
+    table: Table, is_restarted: bool
+) -> None:
     job = cut_job()
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    ((noticed_at,),) = (row[:1] for row in job.tables.rows(LOG_INCARNATIONS, "noticed_at", "begins_at") if row[1] == 6)
-    again = [at for at, start in job.tables.rows(RECORD_RUNS, "indexed_at", "start_offset") if start == 6]
-    assert min(again) > noticed_at
-
-
-def test_a_driver_that_dies_between_noticing_and_reading_leaves_it_to_the_next() -> None:
-    job = cut_job()
-    job.tables.dies_at = RECORD_RUNS
+    job.tables.dies_at = table
     with pytest.raises(PowerFailure):
         job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    job.restart()
+    if is_restarted:
+        job.restart()
     job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
     assert [run[2:] for run in job.runs() if run[4] == "X"] == [(6, 6, "X", 106)]
-    assert lives(job)[-1] == ("Y", 2, None, "READ_AGAIN")
+    assert lives(job)[-2:] == [("Y", 2, 6, "LOG_TRUNCATED"), ("Y", 2, None, "READ_AGAIN")]
     job.logs = {"Y": {ORDERS: MemoryEnds(0, 13, leader_epoch=2)}}
     job.index(2, (ORDERS, 12, None))
     assert (12, 1, "Y", 12) in [run[2:] for run in job.runs()], "and goes on"
@@ -139,21 +137,6 @@ def test_if_the_start_of_an_epoch_is_unknown_a_log_without_it_is_read_again_from
     assert (0, 12, "X", 100) in [run[2:] for run in job.runs()]
 
 
-def test_the_leader_after_one_under_which_nothing_was_written_says_where_the_epoch_before_ends() -> None:
-    job = cut_job()
-    job.epoch_ends, job.read_again = {ORDERS: 10}, []
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=2)}}
-    job.plan.ends[1:] = [{ORDERS: 10}, {ORDERS: 12}]
-    said, place = {"Y": job.fetch_each({"Y": [TopicPartition(*ORDERS)]})["Y"]}, ClusterPartition("Y", *ORDERS)
-    job.incarnations.note(said, {place: OffsetRange(10, 10)}, job.incarnations.moment())
-    job.restart()
-    job.logs, job.told_epoch = {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=3)}}, 1
-    job.read_again = [(ORDERS, 10, None), (ORDERS, 11, None)]
-    job.index(1)
-    job.index(2, (ORDERS, 10, None), (ORDERS, 11, None))
-    assert lives(job) == [("Y", 1, None, None), ("Y", 2, 10, "ELECTED"), ("Y", 3, 10, "ELECTED")]
-
-
 def test_what_a_driver_that_woke_has_indexed_under_the_new_leader_is_no_cut() -> None:
     """It has written the leader down, and indexed what came after; we knew the leader before, and read how far."""
     job = cut_job()
@@ -171,26 +154,6 @@ def test_what_a_driver_that_woke_has_indexed_under_the_new_leader_is_no_cut() ->
     job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
     assert {life[3] for life in lives(job)} == {None, "ELECTED"}
     assert {life[1] for life in lives(job)} == {1, 2}
-
-
-def test_a_cut_while_no_index_ran_is_noticed_by_the_epoch_that_was_written_down() -> None:
-    job = cut_job()
-    job.restart()
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    assert ("Y", 2, 6, "LOG_TRUNCATED") in lives(job)
-
-
-def test_a_leader_that_does_not_say_where_the_epoch_ended_stops_the_batch() -> None:
-    job = cut_job()
-
-    def silent(epochs: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
-        raise ClusterError("Y", "no answer")
-
-    job.ends = silent  # type: ignore[method-assign]
-    with pytest.raises(ClusterError, match="no answer"):
-        job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    assert (10, 2, "Y", 10) not in [run[2:] for run in job.runs()]
-    assert lives(job) == [("Y", 1, None, None)]
 
 
 def test_a_copy_shows_that_its_origin_was_cut_though_the_origin_is_not_indexed() -> None:
@@ -252,18 +215,6 @@ def test_a_topic_that_was_recreated_under_traffic_is_read_whole_and_its_old_offs
         assert (log.runs.start.tolist(), log.runs.origin_start.tolist()) == ([0], [100])
 
 
-def test_elections_of_the_topic_before_have_nothing_of_the_recreated_one_read_twice() -> None:
-    job = cut_job()
-    job.plan.ends[1:] = [{ORDERS: 12}, {ORDERS: 14}, {ORDERS: 16}]
-    job.epoch_ends = {ORDERS: 10}
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    job.topics, job.logs = {"orders": MemoryTopic("orders-2", 2)}, {"Y": {ORDERS: MemoryEnds(0, 14, leader_epoch=0)}}
-    job.index(2)
-    job.logs, job.read_again = {"Y": {ORDERS: MemoryEnds(0, 16, leader_epoch=0)}}, []
-    job.index(3, *((ORDERS, offset, None) for offset in range(14, 16)))
-    assert (14, 2, "Y", 14) in [run[2:] for run in job.runs()]
-
-
 def test_an_incarnation_that_begins_while_the_one_before_is_read_again_is_read_too() -> None:
     """Another query has noticed it, with a copy of it, before this one has stored what it read."""
     job = recreated_job()
@@ -279,38 +230,6 @@ def test_an_incarnation_that_begins_while_the_one_before_is_read_again_is_read_t
     job.incarnations.was_read_again = after_another  # type: ignore[method-assign]
     job.index(1)
     assert job.incarnations.to_read_again("Y") == {ORDERS: 0}
-
-
-def test_a_log_of_which_an_earlier_version_knew_two_lives_stays_withheld(caplog: pytest.LogCaptureFixture) -> None:
-    """It is unknown which of its copies are of which incarnation."""
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 3}, {ORDERS: 5}]))
-    job.index(0, *((ORDERS, offset, None) for offset in range(3)))
-    job.tables.versions.pop(LOG_INCARNATIONS.name, None)  # an earlier version had no such table
-    job.topics["orders"] = MemoryTopic("orders-2", 2)
-    job.restart()
-    job.index(1, (ORDERS, 3, None), (ORDERS, 4, None))
-    assert [life for life in lives(job) if life[2] is not None] == []
-    assert job.topic_ids() == [("orders-1", 2), ("orders-2", 2)]
-    assert caplog.text.count("clusters.Y: orders-0: indexed in two incarnations; withheld until indexed again") == 1
-
-
-def test_a_log_that_an_earlier_version_has_indexed_goes_on() -> None:
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 3}, {ORDERS: 5}]))
-    job.index(0, *((ORDERS, offset, None) for offset in range(3)))
-    job.tables.versions.pop(LOG_INCARNATIONS.name, None)
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 5, leader_epoch=7)}}
-    job.restart()
-    job.index(1, (ORDERS, 3, None), (ORDERS, 4, None))
-    assert lives(job) == [("Y", 7, None, None)]
-
-
-def test_a_life_that_could_not_be_written_down_is_noticed_again() -> None:
-    job = cut_job()
-    job.tables.dies_at = LOG_INCARNATIONS
-    with pytest.raises(PowerFailure):
-        job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))  # the same driver, which tries again
-    assert ("Y", 2, 6, "LOG_TRUNCATED") in lives(job)
 
 
 def test_what_a_cluster_said_before_another_query_noticed_more_is_asked_again() -> None:

@@ -66,29 +66,18 @@ def test_what_spark_fails_on_for_a_time_is_read_again_with_times_that_fit() -> N
     assert log.asked == [RANGES]
 
 
-def test_the_third_header_is_read_too_where_the_mirror_stamps_it() -> None:
-    headers = ("IDC", b"dc2"), ("Place", b"x-0"), ("Offset", b"7"), ("Place", b"orders-0")
-    rows = MirroredRecords(Mirror(place_header="Place"))([(ORDERS, record(0, 5, *headers)), (ORDERS, record(1))])
-    assert rows.column("place_header").to_pylist() == [b"orders-0", None]
-    assert "place_header" not in MirroredRecords(Mirror())([(ORDERS, record(0, 5, *headers))]).schema.names
-
-
-def test_what_spark_can_read_is_spark_s() -> None:
-    log = Log()
-    table = pa.table({"offset": [7], "timestamp": pa.array([1], TIMES.field(1).type)})
-    assert read(again(log), lambda: Cut(table)) == [(7, 1)]
-    assert log.asked == []
-
-
-def test_any_other_failure_stays_one() -> None:
+def test_what_spark_can_read_is_spark_s_and_any_other_failure_stays_one() -> None:
     def refused() -> Cut:
         raise OSError("no brokers")
 
-    log = Log()
+    log, table = Log(), pa.table({"offset": [7], "timestamp": pa.array([1], TIMES.field(1).type)})
+    assert read(again(log), lambda: Cut(table)) == [(7, 1)]
     with pytest.raises(OSError, match="no brokers"):
         read(again(log), refused)
     assert log.asked == []
     assert not is_of_source(OSError("no brokers"))
+    # What Spark would read with other logs is read without it.
+    assert read(again(Log([(ORDERS, record(7))])), None) == [(7, 5000)]
 
 
 def test_while_such_records_come_spark_is_not_asked_first() -> None:
@@ -133,16 +122,27 @@ def test_the_columns_are_those_of_the_source_and_each_log_comes_in_its_order() -
     assert commits.to_pylist()[0]["key"] is None
 
 
-def test_of_headers_that_are_repeated_the_last_counts_and_long_ones_are_cut() -> None:
-    headers = [("IDC", b"x"), ("IDC", b"dc2"), ("Offset", b"1" * 5000), ("trace", None)]
-    rows = MirroredRecords(Mirror())([(ORDERS, record(0, 5, *headers)), (ORDERS, record(1, 5, ("IDC", None)))])
-    assert rows["origin_header"].to_pylist() == [b"dc2", None]
-    assert rows["offset_header"].to_pylist() == [b"1" * 1024, None]
+Headers = list[tuple[str, bytes | None]]
 
 
-def test_headers_whose_names_are_no_text_leave_the_record_without_an_identity_of_its_own() -> None:
-    rows = MirroredRecords(Mirror())([(ORDERS, record(0, 5, *UNREADABLE_HEADERS))])
-    assert (rows["origin_header"].to_pylist(), rows["offset_header"].to_pylist()) == ([b""], [b""])
+@pytest.mark.parametrize(
+    ("headers", "origin", "offset", "place"),
+    [
+        ([("IDC", b"x"), ("IDC", b"dc2"), ("Offset", b"1" * 5000), ("trace", None)], b"dc2", b"1" * 1024, None),
+        ([("IDC", None)], None, None, None),
+        ([("IDC", b"dc2"), ("Place", b"x-0"), ("Offset", b"7"), ("Place", b"orders-0")], b"dc2", b"7", b"orders-0"),
+        ([*UNREADABLE_HEADERS], b"", b"", b""),
+    ],
+    ids=["repeated and long", "null", "with a place", "names that are no text"],
+)
+def test_of_headers_that_are_repeated_the_last_counts_long_ones_are_cut_and_unreadable_ones_are_no_identity(
+    headers: Headers, origin: bytes | None, offset: bytes | None, place: bytes | None
+) -> None:
+    """The third is read where the mirror stamps it."""
+    records = [(ORDERS, record(0, 5, *headers))]
+    (row,) = MirroredRecords(Mirror(place_header="Place"))(records).to_pylist()
+    assert (row["origin_header"], row["offset_header"], row["place_header"]) == (origin, offset, place)
+    assert "place_header" not in MirroredRecords(Mirror())(records).schema.names
 
 
 def test_large_records_are_handed_on_in_small_batches() -> None:
@@ -177,7 +177,3 @@ def test_a_cluster_of_which_nothing_comes_is_an_error() -> None:
     log.problem = UnreadError("dc1", {ORDERS: Stop(0, "no answer")}, is_silent=True)
     with pytest.raises(UnreadError, match="orders-0 cannot be read from offset 0 on: no answer"):
         again(log).map(corrupt, times, TIMES, RANGES)
-
-
-def test_what_spark_would_read_with_other_logs_is_read_without_it() -> None:
-    assert again(Log([(ORDERS, record(7))])).map(None, times, TIMES, RANGES).rows["offset"].to_pylist() == [7]

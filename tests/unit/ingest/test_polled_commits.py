@@ -1,26 +1,33 @@
-"""Commits polled from coordinators: against what was done there, event by event; and repeated, restarted, overtaken."""
+"""Commits polled from coordinators: what is new, when it may have been made, and polls that are repeated or overtaken.
+
+Worlds with polls of the simulation hold the rest.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fakes.polled_job import ORDERS, Broker, Job
-from generators.hypothesis_strategies import law
+from offset_sync.ingest import polled_commits
+from offset_sync.ingest.group_activity import GroupActivity
 from offset_sync.ingest.polled_commits import ALL_TYPES_S
 from offset_sync.kafka.requests import TransientError
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, POLLED, GroupPartition
+from offset_sync.model.values import ABSENT, POLLED, GroupPartition, TopicPartition
 from offset_sync.tables.catalog import OFFSET_COMMITS
 
 
 def test_a_poll_brings_what_is_new_with_the_times_of_both_polls() -> None:
     job = Job(Broker())
     job.broker.commit(100)
+    job.broker.commit(9, "console-consumer-1")  # excluded
     job.poll(0)
+    assert (job.known("genuine_at_ms"), job.known("genuine_made_ms")) == (ABSENT, 1_005_000), "any time before"
     job.poll(1)
     job.broker.commit(120)
     job.poll(2)
@@ -40,54 +47,34 @@ def test_a_poll_brings_what_is_new_with_the_times_of_both_polls() -> None:
     )
 
 
-def test_a_commit_without_a_poll_before_may_have_been_made_at_any_time() -> None:
-    job = Job(Broker())
-    job.broker.commit(100)
-    job.poll(0)
-    assert (job.known("genuine_at_ms"), job.known("genuine_made_ms")) == (ABSENT, 1_005_000)
-    assert Job(job.broker, job.tables).known("genuine_at_ms") == ABSENT
-
-
 def test_an_offset_that_is_gone_is_a_tombstone_once_and_one_that_is_back_a_commit() -> None:
     job = Job(Broker())
-    for batch_id, offset in enumerate([100, None, None, 100]):
+    for batch_id, offset in enumerate([100, None, None, 100, None]):
         job.broker.commit(offset)
+        if batch_id == 4:  # its group is gone, and listed no more
+            del job.broker.offsets["g"]
         job.poll(batch_id)
-    assert job.rows("committed_offset", "is_tombstone") == [(100, False), (None, True), (100, False)]
-    assert (job.known("actual_offset"), job.known("is_deleted")) == (100, 0)
+    said = [(100, False), (None, True), (100, False), (None, True)]
+    assert job.rows("committed_offset", "is_tombstone") == said
+    assert (job.known("actual_offset"), job.known("is_deleted")) == (ABSENT, 1)
 
 
-def test_a_group_that_is_no_longer_listed_is_still_asked_for() -> None:
-    job = Job(Broker())
-    job.broker.commit(100)
-    job.poll(0)
-    del job.broker.offsets["g"]
-    job.poll(1)
-    assert job.known("is_deleted") == 1
-
-
-def test_our_write_is_read_back_as_ours_and_a_repeated_poll_says_nothing() -> None:
+def test_our_writes_are_read_back_as_ours_and_a_return_to_their_value_is_the_groups_own() -> None:
     job = Job(Broker())
     job.broker.commit(50)
     job.poll(0)
     job.write(60)
     job.poll(1)
-    job.poll(2)
-    assert job.rows("committed_offset", "is_own") == [(50, False), (60, True)]
     assert (job.known("actual_offset"), job.known("genuine_offset")) == (60, 50)
-
-
-def test_a_refresh_of_the_same_value_is_read_back_and_a_return_to_it_is_the_groups_own() -> None:
-    job = Job(Broker())
+    job.poll(2)  # nothing is new
     job.write(60)
-    job.poll(0)
-    job.write(60)
-    job.poll(1)
-    job.broker.commit(90)
-    job.poll(2)
-    job.broker.commit(60)
     job.poll(3)
-    assert job.rows("committed_offset", "is_own") == [(60, True), (60, True), (90, False), (60, False)]
+    job.broker.commit(90)
+    job.poll(4)
+    job.broker.commit(60)
+    job.poll(5)
+    said = [(50, False), (60, True), (60, True), (90, False), (60, False)]
+    assert job.rows("committed_offset", "is_own") == said
     assert job.known("rewound_ms") == job.now_ms
 
 
@@ -102,48 +89,6 @@ def test_a_group_that_goes_back_to_where_it_was_before_our_write_is_seen() -> No
     job.broker.commit(60)  # the write is over: this is not it
     job.poll(2)
     assert (job.known("genuine_offset"), job.known("actual_is_own")) == (60, 0)
-
-
-events = st.one_of(
-    st.tuples(st.just("group"), st.sampled_from([10, 20, 30])),
-    st.tuples(st.just("ours"), st.sampled_from([10, 20, 30])),
-    st.tuples(st.just("poll"), st.just(0)),
-    st.tuples(st.just("restart"), st.just(0)),
-)
-
-
-@law(300)
-@given(st.lists(events, max_size=14))
-def test_after_each_poll_the_value_is_the_coordinators_and_its_author_is_no_ones_who_did_not_write_it(
-    history: Sequence[tuple[str, int]],
-) -> None:
-    job, number, ours, last = Job(Broker()), 0, set[int](), ("nobody", -1)
-    by_us = False  # whether the value at the last poll was ours
-    changed = False
-    for kind, value in history:
-        if kind == "restart" and not ours:  # writes of a former driver are another matter
-            job = Job(job.broker, job.tables, job.now_ms)
-        elif kind == "ours":
-            job.write(value)
-            ours.add(value)
-            last, changed = (kind, value), True
-        elif kind == "group":
-            job.broker.commit(value)
-            last, changed = (kind, value), True
-        elif kind == "poll":
-            before = job.last
-            job.poll(number)
-            number += 1
-            assert job.known("actual_offset") == last[1]
-            job.last = last[1]
-            is_own = bool(job.known("actual_is_own"))
-            if changed and last[0] == "group" and last[1] not in ours and last[1] != before:
-                assert not is_own, history
-            if changed and last[0] == "ours":
-                assert is_own, history
-            if not changed and number > 1:
-                assert is_own == by_us, history
-            by_us, ours, changed = is_own, set(), False
 
 
 def test_a_failed_micro_batch_is_repeated_with_its_commits() -> None:
@@ -184,40 +129,29 @@ def test_what_another_driver_has_polled_is_taken_in_first() -> None:
     assert job.known("genuine_offset") == 200
 
 
-def test_all_commits_come_again_after_those_of_the_log_and_are_the_newer_ones() -> None:
-    job = Job(Broker())
-    job.broker.commit(100)
-    job.poll(0)
-    rows = job.tables.versions["offset_commits"].pop()
-    as_log = rows.to_pylist()
-    for row in as_log:
-        row |= {"log_partition": 3, "log_offset": 900, "captured_by": None, "not_before": None}
-    job.tables.append(OFFSET_COMMITS, type(rows).from_pylist(as_log, rows.schema))
-    after = Job(job.broker, job.tables, job.now_ms)
-    after.poll(1)
-    after.poll(2)
-    assert after.rows("committed_offset", "log_partition") == [(100, 3), (100, POLLED)]
-    assert Job(job.broker, job.tables).known("log_partition") == POLLED
-
-
 def test_at_first_every_group_has_to_answer_and_later_the_others_go_on() -> None:
-    job = Job(Broker())
+    """And all are to be listed; later those that are known are polled without a list."""
+    job, other = Job(Broker()), GroupPartition("h", *ORDERS)
     job.broker.commit(100)
     job.broker.commit(7, "h")
     job.broker.refused["h"] = TransientError("X", "COORDINATOR_LOAD_IN_PROGRESS")
     with pytest.raises(TransientError):
         job.poll(0)
-    del job.broker.refused["h"]
+    job.broker.refused.clear()
+    job.broker.is_listing = False
+    with pytest.raises(ClusterError, match="does not list"):
+        job.poll(0)
+    job.broker.is_listing = True
     job.poll(0)
     job.broker.refused["h"] = TransientError("X", "COORDINATOR_LOAD_IN_PROGRESS")
+    job.broker.is_listing = False
     job.broker.commit(110)
     job.broker.commit(8, "h")
     job.poll(1)
-    assert job.known("genuine_offset") == 110
-    assert job.known("genuine_offset", GroupPartition("h", *ORDERS)) == 7
-    del job.broker.refused["h"]
+    assert (job.known("genuine_offset"), job.known("genuine_offset", other)) == (110, 7)
+    job.broker.refused.clear()
     job.poll(2)
-    assert job.known("genuine_offset", GroupPartition("h", *ORDERS)) == 8
+    assert job.known("genuine_offset", other) == 8
 
 
 def test_a_refused_group_is_named_once_and_holds_back_no_other(caplog: pytest.LogCaptureFixture) -> None:
@@ -233,20 +167,6 @@ def test_a_refused_group_is_named_once_and_holds_back_no_other(caplog: pytest.Lo
     ]
 
 
-def test_without_a_list_known_groups_go_on_but_not_at_first() -> None:
-    job = Job(Broker())
-    job.broker.is_listing = False
-    with pytest.raises(ClusterError):
-        job.poll(0)
-    job.broker.is_listing = True
-    job.broker.commit(100)
-    job.poll(0)
-    job.broker.is_listing = False
-    job.broker.commit(110)
-    job.poll(1)
-    assert job.known("genuine_offset") == 110
-
-
 def test_groups_of_other_types_are_looked_for_each_minute() -> None:
     job = Job(Broker())
     job.broker.commit(100)
@@ -257,11 +177,14 @@ def test_groups_of_other_types_are_looked_for_each_minute() -> None:
     assert (job.broker.looks, job.known("genuine_offset")) == (2, 100)
 
 
-def test_excluded_groups_are_not_polled() -> None:
-    job = Job(Broker())
-    job.broker.commit(100, "console-consumer-1")
-    job.poll(0)
-    assert job.rows("group_id") == []
+def test_groups_that_no_coordinator_lists_are_unknown() -> None:
+    listing: Any = SimpleNamespace(active=lambda: frozenset({"g"}), listed=lambda: {"g": None, "empty": None})
+    no_events: Any = Mock(streams_groups=lambda _: frozenset(), share_groups=lambda _: frozenset())
+    groups = GroupActivity("X", listing, None, no_events, no_events)
+    assert groups.active(["g", "hidden"]) == groups.active() == {"g"}
+    assert groups.unknown(["g", "empty", "hidden"]) == {"hidden"}
+    listing.active = listing.listed = lambda: ClusterError("X", "no answer")
+    assert isinstance(groups.unknown(["g"]), ClusterError)
 
 
 def test_the_number_of_a_poll_grows_although_the_clock_goes_back() -> None:
@@ -282,3 +205,86 @@ def test_nothing_is_written_while_coordinators_are_asked_and_their_answers_compa
     job.broker.takes = lambda: seen.append(job.writing.locked())
     job.poll(0)
     assert (seen, job.writing.locked()) == ([True], False)
+
+
+# When a commit may have been made
+
+
+def since_ms(job: Job, group_id: str = "g") -> int:
+    return job.known("genuine_at_ms", GroupPartition(group_id, *ORDERS))
+
+
+def test_a_group_that_did_not_answer_may_have_committed_ever_since_it_did() -> None:
+    job = Job(Broker())
+    job.broker.commit(10)
+    job.poll(0)  # asked at 1,005 s
+    job.broker.refused["g"] = TransientError("X", "COORDINATOR_NOT_AVAILABLE")
+    job.broker.commit(80)
+    for number in range(1, 100):
+        job.poll(number)
+    del job.broker.refused["g"]
+    job.poll(100)
+    assert (job.known("genuine_offset"), since_ms(job)) == (80, 1_005_000)
+
+
+def test_a_group_that_was_not_asked_before_may_have_committed_at_any_time() -> None:
+    job = Job(Broker())
+    job.broker.commit(10)
+    job.broker.commit(80, "late")
+    job.included = {"g", "unlisted"}
+    job.poll(0)
+    job.broker.is_listing = False
+    job.broker.commit(80, "unlisted")
+    job.poll(1)
+    job.broker.is_listing = True
+    job.poll(2)
+    assert since_ms(job, "unlisted") == ABSENT
+    job.broker.commit(90, "unlisted")
+    job.poll(3)
+    assert since_ms(job, "unlisted") == 1_015_000
+    after = Job(job.broker, job.tables, job.now_ms)
+    after.poll(4)
+    assert (since_ms(after, "late"), since_ms(after)) == (ABSENT, ABSENT), "it was excluded until now"
+
+
+def test_what_was_committed_while_a_poll_took_long_is_not_dated_after_it() -> None:
+    job = Job(Broker())
+    job.broker.commit(10)
+    job.broker.takes = lambda: job.pass_time(8_000)
+    job.poll(0)  # begins at 1,005 s
+    job.broker.commit(80)
+    after = Job(job.broker, job.tables, job.now_ms + 3_600_000)
+    after.poll(1)
+    assert since_ms(after) == since_ms(Job(job.broker, job.tables, after.now_ms)) == 1_005_000
+    job.poll(1)
+    assert since_ms(job) == 1_005_000
+
+
+def test_what_a_failed_poll_has_found_is_not_dated_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(polled_commits, "GROUPS_AT_ONCE", 1)
+    job = Job(Broker())
+    job.broker.commit(10)
+    job.broker.commit(1, "h")
+    job.poll(0)
+    job.broker.commit(80)
+    job.broker.raises = "h"
+    with pytest.raises(ClusterError):
+        job.poll(1)
+    job.broker.raises = ""
+    job.poll(1)
+    assert (job.known("genuine_offset"), since_ms(job)) == (80, 1_005_000)
+
+
+def test_what_the_log_has_brought_between_two_polls_may_be_older_than_the_first() -> None:
+    job = Job(Broker())
+    job.broker.commit(100)
+    job.broker.commit(5, place=TopicPartition("orders", 1))  # whose record is that of the poll
+    job.poll(0)
+    polled = job.tables.all_rows(OFFSET_COMMITS)
+    row = next(each for each in polled.to_pylist() if each["partition"] == ORDERS.partition)
+    by_log = row | {"log_partition": 3, "log_offset": 7, "captured_by": None, "not_before": None}
+    by_log |= {"captured_at": row["captured_at"] + timedelta(hours=1)}
+    job.tables.append(OFFSET_COMMITS, type(polled).from_pylist([by_log], polled.schema))
+    after = Job(job.broker, job.tables, job.now_ms + 7_200_000)
+    after.poll(1)
+    assert since_ms(after) == ABSENT

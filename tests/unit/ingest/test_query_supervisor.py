@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
-import time
+import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
 from unittest.mock import MagicMock, Mock
 
 import pytest
@@ -14,7 +14,10 @@ import pytest
 from fakes.streaming_query import WAITING, Clock, Query, Starts, Stop
 from offset_sync.ingest import query_supervisor
 from offset_sync.ingest.query_supervisor import LONGEST_BACK_OFF_SECONDS, QuerySupervisor, StopRequestedError
-from offset_sync.model.errors import ClusterError
+from offset_sync.model.errors import ClusterError, TakenOverError
+
+Run = Callable[[float], None]
+BUSY = {**WAITING, "isTriggerActive": True}
 
 
 @pytest.fixture
@@ -34,121 +37,102 @@ def group(stop: Stop) -> QuerySupervisor:
     return QuerySupervisor(stop)
 
 
+@pytest.fixture
+def run_for(group: QuerySupervisor, clock: Clock, stop: Stop) -> Run:
+    """Run the queries for so many seconds."""
+
+    def run(seconds: float) -> None:
+        clock.after(seconds, stop.set)
+        group.run_until_stopped()
+
+    return run
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the JVM is told of its log; there is none here."""
+    found: list[str] = []
+    monkeypatch.setattr(query_supervisor, "silence_batches", lambda _: found.append("silent"))
+    monkeypatch.setattr(query_supervisor, "hear_batches", lambda _: found.append("heard"))
+    return found
+
+
 def forever(*first: Query | Exception | None, then: Query | Exception | None) -> Iterator[Query | Exception | None]:
     yield from first
     while True:
         yield then
 
 
-def run_for(group: QuerySupervisor, clock: Clock, stop: Stop, seconds: float) -> None:
-    clock.after(seconds, stop.set)
-    group.run_until_stopped()
+def ends_when(query: Query, clock: Clock) -> list[float]:
+    """Return when *query* is told to end, in seconds."""
+    at: list[float] = []
+    query.stop = lambda: (at.append(clock.seconds - 100), query.end())  # type: ignore[method-assign,assignment,return-value]
+    return at
 
 
 def test_a_query_that_cannot_be_started_is_tried_with_longer_and_longer_pauses(
-    group: QuerySupervisor, clock: Clock, stop: Stop
+    group: QuerySupervisor, clock: Clock, run_for: Run
 ) -> None:
     broken, fine = Starts(clock, forever(then=OSError("no brokers"))), Starts(clock, iter([Query()]))
-    group.add("dc1", broken)
-    group.add("dc2", fine)
-    run_for(group, clock, stop, 250)
+    nothing = Starts(clock, forever(None, None, None, then=Query()))  # there is nothing to read yet: no error
+    for name, starts in (("dc1", broken), ("dc2", fine), ("dc3", nothing)):
+        group.add(name, starts)
+    run_for(250)
     assert broken.gaps() == [1, 2, 4, 8, 16, 32, *[round(LONGEST_BACK_OFF_SECONDS)] * 3]
     assert group.errors() == {"dc1": "no brokers"}
-    assert len(fine.times) == 1
-
-
-def test_each_failure_names_its_cluster_once(group: QuerySupervisor, clock: Clock) -> None:
-    group.add("dc1", Starts(clock, iter([OSError("no brokers")])))
-    group.add("dc2", Starts(clock, iter([ClusterError("dc2", "refused")])))
-    group.add("dc3", Starts(clock, iter([None])))
-    group.run_once()
-    assert group.failures() == ["clusters.dc1: no brokers", "clusters.dc2: refused"]
+    assert (len(fine.times), nothing.gaps()) == (1, [1, 1, 1])
 
 
 def test_a_query_that_fails_while_running_is_started_again_and_the_other_goes_on(
-    group: QuerySupervisor, clock: Clock, stop: Stop
+    group: QuerySupervisor, clock: Clock, run_for: Run
 ) -> None:
-    failing, other = Query(), Query()
-    starts = Starts(clock, iter([failing, Query()]))
+    failing, other = [Query() for _ in range(3)], Query()
+    starts = Starts(clock, iter(failing))
     group.add("dc1", starts)
     group.add("dc2", Starts(clock, iter([other])))
-    seen: list[dict[str, str]] = []
-    clock.after(5, lambda: failing.end("org.example.KafkaException: timed out\nat line 1"))
+    seen: list[object] = []
+    clock.after(5, lambda: failing[0].end("org.example.KafkaException: timed out\nat line 1"))
     clock.after(5.5, lambda: seen.append(group.errors()))
-    clock.after(9, lambda: seen.append(group.errors()))
-    clock.after(9, lambda: seen.append({"other": str(other.isActive)}))
-    run_for(group, clock, stop, 10)
-    assert starts.gaps() == [6]
-    assert seen == [{"dc1": "org.example.KafkaException: timed out"}, {}, {"other": "True"}]
+    clock.after(9, lambda: seen.append((group.errors(), other.isActive)))
+    clock.after(10, failing[1].end)  # without an error
+    run_for(15)
+    assert starts.gaps() == [6, 6]
+    assert seen == [{"dc1": "org.example.KafkaException: timed out"}, ({}, True)]
 
 
-def test_a_query_that_ends_without_an_error_is_started_again_too(
-    group: QuerySupervisor, clock: Clock, stop: Stop
+def test_progress_makes_the_next_pause_short_again_and_nothing_else_does(
+    group: QuerySupervisor, clock: Clock, run_for: Run
 ) -> None:
-    ended = Query()
-    starts = Starts(clock, iter([ended, Query()]))
-    group.add("dc1", starts)
-    clock.after(1, ended.end)
-    run_for(group, clock, stop, 10)
-    assert len(starts.times) == 2
-
-
-def test_progress_makes_the_next_pause_short_again(group: QuerySupervisor, clock: Clock, stop: Stop) -> None:
     recovered = Query()
-    starts = Starts(clock, forever(OSError("1"), OSError("2"), OSError("3"), recovered, then=Query()))
+    failed = Query(isActive=False, error="down")
+    starts = Starts(clock, forever(OSError("1"), failed, OSError("3"), recovered, then=Query()))
     group.add("dc1", starts)
     clock.after(12, lambda: setattr(recovered, "lastProgress", {"sources": []}))
     clock.after(20, lambda: recovered.end("down"))
-    run_for(group, clock, stop, 30)
+    run_for(30)
     assert starts.gaps() == [1, 2, 4, 14]
-
-
-def test_a_query_that_fails_again_before_any_progress_waits_longer_still(
-    group: QuerySupervisor, clock: Clock, stop: Stop
-) -> None:
-    starts = Starts(clock, (Query(isActive=False, error="down") for _ in range(9)))
-    group.add("dc1", starts)
-    run_for(group, clock, stop, 20)
-    assert starts.gaps() == [1, 2, 4, 8]
-
-
-def test_where_there_is_nothing_to_read_yet_it_is_asked_again_and_that_is_no_error(
-    group: QuerySupervisor, clock: Clock, stop: Stop
-) -> None:
-    starts = Starts(clock, forever(None, None, None, then=Query()))
-    group.add("dc1", starts)
-    run_for(group, clock, stop, 10)
-    assert starts.gaps() == [1, 1, 1]
-    assert group.errors() == {}
 
 
 # Stopping
 
 
-def test_stopping_lets_the_micro_batch_in_hand_finish(group: QuerySupervisor, clock: Clock, stop: Stop) -> None:
-    query = Query(status={**WAITING, "isTriggerActive": True})
-    group.add("dc1", Starts(clock, iter([query])))
-    ended_at: list[float] = []
-    query.stop = lambda: (ended_at.append(clock.seconds), query.end())  # type: ignore[method-assign,assignment,return-value]
-    clock.after(15, lambda: query.status.update(isTriggerActive=False))
-    run_for(group, clock, stop, 10)
-    assert [round(at) for at in ended_at] == [115]
-
-
-def test_a_micro_batch_that_does_not_finish_is_interrupted_in_the_end(
-    group: QuerySupervisor, clock: Clock, stop: Stop
+@pytest.mark.parametrize(("done_after", "ends_at"), [(15, 15), (999, 70)], ids=["in time", "never"])
+def test_stopping_lets_the_micro_batch_in_hand_finish_for_a_while(
+    group: QuerySupervisor, clock: Clock, run_for: Run, done_after: float, ends_at: float
 ) -> None:
-    query = Query(status={**WAITING, "isTriggerActive": True})
+    query = Query(status=dict(BUSY))
     group.add("dc1", Starts(clock, iter([query])))
-    run_for(group, clock, stop, 10)
-    assert (query.isActive, round(clock.seconds)) == (False, 170)
+    ended_at = ends_when(query, clock)
+    clock.after(done_after, lambda: query.status.update(isTriggerActive=False))
+    run_for(10)
+    assert ended_at == [pytest.approx(ends_at, abs=0.5)]
 
 
 def test_no_micro_batch_begins_once_a_stop_is_asked_for_and_its_end_is_no_news(
     group: QuerySupervisor, stop: Stop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches, filters = list[int](), list[Callable[[logging.LogRecord], bool]]()
-    monkeypatch.setattr(query_supervisor, "silence_batches", filters.append)  # there is no JVM here
+    monkeypatch.setattr(query_supervisor, "silence_batches", filters.append)
     guarded = group.stop_between_batches(lambda batch, batch_id: batches.append(batch_id))
     guarded(MagicMock(), 1)
     assert filters == []
@@ -163,19 +147,83 @@ def test_no_micro_batch_begins_once_a_stop_is_asked_for_and_its_end_is_no_news(
         assert is_worth_telling(record) == is_told
 
 
+@pytest.mark.parametrize("is_taken_over", [True, False])
+def test_a_micro_batch_of_a_driver_that_was_taken_over_or_waits_when_the_job_ends_is_no_news(
+    group: QuerySupervisor, stop: Stop, said: list[str], is_taken_over: bool
+) -> None:
+    """The first ends everything."""
+
+    def batch(_records: object, _batch_id: int) -> None:
+        if is_taken_over:
+            raise TakenOverError("by another driver")
+        group.stop()
+        group.has_read("dc1")
+
+    with pytest.raises(StopRequestedError):
+        group.stop_between_batches(batch)(MagicMock(), 1)
+    assert (said, stop.is_set()) == (["silent"], is_taken_over)
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_who_goes_on_with_other_queries_hears_of_their_micro_batches(said: list[str], goes_on: bool) -> None:
+    stop, over = threading.Event(), threading.Event()
+    group = QuerySupervisor(stop, over)
+    (over if goes_on else stop).set()
+    with pytest.raises(StopRequestedError):
+        group.stop_between_batches(lambda _records, _batch_id: None)(MagicMock(), 1)
+    group.stop()
+    assert said == (["silent", "heard"] if goes_on else ["silent"])
+
+
+def test_a_query_that_falls_with_the_rest_is_not_said_to_be_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    stop = threading.Event()
+
+    def overtaken() -> None:
+        stop.set()
+        raise TakenOverError("by another driver")
+
+    group = QuerySupervisor(stop)
+    group.add("dc1", Mock(start=overtaken))
+    group.run_until_stopped()
+    assert not caplog.records
+
+
+def test_a_job_that_has_ended_is_not_kept_by_the_last_error_of_its_micro_batch() -> None:
+    """Spark keeps that error, whose traceback has the frames that raised it."""
+
+    class Job:
+        def batch(self, _records: object, _batch_id: int) -> None:
+            raise ValueError("a record that cannot be read") from KeyError(str(self))
+
+    job = Job()
+    gone, group = weakref.ref(job), QuerySupervisor(threading.Event())
+    function, errors = group.stop_between_batches(job.batch), list[Exception]()
+    try:
+        function(MagicMock(), 1)
+    except ValueError as error:
+        errors.append(error)
+    group.stop()
+    del job, group
+    gc.collect()
+    assert gone() is None
+    assert str(errors[0]) == "a record that cannot be read"
+
+
 # Once
 
 
 def test_once_waits_for_all_and_says_what_failed(group: QuerySupervisor, clock: Clock) -> None:
     fine, failing = Query(), Query()
-    group.add("dc1", Starts(clock, iter([fine])))
-    group.add("dc2", Starts(clock, iter([failing])))
-    group.add("dc3", Starts(clock, iter([OSError("no brokers\nat all")])))
-    group.add("dc4", Starts(clock, iter([None])))
+    results: list[Query | Exception | None] = [fine, failing, OSError("no brokers\nat all"), None]
+    for number, result in enumerate([*results, ClusterError("dc5", "refused")], 1):
+        group.add(f"dc{number}", Starts(clock, iter([result])))
     clock.after(5, lambda: failing.end("ValueError: bad"))
     clock.after(9, fine.end)
-    assert group.run_once() == {"dc2": "ValueError: bad", "dc3": "no brokers"}
+    found = group.run_once()
+    assert found == {"dc2": "ValueError: bad", "dc3": "no brokers", "dc5": "clusters.dc5: refused"}
     assert round(clock.seconds) == 109
+    named = ["clusters.dc2: ValueError: bad", "clusters.dc3: no brokers", "clusters.dc5: refused"]
+    assert group.failures() == named, "each its cluster once"
 
 
 def test_once_that_is_stopped_before_its_end_has_not_done_all_of_it(
@@ -222,81 +270,37 @@ def test_a_query_has_caught_up_when_it_has_read_its_log_to_the_end_or_cannot_rea
 def test_a_query_that_was_to_read_no_further_has_read_its_log_when_it_has_ended(
     group: QuerySupervisor, clock: Clock, error: str | None, has: bool
 ) -> None:
-    """Whichever comes first, and is waiting for the other."""
-    busy = {**WAITING, "isDataAvailable": True}
-    first, query = Query(status=busy), Query(status=busy)
-    group.add("dc1", Starts(clock, iter([first])))
-    group.add("dc2", Starts(clock, iter([query])))
+    """Whichever comes first, and is waiting for the other; one that is to be restarted has not read it."""
+    first, query, restarted = (Query(status={**WAITING, "isDataAvailable": True}) for _ in range(3))
+    for name, each in (("dc1", first), ("dc2", query), ("dc3", restarted)):
+        group.add(name, Starts(clock, iter([each])))
     seen: list[bool] = []
     clock.after(1, lambda: seen.append(group.has_read("dc2")))
     clock.after(2, lambda: query.end(error) if error else query.end())
     clock.after(3, lambda: seen.append(group.has_read("dc2")))
-    clock.after(4, first.end)
+    clock.after(4, lambda: (group.restart("dc3"), restarted.end(), seen.append(group.has_read("dc3"))))
+    clock.after(5, first.end)
     group.run_once()
-    assert seen == [False, has]
+    assert seen == [False, has, False]
     with pytest.raises(StopRequestedError):
         group.has_read("dc2")
 
 
-def test_a_query_that_comes_to_nothing_late_is_waited_for_by_none(group: QuerySupervisor, clock: Clock) -> None:
-    first = Query(status={**WAITING, "isDataAvailable": True})
-    group.add("dc1", Starts(clock, iter([first])))
-    group.add("dc2", Mock(start=lambda: None if may_end.wait(60) else first))  # in a thread of its own
-    may_end, seen = threading.Event(), list[bool]()
-    clock.after(1, lambda: (may_end.set(), time.sleep(0.2)))
-    clock.after(3, lambda: seen.append(group.has_read("dc2")))
-    clock.after(4, first.end)
-    group.run_once()
-    assert seen == [True]
-
-
-def test_a_query_that_ends_to_be_restarted_has_not_read_its_log(
-    group: QuerySupervisor, clock: Clock, stop: Stop
+@pytest.mark.parametrize(("done_after", "ends_at"), [(5, 5), (999, 8)], ids=["in time", "never"])
+def test_a_query_that_is_restarted_ends_between_two_batches_or_in_time_and_restarts_without_a_pause(
+    group: QuerySupervisor,
+    clock: Clock,
+    run_for: Run,
+    caplog: pytest.LogCaptureFixture,
+    done_after: float,
+    ends_at: float,
 ) -> None:
-    busy = {**WAITING, "isDataAvailable": True}
-    first, seen = Query(status=busy), list[bool]()
-    group.add("dc1", Starts(clock, iter([first, Query(status=busy)])))
-    clock.after(1, lambda: (group.restart("dc1"), first.end(), seen.append(group.has_read("dc1"))))
-    run_for(group, clock, stop, 3)
-    assert seen == [False]
-
-
-def test_a_micro_batch_that_waits_when_the_job_is_to_end_ends_with_it(
-    group: QuerySupervisor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(query_supervisor, "silence_batches", silent := Mock())
-
-    def function(batch: Any, batch_id: int) -> None:
-        group.stop()
-        group.has_read("dc1")
-
-    with pytest.raises(StopRequestedError):
-        group.stop_between_batches(function)(MagicMock(), 0)
-    assert silent.called, "Spark's log does not tell of it as of a failure"
-
-
-def test_a_query_that_is_restarted_ends_between_two_batches_and_restarts_without_a_pause(
-    group: QuerySupervisor, clock: Clock, stop: Stop, caplog: pytest.LogCaptureFixture
-) -> None:
-    busy = Query(status={**WAITING, "isTriggerActive": True})
-    starts = Starts(clock, iter([busy, Query()]))
-    group.add("dc1", starts)
-    clock.after(5, lambda: busy.status.update(isTriggerActive=False))
-    ended_at: list[float] = []
-    busy.stop = lambda: (ended_at.append(clock.seconds), busy.end())  # type: ignore[method-assign,assignment,return-value]
-    clock.after(1, lambda: group.restart("dc1"))
-    clock.after(20, stop.set)
-    group.run_until_stopped()
-    assert ended_at == [pytest.approx(105, abs=0.3)]
-    assert starts.times == [100, pytest.approx(ended_at[0], abs=0.3)]
-    assert not caplog.records
-    assert group.errors() == {}
-
-
-def test_a_query_that_does_not_come_to_an_end_is_interrupted(group: QuerySupervisor, clock: Clock, stop: Stop) -> None:
-    busy = Query(status={**WAITING, "isTriggerActive": True})
+    busy = Query(status=dict(BUSY))
     group.add("dc1", starts := Starts(clock, iter([busy, Query()])))
+    clock.after(done_after, lambda: busy.status.update(isTriggerActive=False))
+    ended_at = ends_when(busy, clock)
     clock.after(1, lambda: group.restart("dc1", patience_seconds=7))
-    run_for(group, clock, stop, 20)
-    assert not busy.isActive
-    assert starts.times == [100, pytest.approx(108, abs=0.5)]
+    run_for(20)
+    assert ended_at == [pytest.approx(ends_at, abs=0.5)]
+    assert starts.times == [100, pytest.approx(100 + ended_at[0], abs=0.3)]
+    assert (group.errors(), caplog.records) == ({}, [])

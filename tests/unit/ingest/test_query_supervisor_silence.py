@@ -97,11 +97,20 @@ def test_once_reads_what_answers_while_one_is_silent(silent: Cluster, fine: Clus
     assert found == [{"dc1": "down"}]
 
 
-def test_once_that_is_stopped_while_a_cluster_is_silent_has_not_done_all_of_it(silent: Cluster) -> None:
+@pytest.mark.parametrize("once", [True, False])
+def test_a_stop_does_not_wait_for_a_silent_cluster_and_its_query_is_ended_when_it_comes(
+    silent: Cluster, once: bool
+) -> None:
     group = QuerySupervisor(stop := threading.Event())
     group.add("dc1", silent)  # type: ignore[arg-type]
     threading.Timer(0.3, stop.set).start()
-    assert group.run_once() == {"dc1": "stopped before its end was reached"}
+    if once:
+        assert group.run_once() == {"dc1": "stopped before its end was reached"}
+    else:
+        group.run_until_stopped()
+    assert not silent.has_started
+    silent.answers.set()
+    until(lambda: silent.has_started and not silent.starts[0].isActive)
 
 
 def test_others_go_on_while_a_query_that_is_to_be_restarted_does_not_end(fine: Cluster) -> None:

@@ -89,13 +89,6 @@ def query(tmp_path: Path) -> Query:
     return found
 
 
-def test_where_all_can_be_read_nothing_is_changed(query: Query) -> None:
-    query.plan(1, 9, 9, 9, is_done=False)
-    assert query.begin() is None
-    assert (query.ends(1), query.logs.lines(), query.logs.can_be_read()) == ((9, 9, 9), [], False)
-    assert query.logs.left_out({ORDERS: 5}, {ORDERS: 9}) == ({ORDERS: 5}, {ORDERS: 9})
-
-
 def test_a_log_that_stopped_is_left_out_of_later_plans_and_read_from_there_after_a_restart(query: Query) -> None:
     query.begin()
     query.logs.note({ORDERS: 10, PAY: 20}, CORRUPT)
@@ -118,6 +111,9 @@ def test_a_plan_that_is_not_done_yet_goes_on_without_it(query: Query) -> None:
     assert (restarted.ends(1), restarted.ends(2)) == ((30, 30, 30), (40, 40, 40))
     assert restarted.logs.left_out({ORDERS: 30}, {ORDERS: 40}) == ({}, {})
     assert restarted.checkpoint.unreadable().keys() == {ORDERS}
+    restarted.excluded = {"orders"}  # it is planned for no more
+    assert restarted.begin() is None
+    assert (restarted.ends(2), restarted.checkpoint.unreadable()) == ((30, 30, 40), {})
 
 
 def test_a_leader_that_is_away_is_not_planned_for_and_its_log_goes_on_where_it_was(query: Query) -> None:
@@ -136,46 +132,32 @@ def test_a_leader_that_is_away_is_not_planned_for_and_its_log_goes_on_where_it_w
     assert (query.ends(2), query.checkpoint.unreadable()) == ((40, 5, 40), {})
 
 
-def test_a_micro_batch_that_reads_the_log_on_ends_it(query: Query) -> None:
-    query.begin()
+def test_it_is_read_again_only_once_it_can_be(query: Query) -> None:
+    """A micro-batch that reads it on ends it, too."""
+    query.plan(1, 9, 9, 9, is_done=False)
+    assert query.begin() is None
+    assert (query.ends(1), query.logs.lines(), query.logs.can_be_read()) == ((9, 9, 9), [], False), "nothing is wrong"
     query.logs.note({ORDERS: 10}, CORRUPT)
+    assert not query.logs.can_be_read()
+    query.cluster.corrupt = {}
+    assert query.logs.can_be_read()
+    assert query.cluster.asked == [{ORDERS: OffsetRange(10, 50)}] * 2
     query.logs.note({ORDERS: 10}, {})
     assert query.checkpoint.unreadable().keys() == {ORDERS}
     query.logs.note({ORDERS: 11}, {})
     assert (query.checkpoint.unreadable(), query.logs.lines()) == ({}, [])
 
 
-def test_a_topic_that_is_excluded_is_planned_for_no_more(query: Query) -> None:
-    query.begin()
-    query.logs.note({ORDERS: 10}, CORRUPT)
-    query.plan(1, 30, 30, 30, is_done=False)
-    query.excluded = {"orders"}
-    assert query.begin() is None
-    assert (query.ends(1), query.checkpoint.unreadable()) == ((5, 5, 30), {})
-
-
-def test_it_is_read_again_only_once_it_can_be(query: Query) -> None:
-    query.begin()
-    query.logs.note({ORDERS: 10}, CORRUPT)
-    assert not query.logs.can_be_read()
-    query.cluster.corrupt = {}
-    assert query.logs.can_be_read()
-    assert query.cluster.asked == [{ORDERS: OffsetRange(10, 50)}] * 2
-
-
-def test_while_a_leader_is_away_new_partitions_are_noticed(query: Query) -> None:
+def test_while_a_leader_is_away_new_partitions_are_noticed_and_without_any_it_is_an_error(query: Query) -> None:
+    query.cluster.silent = ALL
+    with pytest.raises(ClusterError, match="no leader answers"):
+        query.begin()
+    assert query.checkpoint.unreadable() == {}
     query.cluster.silent = {SECOND}
     query.begin()
     assert not query.logs.can_be_read()
     query.cluster.counts["late"] = 1
     assert query.logs.can_be_read()
-
-
-def test_a_cluster_of_which_no_leader_answers_is_an_error(query: Query) -> None:
-    query.cluster.silent = ALL
-    with pytest.raises(ClusterError, match="no leader answers"):
-        query.begin()
-    assert query.checkpoint.unreadable() == {}
 
 
 class Stopping(OnlySpark):

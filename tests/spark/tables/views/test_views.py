@@ -52,29 +52,17 @@ def filled(tables: TableStore) -> TableStore:
     return tables
 
 
-def test_spark_and_duckdb_show_the_same_rows_in_every_view(spark: SparkSession, filled: TableStore) -> None:
+def test_spark_and_duckdb_show_the_same_rows_in_every_view_and_answer_every_question_alike(
+    spark: SparkSession, filled: TableStore
+) -> None:
     register_views(spark, filled.root)
-    for view in VIEWS:
-        sql = f"SELECT * FROM {view.name}"
+    moments = [BEGINS + LASTS * share / 5 for share in range(6)]
+    asked = [(view, f"SELECT * FROM {view.name}") for view in VIEWS]
+    asked += zip(QUESTIONS, (failover_cost(moments), lagging_groups(TEN_MINUTES, ONE_MINUTE)), strict=True)
+    for view, sql in asked:
         found = rows(in_spark(spark), sql)
         assert len(found) > 5
         assert found == rows(in_duckdb(filled.root), sql), view.name
-
-
-def test_spark_and_duckdb_answer_every_question_alike(spark: SparkSession, filled: TableStore) -> None:
-    register_views(spark, filled.root)
-    moments = [BEGINS + LASTS * share / 5 for share in range(6)]
-    for sql in (failover_cost(moments), lagging_groups(TEN_MINUTES, ONE_MINUTE)):
-        found = rows(in_spark(spark), sql)
-        assert len(found) > 5
-        assert found == rows(in_duckdb(filled.root), sql)
-
-
-def test_the_columns_in_spark_are_those_that_the_files_say(spark: SparkSession, tables: TableStore) -> None:
-    register_views(spark, tables.root)
-    asked = [(view, f"SELECT * FROM {view.name}") for view in VIEWS]
-    asked += zip(QUESTIONS, (failover_cost([BEGINS]), lagging_groups(TEN_MINUTES, ONE_MINUTE)), strict=True)
-    for view, sql in asked:
         assert spark.sql(sql).dtypes == [(column.name, column.type) for column in view.columns], view.name
 
 

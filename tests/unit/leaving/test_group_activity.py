@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from builders.group_events import JOINED, LEFT, Event, rows
+from builders.group_events import JOINED, LEFT, Event, at, rows
 from builders.offset_records import commit_key, commit_value, group_key, member_key
+from fakes.ingest import WRITTEN_MS, IngestingJob
 from fakes.tables import MemoryTables
 from offset_sync.decode.consumer_offsets import coordinator_partition
 from offset_sync.ingest.group_activity import GroupActivity
@@ -168,3 +169,22 @@ def test_a_cluster_that_does_not_answer_says_nothing_of_any_group(site: Site) ->
     site.sync(*JOINED)
     site.coordinators.answer = ClusterError("X", "no answer")
     assert site.activity.active() == site.coordinators.answer
+
+
+def test_streams_and_share_groups_and_their_members_are_written_down() -> None:
+    job = IngestingJob()
+    job.ingest(
+        0,
+        (member_key("app", "m-1", 19), b"\x00\x00"),
+        (group_key("app", 17), b"\x00\x00"),
+        (member_key("sharers", "m-2", 10), None),
+        (group_key("sharers", 11), None),
+    )
+    assert job.tables.rows(GROUP_EVENTS, "group_id", "kind", "member_id", "log_offset") == [
+        ("app", "streams", None, 1),
+        ("app", "streams_member", "m-1", 0),
+        ("sharers", "share_member_removed", "m-2", 2),
+        ("sharers", "share_removed", None, 3),
+    ]
+    (captured_at,) = {each for (each,) in job.tables.rows(GROUP_EVENTS, "captured_at")}
+    assert captured_at > at(WRITTEN_MS)

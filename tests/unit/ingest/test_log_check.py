@@ -1,0 +1,224 @@
+"""Leaders that lost what was read or are silent when the clusters are asked; and queries that ask side by side."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from fakes.clusters import MemoryEnds, MemoryTopic
+from fakes.indexing import ORDERS, SECOND, Job, Plan, mirrored
+from fakes.tables import MemoryTables
+from offset_sync.ingest.checkpoint import Offsets
+from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
+from offset_sync.ingest.log_check import LogCheck
+from offset_sync.model.errors import ClusterError, OtherClusterError
+from offset_sync.model.values import ClusterPartition, EpochChange, OffsetRange, ReportedEnd, TopicPartition
+from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.state.record_index import RecordIndex
+from offset_sync.tables.catalog import LOG_INCARNATIONS, TRUNCATED
+
+
+def records(job: Job, first: int = 0) -> list[tuple[Any, ...]]:
+    """Return what is indexed of records from *first* on: start, length, origin and start there."""
+    return [run[2:] for run in job.runs() if run[2] >= first and run[3]]
+
+
+# Leaders that have lost what was read
+
+
+def elected_job() -> Job:
+    """Return a job that has indexed ten records; then another leader has them all, and two that are its own."""
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 12}, {ORDERS: 13}]))
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=1)}}
+    job.index(0, *((ORDERS, offset, None) for offset in range(10)))
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 13, leader_epoch=2)}}
+    job.epoch_ends = {ORDERS: 10}
+    job.read_again = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(10, 13)]
+    return job
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_records_that_a_leader_lost_after_they_were_read_are_not_those_of_the_next_one(is_restarted: bool) -> None:
+    """Nothing that was indexed is lost, so no incarnation begins; records of this micro-batch are another matter."""
+    job = elected_job()
+    if is_restarted:  # the leader that was written down is compared with
+        job.restart()
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    assert records(job, 10) == [(10, 2, "X", 110)]
+    assert not job.tables.rows(LOG_INCARNATIONS, "reason").count(("READ_AGAIN",))
+    job.read_again = []  # what was read under the new leader is read once
+    job.index(2, (ORDERS, 12, mirrored(112)))
+    assert records(job, 12) == [(12, 1, "X", 112)]
+
+
+def test_who_leads_a_log_is_known_before_it_is_read_for_the_first_time() -> None:
+    """Asked after reading alone, the leader that has lost what was read would be the first one that is known."""
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 2}, {ORDERS: 3}]))
+    leaders = iter([MemoryEnds(0, 2, leader_epoch=1), *[MemoryEnds(0, 3, leader_epoch=2)] * 3])
+    job.asked = lambda: job.logs.update(Y={ORDERS: next(leaders)})
+    job.epoch_ends, job.read_again = {ORDERS: 0}, [(ORDERS, 0, mirrored(100)), (ORDERS, 1, mirrored(101))]
+    job.index(0, (ORDERS, 0, None), (ORDERS, 1, None))
+    job.index(1, (ORDERS, 2, mirrored(102)))
+    assert records(job) == [(0, 2, "X", 100), (2, 1, "X", 102)]
+
+
+def test_another_query_that_hears_of_the_new_leader_first_does_not_hide_that_it_is_new() -> None:
+    """It asks for its copies between this one's reading and its asking."""
+    job, before_reading = elected_job(), LogCheck.before_reading
+    job.restart()
+    logs = job.indexer._checks.logs
+
+    def also_heard_by_another(start: Offsets, end: Offsets) -> None:
+        before_reading(logs, start, end)
+        said = {"Y": job.fetch_each({"Y": [TopicPartition(*ORDERS)]})["Y"]}
+        job.incarnations.note(said, {}, job.incarnations.moment())
+
+    logs.before_reading = also_heard_by_another  # type: ignore[method-assign]
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    assert records(job, 10) == [(10, 2, "X", 110)]
+
+
+def test_copies_that_a_leader_lost_between_a_crash_and_the_repetition_are_read_again() -> None:
+    """They are in the table, and the repetition is not written: only how far the log is indexed tells of them."""
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 12}, {ORDERS: 12}]))
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=1)}}
+    job.index(0, *((ORDERS, offset, None) for offset in range(10)))
+    job.index(1, (ORDERS, 10, mirrored(110)), (ORDERS, 11, mirrored(111)))
+    job.restart()
+    job.logs, job.epoch_ends = {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=2)}}, {ORDERS: 11}
+    job.read_again = [(ORDERS, 10, mirrored(110)), (ORDERS, 11, mirrored(150))]
+    job.index(1, (ORDERS, 10, mirrored(110)), (ORDERS, 11, mirrored(150)))
+    assert (11, TRUNCATED) in job.tables.rows(LOG_INCARNATIONS, "begins_at", "reason")
+    assert [run for run in records(job, 11) if run[3] == 150] == [(11, 1, "X", 150)]
+
+
+def test_records_of_the_next_leader_at_the_offsets_of_lost_ones_are_read_with_the_next_micro_batch() -> None:
+    """The query goes on behind the lost records, where the new log has grown beyond that; groups may have read them."""
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 15}, {ORDERS: 18}]))
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=1)}}
+    job.index(0, *((ORDERS, offset, None) for offset in range(10)))
+    job.logs, job.epoch_ends = {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=2)}}, {ORDERS: 10}
+    job.read_again = [(ORDERS, 10, None), (ORDERS, 11, None)]
+    job.index(1, *((ORDERS, offset, mirrored(offset)) for offset in range(10, 15)))
+    assert max(start + length for start, length, *_ in records(job)) == 12
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 18, leader_epoch=2)}}
+    job.read_again = [(ORDERS, offset, None) for offset in range(10, 18)]
+    job.index(2, *((ORDERS, offset, None) for offset in range(15, 18)))
+    tables: Any = job.tables
+    index = RecordIndex(tables)
+    index.refresh()
+    log = index.log("Y", *ORDERS)
+    assert log is not None
+    assert [each.tolist() for each in log.unknown_ranges] == [[], []]
+    assert (log.is_contradicted, log.run_count, log.frontier) == (False, 1, 18)
+
+
+# Leaders that are silent, and clusters that are another
+
+
+def test_what_was_read_of_a_log_whose_leader_is_silent_since_is_not_written_down() -> None:
+    """It may be of another incarnation: the micro-batch comes again. A log of which nothing was read may be silent."""
+    job = Job(Plan({ORDERS: 0, SECOND: 0}, [{ORDERS: 2, SECOND: 0}, {ORDERS: 3, SECOND: 2}]), without_ends={SECOND})
+    job.index(0, (ORDERS, 0, None), (ORDERS, 1, None))
+    later = ((ORDERS, 2, None), (SECOND, 0, None), (SECOND, 1, None))
+    with pytest.raises(ClusterError, match="no answer about orders-1, which was read"):
+        job.index(1, *later)
+    assert records(job) == [(0, 2, "Y", 0)]
+    job.without_ends.clear()
+    job.index(1, *later)
+    assert records(job) == [(0, 2, "Y", 0), (2, 1, "Y", 2), (0, 2, "Y", 0)]
+
+
+def test_what_new_clients_would_read_elsewhere_is_not_written_down() -> None:
+    """Spark's do not compare the id of the cluster with their answers."""
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}]))
+    logs = job.indexer._checks.logs
+
+    def led_elsewhere() -> None:
+        raise OtherClusterError("Y", "its id is id-2 and was id-1")
+
+    logs._asked = logs._asked._replace(verify=led_elsewhere)
+    with pytest.raises(OtherClusterError):
+        job.index(0, (ORDERS, 0, None))
+    assert job.runs() == []
+
+
+# Queries of one driver that ask about the same logs at the same time
+
+FIRST, LAST = TopicPartition("orders", 0), TopicPartition("orders", 1)
+OLD_END = 10
+
+
+class Queries:
+    """What the queries of one driver share; the first epoch of each log ends at 10, *meanwhile* leaders are asked."""
+
+    def __init__(self) -> None:
+        self.meanwhile, self.tables = list[Callable[[], object]](), MemoryTables()
+        tables: Any = self.tables
+        self.check = IncarnationCheck(tables, dict.fromkeys(("X", "Y"), self), dict)
+
+    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
+        if self.meanwhile:
+            self.meanwhile.pop()()
+        return dict.fromkeys(epochs, ReportedEnd(OLD_END))
+
+    def note(self, leader_epoch: int, alias: str = "Y", **log_ends: int) -> None:
+        """Note what a cluster says of its logs; up to 10 each was indexed before."""
+        places = {FIRST: log_ends.get("first"), LAST: log_ends.get("last")}
+        ends = {
+            place: MemoryEnds(0, end, leader_epoch=leader_epoch) for place, end in places.items() if end is not None
+        }
+        said: dict[str, Any] = {alias: ClusterMetadata({"orders": MemoryTopic("id")}, ends)}
+        plans = {ClusterPartition(alias, *place): OffsetRange(OLD_END, OLD_END) for place in ends}
+        self.check.note(said, plans, self.check.moment())
+
+    def reasons(self) -> set[str | None]:
+        """Return why lives have begun, None where they have not."""
+        return {reason for (reason,) in self.tables.rows(LOG_INCARNATIONS, "reason")}
+
+
+def test_two_queries_that_ask_about_a_new_leader_at_once_find_no_cut() -> None:
+    """The one that is answered last knows by then how far the log reaches under the new leader."""
+    queries = Queries()
+    queries.note(1, first=10)
+    queries.meanwhile.append(lambda: queries.note(2, first=15))
+    with pytest.raises(OvertakenError):
+        queries.note(2, first=12)
+    queries.note(2, first=16)
+    assert queries.reasons() == {None, "ELECTED"}
+
+
+@pytest.mark.parametrize(
+    ("indexed_under_the_old_leader", "reasons"), [(10, {None, "ELECTED"}), (12, {None, "ELECTED", "LOG_TRUNCATED"})]
+)
+def test_one_that_is_refused_leaves_nothing_behind_of_the_logs_that_it_had_looked_at_already(
+    indexed_under_the_old_leader: int, reasons: set[str | None]
+) -> None:
+    """How far the first log reaches under its new leader would pass for what the old one had when it comes again."""
+    queries = Queries()
+    queries.note(1, first=indexed_under_the_old_leader, last=10)
+    queries.meanwhile.append(lambda: queries.note(2, last=15))
+    with pytest.raises(OvertakenError):
+        queries.note(2, first=13, last=12)
+    queries.note(2, first=14, last=16)
+    assert queries.reasons() == reasons
+
+
+def test_a_leader_that_does_not_say_where_an_epoch_ended_delays_no_other_cluster() -> None:
+    queries, other = Queries(), list[bool]()
+    queries.note(1, first=10)
+
+    def silent() -> None:
+        asked = threading.Thread(target=queries.note, args=(1, "X"), kwargs={"first": 9}, daemon=True)
+        asked.start()
+        asked.join(10)
+        other.append(asked.is_alive())
+        raise ClusterError("Y", "no answer")
+
+    queries.meanwhile.append(silent)
+    with pytest.raises(ClusterError, match="no answer"):
+        queries.note(2, first=12)
+    assert (other, queries.reasons()) == ([False], {None}), "nothing is noted of it before it answers"
