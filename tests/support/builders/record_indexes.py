@@ -6,6 +6,7 @@ from builders.index_rows import LogKey, add, run
 from fakes.tables import MemoryTables
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import RECORD_RUNS
+from offset_sync.translate.index.log_index import LogIndex
 
 
 def cache_of(tables: MemoryTables) -> RecordIndex:
@@ -16,6 +17,12 @@ def read_in_one(tables: MemoryTables) -> RecordIndex:
     cache = cache_of(tables)
     cache.refresh()
     return cache
+
+
+def log_of(cache: RecordIndex, place: LogKey = ("Y", "orders", 0)) -> LogIndex:
+    log = cache.log(*place)
+    assert log is not None
+    return log
 
 
 def content(cache: RecordIndex, place: LogKey = ("Y", "orders", 0)) -> tuple[object, ...] | None:

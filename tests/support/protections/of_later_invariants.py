@@ -61,7 +61,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "a driver that was taken over enters nothing in the tables",
             "state.lease.Lease.renew",
             nothing,
-            "state/test_lease_in_a_table.py::test_who_was_taken_over_appends_nothing_and_a_dry_run_never_does",
+            "state/test_lease.py::test_who_was_taken_over_appends_nothing_and_a_dry_run_never_does",
         ),
         of_unit(
             "each request is sent only while the lease is valid",
@@ -95,15 +95,14 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "a page that does not match its directory withholds answers",
             "state.index_pages._is_said",
             yes,
-            "state/test_sealed_directories.py"
+            "state/test_index_start.py"
             "::test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing[damage1]",
         ),
         of_unit(
             "a file that does not match its directory is no longer used",
             "tables.segments.Segments.distrust",
             nothing,
-            "state/test_sealed_directories.py"
-            "::test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing",
+            "state/test_index_start.py::test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing",
         ),
     ),
     15: (

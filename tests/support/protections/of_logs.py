@@ -106,7 +106,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A target that was truncated at an unknown offset is withheld",
         (("offset_sync.model.values.EpochChange.end", _certain),),
         _TESTS + "state/test_checked_metadata.py::"
-        "test_nothing_is_answered_in_a_target_that_was_cut_at_an_unknown_offset",
+        "test_nothing_is_translated_from_a_cut_log_nor_into_one_that_was_cut_at_an_unknown_offset",
     ),
     Protection(
         "A commit whose last record an election has lost is withheld by its leader epoch",
@@ -117,8 +117,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "Copies that a truncation has removed are unread until the mirror has copied them again",
         ((_TRANSLATE + "index.log_index.LogIndex.lose", lambda *_lost: None),),
-        _TESTS + "state/test_record_index_beliefs.py::"
-        "test_a_copy_that_a_cut_has_taken_is_unread_until_it_is_there_again",
+        _TESTS + "state/test_record_index_lives.py::test_a_copy_that_a_cut_has_taken_is_unread_until_it_is_there_again",
     ),
     Protection(
         "Below an index that began late there may be copies that the source has lost",

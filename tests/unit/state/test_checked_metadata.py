@@ -58,18 +58,31 @@ class Leaders:
             return {}
         return {each: epoch.end(self.ended, min(self.told_epoch, epoch.known)) for each, epoch in epochs.items()}
 
+    def said(self, place: TopicPartition = ORDERS) -> ClusterMetadata:
+        said = self.checked.fetch(["X"], [place])["X"]
+        assert isinstance(said, ClusterMetadata)
+        return said
+
     def look(self) -> str:
         """Return what the log of X counts as."""
-        said = self.checked.fetch(["X"], [ORDERS])["X"]
-        assert isinstance(said, ClusterMetadata)
+        said = self.said()
         return "cut" if ORDERS in said.cut else "unknown" if ORDERS in said.unsettled else "whole"
 
 
-def test_what_a_leader_said_of_a_log_says_nothing_of_that_of_the_recreated_topic() -> None:
-    leaders = Leaders(ended=10)
+def test_what_a_leader_said_of_a_log_says_nothing_of_that_of_the_recreated_topic_nor_of_the_next_change() -> None:
+    leaders = Leaders(ended=11)
     assert leaders.look() == "whole"
-    leaders.topic_id, leaders.ended, leaders.index.epochs[AT_X] = "another", 9, ("another", 4)
+    leaders.now, leaders.ended = 6, 9
     assert leaders.look() == "cut"
+    leaders.topic_id, leaders.ended, leaders.index.epochs[AT_X] = "another", 12, ("another", 4)
+    assert leaders.look() == "whole"
+
+
+def test_what_is_indexed_later_and_at_others_counts_as_indexed() -> None:
+    leaders = Leaders(ended=11)
+    assert leaders.look() == "whole"
+    leaders.index.extend(log("Y", "Y0 X3 X11"), ORDERS)
+    assert (leaders.look(), len(leaders.asked)) == ("cut", 1)
 
 
 @pytest.mark.parametrize(("ended", "found"), [(9, "cut"), (10, "whole"), (11, "whole"), (0, "cut")])
@@ -78,68 +91,45 @@ def test_a_log_is_cut_if_its_last_epoch_ended_below_what_is_indexed_and_that_is_
 ) -> None:
     leaders = Leaders(ended=ended)
     assert [leaders.look(), leaders.look(), leaders.asked] == [found, found, [{ORDERS: 4}]]
-    said = leaders.checked.fetch(["X"], [ORDERS])["X"]
-    assert isinstance(said, ClusterMetadata)
-    assert said.ended == {ORDERS: EpochEnd(5, ended)}, "commits are compared with it"
-
-
-@pytest.mark.parametrize(("ended", "found"), [(10, "whole"), (9, "cut"), (12, "whole")])
-def test_the_cut_of_a_log_is_unknown_if_its_leader_has_nothing_of_the_epoch_and_its_start_was_not_seen(
-    ended: int, found: str
-) -> None:
-    """A partition that was idle in an epoch looks so too, and is whole."""
-    leaders = Leaders(ended=ended, told_epoch=3)
-    said = leaders.checked.fetch(["X"], [ORDERS])["X"]
-    assert isinstance(said, ClusterMetadata)
-    assert (leaders.look(), ORDERS in said.ended) == (found, found == "whole")
-
-
-@pytest.mark.parametrize(("began", "found"), [(10, "whole"), (8, "cut")], ids=["idle", "unclean"])
-def test_a_leader_that_has_nothing_of_the_epoch_is_held_to_where_that_began(began: int, found: str) -> None:
-    """Its own records of the epoch before may reach beyond those of the leader that was elected uncleanly."""
-    leaders = Leaders(ended=15, told_epoch=3)
-    leaders.index.ended[AT_X] = [EpochEnd(4, began, 3)]
-    said = leaders.checked.fetch(["X"], [ORDERS])["X"]
-    assert isinstance(said, ClusterMetadata)
-    assert (leaders.look(), said.ended) == (found, {ORDERS: EpochEnd(5, began)})
-
-
-def test_what_was_told_of_one_change_of_leaders_says_nothing_of_the_next() -> None:
-    leaders = Leaders(now=5, ended=11)
-    assert leaders.look() == "whole"
-    leaders.now, leaders.ended = 6, 9
-    assert (leaders.look(), len(leaders.asked)) == ("cut", 2)
-
-
-def test_what_others_have_of_a_log_counts_as_indexed() -> None:
-    leaders = Leaders(ended=11)
-    leaders.index.extend(log("Y", "Y0 X3 X11"), ORDERS)
-    assert leaders.look() == "cut"
-
-
-def test_an_answer_holds_for_what_is_indexed_later_under_the_same_epoch_too() -> None:
-    leaders = Leaders(ended=11)
-    before = leaders.look()
-    leaders.index.extend(log("X", "X0:12"), ORDERS)  # by an index that looked before the leader changed
-    assert (before, leaders.look(), len(leaders.asked)) == ("whole", "cut", 1)
+    assert leaders.said().ended == {ORDERS: EpochEnd(5, ended)}, "commits are compared with it"
 
 
 @pytest.mark.parametrize(
-    ("now", "known", "topic_id"),
-    [(4, ("id", 4), "id"), (None, ("id", 4), "id"), (5, None, "id"), (0, ("former id", 4), "id"), (5, ("id", 5), "id")],
+    ("ended", "began", "found", "told"),
+    [
+        (10, None, "whole", 10),  # a partition that was idle in an epoch looks so too
+        (9, None, "cut", None),
+        (15, 10, "whole", 10),  # the leader's own records of the epoch before may reach beyond what is indexed
+        (15, 8, "cut", 8),
+    ],
+)
+def test_a_leader_that_has_nothing_of_the_epoch_is_held_to_where_that_began_if_it_was_seen(
+    ended: int, began: int | None, found: str, told: int | None
+) -> None:
+    leaders = Leaders(ended=ended, told_epoch=3)
+    if began is not None:
+        leaders.index.ended[AT_X] = [EpochEnd(4, began, 3)]
+    assert (leaders.look(), leaders.said().ended) == (found, {} if told is None else {ORDERS: EpochEnd(5, told)})
+
+
+@pytest.mark.parametrize(
+    ("now", "known", "topic_id", "found"),
+    [
+        (4, ("id", 4), "id", "whole"),
+        (None, ("id", 4), "id", "whole"),
+        (5, None, "id", "whole"),
+        (0, ("former id", 4), "id", "whole"),
+        (5, ("id", 5), "id", "whole"),
+        (3, ("id", 4), "id", "unknown"),  # one that was leader before the index looked has nothing to say
+    ],
 )
 def test_no_leader_is_asked_if_nothing_has_changed_or_can_be_known(
-    now: int | None, known: tuple[str, int] | None, topic_id: str
+    now: int | None, known: tuple[str, int] | None, topic_id: str, found: str
 ) -> None:
     leaders = Leaders(now=now, topic_id=topic_id)
     leaders.index.epochs.pop(AT_X)
     leaders.index.epochs |= {AT_X: known} if known else {}
-    assert (leaders.look(), leaders.asked) == ("whole", [])
-
-
-def test_one_that_was_leader_before_the_index_looked_has_nothing_to_say() -> None:
-    leaders = Leaders(now=3)
-    assert (leaders.look(), leaders.asked) == ("unknown", [])
+    assert (leaders.look(), leaders.asked) == (found, [])
 
 
 @pytest.mark.parametrize("is_refused", [False, True])
@@ -179,50 +169,39 @@ def test_a_question_about_other_logs_is_waited_for_and_then_ones_own_is_asked() 
     while not leaders.asked:
         time.sleep(0.01)
     threading.Timer(0.2, leaders.may_answer.set).start()
-    said = leaders.checked.fetch(["X"], [second])["X"]
+    said = leaders.said(second)
     first.join()
-    assert isinstance(said, ClusterMetadata)
     assert (found, said.unsettled, leaders.asked) == (["whole"], frozenset(), [{ORDERS: 4}, {second: 4}])
+
+
+def elected_site(cut: ClusterPartition, ended: int | None, told_epoch: int = 1) -> Site:
+    """X and Y, of which one has got another leader; its end tells nothing. *ended*: None while that does not say."""
+    site = Site(config_of(["X", "Y"]))
+    for alias in ("X", "Y"):
+        site.put(log(alias, "X0:4"))
+        site.index.epochs[ClusterPartition(alias, *ORDERS)] = (site.clusters[alias].topics["orders"].topic_id, 1)
+    leaders = Leaders(ended=ended, told_epoch=told_epoch)
+    patience_s = 60 if ended is not None else 0.05
+    fetcher = CheckedMetadata(site, site.index, {"X": leaders, "Y": leaders}, patience_s=patience_s)
+    lists = ReadLists(site.config, site.state, {})
+    site.reconciler = Reconciler(site.config, site.state, fetcher, site.writers, site.reconciliations, lists)
+    site.clusters[cut.cluster].logs[ORDERS] = MemoryEnds(0, 4, leader_epoch=2)
+    return site
 
 
 @pytest.mark.parametrize("unsettled", [AT_X, AT_Y])
 def test_while_the_end_of_the_epoch_is_unknown_the_partition_waits(unsettled: ClusterPartition) -> None:
     """As a source it does not count as silent either: what was read there may be gone."""
-    site = Site(config_of(["X", "Y"]))
-    for alias in ("X", "Y"):
-        site.put(log(alias, "X0:4"))
-        site.index.epochs[ClusterPartition(alias, *ORDERS)] = (site.clusters[alias].topics["orders"].topic_id, 1)
-    leaders = Leaders(ended=None)
-    site.clusters[unsettled.cluster].logs[ORDERS] = MemoryEnds(0, 4, leader_epoch=2)
-    fetcher = CheckedMetadata(site, site.index, {"X": leaders, "Y": leaders}, patience_s=0.05)
-    site.reconciler = Reconciler(
-        site.config, site.state, fetcher, site.writers, site.reconciliations, ReadLists(site.config, site.state, {})
-    )
+    site = elected_site(unsettled, None)
     site.commit("X", "readers", 3)
     site.reconcile()
     assert [(row.state, row.outcome) for row in site.rows()] == [("CLUSTER_UNREACHABLE", "WITHHELD")]
 
 
-def elected_site(cut: ClusterPartition, told_epoch: int = 1) -> Site:
-    """X and Y, of which one has got another leader and other records from 2 on; its end tells nothing."""
-    site = Site(config_of(["X", "Y"]))
-    for alias in ("X", "Y"):
-        site.put(log(alias, "X0:4"))
-        topic_id = site.clusters[alias].topics["orders"].topic_id
-        site.index.epochs[ClusterPartition(alias, *ORDERS)] = (topic_id, 1)
-    leaders = Leaders(ended=2, told_epoch=told_epoch)
-    fetcher = CheckedMetadata(site, site.index, {"X": leaders, "Y": leaders}, patience_s=60)
-    site.reconciler = Reconciler(
-        site.config, site.state, fetcher, site.writers, site.reconciliations, ReadLists(site.config, site.state, {})
-    )
-    site.clusters[cut.cluster].logs[ORDERS] = MemoryEnds(0, 4, leader_epoch=2)
-    return site
-
-
 @pytest.mark.parametrize("is_down", [False, True])
 def test_what_was_committed_above_the_cut_of_a_target_is_set_back_to_the_cut(is_down: bool) -> None:
     """Below it the log is as it was indexed; whether the source still answers does not matter."""
-    site = elected_site(AT_Y)
+    site = elected_site(AT_Y, 2)
     elected, site.clusters["Y"].logs[ORDERS] = site.clusters["Y"].logs[ORDERS], MemoryEnds(0, 4, leader_epoch=1)
     for group_id, offset in (("readers", 3), ("at the end", 4), ("at the start", 1)):
         site.commit("X", group_id, offset)
@@ -240,33 +219,14 @@ def test_what_was_committed_above_the_cut_of_a_target_is_set_back_to_the_cut(is_
     assert [site.target_offset("Y", group_id) for group_id in found] == [3, 4, 1]
 
 
-def test_a_target_whose_log_ends_below_its_cut_is_answered_up_to_its_end() -> None:
-    site = elected_site(AT_Y)
-    site.clusters["Y"].logs[ORDERS] = MemoryEnds(0, 1, leader_epoch=2)
-    site.commit("X", "readers", 3)
-    site.reconcile()
-    assert site.target_offset("Y", "readers") == 1
-
-
-def test_nothing_is_answered_in_a_target_that_was_cut_at_an_unknown_offset() -> None:
-    site = elected_site(AT_Y, told_epoch=0)
+@pytest.mark.parametrize(("cut", "told_epoch"), [(AT_X, 1), (AT_Y, 0)])
+def test_nothing_is_translated_from_a_cut_log_nor_into_one_that_was_cut_at_an_unknown_offset(
+    cut: ClusterPartition, told_epoch: int
+) -> None:
+    site = elected_site(cut, 2, told_epoch)
     site.commit("X", "readers", 1)
     site.reconcile()
     assert [(row.state, row.outcome) for row in site.rows()] == [("LOG_TRUNCATED", "WITHHELD")]
-    site.index.epochs[AT_Y] = (site.index.epochs[AT_Y][0], 2)  # the index has looked
+    site.index.epochs[cut] = (site.index.epochs[cut][0], 2)  # the index has looked
     site.reconcile()
     assert site.target_offset("Y", "readers") == 1
-
-
-def test_nothing_is_translated_from_a_log_that_was_cut_until_the_index_has_looked() -> None:
-    site, cut = elected_site(AT_X), AT_X
-    site.commit("X", "readers", 3)
-    site.reconcile()
-    assert [(row.state, row.outcome) for row in site.rows()] == [("LOG_TRUNCATED", "WITHHELD")]
-    site.clusters["X"].is_down = True
-    site.reconcile()
-    assert site.target_offset("Y", "readers") is None, "forgotten when the source is gone"
-    site.clusters["X"].is_down = False
-    site.index.epochs[cut] = (site.index.epochs[cut][0], 2)
-    site.reconcile()
-    assert site.target_offset("Y", "readers") == 3

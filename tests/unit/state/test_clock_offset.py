@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
+import random
+from dataclasses import dataclass, field
+
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.index_rows import add, begin, run
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
-from offset_sync.state.cluster_clock import WINDOW_MS, ClockOffset
+from offset_sync.state.cluster_clock import WINDOW_MS, ClockOffset, ClusterClock, Read
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import RECORD_RUNS
-
-
-def test_nothing_is_compared_before_anything_was_read() -> None:
-    assert ClockOffset().at_most() == 0
-
-
-@pytest.mark.parametrize(("seen", "at_most"), [(1_500, 1_500), (10**9, 10**9), (-5_000, 0)])
-def test_what_is_read_at_a_start_may_be_of_now_by_a_clock_that_is_so_far_behind(seen: int, at_most: int) -> None:
-    clock = ClockOffset()
-    clock.observe(10**12 - seen, 10**12)
-    assert clock.at_most() == at_most
 
 
 @law(200)
@@ -49,14 +41,6 @@ def test_another_machine_counts_after_a_while() -> None:
     assert clock.at_most() == 90_000
 
 
-def test_when_a_window_ends_the_one_before_still_counts() -> None:
-    clock = ClockOffset()
-    clock.observe(10**12 - 100, 10**12)
-    later = 10**12 + WINDOW_MS
-    clock.observe(later - 90_000, later)
-    assert clock.at_most() == 100
-
-
 def test_the_index_compares_its_rows_with_our_clock() -> None:
     tables, now_ms = MemoryTables(), [500_000]
     index = RecordIndex(tables, now_ms=lambda: now_ms[0])  # type: ignore[arg-type]
@@ -67,3 +51,113 @@ def test_the_index_compares_its_rows_with_our_clock() -> None:
     add(tables, RECORD_RUNS, run(5, 5, "X", 5, seen_ms=480_000))
     index.refresh()
     assert index.clock_offset.at_most() == 120_000
+
+
+STARTED_MS = 1_795_000_000_000
+HOUR_MS, YEAR_MS = 3_600_000, 365 * 24 * 3_600_000
+BATCH_MS = 5_000
+"""At most so long is between two looks at the log."""
+
+
+@dataclass
+class Live:
+    """A log that is read live: each look brings what was written since the one before."""
+
+    rng: random.Random
+    ahead_ms: int = 0
+    clock: ClusterClock = field(default_factory=ClusterClock)
+    now_ms: int = STARTED_MS
+    known: bool = False
+
+    def look(self, *, wild_ms: int | None = None) -> tuple[np.ndarray, np.ndarray, Read]:
+        """Read the next records; return when they were written, what is told of that, and when they were read.
+
+        *wild_ms*: one of them bears a timestamp that is so far off.
+        """
+        read = Read(self.now_ms + self.rng.randint(1, BATCH_MS), self.now_ms)
+        written = np.sort(np.array([self.rng.randint(read.since_ms, read.until_ms) for _ in range(3)]))
+        timestamp_ms = written + self.ahead_ms
+        if wild_ms is not None:
+            timestamp_ms[self.rng.randrange(3)] += wild_ms
+        self.now_ms = read.until_ms
+        return written, self.clock.made_ms(timestamp_ms, read), read
+
+
+offsets = st.one_of(st.integers(-20_000, 20_000), st.sampled_from([-YEAR_MS, -HOUR_MS, 0, HOUR_MS, YEAR_MS]))
+seeds = st.integers(0, 2**32)
+
+
+@law(150)
+@given(seeds, st.lists(st.tuples(offsets, st.integers(1, 6)), min_size=1, max_size=5), st.sampled_from([None, YEAR_MS]))
+def test_a_record_that_was_read_live_was_made_between_two_looks_whatever_its_timestamp(
+    seed: int, jumps: list[tuple[int, int]], wild_ms: int | None
+) -> None:
+    live = Live(random.Random(seed))
+    for ahead_ms, looks in jumps:
+        live.ahead_ms = ahead_ms
+        for _ in range(looks):
+            _, made, read = live.look(wild_ms=wild_ms)
+            assert (made >= read.since_ms).all()
+            assert (made <= read.until_ms).all()
+
+
+@law(150)
+@given(seeds, offsets, st.integers(1, 30))
+def test_what_a_clock_is_ahead_by_is_known_as_well_as_the_log_is_looked_at(
+    seed: int, ahead_ms: int, looks: int
+) -> None:
+    live = Live(random.Random(seed), ahead_ms)
+    for _ in range(looks):
+        written, made, _ = live.look()
+    assert live.clock.ahead_ms is not None
+    assert abs(live.clock.ahead_ms - ahead_ms) <= BATCH_MS
+    assert (np.abs(made - written) <= BATCH_MS).all()
+    assert live.clock._low is not None
+    assert live.clock._high is not None
+    assert live.clock._low <= ahead_ms <= live.clock._high, "without a jump the bounds hold the truth"
+
+
+# What was in the log before we looked
+
+
+def made(clock: ClusterClock, *timestamps: int, read_ms: int = STARTED_MS) -> list[int]:
+    """Return when records of a backlog were made, that is read at *read_ms*."""
+    return clock.made_ms(np.array(timestamps), Read(read_ms)).tolist()
+
+
+def test_a_backlog_from_the_future_tells_how_far_the_clock_is_ahead_at_least() -> None:
+    clock = ClusterClock()
+    assert made(clock, STARTED_MS + HOUR_MS - 5_000, STARTED_MS + HOUR_MS) == [STARTED_MS - 5_000, STARTED_MS]
+    assert clock.ahead_ms == HOUR_MS
+
+
+def test_what_the_driver_before_has_measured_holds_until_it_is_measured_again() -> None:
+    clock = ClusterClock()
+    clock.keep(HOUR_MS)
+    assert made(clock, STARTED_MS) == [STARTED_MS - HOUR_MS]
+    assert clock.ahead_ms == HOUR_MS
+    live = Live(random.Random(4), 3_000, clock)
+    live.look()
+    assert clock.ahead_ms is not None
+    assert abs(clock.ahead_ms - 3_000) <= BATCH_MS
+
+
+# A log to which little is written
+
+
+@law(150)
+@given(seeds, st.integers(0, 60_000), st.integers(1, 40))
+def test_a_clock_that_is_right_is_not_called_wrong_however_seldom_records_come(
+    seed: int, gap_ms: int, looks: int
+) -> None:
+    live = Live(random.Random(seed))
+    for _ in range(looks):
+        since_ms, live.now_ms = live.now_ms, live.now_ms + gap_ms + 500
+        live.clock.made_ms(np.array([live.now_ms - 300]), Read(live.now_ms, since_ms))
+        assert (live.clock.ahead_ms, live.clock.uncertain_ms) == (0, 0)
+
+
+def test_times_of_a_clock_that_is_wrong_are_as_uncertain_as_its_bounds_are_wide() -> None:
+    clock = ClusterClock()
+    clock.made_ms(np.array([STARTED_MS + HOUR_MS]), Read(STARTED_MS + 1_000, STARTED_MS - 9_000))
+    assert (clock.ahead_ms, clock.uncertain_ms) == (HOUR_MS - 1_000, 10_000)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fakes.reconciler_site import config_of
 from offset_sync.config import Config, parse_config
+from offset_sync.kafka.cluster_admin import ClusterAdmin, TopicMetadata
 from offset_sync.model.errors import ClusterError, ConfigError, OtherClusterError
 from offset_sync.model.values import CLUSTER_ID
 from offset_sync.state import cluster_ids
 from offset_sync.state.cluster_ids import ids_file, refuse_shared, verify, with_first_ids, with_known_ids
+from offset_sync.state.known_names import learn_names, strays
 from offset_sync.tables.files import Files
 
 FILES = Files()
@@ -66,15 +70,12 @@ def test_the_first_answers_are_kept_and_no_cluster_is_asked_again(place: Path, p
     assert (with_first_ids(config, FILES, clusters).ids, clusters.asked) == (BOTH, {})
 
 
-def test_clients_get_the_id_that_they_have_to_refuse_others_by_and_java_s_do_not(place: Path) -> None:
-    config = start(config_at(place), dc1="id-1")
-    assert config.admin_options("dc1")[CLUSTER_ID] == "id-1"
-    assert CLUSTER_ID not in config.admin_options("dc2") | config.java_options("dc1")
-
-
 def test_ids_are_origins_only_where_the_mirror_names_them(place: Path) -> None:
     assert start(config_at(place, MIGRATOR), **BOTH).origins() == {"id-1": "dc1", "id-2": "dc2"}
-    assert start(config_at(place), **BOTH).origins() == {"dc1": "dc1", "dc2": "dc2"}
+    config = start(config_at(place), **BOTH)
+    assert config.origins() == {"dc1": "dc1", "dc2": "dc2"}
+    assert config.admin_options("dc1")[CLUSTER_ID] == "id-1"
+    assert CLUSTER_ID not in config.java_options("dc1")
 
 
 def test_a_lost_cluster_is_not_waited_for_long_and_its_id_is_kept_when_it_answers(place: Path) -> None:
@@ -91,9 +92,6 @@ def test_where_its_id_is_needed_a_cluster_without_one_is_an_error_that_names_the
     assert line.startswith('clusters.dc1: _TIMED_OUT for "the cluster\'s id"; its id is not known from before')
     assert "set clusters.dc1.origin to what that header says" in line
     assert not Path(ids_file(config_at(place))).exists()
-
-
-def test_an_origin_that_is_given_is_the_remedy(place: Path) -> None:
     assert start(config_at(place, MIGRATOR, dc1="id-1"), dc2="id-2").origins() == {"id-1": "dc1", "id-2": "dc2"}
 
 
@@ -139,13 +137,6 @@ def test_a_file_that_is_not_whole_says_nothing(place: Path, content: str) -> Non
     assert start(config, **BOTH).ids == kept(place) == BOTH
 
 
-def test_what_is_kept_of_a_cluster_that_was_taken_out_does_not_matter(place: Path) -> None:
-    config = config_at(place)
-    Path(ids_file(config)).parent.mkdir()
-    Path(ids_file(config)).write_text('{"dc1": "id-1", "dc0": "id-2"}')
-    assert start(config, dc2="id-2").ids == BOTH
-
-
 @pytest.mark.parametrize("is_kept", [False, True])
 def test_other_commands_refuse_two_aliases_of_one_cluster_and_keep_nothing(place: Path, is_kept: bool) -> None:
     ids = {"dc1": "id-1"}
@@ -157,3 +148,52 @@ def test_other_commands_refuse_two_aliases_of_one_cluster_and_keep_nothing(place
     refuse_shared(config, config.clusters, Clusters(dc2="id-2"))
     refuse_shared(config, config.clusters, Clusters())
     assert with_known_ids(config, FILES).ids == (ids if is_kept else {})
+
+
+ALIASES = ("dc1", "dc2", "dc3")
+
+
+def config() -> Config:
+    return config_of(ALIASES, mirror={"names": "mm2"})
+
+
+def admins(config: Config, topics: Mapping[str, list[str]], patch: pytest.MonkeyPatch) -> dict[str, ClusterAdmin]:
+    def listed(admin: TopicMetadata, _deadline: float = 0) -> dict[str, int]:
+        if admin.alias not in topics:
+            raise ClusterError(admin.alias, "no answer")
+        return dict.fromkeys(topics[admin.alias], 1)
+
+    patch.setattr(TopicMetadata, "listed", listed)
+    return {alias: ClusterAdmin(alias, {}, config.names) for alias in ALIASES}
+
+
+def test_a_copy_is_called_as_its_cluster_calls_it_however_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = config()
+    there = {"dc1": ["orders"], "dc2": ["dc1.orders"], "dc3": ["dc2.dc1.orders", "dc2.dc1.other"]}
+    learn_names(chosen, admins(chosen, there, monkeypatch))
+    assert [chosen.names.topic(alias, "dc1.orders") for alias in ALIASES] == ["orders", "dc1.orders", "dc2.dc1.orders"]
+    not_included = {alias: ["dc2.dc1.x", "dc1.x"] for alias in ALIASES}
+    learn_names(config(), admins(config(), not_included, monkeypatch))
+
+
+def test_two_names_of_one_stream_are_an_error_that_names_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = config()
+    there = {"dc1": ["orders"], "dc2": ["dc1.orders"], "dc3": ["dc2.dc1.orders", "dc1.orders"]}
+    with pytest.raises(ConfigError) as caught:
+        learn_names(chosen, admins(chosen, there, monkeypatch))
+    (problem,) = caught.value.problems
+    assert "clusters.dc3: dc1.orders and dc2.dc1.orders are two names of one stream" in problem
+
+
+def test_a_cluster_that_does_not_answer_is_no_hindrance(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = config()
+    learn_names(chosen, admins(chosen, {"dc3": ["dc2.dc1.orders"]}, monkeypatch))
+    assert chosen.names.topic("dc3", "dc1.orders") == "dc2.dc1.orders"
+    assert chosen.names.topic("dc2", "dc1.orders") == "dc1.orders"
+
+
+def test_what_spark_would_read_by_its_pattern_and_is_no_stream_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = config()
+    there = {"dc1": ["orders", "dc2.orders", "dc2.dc1.orders", "dc3.dc1.pay-x", "x"]}
+    # A copy of the cluster's own topic, which no mirror makes, is none.
+    assert strays(chosen, admins(chosen, there, monkeypatch)["dc1"]) == ["dc2.dc1.orders", "dc3.dc1.pay-x"]

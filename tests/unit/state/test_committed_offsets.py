@@ -10,42 +10,9 @@ from hypothesis import strategies as st
 from builders.commits import acknowledge, commit, commit_logs, known, state, take_in
 from fakes.clusters import CommitRecord, to_records
 from generators.hypothesis_strategies import law
-from offset_sync.model.values import GroupPartition
+from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.committed_offsets import CommittedOffsets
-
-
-def test_the_last_commit_is_present_and_counts() -> None:
-    committed = CommittedOffsets(["X", "Y"])
-    records = [commit(5, 1, metadata="m", topic_id="id"), commit(7, 2, metadata="n", topic_id="id")]
-    assert take_in(committed, *records) == [False, False]
-    assert known(committed) == {
-        "actual_offset": 7,
-        "actual_at_ms": 2,
-        "actual_is_own": False,
-        "genuine_offset": 7,
-        "genuine_at_ms": 2,
-        "rewound_ms": -1,
-        "is_deleted": False,
-        "log_offset": 1,
-        "topic_id": "id",
-    }
-    assert known(committed, "Y")["genuine_at_ms"] == -1
-
-
-def test_the_topic_id_is_that_of_the_last_commit_even_if_it_has_none() -> None:
-    committed = CommittedOffsets(["X"])
-    take_in(committed, commit(5, 1, topic_id="id"), commit(6, 2))
-    assert known(committed)["topic_id"] is None
-
-
-def test_a_commit_below_the_one_before_is_a_rewind_wherever_the_batch_ends() -> None:
-    for batches in ([[8, 3]], [[8], [3]], [[8, 3, 4]], [[8], [3, 4]]):
-        committed = CommittedOffsets(["X"])
-        first = 0
-        for batch in batches:
-            take_in(committed, *(commit(offset, 10 * offset) for offset in batch), first=first)
-            first += len(batch)
-        assert known(committed)["rewound_ms"] == 30, batches
+from offset_sync.state.key_index import KeyIndex
 
 
 def test_of_rewinds_the_newest_time_counts_for_clocks_of_coordinators_differ() -> None:
@@ -57,41 +24,6 @@ def test_of_rewinds_the_newest_time_counts_for_clocks_of_coordinators_differ() -
         assert known(committed)["rewound_ms"] == 40, batches
 
 
-def test_a_rewind_is_seen_across_a_tombstone_a_negative_offset_and_our_own_commits() -> None:
-    committed = CommittedOffsets(["X"])
-    acknowledge(committed, 9)
-    take_in(committed, commit(8, 1), commit(None, 2), commit(-1, 3), commit(9, 4), commit(3, 5))
-    assert known(committed)["rewound_ms"] == 5
-
-
-def test_a_commit_of_the_group_below_what_we_wrote_is_a_rewind_and_one_of_ours_below_its_own_is_none() -> None:
-    committed = CommittedOffsets(["X"])
-    acknowledge(committed, 9)
-    take_in(committed, commit(9, 1), commit(5, 2))
-    assert known(committed)["rewound_ms"] == 2
-    acknowledge(committed, 3)
-    assert take_in(committed, commit(3, 3), first=2) == [True]
-    assert known(committed)["rewound_ms"] == 2
-
-
-def test_each_key_has_its_own_rewind() -> None:
-    committed = CommittedOffsets(["X"])
-    take_in(
-        committed, commit(8, 1, group="a"), commit(2, 2, group="b"), commit(9, 3, group="a"), commit(3, 4, group="b")
-    )
-    assert [row["rewound_ms"] for row in state(committed).values()] == [-1, -1]
-
-
-def test_a_tombstone_deletes_the_present_offset_but_not_the_genuine_one() -> None:
-    committed = CommittedOffsets(["X"])
-    take_in(committed, commit(5, 1), commit(None, 2))
-    found = known(committed)
-    assert (found["actual_offset"], found["is_deleted"], found["genuine_offset"]) == (-1, True, 5)
-    take_in(committed, commit(6, 3), first=2)
-    found = known(committed)
-    assert (found["actual_offset"], found["is_deleted"], found["genuine_offset"]) == (6, False, 6)
-
-
 def test_a_negative_offset_is_recorded_and_is_no_position() -> None:
     committed = CommittedOffsets(["X"])
     assert take_in(committed, commit(5, 1), commit(-7, 2)) == [False, False]
@@ -100,32 +32,7 @@ def test_a_negative_offset_is_recorded_and_is_no_position() -> None:
     assert not found["is_deleted"]
 
 
-def test_keys_keep_their_rows_and_every_cluster_has_all_of_them() -> None:
-    committed = CommittedOffsets(["X", "Y"])
-    first = committed.ids([("a", "orders", 0), ("b", "orders", 1), ("a", "orders", 0)])
-    assert first.tolist() == [0, 1, 0]
-    assert committed.ids([("c", "pay", 0), ("b", "orders", 1)]).tolist() == [2, 1]
-    assert committed.column("genuine_at_ms").shape == (2, 3)
-
-
-def test_many_keys_at_once_take_their_own_records() -> None:
-    committed = CommittedOffsets(["X"])
-    take_in(committed, *(commit(n, n, group=f"g{n % 500}") for n in range(2000)))
-    assert [row["genuine_offset"] for row in state(committed).values()] == [1500 + n for n in range(500)]
-
-
 # Repetition
-
-
-@pytest.mark.parametrize("repeated", [slice(0, 6), slice(1, 6), slice(0, 2), slice(5, 6)])
-def test_records_read_again_change_nothing(repeated: slice) -> None:
-    committed = CommittedOffsets(["X"])
-    acknowledge(committed, 9, 0)
-    log = [commit(8, 1), commit(3, 2), commit(9, 3, metadata="m"), commit(None, 4), commit(7, 5), commit(2, 6)]
-    take_in(committed, *log)
-    before = state(committed)
-    take_in(committed, *log[repeated], first=repeated.start)
-    assert state(committed) == before
 
 
 def test_a_record_read_again_is_still_known_as_ours() -> None:
@@ -187,6 +94,45 @@ def test_a_commit_that_repeats_an_older_one_is_not_in_doubt_at_a_start(is_in_one
         taken = to_records(batch, [key] * len(batch), len(found))
         found += committed.clusters["X"].record(taken, is_starting=True).is_doubtful.tolist()
     assert found == [True, True, False, False, True]
+
+
+Key = tuple[str, str, int]
+keys = st.tuples(st.sampled_from("abc"), st.sampled_from(["orders", "pay", "off"]), st.integers(0, 2))
+
+
+@law(200)
+@given(st.lists(st.lists(keys, max_size=6), max_size=4))
+def test_keys_are_found_by_partition_however_the_book_grew(batches: list[list[Key]]) -> None:
+    committed = CommittedOffsets(["X"])
+    places = KeyIndex(committed, lambda group_id: group_id != "c", lambda topic: topic != "off")
+    for batch in batches:
+        committed.ids(batch)
+        everything = np.arange(len(committed.keys))
+        included = places.is_included(everything)
+        assert included.tolist() == [group_id != "c" and topic != "off" for group_id, topic, _ in committed.keys]
+        chosen = places.by_partition(everything[included])
+        found = {}
+        for place, rows in places.slices(chosen):
+            assert place not in found
+            found[place] = {committed.keys[key] for key in chosen[rows].tolist()}
+        wanted: dict[TopicPartition, set[Key]] = {}
+        for group_id, topic, partition in committed.keys:
+            if group_id != "c" and topic != "off":
+                wanted.setdefault(TopicPartition(topic, partition), set()).add((group_id, topic, partition))
+        assert found == wanted
+        assert set(places.partitions_of(chosen)) == set(wanted)
+        for place in wanted:
+            every = {key for key in committed.keys if key[1:] == (place.topic, place.partition)}
+            assert {committed.keys[key] for key in places.keys_in(place).tolist()} == every
+
+
+def test_an_empty_group_id_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    committed = CommittedOffsets(["X"])
+    places = KeyIndex(committed, lambda group_id: group_id != "", lambda topic: True)
+    for partition in range(3):
+        committed.ids([(group, "orders", partition) for group in ("", "a")])
+        places.is_included(np.arange(len(committed.keys)))
+    assert [line.split(":")[0] for line in caplog.messages] == ["offsets committed with an empty group id are left out"]
 
 
 def test_a_commit_that_was_in_doubt_does_not_replace_a_later_one_that_was_not() -> None:

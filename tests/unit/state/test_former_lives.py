@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from builders.index_rows import EPOCH, add, begin, life, run
-from builders.record_indexes import cache_of, content
+from builders.record_indexes import content
 from fakes.tables import MemoryTables
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.record_index import RecordIndex
@@ -148,7 +148,7 @@ def index_of(world: World) -> RecordIndex:
     return index
 
 
-def log_of(world: World, index: RecordIndex, alias: str) -> PartitionLog:
+def partition_log(world: World, index: RecordIndex, alias: str) -> PartitionLog:
     end = len(world.logs[alias])
     metadata = PartitionMetadata("id", 0, end, {"id"}, end)
     return PartitionLog.of(index.log(alias, "orders", 0), index.code(alias), metadata)
@@ -161,7 +161,7 @@ def test_no_answer_skips_a_record_that_is_not_read(seed: int) -> None:
     index = index_of(world)
     now_ms = world.now_ms + 10 * GRACE_MS
     for source, target in (("X", "Y"), ("Y", "X"), ("X", "Z"), ("Z", "Y")):
-        here, there = log_of(world, index, source), log_of(world, index, target)
+        here, there = partition_log(world, index, source), partition_log(world, index, target)
         commits = np.arange(len(world.logs[source]) + 1)
         answers = translate_partition(commits, [None] * len(commits), here, there, Bounds(now_ms - GRACE_MS))
         for commit, answer in zip(commits.tolist(), answers.offset.tolist(), strict=True):
@@ -194,23 +194,3 @@ def test_an_index_that_was_kept_up_is_the_same_as_one_that_is_read_at_once(seed:
     assert kept_up.incarnations(ClusterPartition("Z", "orders", 0)) == at_once.incarnations(
         ClusterPartition("Z", "orders", 0)
     )
-
-
-def test_the_logs_of_a_cut_partition_void_the_bounds_on_earlier_answers() -> None:
-    tables = MemoryTables()
-    add(tables, RECORD_RUNS, begin(0), run(0, 9, "Y", 0, seen_ms=5))
-    index = cache_of(tables)
-    index.refresh()
-    partition = ClusterPartition("Y", "orders", 0).topic_partition
-    assert index.rebuilt(partition) == 0
-    add(tables, LOG_INCARNATIONS, life("X", 3, 10))
-    index.refresh()
-    assert index.rebuilt(partition) == 1
-    log = index.log("Y", "orders", 0)
-    assert log is not None
-    assert log.frontier == 9
-    add(tables, LOG_INCARNATIONS, life("Y", 3, 20))
-    index.refresh()
-    log = index.log("Y", "orders", 0)
-    assert log is not None
-    assert log.frontier == 3

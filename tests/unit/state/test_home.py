@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, GroupPartition
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.group_homes import NO_HOME, Activity, GroupHomes, Move, homes
+from offset_sync.state.group_homes import NO_HOME, Activity, GroupHomes, Move, UnreadLogs, homes
+from offset_sync.state.groups_by_log import GroupsByLog, Members
 from offset_sync.state.key_index import KeyIndex, KeyRows
 
 SILENCE_MS = 300_000
@@ -98,56 +104,6 @@ def test_a_home_is_what_the_events_one_by_one_say(
 
 
 @law(200)
-@given(histories(), gaps, clusters, clusters)
-def test_nothing_is_decided_while_two_clusters_were_active_within_the_silence(
-    events: list[Event], gap: int, one: int, other: int
-) -> None:
-    last = end_of(events)
-    events += [Event(last + 1, "commit", one), Event(last + 1 + gap, "commit", other)]
-    for now_ms in (end_of(events), last + SILENCE_MS):
-        if end_of(events) <= now_ms < last + 1 + SILENCE_MS and one != other:
-            assert found_of(events, now_ms, SILENCE_MS)[1]
-
-
-@law(200)
-@given(histories(["commit"]), gaps, some_members)
-def test_without_a_silence_the_newest_commit_wins_and_members_say_nothing(
-    events: list[Event], gap: int, members: frozenset[int]
-) -> None:
-    found = found_of(events, end_of(events) + gap, 0, members)
-    assert found == ((events[-1].cluster if events else NO_HOME), False)
-
-
-@law(200)
-@given(histories(), gaps, clusters, some_members)
-def test_a_move_is_in_force_at_once_and_until_another_cluster_is_active_after_it(
-    events: list[Event], gap: int, to: int, members: frozenset[int]
-) -> None:
-    moved_ms = end_of(events)
-    events.append(Event(moved_ms, "move", to))
-    for now_ms in (moved_ms, moved_ms + gap, moved_ms + 100 * SILENCE_MS):
-        assert found_of(events, now_ms, SILENCE_MS, members) == (to, False)
-    events.append(Event(moved_ms + gap, "commit", to))
-    assert found_of(events, moved_ms + gap, SILENCE_MS, members) == (to, False)
-    events.append(Event(moved_ms + gap + 1, "commit", (to + 1) % CLUSTERS))
-    assert found_of(events, moved_ms + gap + 1, SILENCE_MS, members)[1]
-
-
-@law(200)
-@given(histories(["commit"]), gaps, clusters)
-def test_members_keep_a_cluster_active_however_long_it_commits_nothing(
-    events: list[Event], gap: int, elsewhere: int
-) -> None:
-    """As where the group reads a topic into which nothing is produced."""
-    first = Event(1, "commit", (elsewhere + 1) % CLUSTERS)
-    events = [first, *(each for each in events if each.cluster != first.cluster)]
-    assert found_of(events, end_of(events) + 9 * SILENCE_MS, SILENCE_MS, frozenset({first.cluster}))[0] == first.cluster
-    events.append(Event(end_of(events) + gap, "commit", elsewhere))
-    for now_ms in (end_of(events), end_of(events) + SILENCE_MS - 1):
-        assert found_of(events, now_ms, SILENCE_MS, frozenset({first.cluster}))[1]
-
-
-@law(200)
 @given(histories(), st.lists(gaps, min_size=2, max_size=4), some_members)
 def test_what_is_decided_stays_decided_while_nothing_happens(
     events: list[Event], later: list[int], members: frozenset[int]
@@ -157,17 +113,6 @@ def test_what_is_decided_stays_decided_while_nothing_happens(
         found = found_of(events, now_ms, SILENCE_MS, members)
         assert decided is None or found == decided
         decided = None if found[1] else found
-
-
-@pytest.mark.parametrize(("apart_ms", "is_decided"), [(0, False), (SAME_MS, False), (SAME_MS + 1, True)])
-def test_of_two_commits_of_one_moment_neither_is_the_later_however_long_ago(apart_ms: int, is_decided: bool) -> None:
-    events = [Event(1_000_000, "commit", 2), Event(1_000_000 + apart_ms, "commit", 1)]
-    _, is_contested = found_of(events, 1_000_000 + 100 * SILENCE_MS, SILENCE_MS)
-    assert is_contested is not is_decided
-
-
-def test_a_group_that_never_committed_has_no_home_whatever_members_it_has() -> None:
-    assert found_of([], 5, SILENCE_MS, frozenset({0, 1})) == (NO_HOME, False)
 
 
 def test_of_no_groups_there_are_no_homes() -> None:
@@ -240,13 +185,6 @@ def test_a_move_holds_for_partitions_and_groups_that_are_met_only_later() -> Non
     known.commit("X", 999_999, "pay")
     assert [known.home(1_000_001, partition=number) for number in (0, 3)] == ["Y", "Y"]
     assert known.home(1_000_001, "pay") == "X"
-
-
-def test_of_several_moves_the_last_counts() -> None:
-    known = Known()
-    known.commit("X", 1)
-    known.homes.note_moves([Move("g", "orders", "Y", 2), Move("g", "orders", "X", 3)])
-    assert known.home(4) == "X"
 
 
 def test_what_is_known_of_each_row_is_that_of_its_group_and_topic() -> None:
@@ -356,3 +294,97 @@ def test_what_the_first_poll_of_all_finds_may_be_older_than_anything() -> None:
 def test_a_polled_commit_that_may_be_from_before_the_move_is_over() -> None:
     assert polled((1_000_000, 1_005_000), 400_000, moved_ms=1_000_000) == (1, False)
     assert polled((1_000_000, 1_005_000), 400_000, moved_ms=999_999) == (0, True)
+
+
+ROWS = np.array([0, 1, 2])
+
+
+# Whose commits count while a cluster's log of commits has not been read since the start
+def logs(*unread: str, of: Sequence[str] = ("X", "Y", "Z")) -> UnreadLogs:
+    """Logs of which those *unread* have not been read to their ends."""
+    made = UnreadLogs()
+    made.begin(of)
+    made.note_read([alias for alias in of if alias not in unread])
+    return made
+
+
+def counts(made: UnreadLogs, source: str, *answered: int) -> list[int]:
+    """The rows that may be answered, of which *answered* were already."""
+    return ROWS[made.may_count(source, ROWS, np.isin(ROWS, answered))].tolist()
+
+
+def brought(made: UnreadLogs, alias: str, *rows: int) -> None:
+    made.note_brought(alias, np.array(rows, np.intp))
+
+
+def test_while_another_log_is_unread_only_what_is_new_or_was_answered_counts() -> None:
+    made = logs("X")
+    assert counts(made, "Y") == []
+    assert made.may_count("Y", ROWS[:0], ROWS[:0] > 0).tolist() == []
+    assert counts(made, "Y", 1) == [1]
+    brought(made, "Y", 2)
+    assert counts(made, "Y", 1) == [1, 2]
+    assert counts(made, "Z") == []
+
+
+def test_what_was_brought_before_its_own_log_was_read_to_the_end_is_not_new() -> None:
+    made = UnreadLogs()
+    made.begin(["X", "Y"])
+    brought(made, "Y", 0)
+    assert made.note_read(["Y"]) == ["Y"]
+    brought(made, "Y", 1)
+    assert counts(made, "Y") == [1]
+
+
+def test_of_the_unread_cluster_itself_counts_what_was_known_and_not_what_is_being_read() -> None:
+    made = logs("X")
+    assert counts(made, "X") == [0, 1, 2]
+    brought(made, "X", 1)
+    assert counts(made, "X", 1) == [0, 2]
+    assert made.note_read(["X", "Y"]) == ["X"]
+    assert counts(made, "X") == counts(made, "Y") == [0, 1, 2]
+
+
+def test_of_two_unread_clusters_each_may_have_what_is_newer_than_the_others() -> None:
+    made = logs("X", "Z")
+    brought(made, "X", 0)
+    brought(made, "Y", 0)
+    assert counts(made, "X", 0, 1) == [1]
+    assert counts(made, "Y", 1) == [0, 1]
+    assert counts(made, "Z") == []
+
+
+MEETING = threading.Barrier(2)
+
+
+class Coordinators:
+    """Answers with *groups*, or why it does not, once both clusters have been asked."""
+
+    def __init__(self, *groups: str) -> None:
+        self.answer: frozenset[str] | ClusterError = frozenset(groups)
+
+    def active(self, deadline: float) -> frozenset[str] | ClusterError:
+        assert deadline == 3.0
+        MEETING.wait(30)
+        return self.answer
+
+
+def test_of_a_cluster_that_stops_answering_nothing_is_known_and_this_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    tables: Any = MemoryTables()
+    x = Coordinators("a")
+    by_log = GroupsByLog(tables, CommitLogIncarnations(tables), ["X", "Y", "Z"])
+    members = Members({"X": x, "Y": Coordinators("b")}, by_log, deadline=3.0)
+    assert (members.of("X"), members.of("Y")) == (None, None), "not asked yet"
+    members.refresh()
+    assert (members.of("X"), members.of("Y"), members.of("Z")) == ({"a"}, {"b"}, None)
+    x.answer = ClusterError("X", "no answer")
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            members.refresh()
+    assert (members.of("X"), members.of("Y")) == (None, {"b"})
+    assert [record.getMessage() for record in caplog.records] == [str(x.answer)]
+    x.answer = frozenset({"c"})
+    members.refresh()
+    assert members.of("X") == {"c"}

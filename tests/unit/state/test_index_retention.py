@@ -16,10 +16,9 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, GroupPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.index_retention import Retention, lowest_commits, to_begins, unsealed_rows
+from offset_sync.state.index_retention import Retention, lowest_commits, unsealed_rows
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS
-from offset_sync.tables.maintenance import BEGINS_SCHEMA
 
 ORDERS = TopicPartition("orders", 0)
 X, Y = ClusterPartition("X", "orders", 0), ClusterPartition("Y", "orders", 0)
@@ -65,27 +64,14 @@ def test_what_is_deleted_and_read_may_go_up_to_a_row() -> None:
     world.describe("Y", start=69)
     assert world.begins() == {"X": 60, "Y": 60}
     assert world.reasons() == {}
-
-
-def test_a_commit_at_a_log_start_can_come_so_the_other_log_keeps_what_it_asks_for() -> None:
-    world = World()
-    world.describe("Y", start=60)
-    assert world.begins() == {"X": 50, "Y": 50}
-
-
-def test_a_group_far_behind_keeps_what_it_has_to_read() -> None:
-    assert World(lowest={X: 25, Y: 70}).begins() == {"X": 20, "Y": 20}
-    assert World(lowest={X: 70, Y: 31}).begins() == {"X": 30, "Y": 30}
-
-
-def test_rows_that_are_young_stay() -> None:
-    world = World()
     world.describe("X", start=100)
     world.describe("Y", start=100)
+    assert world.begins() == {"X": 70, "Y": 70}, "a group has to read on from there"
+    world.lowest = {X: 25, Y: 70}
+    assert world.begins() == {"X": 20, "Y": 20}
     world.lowest = {}
-    assert world.begins() == {"X": 90, "Y": 90}
     add(world.tables, RECORD_RUNS, run(40, 1, "X", 40, place=Y, seen_ms=1000))
-    assert world.begins() == {"X": 40, "Y": 40}
+    assert world.begins() == {"X": 40, "Y": 40}, "rows that are young stay"
 
 
 SILENT = ClusterError("Y", "no answer")
@@ -161,11 +147,3 @@ def test_the_offset_at_the_coordinator_counts_by_any_writer() -> None:
     commit(committed, "X", "a", 60, 2, 2, is_own=True)
     commit(committed, "Y", "a", 70, 3, 1)
     assert lowest_commits(committed, lambda _: True) == {X: 60, Y: 70}
-
-
-def test_begins_become_rows_and_none_is_an_empty_table() -> None:
-    assert to_begins({}).schema == BEGINS_SCHEMA
-    (row,) = to_begins({X: 7}).to_pylist()
-    assert row == {"cluster": "X", "topic": "orders", "partition": 0, "begin": 7}
-    tables: Any = MemoryTables()
-    assert unsealed_rows(tables) == {}

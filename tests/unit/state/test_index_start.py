@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.index_histories import HISTORIES, PLACES, history, index_of, known, lives, moment, taken_in_whole
-from builders.index_rows import LogKey, add, begin, edge, life, run
-from builders.record_indexes import alternating, content, read_in_one
+from builders.index_rows import add, begin, edge, life, run
+from builders.record_indexes import alternating, content, log_of, read_in_one
 from fakes.sealed_tables import SealedInMemory, SealedTables
-from fakes.tables import MemorySegments, MemoryTables
+from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
+from offset_sync.state.index_pages import MisstatedError
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
-from offset_sync.tables.definition import Table
 from offset_sync.tables.files import Files
-from offset_sync.tables.segments import Segments, TableFiles
-from offset_sync.translate.index_retention import IndexedLog, UnsealedRows
+from offset_sync.tables.segments import Directory
 
 
 @law(120)
@@ -92,37 +91,10 @@ def test_a_start_reads_no_row_of_what_is_sealed_and_an_answer_reads_a_page() -> 
     alternating(tables, 0, 100)
     tables.seal(8)
     index = read_in_one(tables)
-    log = index.log("Y", "orders", 0)
-    assert log is not None
+    log = log_of(index)
     assert (tables.groups_read, len(log.paged.pages), len(log.paged.tail), log.run_count) == (0, 20, 20, 100)
     assert log.paged.part(3).start.tolist() == [12, 13, 14, 15]
     assert tables.groups_read == 1
-
-
-def test_a_start_reads_two_pages_where_a_row_was_indexed_later_than_those_after_it() -> None:
-    """A clock was set back, or the row was entered by hand."""
-    tables = SealedTables()
-    add(tables, RECORD_RUNS, run(0, 1, "X", 0, seen_ms=1_000_000))
-    alternating(tables, 1, 90)
-    tables.seal(8)
-    index = read_in_one(tables)
-    log = index.log("Y", "orders", 0)
-    assert log is not None
-    assert (tables.groups_read, len(log.paged.pages)) == (2, 18)
-    assert content(index) == content(taken_in_whole(tables))
-
-
-def test_a_run_that_is_indexed_again_in_one_piece_is_the_one_that_pages_have_in_two() -> None:
-    tables = SealedInMemory()
-    for first in (0, 4):
-        add(tables, RECORD_RUNS, run(first, 4, "X", first))
-        tables.seal(2)
-    index = read_in_one(tables)
-    add(tables, RECORD_RUNS, run(0, 9, "X", 0))
-    index.refresh()
-    log = index.log("Y", "orders", 0)
-    assert log is not None
-    assert (log.is_contradicted, log.frontier, log.runs.length.tolist()) == (False, 9, [9])
 
 
 @pytest.mark.parametrize("files", [1, 2])
@@ -135,8 +107,7 @@ def test_a_start_knows_whether_records_came_out_of_order(files: int, second: int
     add(tables, RECORD_RUNS, run(4, 4, "X", second))
     tables.seal(3)
     index = read_in_one(tables)
-    log = index.log("Y", "orders", 0)
-    assert log is not None
+    log = log_of(index)
     assert (len(log.paged.pages), len(log.paged.tail)) == (files, 0)
     before = log.reorder_count()
     assert (before > 0) == is_late
@@ -149,8 +120,7 @@ def test_what_is_sealed_while_it_is_in_memory_becomes_pages_and_who_has_a_view_n
     tables = SealedTables()
     alternating(tables, 0, 60)
     index = read_in_one(tables)
-    log = index.log("Y", "orders", 0)
-    assert log is not None
+    log = log_of(index)
     view, before = log.view(), content(index)
     index.take_grown()
     tables.seal(4)
@@ -166,19 +136,6 @@ def test_what_is_sealed_while_it_is_in_memory_becomes_pages_and_who_has_a_view_n
     assert content(index) == content(read_in_one(tables))
 
 
-def test_who_was_away_while_many_files_were_sealed_reads_their_directories_and_no_page() -> None:
-    tables = SealedTables()
-    alternating(tables, 0, 60)
-    index = read_in_one(tables)
-    for _ in range(6):
-        tables.seal(1)
-    index.refresh()
-    log = index.log("Y", "orders", 0)
-    assert log is not None
-    assert (tables.groups_read, len(log.paged.tail), log.run_count) == (0, 0, 60)
-    assert content(index) == content(read_in_one(tables))
-
-
 def test_what_was_sealed_is_not_let_go_of_where_it_is_not_what_is_in_memory(caplog: pytest.LogCaptureFixture) -> None:
     tables = SealedTables()
     alternating(tables, 0, 20)
@@ -188,46 +145,11 @@ def test_what_was_sealed_is_not_let_go_of_where_it_is_not_what_is_in_memory(capl
     tables.seal(2)
     with caplog.at_level(logging.INFO):
         index.refresh()
-    log = index.log("Y", "orders", 0)
-    assert log is not None
+    log = log_of(index)
     assert (log.run_count, log.runs.origin_start.tolist()) == (20, [n // 2 for n in range(20)])
     assert "clusters.Y: orders-0: sealed rows differ from memory: reading all of record_runs again" in caplog.text
     index.refresh()
     assert content(index) == content(read_in_one(tables))
-
-
-def test_a_log_that_was_indexed_again_from_further_down_lets_go_of_what_is_sealed_after_that() -> None:
-    tables = SealedTables()
-    alternating(tables, 0, 40)
-    tables.seal(4)
-    index = read_in_one(tables)
-    alternating(tables, 20, 60)
-    index.refresh()
-    for _ in range(4):
-        tables.seal(3)
-        index.refresh()
-    log = index.log("Y", "orders", 0)
-    assert log is not None
-    assert (len(log.paged.tail), log.runs.start.tolist()) == (0, list(range(80)))
-
-
-def test_of_pages_and_directories_that_are_gone_nothing_is_remembered() -> None:
-    tables = SealedTables()
-    alternating(tables, 0, 20)
-    index = read_in_one(tables)
-    for first in range(20, 100, 20):
-        tables.seal(2)
-        alternating(tables, first, 20)
-        for path in list(tables.sealed)[:-1]:
-            del tables.sealed[path]
-        tables.move()
-        index.refresh()
-        log = index.log("Y", "orders", 0)
-        assert log is not None
-        log.paged.part(0)
-    segments: Any = index._segments
-    assert len({owner for owner, _ in index._cache._pages}) == 1
-    assert len(segments._known) == len(segments._open) == len(tables.sealed) == 1
 
 
 def test_where_a_page_cannot_be_read_to_be_compared_nothing_is_taken_in(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,8 +157,7 @@ def test_where_a_page_cannot_be_read_to_be_compared_nothing_is_taken_in(monkeypa
     alternating(tables, 0, 20)
     tables.seal(2)
     index = read_in_one(tables)
-    log = index.log("Y", "orders", 0)
-    assert log is not None
+    log = log_of(index)
     add(tables, RECORD_RUNS, run(18, 1, "X", 77), run(20, 1, "X", 10))
     with monkeypatch.context() as patch:
         patch.setattr(Files, "open_parquet", lambda *_, **__: (_ for _ in ()).throw(OSError("the network")))
@@ -248,21 +169,6 @@ def test_where_a_page_cannot_be_read_to_be_compared_nothing_is_taken_in(monkeypa
     assert (log.frontier, log.is_contradicted) == (21, True)
 
 
-def test_an_index_may_not_begin_where_a_page_begins_with_a_gap() -> None:
-    tables = SealedInMemory()
-    rows = [run(n, 10, "Y", n) for n in range(0, 80, 10)]
-    add(tables, RECORD_RUNS, begin(0), *rows, edge(80))
-    tables.seal(1)
-    add(tables, RECORD_RUNS, begin(120), *(run(n, 10, "Y", n) for n in range(120, 160, 10)))
-    tables.seal(2)
-    log = read_in_one(tables).log("Y", "orders", 0)
-    assert log is not None
-    assert 80 in log.paged.pages.first_record.tolist()
-    indexed = IndexedLog(log, 0, 0, 0, UnsealedRows(np.empty(0, np.int64), np.empty(0, np.int64)))
-    assert indexed.row_at(100) in [row["start_offset"] for row in rows]
-    assert indexed.row_at(159) in (120, 130, 140, 150)
-
-
 def test_where_a_sealed_file_is_gone_all_is_read_again_and_bounds_of_before_are_void() -> None:
     tables = SealedTables()
     alternating(tables, 0, 60)
@@ -272,65 +178,9 @@ def test_where_a_sealed_file_is_gone_all_is_read_again_and_bounds_of_before_are_
     del tables.sealed[next(iter(tables.sealed))]
     tables.move()
     index.refresh()
-    log = index.log("Y", "orders", 0)
-    assert log is not None
+    log = log_of(index)
     assert log.begin == 30
     assert index.rebuilt(next(iter(index.all_logs())).topic_partition) == 1
-
-
-class Cleaned(MemoryTables):
-    """Files go while they are read, so many times; and what was appended can no longer be told."""
-
-    gone = 0
-    is_cleaned = False
-
-    def segments(self, table: Table) -> Segments:
-        """Return files that go."""
-        return _CleanedSegments(self, table)
-
-    def read_added(self, table: Table, after: int, until: int) -> pa.Table:
-        """Fail."""
-        if self.is_cleaned and after and table is RECORD_RUNS:
-            raise FileNotFoundError("1.json")
-        return super().read_added(table, after, until)
-
-
-class _CleanedSegments(MemorySegments):
-    tables: Cleaned
-
-    def rows(self, files: TableFiles, schema: pa.Schema) -> Iterator[pa.Table]:
-        """Fail after the first piece."""
-        for piece in super().rows(files, schema):
-            yield piece
-            if self.tables.gone:
-                self.tables.gone -= 1
-                raise FileNotFoundError("part-0")
-
-
-def test_files_that_are_cleaned_up_meanwhile_are_looked_for_again() -> None:
-    tables = Cleaned()
-    add(tables, RECORD_RUNS, run(0, 3), run(3, 2, origin_start=3), run(5, 1, "Y", 5))
-    wanted = known(index_of(tables))
-    tables.gone = 2
-    assert known(index_of(tables)) == wanted
-    tables.gone = 9
-    with pytest.raises(FileNotFoundError):
-        index_of(tables)
-
-
-def test_a_reader_that_retention_has_overtaken_reads_all_again_and_bounds_of_before_are_void() -> None:
-    tables = Cleaned()
-    add(tables, RECORD_RUNS, run(0, 3), begin(0, place=PLACES[1]))
-    index = index_of(tables)
-    index.take_grown()
-    add(tables, RECORD_RUNS, run(3, 40, "Y", 3))
-    tables.is_cleaned = True
-    index.refresh()
-    assert known(index) == known(index_of(tables))
-    places: set[LogKey] = {tuple(each) for each in index.all_logs()}
-    assert places == set(PLACES[:2])
-    assert index.partitions("Y", "orders") == 1
-    assert {index.rebuilt(each) for each in index.take_grown()} == {1}
 
 
 @pytest.mark.parametrize("restarted_at", range(6, 20))
@@ -346,3 +196,55 @@ def test_where_a_log_was_cut_after_a_marker_nothing_is_missing_whichever_piece_h
     small = index_of(tables)
     assert content(small) == whole
     assert content(small)[2:4] == (["Y", "Y"], [0, 5])  # type: ignore[index]
+
+
+def changed(**columns: Callable[[Any], Any]) -> Callable[[Directory], Directory]:
+    """Return what changes these columns of a directory: of its parts, or where they have these of its spans."""
+
+    def damage(said: Directory) -> Directory:
+        parts, spans = dict(said.parts), dict(said.spans)
+        for name, change in columns.items():
+            of = spans if name in ("low", "high") else parts
+            of[name] = change(of[name])
+        return replace(said, parts=parts, spans=spans)
+
+    return damage
+
+
+def first_more(values: Any) -> Any:
+    return values + (np.arange(len(values)) == 0)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        changed(start=first_more),
+        changed(low=first_more),
+        changed(high=lambda values: values - (np.arange(len(values)) == 0)),
+        changed(records=first_more),
+        changed(first_record=first_more),
+        lambda said: replace(said, logs=[each._replace(partition=each.partition + 1) for each in said.logs]),
+    ],
+)
+def test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing(
+    caplog: pytest.LogCaptureFixture, damage: Callable[[Directory], Directory]
+) -> None:
+    tables = SealedTables(damage=damage)
+    alternating(tables, 0, 60)
+    tables.seal(4)
+    index = read_in_one(tables)
+    (wrong,) = (log for log in index.all_logs().values() if len(log.paged.pages))
+    with pytest.raises(MisstatedError, match="holds other rows than its directory says"):
+        wrong.paged.part(0)
+    index.refresh()
+    log = log_of(index)
+    assert log.runs.start.tolist() == list(range(60))
+    assert len(index.all_logs()) == 1
+
+
+@pytest.mark.parametrize("damage", [lambda said: replace(said, logs=said.logs[:0]), changed(rows=first_more)])
+def test_a_directory_that_cannot_be_is_none(damage: Callable[[Directory], Directory]) -> None:
+    tables = SealedTables(damage=damage)
+    alternating(tables, 0, 60)
+    tables.seal(4)
+    assert content(read_in_one(tables))[:2] == (0, 60)  # type: ignore[index]

@@ -1,10 +1,12 @@
-"""The last commits of a history are the same however it comes: in whichever order, in how many pieces."""
+"""The last commits of a history are the same however it comes: in whichever order, in how many pieces.
+
+What they are, one by one, is held by ``test_restore.py``.
+"""
 
 from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta, timezone
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,10 @@ import pytest
 from offset_sync.decode.consumer_offsets import coordinator_partition
 from offset_sync.model.values import ABSENT
 from offset_sync.state import last_commits as module
+from offset_sync.state import row_groups
 from offset_sync.state.commit_log_incarnations import LogIncarnation, Places
-from offset_sync.state.last_commits import LAST_COMMITS_SCHEMA, KeyCodes, Rewinds, last_commits, last_of_each
+from offset_sync.state.last_commits import LAST_COMMITS_SCHEMA, KeyCodes, Rewinds, last_commits
+from offset_sync.state.row_groups import RowGroups, greatest_of_each, same_text
 from offset_sync.tables.catalog import OFFSET_COMMITS
 
 BEGINS = datetime(2026, 11, 20, tzinfo=timezone.utc)
@@ -50,79 +54,6 @@ def history(seed: int, size: int) -> tuple[Rows, Places]:
     return rows, Places(tuple(lives), {"X": 2, "Y": 2})
 
 
-def one_by_one(rows: Rows, places: Places) -> list[dict[str, Any]]:
-    """Return what :func:`last_commits` is to return, row by row."""
-    marked = [
-        row | dict(zip(("gone", "newest", "place"), each, strict=True)) for row, each in zip(rows, at(rows, places))
-    ]
-    found = []
-    for key in {key_of(row) for row in rows}:
-        mine = sorted((row for row in marked if key_of(row) == key), key=lambda row: row["place"])
-        last, newest = mine[-1], max(mine, key=lambda row: row["newest"])
-        stands = last["gone"] == ABSENT
-        holds = stands and is_position(last)
-        genuine = [row for row in mine if not row["is_own"] and is_position(row)]
-        placed = [row for row in mine if is_position(row) and (row["gone"] == ABSENT or not row["is_own"])]
-        went_back = [
-            made_ms(after)
-            for before, after in pairwise(placed)
-            if after["committed_offset"] < before["committed_offset"] and not after["is_own"]
-        ]
-        found.append(
-            dict(zip(LAST_COMMITS_SCHEMA.names, key))
-            | {
-                "log_partition": last["log_partition"] if stands else None,
-                "log_offset": last["log_offset"] if stands else None,
-                "actual_offset": last["committed_offset"] if holds else None,
-                "actual_at_ms": ms(last["committed_at"]) if stands else last["gone"],
-                "actual_made_ms": made_ms(last) if stands else last["gone"],
-                "actual_epoch": epoch(last) if holds else ABSENT,
-                "actual_is_own": stands and last["is_own"],
-                "is_deleted": last["is_tombstone"] and newest["is_tombstone"],
-                "genuine_offset": genuine[-1]["committed_offset"] if genuine else None,
-                "genuine_at_ms": ms(genuine[-1]["committed_at"]) if genuine else None,
-                "genuine_made_ms": made_ms(genuine[-1]) if genuine else None,
-                "genuine_epoch": epoch(genuine[-1]) if genuine else None,
-                "last_offset": placed[-1]["committed_offset"] if placed else None,
-                "topic_id": placed[-1]["topic_id"] if placed else None,
-                "rewound_ms": max(went_back, default=None),
-                "first_ms": min(map(made_ms, genuine), default=None),
-                "captured_ms": max(ms(row["captured_at"]) for row in mine),
-            }
-        )
-    return found
-
-
-def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
-    return row["cluster"], row["group_id"], row["topic"], row["partition"]
-
-
-def is_position(row: dict[str, Any]) -> bool:
-    return not row["is_tombstone"] and row["committed_offset"] >= 0
-
-
-def made_ms(row: dict[str, Any]) -> int:
-    return min(ms(row["committed_at"]), ms(row["captured_at"])) if row["made_at"] is None else ms(row["made_at"])
-
-
-def epoch(row: dict[str, Any]) -> int:
-    return ABSENT if row["leader_epoch"] is None else int(row["leader_epoch"])
-
-
-def at(rows: Rows, places: Places) -> list[tuple[int, tuple[bool, int, int], tuple[bool, bool, int, int]]]:
-    """Return of each row when it is gone, and what orders it: among all of its key, and with those first that are."""
-    found = []
-    for row in rows:
-        of_log = [e for e in places.incarnations if (e.cluster, e.partition) == (row["cluster"], row["log_partition"])]
-        begun = [life.noticed_ms for life in of_log if life.begins_at <= row["log_offset"]]
-        gone = min((ms_ for ms_ in begun if ms_ >= ms(row["captured_at"])), default=ABSENT)
-        is_present = coordinator_partition(row["group_id"], places.partitions[row["cluster"]]) == row["log_partition"]
-        life = max((ms_ for ms_ in begun if ms_ < ms(row["captured_at"])), default=0)
-        newest = (is_present, life, row["log_offset"])
-        found.append((gone, newest, (gone == ABSENT, *newest)))
-    return found
-
-
 def table(rows: Rows) -> pa.Table:
     return pa.Table.from_pylist(rows, OFFSET_COMMITS.arrow_schema)
 
@@ -132,51 +63,19 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("held", [10, 1_000_000])
-@pytest.mark.parametrize("pieces", [1, 7])
 @pytest.mark.parametrize("seed", range(6))
-def test_any_order_and_any_pieces_say_what_all_rows_say_one_by_one(
-    monkeypatch: pytest.MonkeyPatch, seed: int, pieces: int, held: int
+def test_any_order_and_any_pieces_say_what_all_rows_say_in_order(
+    monkeypatch: pytest.MonkeyPatch, seed: int, held: int
 ) -> None:
     rows, places = history(seed, 300)
-    wanted = in_order(one_by_one(rows, places))
+    wanted = in_order(last_commits([table(rows)], places).to_pylist())
     assert any(row["rewound_ms"] for row in wanted)
     assert any(row["log_offset"] is None for row in wanted)
-    if pieces > 1:
-        random.Random(seed).shuffle(rows)
+    random.Random(seed).shuffle(rows)
+    rows += rows[40:90]
     monkeypatch.setattr(module, "Rewinds", lambda: Rewinds(held))
-    size = -(-len(rows) // pieces)
-    batches = [table(rows[first : first + size]) for first in range(0, len(rows), size)]
-    assert in_order(last_commits(batches, places).to_pylist()) == wanted
-
-
-def test_of_a_group_whose_coordinator_has_moved_the_commits_in_the_partition_of_now_are_newer() -> None:
-    """The smallest input: 300 four times in the only partition, then 10 in the one that was added."""
-    group, times = "g", iter(range(10))
-    assert (coordinator_partition(group, 1), coordinator_partition(group, 2)) == (0, 1)
-    rows = [
-        {"cluster": "X", "group_id": group, "topic": "a", "partition": 0, "committed_offset": offset, "is_own": False}
-        | {"committed_at": (when := BEGINS + timedelta(seconds=next(times))), "captured_at": when, "made_at": when}
-        | {"is_tombstone": False, "log_partition": partition, "log_offset": log_offset}
-        for offset, partition, log_offset in [*((300, 0, number) for number in range(4)), (10, 1, 0)]
-    ]
-    for ordered in (rows, rows[::-1], [*rows[2:], *rows[:2]]):
-        (found,) = last_commits([table(ordered)], Places((), {"X": 2})).to_pylist()
-        assert (found["actual_offset"], found["log_partition"], found["genuine_offset"]) == (10, 1, 10)
-        assert found["rewound_ms"] == ms(BEGINS) + 4000
-        (before,) = last_commits([table(ordered)], Places((), {"X": 1})).to_pylist()
-        assert before["actual_offset"] == 300, "as it was before partitions were added"
-
-
-def test_rows_that_come_twice_change_nothing() -> None:
-    rows, places = history(9, 200)
-    once = last_commits([table(rows)], places)
-    again = last_commits([table(rows), table(rows[:50]), table(rows[20:90])], places)
-    assert in_order(again.to_pylist()) == in_order(once.to_pylist())
-
-
-def test_a_history_without_rows_has_no_last_commits() -> None:
-    assert last_commits([], Places(())).num_rows == 0
-    assert last_commits([table([])], Places(())).schema == LAST_COMMITS_SCHEMA
+    batches = [table(rows[first : first + 50]) for first in range(0, len(rows), 50)]
+    assert in_order(last_commits([*batches, table([])], places).to_pylist()) == wanted
 
 
 def test_keys_of_so_many_values_that_their_product_is_no_number_are_still_told_apart(
@@ -191,11 +90,6 @@ def test_keys_of_so_many_values_that_their_product_is_no_number_are_still_told_a
     assert codes.of(rows.slice(5, 1)).tolist() == [codes.of(rows).tolist()[5]]
 
 
-def test_of_equal_rows_the_last_one_counts() -> None:
-    code, order = np.array([1, 0, 1, 1]), np.array([5, 2, 7, 7])
-    assert last_of_each(code, order).tolist() == [1, 3]
-
-
 def test_what_was_put_away_is_removed_again(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     numbers = np.arange(6)
@@ -204,3 +98,53 @@ def test_what_was_put_away_is_removed_again(tmp_path: Any, monkeypatch: pytest.M
         assert rewinds.last_ms(3).tolist() == [4, 5, ABSENT]
         assert list(tmp_path.iterdir()) != []
     assert list(tmp_path.iterdir()) == []
+
+
+TEXTS, NUMBERS = ["b", "a", "", None, "a b"], [3, 1, None, 2**31 - 1]
+
+
+def texts_and_numbers(rng: random.Random, rows: int) -> pa.Table:
+    """Return rows of two keys, in two chunks."""
+    parts = [
+        pa.table(
+            {
+                "text": pa.array([rng.choice(TEXTS) for _ in range(count)], pa.string()),
+                "number": pa.array([rng.choice(NUMBERS) for _ in range(count)], pa.int32()),
+            }
+        )
+        for count in (rows // 3, rows - rows // 3)
+    ]
+    return pa.concat_tables(parts)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 7, 200])
+@pytest.mark.parametrize("limits", [(64, 1 << 62), (-1, 1 << 62), (-1, 1)])
+def test_rows_with_the_same_values_are_one_group(
+    rows: int, limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, limit in zip(("FEW", "_MOST_CODES"), limits, strict=True):
+        monkeypatch.setattr(row_groups, name, limit)
+    for seed in range(10):
+        rng = random.Random(seed)
+        found = texts_and_numbers(rng, rows)
+        columns = [found.column("text"), found.column("number")]
+        keys = list(zip(*(column.to_pylist() for column in columns), strict=True))
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+        groups = RowGroups.of(columns)
+        assert groups.group.tolist() == [numbers[key] for key in keys]
+        assert groups.first.tolist() == [keys.index(key) for key in numbers]
+        at, chosen = [rng.randrange(4) - 2 for _ in keys], [rng.random() < 0.5 for _ in keys]
+        of_group = [[row for row, each in enumerate(keys) if each == key] for key in numbers]
+        values = np.array(at, np.int64)
+        greatest = [max(at[row] for row in mine) for mine in of_group]
+        assert list(greatest_of_each(columns, values).items()) == list(zip(numbers, greatest, strict=True))
+        last = groups.last(values, np.array(chosen, np.bool_))
+        assert last.tolist() == [
+            max((row for row in mine if chosen[row]), key=lambda row: (at[row], row), default=-1) for mine in of_group
+        ]
+
+
+@pytest.mark.parametrize("rows", [0, 1, 64, 65])
+def test_one_text_is_in_every_row(rows: int) -> None:
+    column = same_text("orders", rows)
+    assert (column.type, column.to_pylist()) == (pa.string(), ["orders"] * rows)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import random
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,7 @@ import pytest
 
 from fakes.driver import MINUTES_MS, Driver, driver, live, read_to_the_end
 from fakes.starts import by_last_known, whole
-from offset_sync.model.values import GroupPartition, Outcome
 from offset_sync.state import last_known
-from offset_sync.state.last_known import is_over
 from offset_sync.tables.catalog import LAST_KNOWN, LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
 
@@ -87,19 +84,6 @@ def test_who_is_no_owner_writes_nothing(tables: TableStore, made: Driver, histor
     append(tables, history, 0, 0.3)
     assert by_last_known(tables, made.config, is_owner=False) == whole(tables, made.config)
     assert not tables.all_rows(LAST_KNOWN).num_rows
-
-
-def test_a_dry_run_in_between_answers_nothing(tables: TableStore, made: Driver, history: dict[Any, pa.Table]) -> None:
-    append(tables, history, 0, 0.5)
-    by_last_known(tables, made.config)
-    rows = history[OFFSET_TRANSLATIONS].slice(0, 40)
-    place = rows.schema.get_field_index("outcome")
-    dry = rows.set_column(place, "outcome", pa.array([Outcome.DRY_RUN.name] * rows.num_rows))
-    later = pc.add(dry.column("translated_at"), pa.scalar(10**12, pa.duration("us")))
-    tables.append(
-        OFFSET_TRANSLATIONS, dry.set_column(dry.schema.get_field_index("translated_at"), "translated_at", later)
-    )
-    assert by_last_known(tables, made.config) == whole(tables, made.config)
 
 
 def test_a_life_that_a_log_has_begun_since_is_seen_in_what_was_known_before(
@@ -212,33 +196,3 @@ def test_with_other_clusters_all_is_read(
     without_z = {alias: each for alias, each in made.config.clusters.items() if alias != "Z"}
     by_last_known(tables, made.config.model_copy(update={"clusters": without_z}))
     assert by_last_known(tables, made.config) == whole(tables, made.config)
-
-
-def is_left(known_of_it: dict[str, Any]) -> bool:
-    is_undeleted = known_of_it["genuine_at_ms"] >= 0 and not known_of_it["is_deleted"]
-    return is_undeleted or known_of_it["actual_offset"] >= 0
-
-
-def test_keys_of_which_nothing_is_left_are_dropped_after_a_while(
-    tables: TableStore, made: Driver, history: dict[Any, pa.Table], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    append(tables, history, 0, 0.5)
-    rows = history[OFFSET_COMMITS]
-    key = {name: rows.column(name)[0].as_py() for name in ("group_id", "topic", "partition")}
-    place = {"log_partition": 0, "log_offset": 1_000_000, "is_tombstone": True, "is_own": False}
-    at = pc.max(rows.column("captured_at")).as_py()
-    deleted = [key | place | {"cluster": alias, "committed_at": at, "captured_at": at} for alias in "XYZ"]
-    tables.append(OFFSET_COMMITS, pa.Table.from_pylist(deleted, OFFSET_COMMITS.arrow_schema))
-    before, gone = whole(tables, made.config), GroupPartition(**key)
-    assert by_last_known(tables, made.config) == by_last_known(tables, made.config) == before, "it may be asked for yet"
-    monkeypatch.setattr(last_known, "is_over", partial(is_over, kept_ms=-1))
-    append(tables, history, 0.5, 0.5 + 1 / rows.num_rows)
-    by_last_known(tables, made.config)
-    found = by_last_known(tables, made.config)
-    after = whole(tables, made.config)
-    kept = {key for (_, key), each in after.commits.items() if is_left(each)}
-    over = {key for _, key in after.commits} - kept
-    assert gone in over
-    assert gone in {place[2] for place in after.answers}
-    assert found.commits == {place: each for place, each in after.commits.items() if place[1] not in over}
-    assert found.answers == {place: each for place, each in after.answers.items() if place[2] not in over}

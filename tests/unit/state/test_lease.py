@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from fakes.claims_table import Watched
+from fakes.clock import HandClock
 from fakes.tables import MemoryTables
 from offset_sync.model.errors import TableError, TakenOverError
-from offset_sync.state.lease import FRESH_S, SETTLE_S, Lease, NoLease, TaskFence, held
-from offset_sync.tables.catalog import DRIVERS
+from offset_sync.state.lease import (
+    FRESH_S,
+    SETTLE_S,
+    FencedTables,
+    Lease,
+    TaskFence,
+    UnwrittenTables,
+    held,
+)
+from offset_sync.tables.catalog import DRIVERS, INDEXED_TOPICS
 from offset_sync.tables.definition import Table
+from offset_sync.tables.store import TableStore
 
 
 def epochs(tables: MemoryTables) -> list[int]:
@@ -79,14 +91,6 @@ def test_who_cannot_see_the_table_does_not_write_and_goes_on_when_it_can() -> No
     tables.is_silent = False
     lease.renew()
     assert lease.is_open()
-
-
-def test_jobs_do_not_disturb_each_other() -> None:
-    tables = Watched()
-    leases = [tables.claimed("index_records"), tables.claimed("sync_offsets"), tables.claimed("maintain_tables")]
-    tables.pass_time(FRESH_S)
-    for lease in leases:
-        lease.renew()
 
 
 def test_two_cutovers_of_the_same_group_cannot_go_on_side_by_side_and_of_others_they_can() -> None:
@@ -221,14 +225,6 @@ def test_a_job_that_was_taken_over_ends_with_that_whatever_else_it_says(problem:
     assert is_watched == [True]
 
 
-def test_a_dry_run_claims_nothing_and_is_never_over() -> None:
-    lease = NoLease(threading.Event())
-    lease.renew()
-    lease.raise_if_lost()
-    assert lease.is_open()
-    assert lease.is_settled
-
-
 def test_a_task_may_write_for_some_seconds_from_its_own_start() -> None:
     seconds = [50.0]
     fence = TaskFence(10.0, lambda: seconds[0])
@@ -254,3 +250,58 @@ def test_a_later_look_that_finds_claims_of_other_jobs_only_gives_nothing_back() 
     first.watch()
     assert first.stop.is_set()
     assert not first.is_open()
+
+
+DRIVERS_AT_ONCE = 6
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    TableStore(str(tmp_path)).create((DRIVERS, INDEXED_TOPICS))
+    return str(tmp_path)
+
+
+def lease_of(root: str, clock: HandClock, job: str = "sync_offsets") -> Lease:
+    """A lease with tables of its own, as in a process of its own."""
+    return Lease(TableStore(root), job, threading.Event(), clock)
+
+
+def is_lost(one: Lease) -> bool:
+    try:
+        one.renew()
+    except TakenOverError:
+        return True
+    return False
+
+
+def test_of_drivers_that_start_at_once_each_has_its_own_epoch_and_exactly_one_holds(root: str) -> None:
+    clock = HandClock()
+    leases = [lease_of(root, clock) for _ in range(DRIVERS_AT_ONCE)]
+    starting = threading.Barrier(DRIVERS_AT_ONCE)
+
+    def claim(one: Lease) -> None:
+        starting.wait()
+        one.claim()
+
+    with ThreadPoolExecutor(DRIVERS_AT_ONCE) as pool:
+        list(pool.map(claim, leases))
+    rows = TableStore(root).all_rows(DRIVERS).to_pylist()
+    assert sorted(row["epoch"] for row in rows) == list(range(1, DRIVERS_AT_ONCE + 1))
+    clock.seconds += 60
+    assert [is_lost(one) for one in leases].count(False) == 1
+
+
+def test_who_was_taken_over_appends_nothing_and_a_dry_run_never_does(root: str) -> None:
+    clock = HandClock()
+    first, second = lease_of(root, clock, "index_records"), lease_of(root, clock, "index_records")
+    row = {"cluster": "X", "topic": "orders", "topic_id": "id", "partitions": 1, "seen_at": None}
+    rows = INDEXED_TOPICS.arrow_schema.empty_table().from_pylist([row], INDEXED_TOPICS.arrow_schema)
+    first.claim()
+    tables = FencedTables(root, first)
+    tables.append(INDEXED_TOPICS, rows)
+    second.claim()
+    clock.seconds += 60
+    with pytest.raises(TakenOverError):
+        tables.append(INDEXED_TOPICS, rows)
+    UnwrittenTables(root).append(INDEXED_TOPICS, rows)
+    assert tables.all_rows(INDEXED_TOPICS).num_rows == 1

@@ -64,36 +64,6 @@ def test_a_driver_waits_for_all_that_have_not_ended_and_not_for_the_last_alone()
     assert not third.is_settled
 
 
-def test_a_claim_without_a_length_lasts_two_seconds() -> None:
-    tables = Watched()
-    tables.claimed()
-    rows = tables.versions[DRIVERS.name].pop()
-    former = rows.set_column(3, "driver_id", pa.array(["0123456789abcdef"]))
-    tables.append(DRIVERS, former)
-    second = tables.claimed()
-    tables.pass_time(FRESH_S + SETTLE_S - 0.1)
-    assert not second.is_settled
-    tables.pass_time(0.2)
-    assert second.is_settled
-
-
-def test_when_the_storage_becomes_slow_the_claim_gets_longer_and_the_driver_goes_on() -> None:
-    tables = Watched()
-    first = tables.claimed()
-    tables.pass_time(FRESH_S)
-    tables.look_s = 5.0
-    first.renew()
-    assert first.is_open()
-    assert lengths(tables) == [FRESH_S, 20.0]
-    second = tables.claimed()
-    tables.pass_time(19.0)
-    assert not second.is_settled
-    tables.look_s = 0.0
-    tables.pass_time(20.0)
-    with pytest.raises(TakenOverError):
-        first.renew()
-
-
 def test_a_claim_made_before_the_greater_length_is_in_the_table_is_seen_before_it_is_used() -> None:
     """The other driver waits by the length that it has read, which is the former one."""
     tables, others = Watched(), list[Lease]()

@@ -56,14 +56,6 @@ def site() -> Site:
     return Site()
 
 
-def test_a_move_is_news_once(site: Site) -> None:
-    assert not site.moves.follow(site.state)
-    site.move("Y")
-    assert site.moves.follow(site.state)
-    assert not site.moves.follow(site.state)
-    assert site.home() == "Y"
-
-
 @pytest.mark.parametrize("skew_ms", [-HOUR_MS, 0, HOUR_MS])
 @pytest.mark.parametrize("home_silence", ["0s", "5m"])
 def test_a_move_that_is_noticed_at_work_happened_now_whatever_the_other_machines_clock(
@@ -101,15 +93,6 @@ def test_other_steps_and_those_that_were_not_done_move_nothing(site: Site, other
     site.commit("X", site.now_ms)
     site.move("Y", **other)
     assert not site.moves.follow(site.state)
-    assert site.home() == "X"
-
-
-def test_of_moves_back_and_forth_the_last_counts(site: Site) -> None:
-    site.moves.follow(site.state)
-    for target in ("Y", "X"):
-        site.now_ms += 1
-        site.move(target)
-    site.moves.follow(site.state)
     assert site.home() == "X"
 
 
@@ -151,28 +134,6 @@ def test_a_start_knows_when_a_move_was_though_the_other_machines_clock_is_wrong(
     assert site.state.homes.moved_ms(rows, "Y").tolist() == [moved_ms]
 
 
-def test_a_clock_that_is_right_costs_no_row_and_who_only_reads_writes_none(site: Site) -> None:
-    site.moves.follow(site.state)
-    site.move("Y", at_ms=site.now_ms - 2_000)
-    reader = Moves(site.tables)
-    reader.follow(site.state)
-    site.moves.follow(site.state)
-    site.move("X", at_ms=site.now_ms + HOUR_MS)
-    reader.follow(site.state)
-    assert len(site.tables.versions["cutovers"]) == 2
-
-
-def test_moves_that_are_noticed_together_keep_their_order(site: Site) -> None:
-    site.moves.follow(site.state)
-    for minutes, target in enumerate(("Y", "X")):
-        site.move(target, at_ms=site.now_ms + HOUR_MS + minutes)
-    site.moves.follow(site.state)
-    site.start()
-    site.tables.versions["cutovers"].reverse()  # a table has no order
-    site.moves.follow(site.state)
-    assert site.home() == "X"
-
-
 def test_moves_that_are_noticed_late_keep_their_order(site: Site) -> None:
     """Only the first of them was long ago, so the second one's own time is good enough by itself."""
     site.moves.follow(site.state)
@@ -183,20 +144,6 @@ def test_moves_that_are_noticed_late_keep_their_order(site: Site) -> None:
     site.start()
     site.moves.follow(site.state)
     assert site.home() == "X"
-
-
-def test_what_a_driver_notices_later_is_no_news_to_who_has_seen_it(site: Site) -> None:
-    reader, driver = Moves(site.tables), SyncState(site.config, MemoryIndex(), lambda: site.now_ms)
-    reader.follow(site.state)
-    site.moves.follow(driver)
-    site.move("Y")
-    reader.follow(site.state)
-    site.now_ms += 20_000
-    site.moves.follow(driver)
-    site.commit("X", site.now_ms)
-    site.now_ms += HOUR_MS
-    assert not reader.follow(site.state)
-    assert site.home() == "X", "it went back by itself"
 
 
 def test_a_group_that_goes_on_where_it_was_moved_from_is_active_at_two_different_clusters(site: Site) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.commits import acknowledge, commit, commit_logs, known, take_in
+from builders.commits import acknowledge, commit, commit_logs, known, state, take_in
 from fakes.clusters import CommitRecord
 from generators.hypothesis_strategies import law
 from offset_sync.model.values import ABSENT
@@ -65,29 +64,6 @@ def test_of_what_compaction_has_left_every_record_that_is_ours_is_told(pending: 
     assert all(claimed(written(*pending), log))
 
 
-def test_a_second_record_of_the_value_that_we_wrote_once_is_the_groups_own() -> None:
-    own_writes = written(100, 120)
-    assert claimed(own_writes, [100, 120, 120, 100]) == [True, True, False, False]
-    assert claimed(own_writes, [120]) == [False]
-
-
-def test_two_writes_of_one_value_are_two_records() -> None:
-    assert claimed(written(9, 9), [9, 9, 9]) == [True, True, False]
-
-
-def test_a_record_ends_every_write_before_the_one_that_it_matches() -> None:
-    assert claimed(written(100, 110, 120), [120, 100, 110]) == [True, False, False]
-
-
-def test_a_write_that_came_to_nothing_matches_nothing_and_an_earlier_one_of_its_value_does() -> None:
-    own_writes = written(9, 12, 9)
-    own_writes.abort(np.array([0]), np.array([9]))
-    assert claimed(own_writes, [9, 12, 9]) == [True, True, False]
-    own_writes = written(9)
-    own_writes.abort(np.array([0, 0, 1]), np.array([9, 9, 4]))
-    assert claimed(own_writes, [9]) == [False]
-
-
 ONE, NINE = np.array([0]), np.array([9])
 
 
@@ -99,21 +75,6 @@ def test_a_write_whose_answer_was_lost_is_ours_once_however_often_it_is_tried_ag
     assert claimed(own_writes, [7, 9, 9]) == [True, True, False]
 
 
-def test_a_write_whose_answer_was_lost_and_that_reached_the_log_is_ours_before_another_one() -> None:
-    own_writes = written(9)
-    own_writes.doubt(ONE, NINE)
-    own_writes.begin(ONE, np.array([12]))
-    assert claimed(own_writes, [9, 12, 9]) == [True, True, False]
-
-
-def test_a_retry_whose_record_comes_before_its_answer_leaves_no_write_pending() -> None:
-    own_writes = written(9)
-    own_writes.doubt(ONE, NINE)
-    own_writes.begin(ONE, NINE)
-    assert claimed(own_writes, [9, 9]) == [True, False]
-    assert own_writes.is_pending(ONE, NINE).tolist() == [False]
-
-
 @pytest.mark.parametrize(("held", "is_ours"), [(9, True), (7, False), (ABSENT, False)])
 def test_a_write_whose_answer_was_lost_is_ours_if_the_target_is_read_to_hold_it(held: int, is_ours: bool) -> None:
     own_writes = written(9)
@@ -123,37 +84,6 @@ def test_a_write_whose_answer_was_lost_is_ours_if_the_target_is_read_to_hold_it(
     own_writes.abort(ONE, np.array([12]))
     own_writes.resolve(ONE, np.array([5]))  # it is in doubt no more
     assert claimed(own_writes, [9]) == [is_ours]
-
-
-def test_a_write_whose_answer_was_lost_and_that_the_log_has_brought_by_then_is_pending_no_more() -> None:
-    own_writes = written(9)
-    assert claimed(own_writes, [9]) == [True]
-    own_writes.doubt(ONE, NINE)
-    assert claimed(own_writes, [9]) == [False]
-
-
-def test_what_a_driver_before_has_written_comes_before_what_we_write() -> None:
-    own_writes = written(120)
-    own_writes.inherit(0, [90, -1, 100])
-    assert claimed(own_writes, [90, 100, 120, 90]) == [True, True, True, False]
-    own_writes = written(120)
-    own_writes.inherit(0, [90, 100])
-    assert claimed(own_writes, [120, 90]) == [True, False]
-
-
-def test_inherited_writes_are_forgotten_once_the_log_was_read_to_its_end() -> None:
-    own_writes = written(7, key=1)
-    own_writes.inherit(0, [90, 100])
-    own_writes.begin(ONE, NINE)
-    own_writes.drop_inherited()
-    assert claimed(own_writes, [100, 9]) == [False, True]
-    assert claimed(own_writes, [7], key=1) == [True]
-
-
-def test_writes_of_other_keys_match_nothing() -> None:
-    own_writes = written(9, key=1)
-    assert claimed(own_writes, [9], key=0) == [False]
-    assert claimed(own_writes, [9], key=1) == [True]
 
 
 class Ledger:
@@ -257,60 +187,6 @@ def test_an_answer_that_comes_late_does_not_hide_what_the_group_has_committed_si
     assert known(committed)["actual_offset"] == 50
 
 
-@pytest.mark.parametrize("metadata", ["", "offset-sync", "of the source"])
-def test_metadata_says_nothing_of_who_has_written(metadata: str) -> None:
-    committed = CommittedOffsets(["X"])
-    acknowledge(committed, 9, 1)
-    log = [commit(5, 1, metadata=metadata), commit(9, 2, metadata=metadata), commit(9, 3, metadata=metadata)]
-    assert take_in(committed, *log) == [False, True, False]
-    assert (known(committed)["genuine_offset"], known(committed)["actual_is_own"]) == (9, False)
-
-
-def test_several_writes_that_are_read_later_are_all_known() -> None:
-    committed = CommittedOffsets(["X"])
-    for number, offset in enumerate((9, 12, 15), 1):
-        acknowledge(committed, offset, number)
-    assert take_in(committed, commit(9, 1)) == [True]
-    assert take_in(committed, commit(12, 2), commit(15, 3), first=1) == [True, True]
-    assert (known(committed)["genuine_offset"], known(committed)["actual_offset"]) == (-1, 15)
-
-
-def test_a_group_that_commits_our_value_was_started_there_wherever_the_batch_ends() -> None:
-    for batches in ([[1, 2]], [[1], [2]]):
-        committed, first, is_own = CommittedOffsets(["X"]), 0, list[bool]()
-        acknowledge(committed, 9, 1)
-        for batch in batches:
-            is_own += take_in(committed, *(commit(9, at_ms) for at_ms in batch), first=first)
-            first += len(batch)
-        assert is_own == [True, False]
-        assert (known(committed)["genuine_offset"], known(committed)["actual_is_own"]) == (9, False)
-
-
-def test_a_group_that_goes_on_from_our_value_and_is_reset_to_it_is_followed() -> None:
-    for batches in ([[9, 15, 9]], [[9], [15], [9]], [[9, 15], [9]]):
-        committed, first, is_own = CommittedOffsets(["X"]), 0, list[bool]()
-        acknowledge(committed, 9, 1)
-        for batch in batches:
-            is_own += take_in(committed, *(commit(offset, 10 + first) for offset in batch), first=first)
-            first += len(batch)
-        assert is_own == [True, False, False], batches
-        assert (known(committed)["genuine_offset"], known(committed)["actual_is_own"]) == (9, False)
-        assert known(committed)["rewound_ms"] >= 0
-
-
-def test_a_commit_before_our_write_in_the_log_does_not_hide_that_the_write_is_ours() -> None:
-    committed = CommittedOffsets(["X"])
-    acknowledge(committed, 9, 2)
-    assert take_in(committed, commit(5, 1), commit(9, 2)) == [False, True]
-    assert known(committed)["genuine_offset"] == 5
-
-
-def test_a_group_that_commits_our_value_after_it_was_deleted_is_genuine() -> None:
-    committed = CommittedOffsets(["X"])
-    acknowledge(committed, 9, 1)
-    assert take_in(committed, commit(9, 1), commit(None, 2), commit(9, 3)) == [True, False, False]
-
-
 def test_a_write_is_ours_only_where_and_for_whom_it_was_made() -> None:
     committed = CommittedOffsets(["X", "Y"])
     acknowledge(committed, 9, 1)
@@ -326,8 +202,8 @@ def test_what_a_cluster_acknowledged_is_believed_before_it_is_read() -> None:
     assert (found["actual_offset"], found["actual_at_ms"], found["is_deleted"]) == (9, 3, False)
 
 
-def model(log: list[CommitRecord], written: list[int]) -> tuple[int, int, int]:
-    """The last genuine commit of one key, its time and that of the last rewind, record by record."""
+def model(log: list[CommitRecord], written: list[int]) -> dict[str, object]:
+    """What is known of one key, record by record; of what its cluster holds only where we have written nothing."""
     positions = [record for record in log if record.offset is not None and record.offset >= 0]
     is_own = by_every_choice(written, [record.offset or 0 for record in positions])
     before, genuine, rewound = -1, (-1, -1), -1
@@ -337,19 +213,26 @@ def model(log: list[CommitRecord], written: list[int]) -> tuple[int, int, int]:
             genuine = (offset, record.at_ms)
             rewound = record.at_ms if offset < before else rewound
         before = offset
-    return (*genuine, rewound)
+    found: dict[str, object] = {"genuine_offset": genuine[0], "genuine_at_ms": genuine[1], "rewound_ms": rewound}
+    if log and not written:
+        last = log[-1].offset
+        found |= {"actual_offset": -1 if last is None else max(last, -1), "is_deleted": last is None}
+        found |= {"actual_at_ms": log[-1].at_ms, "actual_is_own": False, "log_offset": log[-1].at_ms}
+        found |= {"topic_id": positions[-1].topic_id if positions else None}
+    return found
 
 
-@law(150)
-@given(commit_logs, st.lists(st.sampled_from([3, 4, 5]), max_size=4))
+@law(300)
+@given(commit_logs, st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([3, 4, 5])), max_size=4))
 def test_what_is_genuine_is_what_remains_when_our_writes_are_taken_out(
-    log: list[CommitRecord], written: list[int]
+    log: list[CommitRecord], written: list[tuple[str, int]]
 ) -> None:
-    log = [replace(each, group_id="g") for each in log]
-    committed = CommittedOffsets(["X"])
-    committed.ids([("g", "orders", 0)])
-    for offset in written:
-        acknowledge(committed, offset)
+    committed = CommittedOffsets(["X", "Y"])
+    committed.ids([(group, "orders", 0) for group in "ab"])
+    for group, offset in written:
+        acknowledge(committed, offset, group=group)
     take_in(committed, *log)
-    found = known(committed)
-    assert (found["genuine_offset"], found["genuine_at_ms"], found["rewound_ms"]) == model(log, written)
+    for (group, _, _), found in state(committed).items():
+        wanted = model([each for each in log if each.group_id == group], [at for of, at in written if of == group])
+        assert found | wanted == found
+    assert {each["genuine_at_ms"] for each in state(committed, "Y").values()} == {-1}

@@ -12,35 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.index_rows import EPOCH, LogKey, add, begin, edge, life, run, topic
-from builders.record_indexes import cache_of, content, read_in_one
+from builders.record_indexes import cache_of, content, log_of, read_in_one
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import ELECTED, INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS
 from offset_sync.tables.definition import Table
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
-
-
-def test_an_empty_table_is_an_empty_index() -> None:
-    cache = read_in_one(MemoryTables())
-    assert (cache.log("Y", "orders", 0), cache.topic_ids("Y", "orders"), cache.partitions("Y", "orders")) == (
-        None,
-        set(),
-        0,
-    )
-
-
-def test_rows_become_joined_runs_with_the_time_they_were_first_seen() -> None:
-    tables = MemoryTables()
-    add(tables, RECORD_RUNS, run(0, 3, seen_ms=7), run(3, 2, origin_start=3, seen_ms=9), run(5, 1, "Y", 5))
-    assert content(read_in_one(tables)) == (0, 6, ["X", "Y"], [0, 5], [5, 1], [0, 5], [7, 0])
-
-
-def test_the_index_begins_at_its_first_row_and_reaches_to_its_last() -> None:
-    tables = MemoryTables()
-    add(tables, RECORD_RUNS, edge(4), run(6, 3), edge(12))
-    assert content(read_in_one(tables))[:2] == (4, 12)  # type: ignore[index]
 
 
 def test_up_to_when_a_log_is_complete_is_what_was_said_last_of_its_present_life() -> None:
@@ -84,36 +62,6 @@ def test_a_query_that_begins_below_or_where_another_ended_leaves_nothing_out() -
         assert content(kept_up) == content(read_in_one(tables)) == expected
 
 
-def test_a_partition_without_a_record_is_indexed_all_the_same() -> None:
-    tables = MemoryTables()
-    add(tables, RECORD_RUNS, edge(0), edge(0, place=("Y", "orders", 1)), edge(0, place=("Z", "orders", 1)))
-    cache = read_in_one(tables)
-    assert content(cache, ("Y", "orders", 1)) == (0, 0, [], [], [], [], [])
-    assert (cache.partitions("Y", "orders"), cache.partitions("Z", "orders")) == (2, 1)
-
-
-def test_unreadable_headers_have_a_code_of_their_own_and_names_the_same_everywhere() -> None:
-    tables = MemoryTables()
-    add(tables, RECORD_RUNS, run(0, 1, ""), run(1, 1, "X"), run(0, 1, "X", place=("Z", "orders", 0)))
-    cache = read_in_one(tables)
-    codes = [cache.log(cluster, "orders", 0).runs.origin.tolist() for cluster in ("Y", "Z")]  # type: ignore[union-attr]
-    assert codes == [[UNKNOWN_ORIGIN, cache.code("X")], [cache.code("X")]]
-    assert len({cache.code("X"), cache.code("never seen"), UNKNOWN_ORIGIN}) == 3
-
-
-def test_only_what_was_added_is_read_and_nothing_when_nothing_was() -> None:
-    tables = MemoryTables()
-    add(tables, RECORD_RUNS, run(0, 3))
-    cache = read_in_one(tables)
-    add(tables, RECORD_RUNS, run(3, 3, origin_start=3))
-    add(tables, RECORD_RUNS, edge(9))
-    tables.reads.clear()
-    for _ in range(3):
-        cache.refresh()
-    assert tables.reads == [(RECORD_RUNS.name, 1, 3)]
-    assert content(cache)[:4] == (0, 9, ["X"], [0])  # type: ignore[index]
-
-
 def test_each_of_three_tables_is_taken_in_where_nothing_was_added_to_the_others() -> None:
     tables, log = MemoryTables(), ClusterPartition("Y", "orders", 0)
     add(tables, RECORD_RUNS, run(0, 3))
@@ -128,6 +76,7 @@ def test_each_of_three_tables_is_taken_in_where_nothing_was_added_to_the_others(
         index.refresh()
         known = index.all_logs()[log].frontier, index.topic_ids("Y", "orders"), index.leader_epoch(log)
         assert (*known, len(index.incarnations(log))) == expected
+        assert index.rebuilt(log.topic_partition) == expected[-1], "bounds on earlier answers are void after a cut"
 
 
 def test_of_a_table_that_was_set_back_all_is_read_again() -> None:
@@ -138,8 +87,7 @@ def test_of_a_table_that_was_set_back_all_is_read_again() -> None:
     cache.refresh()
     tables.versions[RECORD_RUNS.name].pop()
     cache.refresh()
-    log = cache.log("Y", "orders", 0)
-    assert log is not None
+    log = log_of(cache)
     assert log.frontier == 3
 
 
@@ -153,16 +101,6 @@ def test_what_has_grown_is_told_once_and_of_any_cluster() -> None:
     add(tables, RECORD_RUNS, edge(9, place=("X", "pay", 1)))
     cache.refresh()
     assert cache.take_grown() == {TopicPartition("pay", 1)}
-
-
-def test_topic_ids_are_collected_and_never_forgotten() -> None:
-    tables = MemoryTables()
-    add(tables, INDEXED_TOPICS, topic("first"), topic("other", cluster="Z"))
-    cache = read_in_one(tables)
-    assert cache.topic_ids("Y", "orders") == {"first"}
-    add(tables, INDEXED_TOPICS, topic("second"))
-    cache.refresh()
-    assert (cache.topic_ids("Y", "orders"), cache.topic_ids("Z", "orders")) == ({"first", "second"}, {"other"})
 
 
 def test_no_run_is_seen_without_its_topics_id(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from builders.index_rows import add, begin, edge, life, run
-from builders.record_indexes import cache_of, content, read_in_one
+from builders.record_indexes import cache_of, content, log_of, read_in_one
 from fakes.tables import MemorySegments, MemoryTables
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.record_index import RecordIndex
@@ -25,8 +25,10 @@ from offset_sync.tables.catalog import (
 from offset_sync.tables.definition import Table
 from offset_sync.tables.segments import Segments, TableFiles
 from offset_sync.translate.exact import Bounds, translate
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
+from offset_sync.translate.index.origin_positions import NO_LIMIT
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.partition_log import PartitionLog
+from offset_sync.translate.pieces import cut_pieces
 
 AT_X, AT_Y = ("X", "orders", 0), ("Y", "orders", 0)
 NAMES = ("offset", "duplicates", "duplicates_at_most")
@@ -133,8 +135,7 @@ def test_a_life_that_begins_while_another_is_read_is_known_with_its_rows() -> No
     add(tables, LOG_INCARNATIONS, life("X", 6, noticed_ms=10))
     for _ in range(4):
         index.refresh()
-        log = index.log(*AT_X)
-        assert log is not None
+        log = log_of(index, AT_X)
         assert not log.is_contradicted
     assert content(index, ("X", "orders", 1)) == content(read_in_one(tables), ("X", "orders", 1))
     assert len(index.incarnations(ClusterPartition(*AT_X))) == 2
@@ -174,24 +175,8 @@ def test_a_log_that_was_cut_after_the_last_late_copy_has_none_in_what_came_since
 
 
 def origins(index: RecordIndex) -> list[int]:
-    log = index.log(*AT_Y)
-    assert log is not None
+    log = log_of(index, AT_Y)
     return log.runs.origin.tolist()
-
-
-def test_many_logs_with_lives_are_read_in_one_pass() -> None:
-    tables = MemoryTables()
-    partitions = range(50)
-    for number in partitions:
-        place = ("X", "orders", number)
-        add(tables, RECORD_RUNS, begin(0, place=place), run(0, 10, place=place, seen_ms=1))
-    index = cache_of(tables)
-    index.refresh()
-    add(tables, LOG_INCARNATIONS, *(life("X", 6, noticed_ms=10) | {"partition": number} for number in partitions))
-    tables.reads.clear()
-    index.refresh()
-    assert tables.reads.count((RECORD_RUNS.name, 0, 50)) == 1
-    assert {log.frontier for log in index.all_logs().values()} == {6}
 
 
 def test_where_the_records_of_earlier_leaders_ended_is_known_of_the_topic_as_it_is_now() -> None:
@@ -257,6 +242,56 @@ def test_a_cut_after_a_transaction_marker_leaves_no_unknown_record(is_read: bool
     add(tables, RECORD_RUNS, begun, run(6, 3, "Y", 6, place=AT_X, seen_ms=20))
     kept_up.refresh()
     for index in (kept_up, read_in_one(tables)):
-        log = index.log(*AT_X)
-        assert log is not None
+        log = log_of(index, AT_X)
         assert (UNKNOWN_ORIGIN in log.origins, log.frontier) == (not is_read, 9)
+
+
+def test_a_copy_that_a_cut_has_taken_is_unread_until_it_is_there_again() -> None:
+    """Y's records 3 and 4 were at X; then X was cut, and goes on with 5: consumers of X do not get them any more."""
+    at_x, origin = ("X", "orders", 0), "Y"
+    tables = MemoryTables()
+    kept_up = cache_of(tables)
+    add(tables, RECORD_RUNS, begin(0, place=at_x), run(0, 5, origin, place=at_x, seen_ms=1))
+    kept_up.refresh()
+    add(tables, LOG_INCARNATIONS, life("X", 3, noticed_ms=10))
+    add(tables, RECORD_RUNS, begin(3, place=at_x), run(3, 1, origin, 5, place=at_x, seen_ms=20))
+    kept_up.refresh()
+    assert [positions(each) for each in (kept_up, read_in_one(tables))] == [{0: 0, 2: 2, 3: None, 4: None, 5: 3}] * 2
+    add(tables, RECORD_RUNS, begin(4, place=at_x), run(4, 2, origin, 3, place=at_x, seen_ms=30))
+    kept_up.refresh()
+    assert [positions(each) for each in (kept_up, read_in_one(tables))] == [{0: 0, 2: 2, 3: 4, 4: 5, 5: 3}] * 2
+
+
+def test_an_unidentified_record_lost_by_a_cut_may_be_any_missing_record() -> None:
+    at_x = ("X", "orders", 0)
+    tables = MemoryTables()
+    add(tables, RECORD_RUNS, begin(0, place=at_x), run(0, 2, "Y", 0, place=at_x, seen_ms=1))
+    add(tables, RECORD_RUNS, begin(2, place=at_x), run(2, 1, "", 2, place=at_x, seen_ms=1))
+    add(tables, LOG_INCARNATIONS, life("X", 2, noticed_ms=10))
+    add(tables, RECORD_RUNS, begin(2, place=at_x), run(2, 1, "Y", 5, place=at_x, seen_ms=20))
+    assert positions(read_in_one(tables)) == {0: 0, 2: None, 3: None, 4: None, 5: 2}
+
+
+def positions(cache: RecordIndex) -> dict[int, int | None]:
+    """Return from which commit at X on some of Y's records are read, None: no commit will do."""
+    index = cache.log("X", "orders", 0)
+    assert index is not None
+    source, y = PartitionLog.of(index, cache.code("X")), cache.code("Y")
+    found = {}
+    for number in (0, 2, 3, 4, 5):
+        needs = int(cut_pieces(Runs.of([0], [1], [y], [number], [0]), source, 1 << 60).needs[0])
+        found[number] = needs if needs < NO_LIMIT else None
+    return found
+
+
+def test_what_is_read_again_below_the_frontier_contradicts_nothing_wherever_a_micro_batch_began() -> None:
+    tables = MemoryTables()
+    cache = cache_of(tables)
+    add(tables, RECORD_RUNS, begin(0), run(0, 20))
+    cache.refresh()
+    # Two micro-batches of a checkpoint that was set back; what one in between has read is in the table once only.
+    add(tables, RECORD_RUNS, begin(0), run(0, 5), begin(8), run(8, 4, "X", 8))
+    cache.refresh()
+    log = log_of(cache)
+    assert not log.is_contradicted
+    assert content(cache) == (0, 20, ["X"], [0], [20], [0], [0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,20 +14,21 @@ import pytest
 
 from fakes.clusters import MemoryIndex
 from fakes.driver import GROUPS, MINUTES_MS, Driver, differences, driver, known, live, read_to_the_end
-from fakes.reconciler_site import ORDERS, Site
-from offset_sync.model.values import GroupPartition, Outcome, State
+from fakes.reconciler_site import ORDERS, Site, config_of
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, GroupPartition, Outcome, State
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
+from offset_sync.state.highest_indexed import highest_captured
 from offset_sync.state.last_translations import IS_HELD
 from offset_sync.state.restore import (
     follow_commits,
     restore_answers,
     restore_commits,
     restore_missed,
-    to_commit_records,
 )
 from offset_sync.state.sync_state import SyncState
-from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
+from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
+from oracles.commit_lives import replay
 
 LATE = "late"
 KEY = ("group_id", "topic", "partition")
@@ -122,48 +124,6 @@ def test_a_new_driver_knows_what_the_old_one_knew_and_goes_on_alike(lived: Drive
     assert fresh.asked
 
 
-def test_restoring_and_following_from_there_is_the_same_as_restoring_later(lived: Driver, tables: TableStore) -> None:
-    rows = lived.written.all_rows(OFFSET_COMMITS).sort_by("captured_at")
-    half = rows.num_rows // 2
-    states = [SyncState(lived.config, MemoryIndex()) for _ in range(2)]
-    tables.append(OFFSET_COMMITS, rows.slice(0, half))
-    version = tables.version(OFFSET_COMMITS)
-    lives = CommitLogIncarnations(tables)
-    restore_commits(tables, states[0], lives)
-    tables.append(OFFSET_COMMITS, rows.slice(half))
-    # From the version before: what it has restored comes once more.
-    for known_version in (version - 1, version):
-        assert follow_commits(tables, states[0], known_version, lives) == version + 1
-    restore_commits(tables, states[1], lives)
-    followed, restored = (known(SimpleNamespace(offsets=state.offsets)) for state in states)  # type: ignore[arg-type]
-    assert differences(followed, restored) == []
-    assert len(restored) > 60
-
-
-def test_what_another_driver_took_in_is_loaded_by_where_it_has_read(lived: Driver, tables: TableStore) -> None:
-    rows = lived.written.all_rows(OFFSET_COMMITS).sort_by("captured_at")
-    tables.append(OFFSET_COMMITS, rows)
-    whole, missing = (SyncState(lived.config, MemoryIndex()) for _ in range(2))
-    lives = CommitLogIncarnations(tables)
-    restore_commits(tables, whole, lives)
-    of_x = rows.filter(pc.equal(rows.column("cluster"), "X")).sort_by("log_offset")
-    border = of_x.column("log_offset")[of_x.num_rows // 2].as_py()
-    end = pc.max(of_x.column("log_offset")).as_py() + 1
-    early = of_x.filter(pc.less(of_x.column("log_offset"), border))
-    told = missing.offsets.ids([GroupPartition(*key) for key in zip(*(early[n].to_pylist() for n in KEY), strict=True)])
-    missing.offsets.clusters["X"].record_known(to_commit_records(early, told), early.column("is_own").to_numpy())
-    found = restore_missed(tables, missing, "X", {0: border}, {0: end}, lives)
-    assert {missing.offsets.keys[row] for row in found.tolist()} == {
-        GroupPartition(row["group_id"], row["topic"], row["partition"])
-        for row in of_x.to_pylist()
-        if row["log_offset"] >= border
-    }
-    states = (known(SimpleNamespace(offsets=state.offsets)) for state in (missing, whole))  # type: ignore[arg-type]
-    of_cluster = [{place: state for place, state in each.items() if place[0] == "X"} for each in states]
-    assert differences(*of_cluster) == []
-    assert len(restore_missed(tables, missing, "X", {0: end}, {0: end}, lives)) == 0
-
-
 def test_writes_at_a_cluster_whose_log_may_not_be_read_count_as_present_and_the_next_driver_continues(
     tables: TableStore,
 ) -> None:
@@ -180,3 +140,123 @@ def test_writes_at_a_cluster_whose_log_may_not_be_read_count_as_present_and_the_
     assert fresh.reconciler.reconcile_all(is_first=True) == []
     assert fresh.target_offset("Z", "g") == before + 10
     assert ORDERS in {place for _, place in fresh.clusters["Z"].group_offsets}
+
+
+BEGINS = datetime(2026, 11, 20, tzinfo=timezone.utc)
+Rows = list[dict[str, Any]]
+
+
+class History:
+    """Two clusters whose logs of two partitions grow, are cut and recreated; *ends* is how far they are read."""
+
+    def __init__(self, seed: int) -> None:
+        self.random, self.now = random.Random(seed), BEGINS
+        self.commits: Rows = []
+        self.lives: Rows = []
+        self.ends = {(alias, number): 0 for alias in "XY" for number in (0, 1)}
+
+    def go_on(self, steps: int) -> None:
+        for _ in range(steps):
+            self.now += timedelta(seconds=1)
+            log = self.random.choice(list(self.ends))
+            if self.random.random() < 0.9:
+                self._read(*log)
+            else:
+                self._cut(*log)
+
+    def _read(self, alias: str, number: int) -> None:
+        offset = self.random.choice([None, -1, *range(9), *range(9)])
+        row = {
+            "cluster": alias,
+            "group_id": f"g{number}-{self.random.randrange(6)}",
+            "topic": "orders",
+            "partition": 0,
+            "committed_offset": offset,
+            "metadata": self.random.choice(["", "m"]),
+            "topic_id": self.random.choice([None, "id"]),
+            "committed_at": self.now,
+            "is_tombstone": offset is None,
+            "log_partition": number,
+            "log_offset": self.ends[alias, number],
+            "captured_at": self.now + timedelta(milliseconds=1),
+        }
+        row |= {"made_at": self.now, "is_own": self.random.random() < 0.4}
+        self.commits.append(row)
+        self.ends[alias, number] += 1
+
+    def _cut(self, alias: str, number: int) -> None:
+        begins_at = self.random.choice([0, self.random.randint(0, self.ends[alias, number])])
+        life = {"cluster": alias, "topic": CONSUMER_OFFSETS, "partition": number, "topic_id": "id"}
+        reason = "LOG_TRUNCATED" if begins_at else "TOPIC_RECREATED"
+        self.lives.append(life | {"begins_at": begins_at, "reason": reason, "noticed_at": self.now})
+        self.ends[alias, number] = begins_at
+
+    def write(self, tables: TableStore) -> None:
+        """Append what is new, lives first."""
+        tables.append(LOG_INCARNATIONS, pa.Table.from_pylist(self.lives, LOG_INCARNATIONS.arrow_schema))
+        tables.append(OFFSET_COMMITS, pa.Table.from_pylist(self.commits, OFFSET_COMMITS.arrow_schema))
+        self.lives, self.commits = [], []
+
+
+def new_state() -> SyncState:
+    return SyncState(config_of(["X", "Y"]), MemoryIndex())
+
+
+def replayed(tables: TableStore) -> SyncState:
+    state, lives, rows = new_state(), CommitLogIncarnations(tables), tables.all_rows(OFFSET_COMMITS)
+    lives.refresh()
+    keys = zip(*(rows.column(name).to_pylist() for name in GroupPartition._fields), strict=True)
+    state.offsets.ids([GroupPartition(*key) for key in keys])
+    for alias in "XY":
+        replay(state, alias, rows.filter(pc.equal(rows.column("cluster"), alias)), lives)
+    return state
+
+
+def wrong(found: SyncState, tables: TableStore) -> list[str]:
+    """Return what is known differently; of rewinds the latest is restored, and the last one replayed."""
+    states = (known(SimpleNamespace(offsets=each.offsets)) for each in (found, replayed(tables)))  # type: ignore[arg-type]
+    without = [{key: each | {"rewound_ms": None} for key, each in state.items()} for state in states]
+    return differences(*without)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_restored_and_followed_offsets_are_the_present_ones(tables: TableStore, seed: int) -> None:
+    history = History(seed)
+    history.go_on(150)
+    history.write(tables)
+    followed, lives = new_state(), CommitLogIncarnations(tables)
+    assert restore_commits(tables, followed, lives) > 0
+    assert wrong(followed, tables) == []
+    version = tables.version(OFFSET_COMMITS)
+    history.go_on(60)
+    assert history.lives
+    history.write(tables)
+    for _ in range(2):  # what is read twice changes nothing
+        assert follow_commits(tables, followed, version, lives) == version + 1
+        assert wrong(followed, tables) == []
+    fresh = new_state()
+    restore_commits(tables, fresh, CommitLogIncarnations(tables))
+    assert wrong(fresh, tables) == []
+    ends = {ClusterPartition(alias, CONSUMER_OFFSETS, number): end for (alias, number), end in history.ends.items()}
+    assert highest_captured(tables, lives) == {log: end for log, end in ends.items() if end}
+
+
+def test_what_another_driver_took_in_of_a_new_life_is_restored(tables: TableStore) -> None:
+    history = History(3)
+    history.go_on(100)
+    history.write(tables)
+    state, lives = new_state(), CommitLogIncarnations(tables)
+    restore_commits(tables, state, lives)
+    since = {number: history.ends["X", number] for number in (0, 1)}
+    while not any(life["cluster"] == "X" for life in history.lives):
+        history.go_on(10)
+    history.write(tables)
+    until = {number: history.ends["X", number] for number in (0, 1)}
+    assert len(restore_missed(tables, state, "X", since, until, lives)) == len(state.offsets.keys)
+    other = new_state()
+    restore_commits(tables, other, CommitLogIncarnations(tables))
+    of_x = [
+        {key: each for key, each in known(SimpleNamespace(offsets=state.offsets)).items() if key[0] == "X"}  # type: ignore[arg-type]
+        for state in (state, other)
+    ]
+    assert differences(*of_x) == []

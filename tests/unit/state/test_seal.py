@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -12,8 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from builders.index_rows import begin
-from builders.record_indexes import content, read_in_one
+from builders.record_indexes import log_of, read_in_one
 from builders.runs_in_tables import by_delta_rs, rows_in, run
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.stream_names import SAME_NAMES
@@ -23,11 +21,9 @@ from offset_sync.state import record_index, seal
 from offset_sync.state.seal import Sealer
 from offset_sync.tables import segments
 from offset_sync.tables.catalog import RECORD_RUNS
-from offset_sync.tables.definition import Table
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
 from offset_sync.tables.segments import PREFIX
 from offset_sync.tables.store import TableStore
-from offset_sync.tables.transaction_log import DataFile
 
 HOUR = timedelta(hours=1)
 Row = tuple[str, int]
@@ -108,23 +104,6 @@ def test_many_rows_become_several_files_each_of_its_time(tables: TableStore) -> 
     assert spans == [(0, 7), (8, 15), (16, 23), (24, 31), (32, 39), (40, 43)]
 
 
-@pytest.mark.usefixtures("small")
-def test_a_file_that_was_compacted_from_sealed_ones_is_cut_into_them(tables: TableStore) -> None:
-    for first in (0, 8, 16, 24):
-        append(tables, *(("dc1", first + n) for n in range(4)), *(("dc2", first + n) for n in range(4)))
-        seal_all(tables)
-    before = sorted(each.rows or 0 for each in tables.log(RECORD_RUNS).newest().files())
-    DeltaTable(tables.path(RECORD_RUNS)).optimize.compact()
-    (path,) = DeltaTable(tables.path(RECORD_RUNS)).file_uris()
-    assert PREFIX not in path
-    seal_all(tables)
-    parts = [each.directory.parts for each in tables.segments(RECORD_RUNS).newest().sealed.values()]
-    assert sorted(int(each["rows"].sum()) for each in parts) == before == [8, 8, 8, 8]
-    log = read_in_one(tables).log("dc1", "orders", 0)  # type: ignore[arg-type]
-    assert log is not None
-    assert log.runs.length.sum() == 16
-
-
 def test_what_would_lose_a_row_is_refused(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
     for rows in ROWS:
         append(tables, *rows)
@@ -168,95 +147,20 @@ def test_sealed_files_are_cut_without_reading_those_of_which_nothing_goes(
     assert by_delta_rs(tables) == []
 
 
-def test_rows_of_a_log_are_removed_from_all_files_or_none_so_that_there_is_no_gap(tables: TableStore) -> None:
-    """Of the log's rows few are in the first file and many in the second, and in one that is not sealed."""
-    tables.append(RECORD_RUNS, pa.concat_tables([run(0, "dc1", 5), *(run(n, "dc2", 1) for n in range(60))]))
-    seal_all(tables)
-    tables.append(RECORD_RUNS, pa.concat_tables([run(n, "dc1", 5) for n in range(5, 100, 5)]))
-    seal_all(tables)
-    rows = [begin(100, place=("dc1", "orders", 0)), begin(50, place=("dc1", "orders", 0))]
-    tables.append(RECORD_RUNS, pa.Table.from_pylist(rows, RECORD_RUNS.arrow_schema))
-    for at, gone in ((5, 0), (50, 10)):
-        assert seal.cut(tables, begins(dc1=at), HOUR) == gone
-        log = read_in_one(tables).log("dc1", "orders", 0)  # type: ignore[arg-type]
-        assert log is not None
-        assert (log.last_unknown, log.begin) == (-1, at if gone else 0)
-
-
-def test_a_few_rows_of_a_sealed_file_stay(tables: TableStore) -> None:
-    append(tables, *(("dc1", n) for n in range(30)))
-    seal_all(tables)
-    assert (seal.cut(tables, begins(dc1=2), HOUR), seal.cut(tables, begins(dc1=3), HOUR)) == (0, 3)
-
-
-def test_a_cut_beside_a_seal_removes_all_rows_or_none(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is sealed between the look at the files and their removal would stay, below rows that go."""
-    for start in range(0, 30, 10):
-        append(tables, ("dc1", start), length=10)
-    known_files = Maintainer.known_files
-
-    def seal_first(self: Maintainer, table: Table) -> list[DataFile]:
-        monkeypatch.setattr(Maintainer, "known_files", known_files)
-        seal_all(TableStore(tables.root))
-        append(tables, ("dc1", 30), length=10)
-        return self.known_files(table)
-
-    monkeypatch.setattr(Maintainer, "known_files", seal_first)
-    with pytest.raises(RuntimeError, match="another process has removed files"):
-        seal.cut(tables, begins(dc1=40), HOUR)
-    assert by_delta_rs(tables) == [("dc1", start) for start in range(0, 40, 10)]
-    assert seal.cut(tables, begins(dc1=40), HOUR) == 4
-
-
 @pytest.mark.usefixtures("small")
-def test_a_start_seals_first_if_too_much_is_not_sealed(
-    tables: TableStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("hinders", ["", "may write nothing", PermissionError("may not write"), TableError("no room")])
+def test_a_start_seals_first_if_too_much_is_not_sealed_and_if_it_cannot_reads_it_all_the_same(
+    tables: TableStore, monkeypatch: pytest.MonkeyPatch, hinders: str | Exception
 ) -> None:
-    monkeypatch.setattr(record_index, "MOST_UNSEALED", 20)
-    for first in range(0, 64, 8):
-        append(tables, *(("dc1", first + n) for n in range(8)))
-    with caplog.at_level(logging.INFO):
-        index = read_in_one(tables)  # type: ignore[arg-type]
-    assert "record_runs: 64 rows sealed in" in caplog.text
-    log = index.log("dc1", "orders", 0)
-    assert log is not None
-    assert (len(log.paged.tail), log.runs.length.sum()) == (0, 64)
-
-
-@pytest.mark.usefixtures("small")
-def test_who_may_write_nothing_seals_nothing(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_index, "MOST_UNSEALED", 10)
     append(tables, *(("dc1", n) for n in range(16)))
+    if isinstance(hinders, Exception):
+        monkeypatch.setattr(record_index, "seal", lambda *_: (_ for _ in ()).throw(hinders))
     version = tables.version(RECORD_RUNS)
-    index = record_index.RecordIndex(tables, keep=None)
+    index = record_index.RecordIndex(tables, keep=None if hinders == "may write nothing" else HOUR)
     index.refresh()
-    log = index.log("dc1", "orders", 0)
-    assert log is not None
-    assert (log.frontier, tables.version(RECORD_RUNS)) == (16, version)
-
-
-@pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("problem", [PermissionError("may not write"), TableError("no room")])
-def test_where_it_cannot_be_sealed_it_is_read_all_the_same(
-    tables: TableStore, monkeypatch: pytest.MonkeyPatch, problem: Exception
-) -> None:
-    monkeypatch.setattr(record_index, "MOST_UNSEALED", 10)
-    append(tables, *(("dc1", n) for n in range(16)))
-    monkeypatch.setattr(record_index, "seal", lambda *_: (_ for _ in ()).throw(problem))
-    log = read_in_one(tables).log("dc1", "orders", 0)  # type: ignore[arg-type]
-    assert log is not None
-    assert log.frontier == 16
-
-
-@pytest.mark.usefixtures("small")
-def test_several_that_start_at_once_and_seal_double_no_row(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_index, "MOST_UNSEALED", 10)
-    for first in range(0, 64, 8):
-        append(tables, *(("dc1", first + n) for n in range(8)))
-    with ThreadPoolExecutor(3) as threads:
-        found = list(threads.map(read_in_one, [TableStore(tables.root) for _ in range(3)]))  # type: ignore[arg-type]
-    assert by_delta_rs(tables) == [("dc1", n) for n in range(64)]
-    assert [content(index, ("dc1", "orders", 0)) for index in found] == [content(found[0], ("dc1", "orders", 0))] * 3
+    log = log_of(index, ("dc1", "orders", 0))
+    assert (log.frontier, tables.version(RECORD_RUNS) > version) == (16, not hinders)
 
 
 @pytest.mark.usefixtures("small")

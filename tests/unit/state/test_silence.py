@@ -1,8 +1,7 @@
-"""What is silent is waited for once, then asked in the background, and told from when on it answers again."""
+"""Asking all clusters at once: what is silent is waited for once, then asked in the background until it answers."""
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -22,16 +21,22 @@ RETRY_S = 0.02
 
 @dataclass
 class Cluster:
-    """A cluster that may be silent as a whole, or about some partitions; it remembers who asked it."""
+    """A cluster that may be silent as a whole, or about some partitions; it remembers who asked it for what."""
 
     is_down: bool = False
     silent: set[TopicPartition] = field(default_factory=set)
-    askers: list[str] = field(default_factory=list)
     topics: dict[str, MemoryTopic] = field(default_factory=lambda: {"orders": MemoryTopic("id", 3)})
+    meeting: threading.Barrier | None = None
+    takes_s: float = 0.0
+    left_s: float = 0.0
+    askers: list[str] = field(default_factory=list)
     waited_about: list[set[TopicPartition]] = field(default_factory=list)
 
     def describe(self, topics: Collection[str], deadline: float) -> Mapping[str, MemoryTopic]:
         self.askers.append(threading.current_thread().name)
+        time.sleep(self.takes_s)
+        if self.meeting:
+            self.meeting.wait(60)
         if self.is_down:
             raise ClusterError("x", "does not answer")
         return self.topics
@@ -39,6 +44,7 @@ class Cluster:
     def ends(self, partitions: Collection[TopicPartition], deadline: float) -> Mapping[TopicPartition, MemoryEnds]:
         if not threading.current_thread().name.startswith("silent"):
             self.waited_about.append(set(partitions))
+            self.left_s = deadline
         return {place: MemoryEnds(0, 9) for place in partitions if place not in self.silent}
 
     @property
@@ -69,10 +75,45 @@ class Site:
 
 
 def until(is_so: Callable[[], object]) -> None:
-    ends_at = time.monotonic() + 10
+    ends_at = time.monotonic() + 30
     while not is_so():
         assert time.monotonic() < ends_at
         time.sleep(0.01)
+
+
+def test_every_cluster_is_asked_for_partitions_it_has_at_the_same_time_as_the_others() -> None:
+    meeting = threading.Barrier(2)
+    x, y = (Cluster(meeting=meeting, topics=topics) for topics in ({"orders": MemoryTopic("id", 2)}, {}))
+    looks = MetadataFetcher({"x": x, "y": y}).fetch(["x", "y"], [*ORDERS, TopicPartition("pay", 0)])
+    assert looks["x"] == ClusterMetadata(x.topics, {place: MemoryEnds(0, 9) for place in ORDERS[:2]})
+    assert looks["y"] == ClusterMetadata({}, {})
+    assert x.waited_about == [set(ORDERS[:2])]
+
+
+def test_the_deadline_is_that_of_all_questions_to_a_cluster_together() -> None:
+    x = Cluster(takes_s=0.2)
+    MetadataFetcher({"x": x}, deadline_seconds=3).fetch(["x"], ORDERS)
+    assert x.left_s <= 2.8
+    MetadataFetcher({"x": x}, deadline_seconds=0.1).fetch(["x"], ORDERS)
+    assert 0 < x.left_s <= 0.1
+
+
+def test_an_error_that_is_not_the_clusters_is_not_swallowed() -> None:
+    class Broken(Cluster):
+        def ends(self, partitions: Collection[TopicPartition], deadline: float) -> Mapping[TopicPartition, MemoryEnds]:
+            raise RuntimeError("a bug")
+
+    with pytest.raises(RuntimeError, match="a bug"):
+        MetadataFetcher({"x": Broken()}).fetch(["x"], ORDERS)
+
+
+def test_a_log_end_is_zero_for_a_log_that_does_not_exist_and_unknown_without_an_answer() -> None:
+    refused = {"secret": ClusterError("x", "may not be described")}
+    look = ClusterMetadata({"orders": MemoryTopic("id", 2)}, {ORDERS[0]: MemoryEnds(0, 9)}, refused)
+    assert look.log_end(ORDERS[0]) == 9
+    assert look.log_end(ORDERS[1]) is None, "no leader"
+    assert look.log_end(TopicPartition("secret", 0)) is None
+    assert look.log_end(ORDERS[2]) == look.log_end(TopicPartition("pay", 0)) == 0
 
 
 def test_a_silent_cluster_is_waited_for_once_and_asked_in_the_background_until_it_answers() -> None:
@@ -100,16 +141,6 @@ def test_partitions_of_a_silent_leader_are_left_out_until_they_answer_and_the_ot
     until(lambda: len(site.returned) == 2)
 
 
-def test_a_partition_that_is_gone_is_not_waited_for() -> None:
-    site = Site(Cluster(silent={ORDERS[2]}))
-    site.fetch()
-    site.x.topics["orders"] = MemoryTopic("id", 2)
-    until(lambda: site.returned)
-    asked = len(site.x.askers)
-    time.sleep(5 * RETRY_S)
-    assert len(site.x.askers) == asked
-
-
 def test_partitions_that_are_no_longer_wanted_are_not_queried_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_metadata, "FORGOTTEN_S", 0.1)
     site = Site(Cluster(is_down=True))
@@ -118,25 +149,6 @@ def test_partitions_that_are_no_longer_wanted_are_not_queried_for_ever(monkeypat
     assert site.returned == []
     site.fetch()
     assert site.x.waited_for == 2, "it was forgotten, so the next one asks again"
-
-
-def test_each_silence_is_said_once_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    def said(level: int) -> list[str]:
-        return [record.getMessage() for record in caplog.records if record.levelno == level]
-
-    with caplog.at_level(logging.INFO):
-        site = Site(Cluster(silent={ORDERS[1], ORDERS[2]}))
-        for _ in range(3):
-            site.fetch()
-        assert said(logging.WARNING) == ["clusters.x: no answer about orders-1 and 1 more"]
-        site.x.silent, site.x.is_down = set(), True
-        until(lambda: len(site.x.askers) > 8)
-        site.x.is_down = False
-        until(lambda: said(logging.INFO) == ["clusters.x: answers again"])
-        site.x.is_down = True
-        site.fetch()
-        until(lambda: len(site.x.askers) > 12)
-        assert said(logging.ERROR) == ["clusters.x: does not answer"]
 
 
 def test_what_falls_silent_while_something_else_is_asked_again_is_waited_for_once_like_it() -> None:

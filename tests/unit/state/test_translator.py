@@ -19,7 +19,6 @@ from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations
 
 SECOND = TopicPartition("orders", 1)
@@ -33,34 +32,8 @@ def site_of_two_partitions() -> Site:
     return site
 
 
-def test_an_error_of_one_partition_is_that_partitions_own(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site = site_of_two_partitions()
-    whole = translator.translate_partition
-
-    def fails_once(committed: Int64s, *others: Any) -> Translations:
-        if committed.tolist() == [3]:
-            raise ValueError("repeats may not contain negative values")
-        return whole(committed, *others)
-
-    monkeypatch.setattr(translator, "translate_partition", fails_once)
-    site.commit("X", "readers", 3)
-    site.commit("X", "readers", 4, SECOND)
-    site.reconcile()
-    assert {(row.place, row.state, row.outcome) for row in site.rows()} == {
-        (ORDERS, "TRANSLATION_FAILED", "WITHHELD"),
-        (SECOND, "EXACT", "COMMITTED"),
-    }
-    assert "X to Y: orders-0 cannot be translated" in caplog.text
-    assert "repeats may not contain negative values" in caplog.text
-    site.commit("X", "readers", 4)
-    site.reconcile()
-    assert site.target_offset("Y", "readers") == 4
-
-
-@pytest.mark.parametrize("where", ["of_former_incarnations", "of_lost_records", "basis"])
-def test_an_error_while_answers_are_told_or_looked_at_again_is_that_partitions_own(
+@pytest.mark.parametrize("where", ["translate_partition", "of_former_incarnations", "of_lost_records", "basis"])
+def test_an_error_of_one_partition_is_that_partitions_own_whatever_is_done_with_it(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     site = site_of_two_partitions()
@@ -78,7 +51,9 @@ def test_an_error_while_answers_are_told_or_looked_at_again_is_that_partitions_o
         whole = fails(site.state.index.rebuilt, lambda partition: partition == ORDERS)
         monkeypatch.setattr(site.state.index, "rebuilt", whole)
     else:
-        whole = fails(getattr(translator, where), lambda given, _known: given.offset.tolist() == [3])
+        of_given = where != "translate_partition"
+        concerned = lambda given, *_: (given.offset if of_given else given).tolist() == [3]  # noqa: E731
+        whole = fails(getattr(translator, where), concerned)
         monkeypatch.setattr(translator, where, whole)
     site.commit("X", "readers", 3)
     site.commit("X", "readers", 4, SECOND)
@@ -88,6 +63,7 @@ def test_an_error_while_answers_are_told_or_looked_at_again_is_that_partitions_o
         (SECOND, "EXACT", "COMMITTED"),
     }
     assert caplog.text.count("X to Y: orders-0 cannot be translated") == 1
+    assert "repeats may not contain negative values" in caplog.text
     for _ in range(3):  # the regular pass looks at what answers rest on as well
         site.reconcile()
     site.commit("X", "readers", 5, SECOND)
@@ -121,16 +97,6 @@ class Meanwhile:
         self._happens()
         if self.had_the_lock[-1]:
             self._site.lock.release()
-
-
-def test_the_lock_is_free_while_answers_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    site = Site(config_of(["X", "Y"]))
-    for alias in ("X", "Y"):
-        site.put(log(alias, "X0:5"))
-    meanwhile = Meanwhile(site, monkeypatch, 1, lambda: None)
-    site.commit("X", "readers", 3)
-    site.reconcile()
-    assert (meanwhile.had_the_lock, site.target_offset("Y", "readers")) == ([True], 3)
 
 
 @pytest.mark.parametrize("times", [1, 2, 5])

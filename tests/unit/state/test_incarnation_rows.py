@@ -1,4 +1,7 @@
-"""Rows of elections are removed only if no query for a leader and no commit can need them."""
+"""What rows of ``log_incarnations`` say of logs of commits, and how far logs reach; and which may be removed.
+
+Rows of elections are removed only if no query for a leader and no commit can need them.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,28 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from builders.index_rows import add, begin, edge, life, run
 from fakes.tables import MemoryTables
+from generators.hypothesis_strategies import law
+from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.incarnation_log import IncarnationLog
-from offset_sync.model.values import ClusterPartition, EpochEnd
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
+from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.state.incarnations import KEPT, KnownIncarnations, NamedEpochs, retired_elections
-from offset_sync.tables.catalog import ARRIVED, ELECTED, LOG_INCARNATIONS, READ_AGAIN, RECREATED, TRUNCATED
+from offset_sync.tables.catalog import (
+    ARRIVED,
+    ELECTED,
+    LOG_INCARNATIONS,
+    OFFSET_COMMITS,
+    READ_AGAIN,
+    RECORD_RUNS,
+    RECREATED,
+    TRUNCATED,
+)
 
 NOW = datetime(2026, 11, 24, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
@@ -49,27 +68,6 @@ def test_an_old_election_goes_that_is_not_the_newest_and_that_no_commit_is_judge
     assert gone([row(9, 5), row(8, 6), row(1, 7)], (ORDERS, 6, 500), (ORDERS, 4, 100)) == [5, 6]
 
 
-def test_an_election_stays_for_a_week() -> None:
-    assert gone([row(6.9, 5), row(1, 7)]) == []
-
-
-def test_the_newest_look_at_a_log_stays_however_old_it_is() -> None:
-    assert gone([row(30, 5), row(20, 6)]) == [5]
-    assert gone([row(20, 5), row(20, 6)]) == [], "it is unknown which came last"
-
-
-@pytest.mark.parametrize(
-    "later", [row(1, None, 300, ARRIVED), row(1, None, None, READ_AGAIN), row(1, None, 0, RECREATED)]
-)
-def test_a_later_row_that_names_no_leader_is_no_newer_look(later: dict[str, Any]) -> None:
-    assert gone([row(20, 5), later]) == []
-
-
-def test_another_log_is_no_newer_look() -> None:
-    others = [row(1, 9, log=log) for log in (("Y", "orders", 0), ("X", "orders", 1), ("X", "bills", 0))]
-    assert gone([row(20, 5), *others]) == []
-
-
 def test_an_election_stays_while_a_commit_names_an_earlier_leader_and_what_it_has_lost() -> None:
     rows = [row(20, 5, 100), row(19, 7, 200), row(1, 9)]
     assert gone(rows, (ORDERS, 4, 101)) == [7]
@@ -83,11 +81,6 @@ def test_an_election_stays_while_commits_are_unknown() -> None:
     rows = [row(20, 5), row(1, 9), row(20, 5, log=("Z", "orders", 0)), row(1, 9, log=("Z", "orders", 0))]
     assert gone(rows, read=["Z"]) == [5]
     assert gone(rows, read=[]) == []
-
-
-def test_other_rows_never_go() -> None:
-    kept = [row(20, 5, 100, reason) for reason in (TRUNCATED, RECREATED, READ_AGAIN, None)]
-    assert gone([*kept, row(20, None, 100, ARRIVED), row(1, 9)]) == []
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -126,7 +119,74 @@ def seen(rows: Sequence[dict[str, Any]], commits: Sequence[Commit]) -> Any:
     return lost, known.leader_epochs(), by_log, {alias: noted.unread(alias) for alias in "XY"}, noted.arrived_ms
 
 
-def test_what_an_end_says_is_what_the_rule_goes_by() -> None:
-    """A commit at the very end has read nothing that is lost, and one in the very epoch neither."""
-    assert EpochEnd(5, 100) == (5, 100, None)
-    assert gone([row(20, 5, 100), row(1, 9)], (ORDERS, 4, 100), (ORDERS, 5, 101)) == [5]
+# Lives of logs of commits
+PARTITION = ("X", CONSUMER_OFFSETS, 1)
+
+
+def lives_of(*lives: dict[str, Any]) -> tuple[Any, CommitLogIncarnations]:
+    made: Any = MemoryTables()
+    made.append(LOG_INCARNATIONS, to_table(lives))
+    found = CommitLogIncarnations(made)
+    found.refresh()
+    return made, found
+
+
+def test_what_was_captured_up_to_when_a_life_was_noticed_is_gone_from_where_it_begins() -> None:
+    _, lives = lives_of(row(2, 1, 5, TRUNCATED, log=PARTITION), row(1, 2, 3, TRUNCATED, log=PARTITION))
+    read = [("X", 1, 2, 3), ("X", 1, 3, 3), ("X", 1, 5, 3), ("X", 1, 5, 2), ("X", 1, 5, 1.9), ("X", 1, 3, 0.9)]
+    read += [("X", 0, 9, 3), ("Y", 1, 9, 3)]  # other logs go on
+    names = ("cluster", "log_partition", "log_offset", "captured_at", "group_id")
+    rows = [dict(zip(names, (*place, NOW - days_ago * DAY, "g"), strict=True)) for *place, days_ago in read]
+    gone_ms = lives.gone_ms(pa.Table.from_pylist(rows, OFFSET_COMMITS.arrow_schema)).tolist()
+    first, second = (int((NOW - days_ago * DAY).timestamp() * 1000) for days_ago in (2, 1))
+    assert gone_ms == [-1, second, first, first, second, -1, -1, -1]
+    assert (lives.is_new("X"), lives.is_new("Y")) == (True, False)
+
+
+def test_a_life_that_came_while_one_was_restoring_by_those_before_is_new() -> None:
+    made, lives = lives_of(row(2, 1, 5, TRUNCATED, log=PARTITION))
+    places = lives.places()
+    made.append(LOG_INCARNATIONS, to_table([row(1, 2, 3, TRUNCATED, log=PARTITION)]))
+    lives.refresh()  # by another client
+    lives.take("X", places)
+    assert lives.is_new("X")
+    lives.take("X")
+    assert not lives.is_new("X")
+
+
+def test_the_index_has_nothing_to_do_with_lives_of_commit_logs_nor_they_with_those_of_topics() -> None:
+    made, _ = lives_of(row(-100_000, 1, 0, TRUNCATED, log=PARTITION))
+    assert KnownIncarnations(lambda origin: 0).caught_up(made)[1] == set()
+    index, commit_logs = (IncarnationCheck(made, {}, dict, of_commits=of_commits) for of_commits in (False, True))
+    assert index.to_read_again("X") == {}
+    assert commit_logs.to_read_again("X") == {TopicPartition(CONSUMER_OFFSETS, 1): 0}
+    assert index.note({}, {}, index.moment()) < NOW + 100_000 * DAY, "two jobs, and two clocks"
+    assert not lives_of(row(1, 1, 0, TRUNCATED, log=ORDERS))[1].is_new("X")
+
+
+@law(100)
+@given(st.randoms(use_true_random=False))
+def test_the_end_of_the_last_record_counts_that_was_indexed_in_the_last_life(rng: random.Random) -> None:
+    tables = MemoryTables(batch_rows=rng.randrange(1, 9))
+    noticed = {f"{cluster}": rng.randrange(40) for cluster in rng.sample("XY", rng.randrange(3))}
+    rows, wanted = [begin(5, place=("X", "orders", 0)), edge(70, place=("Y", "orders", 0))], {}
+    for _ in range(rng.randrange(12)):
+        origin, number, length, seen_ms = (
+            rng.choice(["X", "Y", ""]),
+            rng.randrange(50),
+            rng.randrange(1, 4),
+            rng.randrange(60),
+        )
+        place = (rng.choice("XY"), rng.choice(["orders", "pay"]), rng.randrange(2))
+        stands_at = number if origin == place[0] else rng.randrange(90)
+        rows.append(run(stands_at, length, origin, number, place=place, seen_ms=seen_ms))
+        for cluster, start in ((origin, number), (place[0], stands_at)):
+            is_earlier = place[1:] == ("orders", 0) and cluster in noticed and seen_ms <= noticed[cluster]
+            if cluster and not is_earlier:
+                log = ClusterPartition(cluster, *place[1:])
+                wanted[log] = max(start + length, wanted.get(log, 0))
+    add(tables, RECORD_RUNS, *rows)
+    if noticed:
+        begun = [life(cluster, 0, at_ms, rng.choice([TRUNCATED, RECREATED])) for cluster, at_ms in noticed.items()]
+        add(tables, LOG_INCARNATIONS, *begun, life("X", 9, 99, ARRIVED))
+    assert highest_indexed(tables) == wanted  # type: ignore[arg-type]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 from typing import Any
 
 import pytest
@@ -51,39 +49,3 @@ def test_share_groups_are_named_and_have_no_members_that_could_commit(by_log: Gr
     members.refresh()
     assert members.of("X") == {"a", "streams-app"}
     assert (members.share_groups("X"), members.share_groups("Y")) == ({"shared"}, frozenset())
-
-
-def test_of_a_cluster_that_stops_answering_nothing_is_known_and_this_is_said_once(
-    by_log: GroupsByLog, caplog: pytest.LogCaptureFixture
-) -> None:
-    x = Coordinators("a")
-    members = Members({"X": x, "Y": Coordinators("b")}, by_log)
-    members.refresh()
-    x.answer = ClusterError("X", "no answer")
-    with caplog.at_level(logging.WARNING):
-        for _ in range(3):
-            members.refresh()
-    assert (members.of("X"), members.of("Y")) == (None, {"b"})
-    assert [record.getMessage() for record in caplog.records] == [str(x.answer)]
-    x.answer = frozenset({"c"})
-    members.refresh()
-    assert members.of("X") == {"c", "streams-app"}
-
-
-def test_clusters_are_asked_side_by_side_with_one_deadline(by_log: GroupsByLog) -> None:
-    meeting = threading.Barrier(2, timeout=30)
-
-    class Slow(Coordinators):
-        def active(self, deadline: float) -> frozenset[str] | ClusterError:
-            meeting.wait()
-            return super().active(deadline)
-
-    asked = {"X": Slow("a"), "Y": Slow("b")}
-    Members(asked, by_log, deadline=3.0).refresh()
-    assert [each.deadlines for each in asked.values()] == [[3.0], [3.0]]
-
-
-def test_a_cluster_that_is_not_asked_is_not_known(by_log: GroupsByLog) -> None:
-    members = Members({}, by_log)
-    members.refresh()
-    assert members.of("X") is None
