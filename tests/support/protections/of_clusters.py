@@ -256,7 +256,7 @@ PROTECTIONS = (
     Protection(
         "check fails if Describe on a group is missing",
         (("offset_sync.jobs.checks.facts._needed", lambda *_rights: iter(())),),
-        _UNIT + "jobs/checks/test_rights.py::test_a_right_that_is_missing_fails_with_what_to_grant",
+        _UNIT + "jobs/checks/test_findings.py::test_what_check_finds_is_in_the_golden_file",
     ),
     # A right is missing; a search for a password.
     Protection(

@@ -191,7 +191,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A commit beyond the end is released once the index has read its log so far",
         ((_STATE + "last_translations._valid_states", lambda pair, key, _log: pair["state"][key]),),
         _TESTS + "status/test_offset_translation_lost_source.py::"
-        "test_a_log_that_was_cut_and_read_again_since_withholds_only_what_is_of_before",
+        "test_a_log_that_was_cut_withholds_all_of_it_until_it_is_read_again_and_then_what_is_of_before",
     ),
     Protection(
         "A given offset above all that is known of a lost source is withheld",
@@ -202,7 +202,7 @@ PROTECTIONS: tuple[Protection, ...] = (
             ),
         ),
         _TESTS + "status/test_offset_translation_lost_source.py::"
-        "test_a_lost_source_with_an_unknown_time_of_its_last_read_accepts_no_offset_without_a_time",
+        "test_above_all_that_is_known_of_a_lost_source_only_a_time_after_it_was_read_to_its_end_is_believed",
     ),
     Protection(
         "A given offset that may be of an earlier incarnation is withheld unless its time proves it valid",
