@@ -246,8 +246,12 @@ class TableLog:
             with self._errors():
                 table = self._checkpoint()  # stored before the entries with the same content go
                 table.cleanup_metadata()
-                for each in table.vacuum(full=True):  # vacuum itself would write two entries
-                    self._files.delete(f"{self._path}/{each}")
+                old = table.vacuum(full=True)  # vacuum itself would write two entries
+                # While this process was suspended another may have entered what is old by now; from here on none does.
+                held = {each.path for each in Version(self._open()).files()}
+                for each in old:
+                    if each not in held:
+                        self._files.delete(f"{self._path}/{each}")
 
     @native
     def _again(self, act: Callable[[DeltaTable], _Found]) -> _Found:
