@@ -318,8 +318,11 @@ def brought(made: UnreadLogs, alias: str, *rows: int) -> None:
 
 
 def test_while_another_log_is_unread_only_what_is_new_or_was_answered_counts() -> None:
+    assert (counts(UnreadLogs(), "Y"), UnreadLogs().aliases) == ([0, 1, 2], frozenset())
     made = logs("X")
+    assert made.aliases == {"X"}
     assert counts(made, "Y") == []
+    brought(made, "Y")
     assert made.may_count("Y", ROWS[:0], ROWS[:0] > 0).tolist() == []
     assert counts(made, "Y", 1) == [1]
     brought(made, "Y", 2)

@@ -190,7 +190,7 @@ def test_each_row_is_planned_by_the_rules_for_one(seed: int, asks_everything: bo
         assert (write is not None) == is_asked
         if write is not None:
             found = (write.offset, write.rule, write.leader_epoch, write.expected_offset, write.refresh)
-            assert (write.group_id, *found) == (f"g{key[n]}", *expected)
+            assert (write.group_id, write.topic, write.partition, *found) == (f"g{key[n]}", *ORDERS, *expected)
         elif word.is_withheld:
             assert Outcome(plan.outcome[n]) is Outcome.WITHHELD
         else:
