@@ -28,14 +28,13 @@ REPO = Path(__file__).resolve().parent.parent
 LEAST_COVERAGE = 90
 # Files are given to the workers in the order of tests/conftest.py, the long ones first.
 _BY_FILE = ("--dist", "loadfile", "--no-loadscope-reorder")
-_EACH_IN_FORKS = ("--no-cov", "--dist", "worksteal")
 LANES: Mapping[str, Sequence[Sequence[str]]] = {
     "unit, spark": (
         ("tests/unit", "tests/browser", "tests/simulation", "tests/search", "--dist", "loadgroup"),
-        ("tests/protections.py", "-m", "not broker", *_EACH_IN_FORKS),
+        ("tests/protections.py", "--no-cov", "--dist", "worksteal"),
         ("tests/spark", *_BY_FILE),
     ),
-    "broker": (("tests/broker", *_BY_FILE), ("tests/protections.py", "-m", "broker", *_EACH_IN_FORKS)),
+    "broker": (("tests/broker", *_BY_FILE),),
 }
 # Brokers are waited for with deadlines; what only computes takes the processor that they leave.
 _GIVES_WAY = {"unit, spark": ("nice", "-n", "3")}

@@ -28,15 +28,10 @@ if TWICE := [name for name, times in Counter(each.name for each in ALL).items() 
     raise ValueError(f"more than one protection is called {TWICE[0]!r}")
 
 
-def _parameter(protection: Protection) -> object:
-    is_of_brokers = str(protection.noticed_by).startswith("tests/broker/")
-    return pytest.param(protection, id=protection.name, marks=[pytest.mark.broker] if is_of_brokers else [])
-
-
 # Each run is ended by a timeout of its own, long before this one.
 @pytest.mark.timeout(3 * proof.TEST_ENDS_WITHIN_S)
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-@pytest.mark.parametrize("protection", [_parameter(each) for each in ALL])
+@pytest.mark.parametrize("protection", ALL, ids=[each.name for each in ALL])
 def test_it_is_noticed_if_a_protection_is_taken_out(
     protection: Protection, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:

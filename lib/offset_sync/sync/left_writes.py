@@ -21,8 +21,9 @@ position is the group's own.
 
 A driver answers from the index, so the source's index alone answers here; later elections and truncations are ignored.
 
-Errs to the group's own: the cluster of an unrecognised commit becomes the home for a while. That is dangerous only
-above a truncation of the target, where the commit is past records that the group has not read.
+Errs to the group's own: the cluster of an unrecognised commit becomes the home for a while. That is dangerous where the
+commit is past records that the group has not read, or is to read again: above a truncation of the target, where it was
+raised to the log start, and if the group has stepped back since.
 """
 
 from __future__ import annotations

@@ -157,11 +157,6 @@ class Files:
         with suppress(FileNotFoundError):
             system.delete_file(rest)
 
-    def read_parquet(self, path: str, columns: Sequence[str]) -> pa.Table:
-        """Return those of *columns* that a Parquet file has; raises FileNotFoundError where there is no file."""
-        with self.open_parquet(path) as file:
-            return file.read(columns=[name for name in columns if name in file.schema_arrow.names])
-
     @contextmanager
     def open_parquet(self, path: str, *, encoded: bool = False) -> Iterator[pq.ParquetFile]:
         """Open a Parquet file to be read piece by piece; raises FileNotFoundError where there is none.

@@ -5,7 +5,7 @@ Rows in a table have the topic names of the row's cluster; callers of the store 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -104,13 +104,6 @@ def partners(rows: pa.Table, few: pa.Table, names: Sequence[str]) -> NDArray[np.
     partner = np.full(rows.num_rows, -1, np.int64)
     partner[found.column(_ROW).to_numpy()] = found.column(_PARTNER).to_numpy()
     return partner
-
-
-def with_values(rows: pa.Table, values: Mapping[str, str | int]) -> pa.Table:
-    """Return those of *rows* that have these *values*."""
-    for name, value in values.items():
-        rows = rows.filter(pc.equal(rows.column(name), value))
-    return rows
 
 
 def pieces_of(pieces: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:

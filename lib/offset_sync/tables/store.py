@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Self
@@ -24,7 +24,6 @@ from offset_sync.tables.rows import (
     answered_as_now,
     pieces_of,
     renamed,
-    with_values,
 )
 from offset_sync.tables.segments import Segments
 from offset_sync.tables.storage_check import check_storage
@@ -112,18 +111,13 @@ class TableStore:
         """Return all rows of *table* as it is now."""
         return self.rows_since(table, None)[0]
 
-    def rows_where(self, table: Table, values: Mapping[str, str | int]) -> pa.Table:
-        """Return the rows of *table* that have these *values*, as it is now."""
-        return self._read_whole(table, values)[0]
-
-    def _read_whole(self, table: Table, values: Mapping[str, str | int]) -> tuple[pa.Table, int]:
-        """Return all rows that have these *values*, and their version."""
+    def _read_whole(self, table: Table) -> tuple[pa.Table, int]:
+        """Return all rows, and their version."""
         attempts = 0
         while True:
             now = self.newest(table)
             try:
-                found = [with_values(each, values) for each in self.batches(table, version=now)]
-                return pa.concat_tables([table.no_rows, *found]), now.number
+                return pa.concat_tables([table.no_rows, *self.batches(table, version=now)]), now.number
             except FileNotFoundError:  # it was cleaned up meanwhile, others have its rows
                 attempts += 1
                 if attempts == _ATTEMPTS:
@@ -222,7 +216,7 @@ class TableStore:
                     return self.read_added(table, known, until), until
             except FileNotFoundError:
                 logger.info("%s was compacted and cleaned up since it was last read: reading all of it", table.name)
-        return self._read_whole(table, {})
+        return self._read_whole(table)
 
     # Names
 

@@ -144,7 +144,8 @@ class _SealedSegments(Segments):
         """Yield the rows that are in no file that is believed."""
         for path, each in files.unsealed:
             if path in self._tables.sealed:
-                yield Files().read_parquet(path, schema.names)
+                with Files().open_parquet(path) as file:
+                    yield file.read(columns=schema.names)
             else:
                 yield self._tables.read_added(RECORD_RUNS, int(each.path), files.version).select(schema.names)
 

@@ -153,12 +153,6 @@ class MemoryTables:
         for first in range(0, rows.num_rows, self.batch_rows):
             yield rows.slice(first, self.batch_rows)
 
-    def rows_where(self, table: Table, values: dict[str, Any]) -> pa.Table:
-        """Return the rows that have these values."""
-        rows = self.all_rows(table)
-        is_wanted = [all(row[name] == value for name, value in values.items()) for row in rows.to_pylist()]
-        return rows.filter(pa.array(is_wanted, pa.bool_()))
-
     def rows(self, table: Table, *names: str) -> list[tuple[Any, ...]]:
         """Return these columns of all rows, sorted."""
         found = pa.concat_tables([table.arrow_schema.empty_table(), *self.versions.get(table.name, [])])

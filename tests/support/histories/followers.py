@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import cast
 
 import pyarrow as pa
@@ -22,9 +21,9 @@ class _Noting(TableStore):
 
     is_whole = False
 
-    def _read_whole(self, table: Table, values: Mapping[str, str | int]) -> tuple[pa.Table, int]:
+    def _read_whole(self, table: Table) -> tuple[pa.Table, int]:
         self.is_whole = True
-        return super()._read_whole(table, values)
+        return super()._read_whole(table)
 
 
 class RowFollower:

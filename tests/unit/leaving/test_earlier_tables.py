@@ -66,7 +66,6 @@ def test_what_is_not_there_yet_is_null_however_it_is_read(tmp_path: Path) -> Non
     for found in (
         tables.all_rows(RECORD_RUNS),
         tables.read_added(RECORD_RUNS, 0, 2),
-        tables.rows_where(RECORD_RUNS, {"cluster": "dc1"}),
         pa.concat_tables(tables.batches(RECORD_RUNS)),
     ):
         assert found.schema == RECORD_RUNS.arrow_schema

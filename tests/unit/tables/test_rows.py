@@ -50,8 +50,6 @@ def test_rows_are_written_with_the_names_of_their_clusters_and_read_as_streams(t
         pa.concat_tables(named.batches(OFFSET_COMMITS)),
     ):
         assert names_in(rows) == INSIDE
-    assert names_in(named.rows_where(OFFSET_COMMITS, {"topic": "dc1.orders"})) == INSIDE[:2]
-    assert names_in(named.rows_where(OFFSET_COMMITS, {"topic": "orders"})) == []
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int32(), pa.string())])
