@@ -85,7 +85,7 @@ def plan_writes(
     is_withheld = IS_WITHHELD[answers.state]
     is_gone = np.isin(answers.state, _TOPIC_IS_GONE) & mine["is_deleted"][key]
     wanted = np.where(is_gone, actual, answers.wanted)
-    stays = _is_newer_word(home, target, key, wanted) | _is_raised_by_ours(mine, key, actual, wanted)
+    stays = _is_newer_word(home, target, key, wanted) | _is_raised_by_ours(mine, key, actual, answers)
     if is_decided:
         rule, stays = np.full_like(rule, _SET), np.zeros_like(stays)
     is_held = (actual == wanted) & ~(is_withheld & ~is_gone)
@@ -153,13 +153,14 @@ def _is_newer_word(home: ClusterOffsets, target: ClusterOffsets, key: KeyRows, w
     return found
 
 
-def _is_raised_by_ours(mine: ColumnStore, key: KeyRows, actual: Int64s, wanted: Int64s) -> NDArray[np.bool_]:
-    """Return for which keys our own write at the home would raise the target's offset, or give it its first one.
+def _is_raised_by_ours(mine: ColumnStore, key: KeyRows, actual: Int64s, answers: Translations) -> NDArray[np.bool_]:
+    """Return for which keys our own write at the home would raise the target's offset, or begin above unread records.
 
-    It may have been clamped to the home's log start, above records unread elsewhere. Errs to repeats, and to a target
-    without an offset until the group commits at its home.
+    It may have been clamped to the home's log start, above records unread elsewhere. Errs to repeats, and, there, to a
+    target without an offset until the group commits at its home.
     """
-    found: NDArray[np.bool_] = mine["actual_is_own"][key] & (wanted > actual)
+    is_raised = (answers.wanted > actual) & ((actual >= 0) | answers.is_at_start)
+    found: NDArray[np.bool_] = mine["actual_is_own"][key] & is_raised
     return found
 
 

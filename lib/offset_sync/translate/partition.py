@@ -43,7 +43,8 @@ class Translations(Columns):
     *offset* is t(c) and *wanted* the offset to commit, which is never below the target's log start; where the commit
     :attr:`is_withheld` there is neither, and both hold ``ABSENT``. *state* holds codes of :class:`State`. *duplicates*,
     *duplicates_at_most* and *lost* count records. *may_move*: the same commit may have another answer later, without
-    anything new from the group. *is_disordered*: a greater timestamp precedes the commit.
+    anything new from the group. *is_at_start*: the source holds no record below the commit, and the target does below the
+    answer. *is_disordered*: a greater timestamp precedes the commit.
     """
 
     offset: Int64s
@@ -53,6 +54,7 @@ class Translations(Columns):
     duplicates_at_most: Int64s
     lost: Int64s
     may_move: NDArray[np.bool_]
+    is_at_start: NDArray[np.bool_]
     is_disordered: NDArray[np.bool_]
 
     @property
@@ -107,7 +109,8 @@ def translate_partition(
     # Committed past the end, or the log was truncated: not everything below such a commit is read.
     state[committed > source.metadata.log_end] = State.COMMIT_BEYOND_END
     state[_names_another_topic(topic_ids, source)] = State.TOPIC_RECREATED
-    return _translations(answers, state, is_disordered)
+    is_at_start = (committed <= source.log_start) & (answers.clamped_offset > target.log_start)
+    return _translations(answers, state, is_at_start, is_disordered)
 
 
 def _unverified(
@@ -147,10 +150,12 @@ def _names_another_topic(topic_ids: Sequence[str | None], source: PartitionLog) 
     return np.array([bool(each and current) and each != current for each in topic_ids], np.bool_)
 
 
-def _translations(answers: Answers, state: NDArray[np.intp], is_disordered: NDArray[np.bool_]) -> Translations:
+def _translations(
+    answers: Answers, state: NDArray[np.intp], is_at_start: NDArray[np.bool_], is_disordered: NDArray[np.bool_]
+) -> Translations:
     may_move = answers.has_young_hole | (state != _EXACT)
     counts = (answers.duplicates, answers.duplicates_at_most, answers.lost)
-    found = Translations(answers.offset, answers.clamped_offset, state, *counts, may_move, is_disordered)
+    found = Translations(answers.offset, answers.clamped_offset, state, *counts, may_move, is_at_start, is_disordered)
     # The column timestamp_disordered describes the commit, so it is kept where the answer is withheld.
     return replace(withhold_some(found, np.where(IS_WITHHELD[state], state, ABSENT)), is_disordered=is_disordered)
 
@@ -186,7 +191,7 @@ def withhold(reason: State | NDArray[np.intp], commits: int) -> Translations:
     none, zero = np.full(commits, ABSENT, np.int64), np.zeros(commits, np.int64)
     state = np.full(commits, reason, np.intp)
     no, yes = np.zeros(commits, np.bool_), np.ones(commits, np.bool_)
-    return Translations(none, none, state, zero, zero, zero, yes, no)
+    return Translations(none, none, state, zero, zero, zero, yes, no, no)
 
 
 def concatenate(parts: Sequence[Translations]) -> Translations:

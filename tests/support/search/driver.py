@@ -187,9 +187,9 @@ class Driver:
         commits = state.commits(alias, np.sort(rows))
         wanted, none = np.maximum(commits.offset, self.shape.starts[target]), np.zeros(len(rows), np.int64)
         is_no = np.zeros(len(rows), np.bool_)
-        answers = Translations(
-            commits.offset, wanted, np.full(len(rows), int(State.EXACT)), none, none, none, is_no, is_no
-        )
+        is_at_start = (commits.offset <= self.shape.starts[source]) & (wanted > self.shape.starts[target])
+        exact = np.full(len(rows), int(State.EXACT))
+        answers = Translations(commits.offset, wanted, exact, none, none, none, is_no, is_at_start, is_no)
         if not is_decided:
             answers = withhold_some(answers, work._reasons(alias, other, commits, answers))
         answered = state.last(alias, other).columns["source_offset"][commits.key]

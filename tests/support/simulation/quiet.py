@@ -119,8 +119,8 @@ def _check_target(simulation: Simulation, source: Position, offset: int, target:
 
 
 def _is_right(simulation: Simulation, source: Position, where: Position, value: Value | None, exact: int) -> bool:
-    if value is None:  # what we wrote at the home begins nothing
-        return _is_home_ours(simulation, source)
+    if value is None:  # what we wrote at the home's log start begins nothing
+        return _is_home_ours(simulation, source) and _is_at_log_start(simulation, source)
     key = GroupPartition(where.group, *where.place)
     is_ours = value.is_ours and simulation.persisted.told.get((where.cluster, key), True)
     # Missing records are unread by all groups, and strategies answer earlier than necessary.
@@ -155,6 +155,11 @@ def _is_home_ours(simulation: Simulation, source: Position) -> bool:
     """Return whether the home holds what we wrote, or what was taken for it."""
     held = _held(simulation, source)
     return held is not None and (held.is_ours or _is_taken_for_ours(simulation, source, held.true_ms))
+
+
+def _is_at_log_start(simulation: Simulation, source: Position) -> bool:
+    held = _held(simulation, source)
+    return held is not None and held.offset <= simulation.world.logs[source.cluster, source.place].start
 
 
 def _held(simulation: Simulation, source: Position) -> Value | None:

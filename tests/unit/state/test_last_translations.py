@@ -28,7 +28,7 @@ def answers(*wanted: int, state: State = State.EXACT, may_move: bool = False, du
     count = len(wanted)
     zeros, offset = np.zeros(count, np.int64), np.array(wanted, np.int64)
     states, may_moves = np.full(count, state), np.full(count, may_move)
-    return Translations(offset, offset, states, zeros + duplicates, zeros, zeros, may_moves, zeros > 0)
+    return Translations(offset, offset, states, zeros + duplicates, zeros, zeros, may_moves, zeros > 0, zeros > 0)
 
 
 def noted(

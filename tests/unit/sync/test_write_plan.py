@@ -31,6 +31,7 @@ class Given:
     target: list[tuple[int, int, bool]] = field(default_factory=list)
     offset: int = 0
     answered: int = -1
+    is_at_start: bool = False
 
 
 def planned(*given: Given) -> WritePlan:
@@ -44,7 +45,8 @@ def planned(*given: Given) -> WritePlan:
             committed.clusters[alias].record(to_records(rows, key * len(rows), 0))
     zeros, states = np.zeros(len(given), np.int64), np.full(len(given), int(State.EXACT))
     wanted = np.full(len(given), 50, np.int64)
-    answers = Translations(wanted, wanted, states, zeros, zeros, zeros, zeros > 0, zeros > 0)
+    is_at_start = np.array([one.is_at_start for one in given], np.bool_)
+    answers = Translations(wanted, wanted, states, zeros, zeros, zeros, zeros > 0, is_at_start, zeros > 0)
     answered = np.array([one.answered for one in given], np.int64)
     commits = Commits(np.arange(len(given)), np.array([one.offset for one in given], np.int64), zeros)
     translated = Translated("X", "Y", commits, answers, answered, 0)
@@ -92,11 +94,12 @@ AT_HOME = [(7, HOUR_MS, OURS)]
 
 
 @pytest.mark.parametrize("author", [THEIRS, OURS])
-def test_what_we_brought_to_the_home_raises_nothing_elsewhere_and_begins_nothing(author: bool) -> None:
+def test_what_we_brought_to_the_home_raises_nothing_elsewhere_and_begins_nothing_at_its_log_start(author: bool) -> None:
     """It may have been clamped to the log start of the home, which is above what the group has not read elsewhere."""
     brought = Given(AT_HOME, [(10, HOUR_MS - 60_000, author)])
-    plan = planned(brought, Given([(7, HOUR_MS, THEIRS)], [(10, HOUR_MS - 1_000, author)]), Given(AT_HOME))
-    assert [write.group_id for write in plan.writes] == ["g1"]
+    theirs = Given([(7, HOUR_MS, THEIRS)], [(10, HOUR_MS - 1_000, author)])
+    plan = planned(brought, theirs, Given(AT_HOME, is_at_start=True), Given(AT_HOME))
+    assert [write.group_id for write in plan.writes] == ["g1", "g3"]
     assert (outcomes(plan)[0], outcomes(plan)[2]) == (Outcome.NOT_FORWARD, Outcome.NOT_FORWARD)
 
 
@@ -138,9 +141,9 @@ def row_of(cluster: ClusterOffsets, key: int) -> SimpleNamespace:
     return SimpleNamespace(**{name: cluster.columns[name][key].item() for name in (*NUMBERS, *FLAGS)}, **since)
 
 
-def stays_there(home: SimpleNamespace, there: SimpleNamespace, wanted: int) -> bool:
+def stays_there(home: SimpleNamespace, there: SimpleNamespace, wanted: int, is_at_start: bool) -> bool:
     """True where the group's own word at the target may be newer, or only our own word at home would raise it."""
-    if home.actual_is_own and wanted > there.actual_offset:
+    if home.actual_is_own and wanted > there.actual_offset and (there.actual_offset >= 0 or is_at_start):
         return True
     if there.actual_offset < 0 or there.actual_is_own:
         return False
@@ -161,7 +164,8 @@ def test_each_row_is_planned_by_the_rules_for_one(seed: int, asks_everything: bo
     wanted, offset, answered, epoch = rng.integers(-1, 3, (4, ROWS))
     state = rng.choice([State.EXACT, State.EXACT, State.NOT_INDEXED, State.TOPIC_MISSING, State.TOPIC_RECREATED], ROWS)
     none = np.zeros(ROWS, np.int64)
-    answers = Translations(wanted, wanted, state.astype(np.intp), none, none, none, none > 0, none > 0)
+    is_at_start = rng.random(ROWS) < 0.5
+    answers = Translations(wanted, wanted, state.astype(np.intp), none, none, none, none > 0, is_at_start, none > 0)
     translated = Translated("X", "Y", Commits(key, offset, none), answers, answered, 0)
     plan = plan_writes(
         offsets, translated, epoch=epoch, refresh_before_ms=2, asks_everything=asks_everything, is_decided=is_decided
@@ -175,7 +179,7 @@ def test_each_row_is_planned_by_the_rules_for_one(seed: int, asks_everything: bo
         is_free = is_decided or held < 0 or there.actual_is_own
         other = Rule.FOLLOW if home.rewound_ms > there.actual_since_ms else Rule.FORWARD
         rule = Rule.SET if is_free else other
-        stays = not is_decided and stays_there(home, there, to)
+        stays = not is_decided and stays_there(home, there, to, is_at_start[n])
         is_held = held == to and (is_gone or not word.is_withheld)
         refresh = is_held and there.actual_is_own and held >= 0 and there.actual_made_ms < 2
         is_backward = not is_held and (stays or (rule is Rule.FORWARD and to < held))
