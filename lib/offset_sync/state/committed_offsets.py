@@ -138,6 +138,7 @@ class ClusterOffsets:
         is_last = column["log_offset"][key] == records.log_offset
         is_last &= column["log_partition"][key] == records.log_partition
         column["actual_is_own"][key[is_last & is_own]] = True
+        self.own_writes.drop_inherited(key[is_own].tolist())
         np.minimum.at(column["first_ms"], key[~is_own], records.made_ms[~is_own])
         self._take_genuine(records, ~is_own & (records.made_ms >= column["genuine_made_ms"][key]))
 

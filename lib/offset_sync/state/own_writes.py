@@ -8,15 +8,16 @@ record before the broker's answer arrives, until one record has matched it::
 
 Each write matches at most one record: a second record of the same value is the group's own, which was started there.
 Records of one key come in log order, so a match ends every write before it too: compaction may have removed those
-records. A write that was refused, or never sent, is no longer pending. One whose answer was lost is *in doubt* until
-the target is read again: it was applied if the target holds its value then.
+records. One that the next driver recognises (left_writes) does so too. A write that was refused, or never sent, is no
+longer pending. One whose answer was lost is *in doubt* until the target is read again: it was applied if the target
+holds its value then.
 
 Errs to the group's own: at worst a cluster becomes the home of a position that we wrote there, which is never ahead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,10 +101,10 @@ class OwnWrites:
         if writes:
             self._pending[key] = [*writes, *self._pending.get(key, [])][-_LONGEST:]
 
-    def drop_inherited(self) -> None:
-        """Forget inherited writes that neither the log nor the coordinators have."""
-        for key, pending in list(self._pending.items()):
-            self._keep(key, [each for each in pending if not each.is_inherited])
+    def drop_inherited(self, key: Collection[int] | None = None) -> None:
+        """Forget inherited writes, of all keys or of some: the log and the coordinators have none, or a later one."""
+        for key_id in [*self._pending] if key is None else key:
+            self._keep(key_id, [each for each in self._pending.get(key_id, []) if not each.is_inherited])
 
     def is_pending(self, key: NDArray[np.intp], offset: Int64s) -> NDArray[np.bool_]:
         """Return which writes are not read back yet; shapes (writes,)."""

@@ -43,8 +43,8 @@ class Translations(Columns):
     *offset* is t(c) and *wanted* the offset to commit, which is never below the target's log start; where the commit
     :attr:`is_withheld` there is neither, and both hold ``ABSENT``. *state* holds codes of :class:`State`. *duplicates*,
     *duplicates_at_most* and *lost* count records. *may_move*: the same commit may have another answer later, without
-    anything new from the group. *is_at_start*: the source holds no record below the commit, and the target does below the
-    answer. *is_disordered*: a greater timestamp precedes the commit.
+    anything new from the group. *is_at_start*: the source holds no record below the commit, the target may hold some
+    below the answer. *is_disordered*: a greater timestamp precedes the commit.
     """
 
     offset: Int64s

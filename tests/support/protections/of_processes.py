@@ -152,6 +152,12 @@ PROTECTIONS = (
         ),
         _UNIT + "sync/test_left_writes.py::test_the_answer_to_a_commit_that_was_not_recorded_as_answered_is_ours",
     ),
+    Protection(
+        "a recognised write ends those before it",
+        (("offset_sync.state.own_writes.OwnWrites.drop_inherited", lambda _writes, _key=None: None),),
+        _UNIT + "state/test_committed_offsets.py::"
+        "test_an_unrecorded_write_that_was_recognised_ends_the_recorded_ones_before_it",
+    ),
     # It is killed between a poll and its record.
     Protection(
         "a poll is recorded by a number of its own, not by that of its micro-batch",

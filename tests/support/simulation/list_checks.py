@@ -47,7 +47,15 @@ def _is_unclear(simulation: Simulation, source: Position, where: Position) -> bo
     is_gone = any(source._replace(cluster=alias) in world.gone for alias in world.clusters)
     if genuine is None or world.is_index_lacking or is_gone or _is_lost(simulation, where):
         return True
-    return _is_taken_for_ours(simulation, source) or _is_back_elsewhere(simulation, source)
+    is_unknown = _is_taken_for_ours(simulation, source) or _is_back_elsewhere(simulation, source)
+    return is_unknown or _was_moved_since(simulation, source)
+
+
+def _was_moved_since(simulation: Simulation, source: Position) -> bool:
+    """Return whether ``cutover`` moved a group here after its last commit: there is a list once it commits again."""
+    moves = simulation.driver.knowledge.moved.get((source.group, source.place.topic), [])
+    said_ms = simulation.world.genuine[source].true_ms
+    return any(each.cluster == source.cluster and said_ms <= each.at_ms + UNCERTAIN_MS for each in moves)
 
 
 def _is_taken_for_ours(simulation: Simulation, source: Position) -> bool:

@@ -142,3 +142,15 @@ def test_a_commit_that_was_in_doubt_does_not_replace_a_later_one_that_was_not() 
     assert committed.clusters["X"].record(records, is_starting=True).is_doubtful.tolist() == [True, False]
     committed.clusters["X"].settle(records.take(np.array([0])), np.array([False]))
     assert (known(committed)["genuine_at_ms"], committed.clusters["X"].columns["first_ms"][0]) == (60_002, 1)
+
+
+def test_an_unrecorded_write_that_was_recognised_ends_the_recorded_ones_before_it() -> None:
+    """Compaction has removed the record of the earlier write; the group is started at its offset."""
+    committed = CommittedOffsets(["X"])
+    (key,) = committed.ids([GroupPartition("g", "orders", 0)]).tolist()
+    cluster = committed.clusters["X"]
+    cluster.own_writes.inherit(key, [4])
+    records = to_records([commit(9, 1)], [key], 0)
+    assert cluster.record(records, is_starting=True).is_doubtful.tolist() == [True]
+    cluster.settle(records, np.array([True]))
+    assert cluster.record(to_records([commit(4, 2)], [key], 1)).is_own.tolist() == [False]
