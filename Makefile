@@ -133,7 +133,7 @@ picture: install ## Draw docs/status-page.png, the status page in README.md; tak
 docs: install ## Write the generated parts of docs/tables.md
 	@PYTHONPATH=lib $(BIN)/python scripts/write_docs.py
 
-check: install ## Lint, format, types, that the locks hold what setup.cfg pins, and how large the code is
+check: install ## Lint, format, types, that the locks hold what setup.cfg pins, and that the code is no larger than its limits
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy

@@ -135,9 +135,8 @@ class ClusterOffsets:
     def settle(self, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
         """Take in which of the *records* in doubt are ours; all, in log order. A later commit that was not stays."""
         column, key = self.columns, records.key
-        is_last = column["log_offset"][key] == records.log_offset
-        is_last &= column["log_partition"][key] == records.log_partition
-        column["actual_is_own"][key[is_last & is_own]] = True
+        is_last = (column["log_offset"][key] == records.log_offset) & is_own
+        column["actual_is_own"][key[is_last & (column["log_partition"][key] == records.log_partition)]] = True
         self.own_writes.drop_inherited(key[is_own].tolist())
         np.minimum.at(column["first_ms"], key[~is_own], records.made_ms[~is_own])
         self._take_genuine(records, ~is_own & (records.made_ms >= column["genuine_made_ms"][key]))

@@ -1,4 +1,4 @@
-"""What counts as code, which files an import reaches, and that only a file that is too long fails."""
+"""What counts as code, which files an import reaches, and what fails: a file too long, a figure above its limit."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ def repo(tmp_path: Path) -> Path:
         "conf/jars/LogStore.java": "",
         "connect/src/Stamp.java": "",
         "tests/support/Cases.java": "",
+        "pyproject.toml": '[tool.size]\n"lines, tests" = [500]\n',
     }
     for name, text in (LIB | others).items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -101,3 +102,17 @@ def test_a_file_that_is_too_long_fails_and_is_listed_the_longest_first(
         f"  lib/offset_sync/alone.py: {LONGEST_FILE + 2}",
         f"  {JOB}: {LONGEST_FILE + 1}",
     ]
+
+
+def test_a_figure_above_its_limit_fails_and_so_does_a_limit_of_nothing(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / "tests/unit/test_one.py").write_text("\n" * 500)
+    assert main(repo) == 0
+    (repo / "tests/unit/test_one.py").write_text("\n" * 501)
+    assert main(repo) == 1
+    (line,) = (each for each in capsys.readouterr().out.splitlines() if "ABOVE ITS LIMIT" in each)
+    assert line.split() == ["lines,", "tests", "65,396", "501", "500", "40,000", "ABOVE", "ITS", "LIMIT"]
+    (repo / "pyproject.toml").write_text('[tool.size]\n"lines, test" = [500]\n')
+    with pytest.raises(SystemExit, match="no such figures: lines, test"):
+        main(repo)
