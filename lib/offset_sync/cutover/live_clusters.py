@@ -35,7 +35,6 @@ from offset_sync.model.values import (
 )
 from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.state.group_homes import UNCERTAIN_MS
-from offset_sync.state.groups_by_log import NOT_OFFSETS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Index, frontier
 from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets
@@ -70,7 +69,6 @@ class LiveClusters:
         self._backlog = IndexBacklog(live.clusters, self._state.index)
         self._reconciliations: list[Reconciliation] = []
         self._homes, self._moving = DecidedHomes(self._state, direction), set[str]()
-        self._shared: Mapping[str, str] | None = None
         self._wanted: dict[GroupPartition, int | None] = {}
         self._writer, self._applications = writer, applications
         lists = ReadLists(self._config, self._state, live.clusters.admins())
@@ -92,7 +90,7 @@ class LiveClusters:
 
     def activities(self, alias: str, groups: Collection[str]) -> Mapping[str, Activity] | ClusterError:
         """Return whether each of *groups* has members there now; UNKNOWN: it has offsets there, and is not listed."""
-        active = self._live.clusters.active_groups(alias, groups)
+        active = self._live.clusters.active_groups(alias)
         unlisted = self._live.clusters.unlisted(alias, groups)
         if isinstance(active, ClusterError):
             return active
@@ -104,16 +102,6 @@ class LiveClusters:
             unknown = groups_of(self._state, rows[is_there])
         found = dict.fromkeys(groups, Activity.INACTIVE) | dict.fromkeys(unknown, Activity.UNKNOWN)
         return found | dict.fromkeys(active, Activity.ACTIVE)
-
-    def share_groups(self) -> Mapping[str, str]:
-        """Return the share groups of the clusters that answer, each with why it cannot be moved."""
-        if self._shared is None:
-            for alias in (self._source, self._target):
-                self._live.clusters.active_groups(alias)
-            found = self._live.clusters.share_groups()
-            sides = ((alias, group_id) for alias in (self._target, self._source) for group_id in found[alias])
-            self._shared = {group_id: f"share group at {alias}: {NOT_OFFSETS}" for alias, group_id in sides}
-        return self._shared
 
     def readers(self, groups: Collection[str]) -> dict[str, Reader]:
         """Return, per group, its own newest commit at the source, if any is young enough to suggest a reader.

@@ -72,7 +72,6 @@ class CutoverProcedure:
         Read lists are checked after the last commits are captured, as these may have passed the list.
         """
         here, there = (self._clusters.activities(alias, groups) for alias in (self._source, self._target))
-        shared = self._clusters.share_groups()
         statuses, elsewhere = self._clusters.partition_statuses(groups), self._clusters.owned_elsewhere(groups)
         readers = self._clusters.readers(groups) if mode is Mode.PLANNED else {}
         streams, plans = self._clusters.committed_streams(groups), []
@@ -86,9 +85,6 @@ class CutoverProcedure:
             of_group = statuses.get(group_id, [])
             plan = GroupPlan(group_id, *activities, of_group, streams=streams.get(group_id, {}), mode=mode)
             plans.append(plan)
-            if group_id in shared:
-                plan.blocking.append(shared[group_id])
-                continue
             plan.blocking += self._target_reasons(plan, there)
             if mode is Mode.PLANNED:
                 plan.blocking += self._source_reasons(plan, here, readers.get(group_id))

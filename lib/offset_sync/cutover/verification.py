@@ -80,8 +80,6 @@ class Verification:
 
     def _arrival_problems(self, group_id: str) -> list[str]:
         """Return the problems of a group without a position at the source: it has continued at the target."""
-        if (reason := self._clusters.share_groups().get(group_id)) is not None:
-            return [reason]
         arrived = self._clusters.arrived(group_id) if self._options.has_read_lists else []
         if not arrived:
             return [f"nothing to verify: its newest commits are not at {self._source}"]

@@ -18,13 +18,9 @@ COMMIT = "commit"
 GROUP = "group"
 GROUP_EPOCH = "group_epoch"
 MEMBER = "member"
-STREAMS = "streams"
-STREAMS_MEMBER = "streams_member"
-SHARE = "share"
-SHARE_MEMBER = "share_member"
 IGNORED = "ignored"
 MALFORMED = "malformed"
-KINDS = (COMMIT, GROUP, GROUP_EPOCH, MEMBER, STREAMS, STREAMS_MEMBER, SHARE, SHARE_MEMBER, IGNORED, MALFORMED)
+KINDS = (COMMIT, GROUP, GROUP_EPOCH, MEMBER, IGNORED, MALFORMED)
 """Every kind, in the order of the codes of the dictionary column ``kind``."""
 
 # Type 9 and 18 existed in some releases only; every type that is not listed here is ignored, as the broker does.
@@ -34,18 +30,8 @@ KIND_OF_TYPE = {
     2: GROUP,
     3: GROUP_EPOCH,  # 3 and 5: KIP-848
     5: MEMBER,
-    10: SHARE_MEMBER,  # 10 and 11: KIP-932
-    11: SHARE,
-    17: STREAMS,  # 17 and 19: KIP-1071
-    19: STREAMS_MEMBER,
 }
 """The record types that are decoded."""
-
-MEMBER_KINDS = (MEMBER, STREAMS_MEMBER, SHARE_MEMBER)
-"""The kinds whose keys name a member."""
-
-KINDS_BY_LOG = (STREAMS, STREAMS_MEMBER, SHARE, SHARE_MEMBER)
-"""Kinds of groups whose members no request lists; only the log has them."""
 
 TOPIC_ID_TAG = 0
 UUID_BYTES = 16
@@ -113,7 +99,7 @@ def _key_columns(cursor: Cursor, kind: str) -> Row:
     if kind == IGNORED:
         return {}
     row: Row = {"group_id": cursor.text("group")}
-    if kind in MEMBER_KINDS:
+    if kind == MEMBER:
         row["member_id"] = cursor.text("member")
     if kind == COMMIT:
         row |= {"topic": cursor.text("topic"), "partition": cursor.integer(_INT32, "partition")}
@@ -216,8 +202,4 @@ _VALUES: dict[str, tuple[range, Callable[[Cursor, int], Row]]] = {
     GROUP_EPOCH: (range(1), _group_epoch),
     MEMBER: (range(1), _member),
 }
-"""The value versions that are known, and their decoder, per kind whose values are read.
-
-Of streams and share groups only the key is read: the group or the member exists as long as the record does, whatever
-the value says and in whichever version.
-"""
+"""The value versions that are known, and their decoder, per kind."""

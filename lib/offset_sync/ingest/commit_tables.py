@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.decode.offset_records import KINDS_BY_LOG
 from offset_sync.ingest.commit_batch import LATEST_MS, MADE, NOT_BEFORE, CommitBatch, committed_at_ms, to_time
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
@@ -61,7 +60,7 @@ def _history(commits: pa.Table) -> pa.Table:
 
 def _group_events(batch: CommitBatch) -> pa.Table:
     """Return the records of groups and members; a tombstone's kind ends in ``_removed``."""
-    names = {"group": "classic", "group_epoch": "epoch", "member": "member"} | {kind: kind for kind in KINDS_BY_LOG}
+    names = {"group": "classic", "group_epoch": "epoch", "member": "member"}
     chosen = batch.records.filter(pc.is_in(batch.records.column("kind"), pa.array(list(names))))
     rows = zip(chosen.column("kind").to_pylist(), chosen.column("is_tombstone").to_pylist(), strict=True)
     kinds = [names[kind] + ("_removed" if is_tombstone else "") for kind, is_tombstone in rows]

@@ -10,26 +10,19 @@ from offset_sync.model.errors import ConfigError
 from offset_sync.model.text import escaped
 
 
-def chosen_groups(
-    known: Collection[str], patterns: Sequence[str], shared: Collection[str] = (), *, option: str = "--groups"
-) -> list[str]:
-    """Return the known groups that match; raises ConfigError for a pattern of *option* that matches none or is invalid.
-
-    Share groups cannot be moved: they are chosen, to be refused, only if a pattern matches nothing else.
-    """
+def chosen_groups(known: Collection[str], patterns: Sequence[str], *, option: str = "--groups") -> list[str]:
+    """Return the known groups that match; raises ConfigError where a pattern of *option* is invalid or matches none."""
     chosen: set[str] = set()
     problems = []
     for pattern in patterns:
         try:
-            found, refused = (
-                {group_id for group_id in groups if re.fullmatch(pattern, group_id)} for groups in (known, shared)
-            )
+            found = {group_id for group_id in known if re.fullmatch(pattern, group_id)}
         except re.error as error:
             problems.append(f"{option} {pattern!a} is not a regular expression: {error}")
             continue
-        if not found and not refused:
+        if not found:
             problems.append(f"{option} {pattern!a} matches none of the {len(known)} groups in the tables")
-        chosen |= found or refused
+        chosen |= found
     if problems:
         raise ConfigError(problems)
     return sorted(chosen)

@@ -99,7 +99,7 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
         steps = fenced if arguments.action == "apply" else state.tables
         journal = TableJournal(steps, direction, mode, say, config.names)
         with open_cutover(config, state, direction, journal, lease, options) as (cutover, clusters):
-            groups = chosen_groups(clusters.groups(), arguments.groups, clusters.share_groups())
+            groups = chosen_groups(clusters.groups(), arguments.groups)
             if arguments.action == "plan":
                 with waiting(f"clusters {', '.join(config.clusters)}"):
                     plans = cutover.plan(groups, mode)

@@ -43,10 +43,7 @@ def rehearse(config: Config, arguments: argparse.Namespace, stop: threading.Even
         for direction in directions:
             journal = TableJournal(live.tables, direction, Mode.PLANNED, say, config.names)
             with open_cutover(config, live, direction, journal, lease) as (_, clusters):
-                shared = clusters.share_groups() if arguments.groups else {}
-                chosen = chosen_groups(clusters.groups(), patterns, shared, option=option)
-                failures += [f"{group_id}: {shared[group_id]}" for group_id in chosen if group_id in shared]
-                groups = [group_id for group_id in chosen if group_id not in shared]
+                groups = chosen_groups(clusters.groups(), patterns, option=option)
                 statuses = clusters.partition_statuses(groups)
                 if arguments.source:
                     statuses = {group_id: statuses.get(group_id, []) for group_id in groups}

@@ -7,7 +7,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timezone
@@ -19,7 +19,6 @@ from offset_sync.config import Config
 from offset_sync.jobs.open_tables import open_tables
 from offset_sync.model.text import to_duration, visible
 from offset_sync.state.cluster_clock import WRONG_MS, system_now_ms
-from offset_sync.state.groups_by_log import NOT_OFFSETS
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.outputs import ReportOutput, open_outputs, unhealthy
 from offset_sync.status.rehearsals import Rehearsals
@@ -58,8 +57,7 @@ class StatusJob:
         self._series = pa.concat_tables([self._series, drift])
         since = pa.scalar(now - _WINDOWS_SHOWN * self._config.status.drift_window, self._series.schema.field("at").type)
         self._series = self._series.filter(pc.greater_equal(self._series["at"], since))
-        notes = share_group_notes(self._config, self._state.clusters.share_groups())
-        notes += clock_notes(self._state.state.clocks_ahead_ms())
+        notes = clock_notes(self._state.state.clocks_ahead_ms())
         notes += [visible(str(each)) for each in self._state.silent]
         notes += self._notes_on_nothing() if status.num_rows == 0 else []
         rehearsals = self._rehearsals.follow()
@@ -132,16 +130,6 @@ def _served(config: Config, arguments: argparse.Namespace) -> Iterator[Sequence[
     finally:
         if endpoint is not None:
             endpoint.close()
-
-
-def share_group_notes(config: Config, groups: Mapping[str, Collection[str]]) -> list[str]:
-    """Return a line about the share *groups*, by cluster, that the configuration includes, if there are any."""
-    included = {group_id for found in groups.values() for group_id in found if config.is_group_included(group_id)}
-    shared = [visible(group_id) for group_id in sorted(included)]
-    if not shared:
-        return []
-    named = ", ".join(shared[:3] + (["…"] if len(shared) > 3 else []))
-    return [f"{len(shared):,} share groups ({named}) are not synced: {NOT_OFFSETS}"]
 
 
 def clock_notes(ahead_ms: Mapping[str, int]) -> list[str]:

@@ -41,10 +41,10 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.cluster_ids import verify, with_first_ids, with_known_ids
-from offset_sync.state.groups_by_log import open_members
 from offset_sync.state.known_names import learn_names
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import FencedTables, UnwrittenTables
+from offset_sync.state.members import open_members
 from offset_sync.state.moves import Moves
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
@@ -125,7 +125,7 @@ class SyncJob:
         for alias in config.clusters:
             self._queries.add(alias, _CommitQuery(self, alias))
         incarnations = self._reading.incarnations
-        members = open_members(config, self._tables, incarnations)
+        members = open_members(config)
         self._homes = HomeWatch(self._state, members, Moves(self._tables, dates=True), soon.set)
         self._coordinators = CoordinatorWatch(self._state, self._reading.coordinators, soon.set)
         self._state.before_foreign = self._homes.follow_moves

@@ -17,7 +17,7 @@ from offset_sync.kafka.requests import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
-from offset_sync.state.groups_by_log import Members
+from offset_sync.state.members import Members
 from offset_sync.state.moves import Moves
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.topic_partitions import begin_new_partitions
@@ -62,7 +62,6 @@ class HomeWatch:
     def ask_members(self) -> None:
         """Ask the clusters which groups have members; one that does not answer counts as having none."""
         aliases = list(self._state.offsets.clusters)
-        self._state.share_groups = {alias: self._members.share_groups(alias) for alias in aliases}
         if not self._state.homes.silence_ms:
             return
         self._members.refresh()

@@ -8,22 +8,14 @@ commits.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from typing import NamedTuple
-
-from confluent_kafka import Message
 
 from offset_sync.decode.cursor import DecodeError
 from offset_sync.decode.offset_records import decode_commit_key
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.log_reader import (
     RangeReader,
-    is_end_of_log,
-    log_consumer,
-    offset_of,
-    read_logs,
-    to_content,
 )
 from offset_sync.kafka.requests import Reach
 from offset_sync.model.errors import ClusterError
@@ -47,45 +39,6 @@ def commit_log_ends(admin: ClusterAdmin) -> list[int | None]:
     partitions = [TopicPartition(CONSUMER_OFFSETS, number) for number in range(count)]
     ends = admin.ends(partitions, _ENDS_S)
     return [ends[each].log_end if each in ends else None for each in partitions]
-
-
-class LogRecords(NamedTuple):
-    """Records by partition, each in its order, and the partitions that were not read to the end in time."""
-
-    records: Mapping[int, Sequence[RecordContent]]
-    unread: frozenset[int] = frozenset()
-
-
-class CommitLogReader:
-    """The commit log of the cluster of *admin*; *options* are librdkafka's."""
-
-    def __init__(self, admin: ClusterAdmin, options: Mapping[str, str]) -> None:
-        self._admin, self._options = admin, options
-
-    def ends(self) -> Sequence[int | None]:
-        """Return the log end of each partition; see :func:`commit_log_ends`."""
-        return commit_log_ends(self._admin)
-
-    def read(self, ranges: Mapping[int, OffsetRange], types: frozenset[bytes], deadline: float) -> LogRecords:
-        """Return the records of *ranges* whose keys begin with one of *types*, each the two bytes of a record type.
-
-        As many as arrive within *deadline*, in seconds. Raises ClusterError where the client rejects its options.
-        """
-        found: dict[int, list[RecordContent]] = {partition: [] for partition in ranges}
-
-        def take(place: TopicPartition, message: Message) -> bool:
-            end, offset, is_record = ranges[place.partition].end, offset_of(message), message.error() is None
-            if is_record and offset < end and (message.key() or b"")[:2] in types:
-                found[place.partition].append(to_content(message))
-            # A lower end is not final: a new leader does not know its high watermark yet.
-            return offset >= end - 1 if is_record else is_end_of_log(message) and offset >= end
-
-        starts = {TopicPartition(CONSUMER_OFFSETS, number): each.start for number, each in ranges.items()}
-        ends_at = time.monotonic() + deadline
-        wanted = {**_UNCOMMITTED, "queued.max.messages.kbytes": "65536"}
-        with log_consumer(self._admin.alias, self._options, wanted) as consumer:
-            unread = read_logs(consumer, starts, take, ends_at, _MOST_COMMITS)
-        return LogRecords(found, frozenset(place.partition for place in unread))
 
 
 class HeldCommitsReader:

@@ -72,7 +72,6 @@ class State(Word):
     MIRROR_ALTERS_RECORDS = 21  # too many copies match no original
     # For a group and a topic as a whole.
     COMMITTED_AT_BOTH = 22  # the group committed at two clusters within sync.home_silence: neither is its home
-    SHARE_GROUP = 23  # its id is a share group (KIP-932) at the target, for which nothing can be committed
 
     @property
     def is_withheld(self) -> bool:

@@ -159,8 +159,6 @@ class SyncState:
         sources = {source: SourceMemory() for source, _ in config.pairs()}
         self.last_translations = {pair: LastTranslations(sources[pair[0]]) for pair in config.pairs()}
         self.unread = UnreadLogs()
-        self.share_groups: Mapping[str, Collection[str]] = {}
-        """The share groups of each cluster, as of the last look."""
         self.before_foreign: Callable[[], object] = lambda: None
         """Called before a commit is recorded that may be one of ``cutover``: not known to be ours, not at the home."""
 
@@ -227,13 +225,6 @@ class SyncState:
             last = self.last_translations[source, target]
             last.columns.fit(len(self.offsets.keys))
             return last
-
-    def is_share_group(self, alias: str, rows: KeyRows) -> NDArray[np.bool_]:
-        """Return which of *rows* are of a group whose id is a share group at *alias*."""
-        shared = self.share_groups.get(alias)
-        if not shared:
-            return np.zeros(len(rows), np.bool_)
-        return np.array([self.offsets.keys[row].group_id in shared for row in rows.tolist()], np.bool_)
 
     def all_rows(self) -> KeyRows:
         """Return the rows of all keys."""

@@ -22,11 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
-from offset_sync.ingest.checkpoint import commit_checkpoint
-from offset_sync.ingest.group_activity import GroupActivity
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_members import GroupStates
-from offset_sync.kafka.internal_logs import CommitLogReader, HeldCommitsReader, commit_log_ends
+from offset_sync.kafka.internal_logs import HeldCommitsReader, commit_log_ends
 from offset_sync.kafka.log_reader import RecordReader
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
@@ -34,13 +32,10 @@ from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import ABSENT, GroupPartition, RecordContent, TopicPartition
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.cluster_metadata import MetadataByCluster
-from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
-from offset_sync.state.groups_by_log import GroupsByLog
 from offset_sync.state.known_names import learn_names
 from offset_sync.state.sync_state import Index
 from offset_sync.status.assessment import Bools, has_text
 from offset_sync.sync.held_lists import own_group
-from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.runs import Int64s
 
 logger = logging.getLogger(__name__)
@@ -57,32 +52,20 @@ _HELD_S = 6.0
 class ClusterQueries:
     """Queries the configured clusters; every query to one of those *given_up* returns an error.
 
-    Log metadata is checked against the *index*; *incarnations* are the incarnations of the commit logs.
+    Log metadata is checked against the *index*.
     """
 
     def __init__(
         self,
         config: Config,
         index: Index,
-        tables: TableStore,
-        incarnations: CommitLogIncarnations,
         given_up: Collection[str] = (),
     ) -> None:
         self._given_up = {alias: ClusterError(alias, "not queried, as it counts as lost") for alias in given_up}
         options = {alias: config.admin_options(alias) for alias in config.clusters}
         self._admins = {alias: ClusterAdmin(alias, each, config.names) for alias, each in options.items()}
         learn_names(config, {alias: each for alias, each in self._admins.items() if alias not in self._given_up})
-        by_log = GroupsByLog(tables, incarnations, config.clusters)
-        self._activity = {
-            alias: GroupActivity(
-                alias,
-                GroupStates(alias, each),
-                None if alias in config.polled() else CommitLogReader(self._admins[alias], each),
-                commit_checkpoint(tables.files, config, alias),
-                by_log,
-            )
-            for alias, each in options.items()
-        }
+        self._members = {alias: GroupStates(alias, each) for alias, each in options.items()}
         self._readers = {alias: RecordReader(alias, each, config.names) for alias, each in options.items()}
         self._held = {alias: HeldCommitsReader(self._admins[alias], each) for alias, each in options.items()}
         self._names, self._polled = config.names, config.polled()
@@ -99,17 +82,19 @@ class ClusterQueries:
         given_up = {alias: error for alias, error in self._given_up.items() if alias in aliases}
         return {**given_up, **self._fetcher.fetch(asked, partitions)}
 
-    def active_groups(self, alias: str, groups: Collection[str] | None = None) -> Collection[str] | ClusterError:
-        """Return the groups of a cluster that have members now; for *groups* complete but for :meth:`unlisted` ones."""
-        return self._given_up.get(alias) or self._activity[alias].active(groups)
+    def active_groups(self, alias: str) -> Collection[str] | ClusterError:
+        """Return the groups of a cluster that have members now, but for those that it does not list."""
+        return self._given_up.get(alias) or self._members[alias].active()
 
     def unlisted(self, alias: str, groups: Collection[str]) -> Collection[str] | ClusterError:
-        """Return those of *groups* that a cluster does not list; see :meth:`GroupActivity.unknown`."""
-        return self._given_up.get(alias) or self._activity[alias].unknown(groups)
+        """Return those of *groups* that a cluster does not list.
 
-    def share_groups(self) -> dict[str, frozenset[str]]:
-        """Return the share groups of each cluster, as of the last :meth:`active_groups`."""
-        return {alias: each.share_groups() for alias, each in self._activity.items()}
+        They do not exist there, are of another type, or may not be described: whether they have members is unknown.
+        """
+        if alias in self._given_up:
+            return self._given_up[alias]
+        listed = self._members[alias].listed()
+        return listed if isinstance(listed, ClusterError) else {*groups} - listed.keys()
 
     def committed_offsets(self, alias: str, groups: Sequence[str]) -> GroupAnswers:
         """Return what the cluster's coordinators hold for each group, by one request per group.

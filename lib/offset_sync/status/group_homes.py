@@ -100,16 +100,6 @@ def with_contests(assessment: Assessment, found: Mapping[int, Sequence[Side]], n
     return replace(assessment, state=state, contest=reason)
 
 
-def with_share_groups(assessment: Assessment, state: SyncState, target: str) -> Assessment:
-    """Withhold the rows of groups whose id is a share group at *target*."""
-    is_shared = state.is_share_group(target, assessment.key)
-    if not is_shared.any():
-        return assessment
-    codes, contest = assessment.state.copy(), assessment.contest.copy()
-    codes[is_shared], contest[is_shared] = State.SHARE_GROUP, None
-    return replace(assessment, state=codes, contest=contest)
-
-
 def _offset(side: Side) -> str:
     return "no offset" if side.offset == ABSENT else str(side.offset)
 

@@ -38,7 +38,6 @@ from offset_sync.status.group_homes import (
     take_in_unread,
     take_in_untold,
     with_contests,
-    with_share_groups,
     with_uncommitted,
 )
 from offset_sync.status.job_progress import CheckpointProgress, IndexCatchUp, JobProgress, RunningJobs
@@ -68,7 +67,7 @@ class LiveState:
             config, RecordIndex(self.tables, config.timed_topics(), memory_bytes=config.sync.index_memory)
         )
         self._incarnations = CommitLogIncarnations(tables, config.polled())
-        self.clusters = ClusterQueries(config, self.state.index, tables, self._incarnations, given_up)
+        self.clusters = ClusterQueries(config, self.state.index, given_up)
         refuse_shared(with_known_ids(config, tables.files), self.clusters.admins())
         self.progress = JobProgress()
         """How far the jobs had read at the last report."""
@@ -163,11 +162,10 @@ class StatusReporter:
         jobs, and before the newest commits.
         """
         aliases = list(self._config.clusters)
-        active, shared = ask_active(self._clusters, aliases), self._clusters.share_groups()
+        active = ask_active(self._clusters, aliases)
         with self._state.lock:
-            self._state.share_groups = shared
             for alias, groups in active.items():
-                known = frozenset() if isinstance(groups, ClusterError) else frozenset(groups) - shared[alias]
+                known = frozenset() if isinstance(groups, ClusterError) else frozenset(groups)
                 self._state.homes.note_members(alias, known, self._state.now_ms())
         homes = rows_by_home(self._state, keys, self._state.contests(keys))
         groups = {alias: groups_of(self._state, rows) for alias, rows in homes.items() if len(rows)}
@@ -205,7 +203,6 @@ class StatusReporter:
                     continue
                 found = self._assessor.assess(source, target, kept, snapshot, now_ms, held)
                 found = with_contests(found, contests, now_ms)
-                found = with_share_groups(found, self._state, target)
                 measured.append(with_uncommitted(found, self._state, held, metadata))
         elsewhere, pairs = clusters_by_group(self._state, keys), {(each.source, each.target): each for each in measured}
         stalled_after_ms = to_ms(self._config.status.stalled_after)

@@ -37,7 +37,6 @@ from offset_sync.translate.read_list import ListText
 _FAILED = int(Outcome.FAILED)
 _PARTIAL = (Selection.CHANGED, Selection.WAITING, Selection.DUE)
 _OWNER_UNKNOWN, _COMMITTED_AT_BOTH = int(State.OWNER_UNKNOWN), int(State.COMMITTED_AT_BOTH)
-_SHARE_GROUP = int(State.SHARE_GROUP)
 
 
 @dataclass(frozen=True)
@@ -313,8 +312,7 @@ class ReconcilePass:
         """Return, per commit, the code of the reason why its group is withheld, ABSENT for none."""
         is_in_doubt = ~answers.is_withheld & ~self._state.may_count(source, target, commits)
         reasons = np.where(is_in_doubt, _OWNER_UNKNOWN, ABSENT)
-        reasons = np.where(self._state.homes_of(commits.key).is_contested, _COMMITTED_AT_BOTH, reasons)
-        return np.where(self._state.is_share_group(target, commits.key), _SHARE_GROUP, reasons)
+        return np.where(self._state.homes_of(commits.key).is_contested, _COMMITTED_AT_BOTH, reasons)
 
     def _epochs(self, target: str, commits: Commits, answers: Translations, snapshot: Snapshot) -> Int64s:
         """Return the leader epoch under which the target's log was seen to reach each answer, ABSENT for unknown.

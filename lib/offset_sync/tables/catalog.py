@@ -118,12 +118,11 @@ GROUP_EVENTS = Table(
     columns(
         "cluster | string | cluster of the group",
         "group_id | string | consumer group",
-        "kind | string | classic; epoch, member (KIP-848); streams, streams_member (KIP-1071); share, share_member "
-        "(KIP-932); or their *_removed",
+        "kind | string | classic; epoch, member (KIP-848); or their *_removed",
         "generation | int | generation or group epoch; null: none",
         "members | int | of a classic group",
         "at | timestamp | timestamp of the record",
-        "member_id | string | of a consumer, streams or share group; null in rows of groups",
+        "member_id | string | of a consumer group; null in rows of groups",
         "log_partition | int | of __consumer_offsets",
         "log_offset | bigint | offset there",
         "captured_at | timestamp | when we read it; after every incarnation of its log known then",

@@ -54,7 +54,6 @@ SELECT
       WHEN 'COPY_WRITTEN' THEN 'withheld: another client wrote into a copy, so equal offsets are different records'
       WHEN 'NO_REFERENCE' THEN 'withheld: the strategy of the topic has no mirrored record to translate by'
       WHEN 'COMMITTED_AT_BOTH' THEN 'withheld: the group commits at two clusters at once'
-      WHEN 'SHARE_GROUP' THEN 'withheld: the id is a share group at the target, for which nothing can be committed'
       WHEN 'OWNER_UNKNOWN' THEN 'withheld: a cluster that could not be read since the start may hold a newer commit'
       WHEN 'TRANSLATION_FAILED' THEN 'withheld: translating this partition failed; see the log of sync_offsets'
       WHEN 'AMBIGUOUS' THEN 'withheld: hardly any record has unique contents, and the mirror stamps no headers'
