@@ -2,7 +2,7 @@
 
 librdkafka (2.16) does not list groups whose protocol type is not "consumer": those of Kafka Streams with
 ``group.protocol=streams`` (KIP-1071), share groups (KIP-932) and Connect's workers, though the broker's answer has
-their types and states. None of its requests returns these; see :mod:`offset_sync.state.groups_by_log`.
+their types and states. None of its requests returns these.
 """
 
 from __future__ import annotations

@@ -23,7 +23,6 @@ from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
-from offset_sync.state.groups_by_log import NOT_OFFSETS
 
 ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 GOOD = PartitionStatus("g", ORDERS, Status.IN_SYNC, None, State.EXACT, 5, 7, 7, 0, 0, 0)
@@ -46,7 +45,6 @@ class FakeClusters:
     ranges: dict[str, list[str]] = field(default_factory=dict)
     committed: list[list[str]] = field(default_factory=list)
     reading: dict[str, Reader] = field(default_factory=dict)
-    shared: Collection[str] = ()
     unseen: Collection[str] = ()
     start: int = 100
     held_starts: dict[TopicPartition, int] = field(default_factory=dict)
@@ -67,9 +65,6 @@ class FakeClusters:
 
     def readers(self, groups: Collection[str]) -> dict[str, Reader]:
         return self.reading
-
-    def share_groups(self) -> dict[str, str]:
-        return dict.fromkeys(self.shared, f"share group at X: {NOT_OFFSETS}")
 
     def commit_starts(self, keys: Collection[GroupPartition]) -> list[Committed]:
         self.started += keys

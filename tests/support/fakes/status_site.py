@@ -44,7 +44,6 @@ class StatusSite(Site):
     meanwhile_asking: Callable[[str], None] = lambda alias: None
     has_sync_ended: bool = False
     refusing: dict[str, ClusterError] = field(default_factory=dict)
-    shared: dict[str, set[str]] = field(default_factory=dict)
     unreadable: dict[ClusterPartition, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -59,10 +58,6 @@ class StatusSite(Site):
     def new_reporter(self) -> StatusReporter:
         """One that remembers nothing."""
         return StatusReporter(self.config, self.state, self, self, self)
-
-    def share_groups(self) -> Mapping[str, frozenset[str]]:
-        """Return the share groups of each cluster."""
-        return {alias: frozenset(self.shared.get(alias, ())) for alias in self.clusters}
 
     def active_groups(self, alias: str) -> Collection[str] | ClusterError:
         """Answer for a cluster's coordinators."""

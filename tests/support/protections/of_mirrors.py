@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from protections.entry import Protection
 
 _INGEST, _STATE, _DECODE = "offset_sync.ingest.", "offset_sync.state.", "offset_sync.decode."
@@ -85,13 +83,6 @@ PROTECTIONS: tuple[Protection, ...] = (
         _TESTS
         + "ingest/test_run_builder_names.py::"
         + "test_a_copy_has_records_of_its_home_and_what_names_another_origin_is_unread_by_everyone[X.orders]",
-    ),
-    Protection(
-        "An id that is a share group at the target is withheld",
-        ((_STATE + "sync_state.SyncState.is_share_group", lambda _state, _alias, rows: np.zeros(len(rows), np.bool_)),),
-        _TESTS
-        + "sync/test_reconciler_withheld.py::"
-        + "test_an_id_that_is_a_share_group_at_a_target_is_withheld_there_alone",
     ),
     Protection(
         "An offset header that no log can have is malformed",

@@ -12,7 +12,6 @@ LEAVING = {
     "COPY_WRITTEN": "strategy identity is given up",
     "AMBIGUOUS": "copies are recognised by contents in a package of their own",
     "MIRROR_ALTERS_RECORDS": "copies are recognised by contents in a package of their own",
-    "SHARE_GROUP": "share groups are no longer known by decoding",
 }
 """Words that no simulation comes to, for they go with their promise: delete both together."""
 WORDS = frozenset(each.name for each in (*State, *Outcome)) - LEAVING.keys()

@@ -56,10 +56,6 @@ class Watch:
         """Return the groups that had members at a cluster."""
         return self._driver.knowledge.members.get(alias)
 
-    def share_groups(self, _alias: str) -> frozenset[str]:
-        """Return none: nobody shares topics in a world."""
-        return frozenset()
-
     def begin(self) -> None:
         """Look at what decides from the start."""
         self._follow_moves()

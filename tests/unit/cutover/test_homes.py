@@ -124,7 +124,6 @@ def until(*events: Event, group: str = "g", cluster: str = "X") -> int | str | N
         ([("classic", 2, 5), ("classic", 0, 90), ("classic", 1, 95)], None),
         ([("member", None, 5)], None),
         ([("member", None, 5), ("epoch", None, 6), ("member_removed", None, 70), ("epoch", None, 71)], 70),
-        ([("streams_member", None, 5), ("streams_member_removed", None, 70)], 70),
         ([("classic", 1, 5), ("classic_removed", None, 70)], 70),
     ],
 )

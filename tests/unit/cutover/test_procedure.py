@@ -77,7 +77,6 @@ SILENT = ClusterError("X", "no answer")
         (FakeClusters(there=ClusterError("Y", "no answer")), "groups cannot be moved to a target that does not answer"),
         (FakeClusters([[]]), "it has no commits at X to move"),
         (FakeClusters([[]], elsewhere={"g": ["Y"]}), "its newest commits are at Y"),
-        (FakeClusters([[]], shared=["g"]), "share group at X: acknowledgements are not offsets"),
         (
             FakeClusters(elsewhere={"g": ["Y", "Z"]}),
             "some of its newest commits are at Z; stop it there and move it from there first",

@@ -8,7 +8,6 @@ from typing import Any
 from unittest import mock
 
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -172,18 +171,3 @@ def test_classic_groups_of_every_version_are_read_member_by_member() -> None:
     assert rows == reference(batch)
     assert [row["members"] for row in rows] == [0, 1, 7] * 5
     assert {(row["generation"], row["protocol_type"]) for row in rows} == {(4, "consumer")}
-
-
-@pytest.mark.parametrize(("kind", "group_type", "member_type"), [("streams", 17, 19), ("share", 11, 10)])
-def test_of_a_streams_or_share_group_only_the_keys_are_read(kind: str, group_type: int, member_type: int) -> None:
-    group, member = group_key("s", group_type), member_key("s", "m", member_type)
-    batch: list[Raw] = [(group, b"\0\0"), (member, b"\0\x09\xff"), (group, b""), (member, None), (member[:-1], b"\0\0")]
-    rows = decode(batch).to_pylist()
-    assert rows == reference(batch)
-    assert [(row["kind"], row["group_id"], row["member_id"], row["is_tombstone"]) for row in rows] == [
-        (kind, "s", None, False),
-        (f"{kind}_member", "s", "m", False),
-        (kind, "s", None, False),
-        (f"{kind}_member", "s", "m", True),
-        ("malformed", None, None, False),
-    ]

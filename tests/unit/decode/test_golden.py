@@ -62,12 +62,10 @@ def test_captured_records_mean_what_kafkas_own_decoder_prints() -> None:
     assert {row["kind"] for row in rows} == {"commit", "group", "group_epoch", "member", "ignored"}
 
 
-def test_captured_records_of_streams_and_share_groups_mean_what_kafkas_own_decoder_prints() -> None:
+def test_of_captured_records_of_streams_and_share_groups_only_commits_are_read() -> None:
     rows = decode([raw(record) for record in CAPTURED_GROUPS])
     assert [not_null(row) for row in rows] == [not_null(kafka_meaning(record["kafka"])) for record in CAPTURED_GROUPS]
-    of_groups = [(row["kind"], row["is_tombstone"]) for row in rows if row["kind"] not in ("commit", "ignored")]
-    kinds = ("streams", "streams_member", "share", "share_member")
-    assert set(of_groups) == {(kind, is_tombstone) for kind in kinds for is_tombstone in (False, True)}
+    assert {row["kind"] for row in rows} == {"commit", "ignored"}
 
 
 def kafka_meaning(printed: Row) -> Row:
@@ -75,7 +73,6 @@ def kafka_meaning(printed: Row) -> Row:
     record_type, key = int(printed["key"]["type"]), printed["key"]["data"]
     value = printed["value"] and printed["value"]["data"]
     kinds = {1: "commit", 2: "group", 3: "group_epoch", 5: "member"}
-    kinds |= {10: "share_member", 11: "share", 17: "streams", 19: "streams_member"}
     row = {"kind": kinds.get(record_type, "ignored"), "is_tombstone": value is None, "record_type": record_type}
     if row["kind"] == "ignored":
         return row

@@ -40,7 +40,7 @@ def test_every_file_that_makes_threads_says_what_they_do() -> None:
     [
         ("sync/reconciliation.py `_target_locks`", "state/record_index.py `lock`", False),
         ("state/record_index.py `lock`", "sync/reconciliation.py `_target_locks`", True),
-        ("kafka/topic_requests.py `_lock`", "state/groups_by_log.py `_lock`", True),
+        ("kafka/topic_requests.py `_lock`", "state/members.py `_lock`", True),
     ],
 )
 def test_a_lock_that_is_taken_the_wrong_way_round_is_named(

@@ -6,15 +6,11 @@ Worlds with polls of the simulation hold the rest.
 from __future__ import annotations
 
 from datetime import timedelta
-from types import SimpleNamespace
-from typing import Any
-from unittest.mock import Mock
 
 import pytest
 
 from fakes.polled_job import ORDERS, Broker, Job
 from offset_sync.ingest import polled_commits
-from offset_sync.ingest.group_activity import GroupActivity
 from offset_sync.ingest.polled_commits import ALL_TYPES_S
 from offset_sync.kafka.requests import TransientError
 from offset_sync.model.errors import ClusterError
@@ -175,16 +171,6 @@ def test_groups_of_other_types_are_looked_for_each_minute() -> None:
         job.poll(number)
         job.seconds += ALL_TYPES_S / 2
     assert (job.broker.looks, job.known("genuine_offset")) == (2, 100)
-
-
-def test_groups_that_no_coordinator_lists_are_unknown() -> None:
-    listing: Any = SimpleNamespace(active=lambda: frozenset({"g"}), listed=lambda: {"g": None, "empty": None})
-    no_events: Any = Mock(streams_groups=lambda _: frozenset(), share_groups=lambda _: frozenset())
-    groups = GroupActivity("X", listing, None, no_events, no_events)
-    assert groups.active(["g", "hidden"]) == groups.active() == {"g"}
-    assert groups.unknown(["g", "empty", "hidden"]) == {"hidden"}
-    listing.active = listing.listed = lambda: ClusterError("X", "no answer")
-    assert isinstance(groups.unknown(["g"]), ClusterError)
 
 
 def test_the_number_of_a_poll_grows_although_the_clock_goes_back() -> None:

@@ -53,7 +53,7 @@ def test_groups_are_claimed_and_who_wrote_before_is_waited_for_before_they_are_m
         assert given[-2] is lease, "writes ask the lease that was claimed"
         assert isinstance(given[-3]._tables, FencedTables) is (action == "apply"), "so does what records a home"
         procedure = SimpleNamespace(apply=note("moved"), verify=note("verified"))
-        return nullcontext((procedure, SimpleNamespace(groups=lambda: ["billing"], share_groups=dict)))
+        return nullcontext((procedure, SimpleNamespace(groups=lambda: ["billing"])))
 
     monkeypatch.setattr(cutover, "open_tables", lambda *_where: nullcontext(None))
     monkeypatch.setattr(cutover, "LiveState", lambda *_of, given_up: SimpleNamespace(tables=None))

@@ -18,7 +18,7 @@ from offset_sync.kafka.requests import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
-from offset_sync.state.groups_by_log import Members
+from offset_sync.state.members import Members
 from offset_sync.state.moves import Moves
 from offset_sync.state.sync_state import SyncState
 
@@ -76,9 +76,6 @@ class _Members:
     def of(self, alias: str) -> frozenset[str] | None:
         return self._watched.members[alias]
 
-    def share_groups(self, alias: str) -> frozenset[str]:
-        return frozenset({"s"}) if alias == "Y" else frozenset()
-
 
 @pytest.fixture
 def watched() -> Watched:
@@ -100,7 +97,6 @@ def test_members_are_asked_for_and_keep_their_cluster_active(watched: Watched) -
     watched.members["Y"] = frozenset({"g", "other"})
     watched.watch.ask_members()
     assert watched.home() is None
-    assert watched.state.share_groups == {"X": frozenset(), "Y": {"s"}}
 
 
 def test_of_a_cluster_that_does_not_answer_no_group_is_seen_to_have_members(watched: Watched) -> None:

@@ -16,7 +16,7 @@ from offset_sync.cutover.plan import Direction
 from offset_sync.jobs import rehearse as command
 from offset_sync.model.errors import ConfigError
 
-KNOWN = ["billing", "reports", "twice"]
+KNOWN = ["billing", "reports", "third"]
 
 
 class Clusters:
@@ -24,9 +24,6 @@ class Clusters:
 
     def groups(self) -> list[str]:
         return KNOWN
-
-    def share_groups(self) -> dict[str, str]:
-        return {"shared": "share group at X", "twice": "share group at Y"}
 
     def partition_statuses(self, groups: list[str]) -> dict[str, list[str]]:
         return {group: ["orders-0"] for group in groups if group == "billing"}
@@ -74,11 +71,10 @@ def test_without_a_direction_all_are_rehearsed_and_all_surprises_are_failures(re
     ]
 
 
-def test_what_is_typed_wins_and_groups_without_partitions_and_share_groups_are_shown(rehearsed: list[Any]) -> None:
+def test_what_is_typed_wins_and_groups_without_partitions_are_shown(rehearsed: list[Any]) -> None:
     typed = {"source": "X", "target": "Y", "groups": [".*"], "records": 3, "seconds": 4}
-    assert run({"groups": ["bill.*"], "records": 7}, **typed) == ["twice: share group at Y", "X"]
-    assert rehearsed == [(Direction("X", "Y"), ["billing", "reports"], 3, 4)]
-    assert run({}, **{**typed, "groups": ["shar.*"]}) == ["shared: share group at X", "X"]
+    assert run({"groups": ["bill.*"], "records": 7}, **typed) == ["X"]
+    assert rehearsed == [(Direction("X", "Y"), KNOWN, 3, 4)]
 
 
 def test_a_pattern_that_matches_no_group_is_named_where_it_is_written(rehearsed: list[Any]) -> None:

@@ -34,7 +34,6 @@ def notes(folder: Path, *jobs: str, status: pa.Table | None = None, silent: tupl
         report=lambda _: status if status is not None else status_table(),
         tables=tables,
         silent=silent,
-        clusters=SimpleNamespace(share_groups=dict),
         state=SimpleNamespace(clocks_ahead_ms=dict),
     )
     shown: list[Report] = []

@@ -5,22 +5,20 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, GroupPartition
-from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.group_homes import NO_HOME, Activity, GroupHomes, Move, UnreadLogs, homes
-from offset_sync.state.groups_by_log import GroupsByLog, Members
 from offset_sync.state.key_index import KeyIndex, KeyRows
+from offset_sync.state.members import Members
 
 SILENCE_MS = 300_000
 SAME_MS = 2_000
@@ -375,10 +373,8 @@ class Coordinators:
 def test_of_a_cluster_that_stops_answering_nothing_is_known_and_this_is_said_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    tables: Any = MemoryTables()
     x = Coordinators("a")
-    by_log = GroupsByLog(tables, CommitLogIncarnations(tables), ["X", "Y", "Z"])
-    members = Members({"X": x, "Y": Coordinators("b")}, by_log, deadline=3.0)
+    members = Members({"X": x, "Y": Coordinators("b")}, deadline=3.0)
     assert (members.of("X"), members.of("Y")) == (None, None), "not asked yet"
     members.refresh()
     assert (members.of("X"), members.of("Y"), members.of("Z")) == ({"a"}, {"b"}, None)

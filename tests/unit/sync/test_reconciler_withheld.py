@@ -171,12 +171,3 @@ def test_the_offset_at_the_target_stays_while_withheld_and_the_answer_comes_when
     site.clusters["Y"].topics["orders"] = MemoryTopic("orders at Y")
     site.reconcile()
     assert answer(site) == ("EXACT", "COMMITTED", 9)
-
-
-def test_an_id_that_is_a_share_group_at_a_target_is_withheld_there_alone() -> None:
-    site = mirrored_site("Y", "Z")
-    site.state.share_groups = {"Y": frozenset({"readers"})}
-    site.commit("X", "readers", 4)
-    site.reconcile()
-    rows = {(row.target, row.state, row.outcome) for number in (0, 1) for row in site.rows(number)}
-    assert rows == {("Y", "SHARE_GROUP", "WITHHELD"), ("Z", "EXACT", "COMMITTED")}
