@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -19,7 +20,6 @@ from offset_sync.cutover.crossed import (
     used_lists,
 )
 from offset_sync.cutover.homes import COLUMNS, DecidedHomes, is_of_member, members_until
-from offset_sync.cutover.internal_topics import InternalTopics, StreamsApplications
 from offset_sync.cutover.plan import Activity, Committed, Direction, PartitionStatus, Reader, to_statuses
 from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.errors import ClusterError
@@ -50,9 +50,15 @@ from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD
 from offset_sync.translate.replication_gap import joined, replication_gaps
 
+# As Kafka's own StreamsResetter knows them; changelogs are committed by no group.
+_INTERNAL = re.compile(
+    r".+-(repartition|subscription-(registration|response)-topic"
+    r"|KTABLE-FK-JOIN-SUBSCRIPTION-(REGISTRATION|RESPONSE)-\d+-topic)"
+)
+
 
 class LiveClusters:
-    """Moves go in *direction*; *writer* commits, *record* keeps reconciliations; *applications* of Kafka Streams."""
+    """Moves go in *direction*; *writer* commits, *record* keeps reconciliations."""
 
     def __init__(
         self,
@@ -61,7 +67,6 @@ class LiveClusters:
         direction: Direction,
         writer: OffsetWriter,
         record: Callable[[Reconciliation], None],
-        applications: StreamsApplications | None = None,
     ) -> None:
         self._config = config.model_copy(update={"directions": ((direction.source, direction.target),)})
         self._live, self._state, self._record = live, live.state, record
@@ -70,7 +75,7 @@ class LiveClusters:
         self._reconciliations: list[Reconciliation] = []
         self._homes, self._moving = DecidedHomes(self._state, direction), set[str]()
         self._wanted: dict[GroupPartition, int | None] = {}
-        self._writer, self._applications = writer, applications
+        self._writer = writer
         lists = ReadLists(self._config, self._state, live.clusters.admins())
         writers = {self._target: self._writer}
         self._reconciler = Reconciler(self._config, self._state, live.clusters, writers, self, lists)
@@ -96,12 +101,16 @@ class LiveClusters:
             return active
         if isinstance(unlisted, ClusterError):
             return unlisted
-        rows, there = self._live.keys_of(unlisted), self._state.offsets.clusters[alias]
-        with self._state.lock:
-            is_there = (there.position(rows)[0] >= 0) & ~there.columns["is_deleted"][rows]
-            unknown = groups_of(self._state, rows[is_there])
+        unknown = {each.group_id for each in self._held(alias, unlisted)}
         found = dict.fromkeys(groups, Activity.INACTIVE) | dict.fromkeys(unknown, Activity.UNKNOWN)
         return found | dict.fromkeys(active, Activity.ACTIVE)
+
+    def _held(self, alias: str, groups: Collection[str]) -> list[GroupPartition]:
+        """Return the keys of *groups* that have offsets at a cluster, also of topics that are not included."""
+        rows, there = self._live.keys_of(groups), self._state.offsets.clusters[alias]
+        with self._state.lock:
+            is_there = (there.position(rows)[0] >= 0) & ~there.columns["is_deleted"][rows]
+            return [self._state.offsets.keys[row] for row in rows[is_there].tolist()]
 
     def readers(self, groups: Collection[str]) -> dict[str, Reader]:
         """Return, per group, its own newest commit at the source, if any is young enough to suggest a reader.
@@ -177,19 +186,11 @@ class LiveClusters:
                 known[stream] = known.get(stream, False) or is_there
         return found
 
-    def internal_topics(self, groups: Collection[str]) -> Mapping[str, InternalTopics]:
-        """Return the internal topics of the groups that are applications of Kafka Streams.
-
-        Raises ClusterError if a cluster does not answer that is not given up.
-        """
-        names, source, offsets = self._config.names, self._source, self._state.offsets
-        if self._applications is None:
-            return {}
-        with self._state.lock:
-            is_held = offsets.clusters[source].columns["actual_offset"][self._state.all_rows()] >= 0
-            held = [offsets.keys[each] for each in self._state.all_rows()[is_held].tolist()]
-        committed = {(each.group_id, names.outside(source, each.topic)) for each in held}
-        return self._applications.look(groups, committed, asks_source=source in self._live.clusters.admins())
+    def internal_topics(self, groups: Collection[str]) -> dict[str, str]:
+        """Return, per application of Kafka Streams, a topic between its parts of which it has offsets at the source."""
+        names = self._config.names
+        held = [(each.group_id, names.outside(self._source, each.topic)) for each in self._held(self._source, groups)]
+        return {group_id: topic for group_id, topic in sorted(held) if _INTERNAL.fullmatch(topic)}
 
     def owned_elsewhere(self, groups: Collection[str]) -> dict[str, list[str]]:
         """Return, per group, the clusters that hold its newest commit of some partition and are not the source."""

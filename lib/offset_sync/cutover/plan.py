@@ -61,7 +61,8 @@ class Options:
     *are_readers_confirmed*: clients that commit without membership, and members that cannot be seen, are stopped.
     *are_uncommitted_left*: partitions that a group has never committed get no offset at the target.
     *has_read_lists*: the groups' consumers skip the records on their read lists; *is_unproven*: even without their
-    marks, *is_at_cost*: even if some records that they have read do not fit on the lists.
+    marks, *is_at_cost*: even if some records that they have read do not fit on the lists. *is_internal_confirmed*:
+    applications of Kafka Streams have processed all that is in their repartition topics.
     """
 
     are_readers_confirmed: bool = False
@@ -69,6 +70,7 @@ class Options:
     has_read_lists: bool = False
     is_unproven: bool = False
     is_at_cost: bool = False
+    is_internal_confirmed: bool = False
 
 
 NO_OPTIONS = Options()

@@ -75,11 +75,8 @@ class CutoverProcedure:
         statuses, elsewhere = self._clusters.partition_statuses(groups), self._clusters.owned_elsewhere(groups)
         readers = self._clusters.readers(groups) if mode is Mode.PLANNED else {}
         streams, plans = self._clusters.committed_streams(groups), []
-        held = self._clusters.held_back(groups)
+        held, internal = self._clusters.held_back(groups), self._clusters.internal_topics(groups)
         crossed = self._clusters.crossed(groups, asks_source=mode is Mode.PLANNED)
-        # A cluster that does not answer blocks the move anyway.
-        is_silent = isinstance(there, ClusterError) or (mode is Mode.PLANNED and isinstance(here, ClusterError))
-        internal = {} if is_silent else self._verification.internal_topics(groups)
         for group_id in groups:
             activities = _activity(group_id, here), _activity(group_id, there)
             of_group = statuses.get(group_id, [])
@@ -88,6 +85,7 @@ class CutoverProcedure:
             plan.blocking += self._target_reasons(plan, there)
             if mode is Mode.PLANNED:
                 plan.blocking += self._source_reasons(plan, here, readers.get(group_id))
+                plan.blocking += self._internal_reasons(internal.get(group_id))
             plan.blocking += self._commit_reasons(plan, elsewhere.get(group_id, []))
             plan.blocking += [held[group_id]] if group_id in held else []
             found = crossed.get(group_id, [])
@@ -97,9 +95,6 @@ class CutoverProcedure:
                 plan.crossed = found if self._options.has_read_lists else None
                 plan.blocking += self._list_reasons(plan, found) if judges_lists else []
             plan.notes += self._notes(plan)
-            if (topics := internal.get(group_id)) is not None:
-                plan.blocking += topics.unprocessed
-                plan.notes += [*topics.not_restorable, *topics.notes]
         return plans
 
     def apply(self, groups: Sequence[str], mode: Mode, timeout_s: float) -> list[str]:
@@ -171,6 +166,15 @@ class CutoverProcedure:
             return []
         ago = to_duration(reader.age_ms)
         return [f"committed {ago} ago at {self._source} without members: stop the reader, or pass --confirm-readers"]
+
+    def _internal_reasons(self, topic: str | None) -> list[str]:
+        """Return why an application of Kafka Streams with an internal *topic* has to be confirmed."""
+        if topic is None or self._options.is_internal_confirmed:
+            return []
+        return [
+            f"records of {topic} that it has not processed stay at {self._source}, and are lost to it: move it by "
+            "operations.md, Kafka Streams, and pass --confirm-internal"
+        ]
 
     def _notes(self, plan: GroupPlan) -> list[str]:
         """Return notes for a move, which do not block it."""

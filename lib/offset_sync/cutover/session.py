@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 
 from offset_sync.config import Config
-from offset_sync.cutover.internal_topics import open_applications
 from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import NO_OPTIONS, CutoverStep, Direction, Options, Result, Step
@@ -41,7 +40,7 @@ def open_cutover(
         live.tables.append(OFFSET_TRANSLATIONS, to_rows(done, rows, keys, config.strategy_of, config.names))
 
     writer = CutoverWriter(config, direction.target, fence, journal)
-    clusters = LiveClusters(config, live, direction, writer, record, open_applications(config, *direction))
+    clusters = LiveClusters(config, live, direction, writer, record)
     yield CutoverProcedure(direction, clusters, journal, names=config.names, options=options), clusters
 
 

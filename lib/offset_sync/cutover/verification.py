@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.crossed import CrossedPartition
-from offset_sync.cutover.internal_topics import InternalTopics
 from offset_sync.cutover.journal import TableJournal, verify_step
 from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import NO_OPTIONS, CutoverStep, Direction, Options, PartitionStatus, Result, Step
-from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, Status, TopicPartition
 
 WITHHELD = 'see docs/operations.md, "Withheld, by reason"'
@@ -46,22 +44,8 @@ class Verification:
                 steps.append(verify_step(each, problem))
                 if problem is not None:
                     failures.append((group_id, f"{group_id} {self.name(each.topic_partition)}: {problem}; {remedy}"))
-        for group_id, found in self.internal_topics(groups).items():
-            problems = [*found.unprocessed, *found.not_restorable]
-            failures += [(group_id, f"{group_id}: {each}") for each in problems]
-            steps += [CutoverStep(group_id, Step.VERIFY, Result.FAILED, problem) for problem in problems]
-            for note in found.notes:
-                self._journal.say(f"{group_id}: {note}")
         self._journal.record(steps)
         return failures
-
-    def internal_topics(self, groups: Sequence[str]) -> Mapping[str, InternalTopics]:
-        """Return those of Kafka Streams; if a cluster does not answer, that is what is wrong with all of them."""
-        try:
-            return self._clusters.internal_topics(groups)
-        except ClusterError as error:
-            text = f"{error}; topics of Kafka Streams are unknown"
-            return {group_id: InternalTopics(unprocessed=[text]) for group_id in groups}
 
     def _problem(self, partition: PartitionStatus, crossed: CrossedPartition | None) -> tuple[str | None, str]:
         """Return why a partition is not ready, None if it is, and the remedy; with read lists it may be Mirroring."""

@@ -55,6 +55,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="planned: clients that commit without members, or whose membership is unknown, are stopped",
     )
     parser.add_argument(
+        "--confirm-internal",
+        action="store_true",
+        help="planned: Kafka Streams applications have processed the records of their repartition topics",
+    )
+    parser.add_argument(
         "--leave-uncommitted", action="store_true", help="commit nothing for partitions that a group never committed"
     )
     parser.add_argument(
@@ -93,6 +98,7 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
             arguments.skip_read,
             arguments.without_proof,
             arguments.at_cost,
+            arguments.confirm_internal,
         )
         # One that was taken over records no home; others claim nothing.
         fenced = FencedTables(config.tables.root, lease, files_of(config), config.names)

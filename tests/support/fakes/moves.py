@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from offset_sync.cutover.crossed import ArrivedPartition, CrossedPartition
-from offset_sync.cutover.internal_topics import InternalTopics
 from offset_sync.cutover.plan import (
     NO_OPTIONS,
     Activity,
@@ -54,7 +53,7 @@ class FakeClusters:
     """Looked at once per question, the last one for ever; of group g."""
     moved: list[ArrivedPartition] = field(default_factory=list)
     source_is_asked: bool = False
-    internal: dict[str, InternalTopics] = field(default_factory=dict)
+    internal: dict[str, str] = field(default_factory=dict)
 
     def activities(self, alias: str, groups: Collection[str]) -> dict[str, Activity] | ClusterError:
         found = self.here if alias == "X" else self.there
@@ -88,8 +87,8 @@ class FakeClusters:
     def committed_streams(self, groups: Collection[str]) -> dict[str, dict[str, bool]]:
         return {group: {ORDERS.topic: False} for group in groups}
 
-    def internal_topics(self, groups: Collection[str]) -> dict[str, InternalTopics]:
-        return {group: self.internal[group] for group in groups if group in self.internal}
+    def internal_topics(self, groups: Collection[str]) -> dict[str, str]:
+        return self.internal
 
     def held_back(self, groups: Collection[str]) -> dict[str, str]:
         return {group: self.transactions[group] for group in groups if group in self.transactions}

@@ -130,16 +130,18 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
     ),
     17: (
         of_unit(
-            "a record of a repartition topic that is not processed keeps its application",
-            "cutover.internal_topics.Cluster.unprocessed",
-            lambda *_told: 0,
-            "leaving/test_internal_topics.py::test_records_that_are_not_processed_would_be_lost",
+            "a group with offsets of a repartition topic is known to be an application",
+            "cutover.live_clusters.LiveClusters.internal_topics",
+            lambda *_told: {},
+            "cutover/test_live_clusters.py"
+            "::test_an_application_has_offsets_of_a_repartition_topic_at_the_source_included_or_not",
         ),
         of_unit(
-            "what a plan says of a repartition topic keeps a move from being made",
-            "cutover.verification.Verification.internal_topics",
-            lambda *_told: {},
-            "leaving/test_internal_topics.py::test_unprocessed_records_block_a_move",
+            "a planned move of an application with a repartition topic is refused unless it is confirmed",
+            "cutover.procedure.CutoverProcedure._internal_reasons",
+            lambda *_told: [],
+            "cutover/test_procedure.py"
+            "::test_an_application_with_a_repartition_topic_has_to_be_confirmed_for_a_planned_move",
         ),
     ),
     18: (

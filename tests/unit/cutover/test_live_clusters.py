@@ -117,3 +117,26 @@ def test_ends_that_are_known_are_not_asked_for_again_while_the_source_grows() ->
 def test_a_silent_cluster_is_waited_for() -> None:
     backlog = backlog_of(Clusters(ClusterError("x", "is down")))
     assert backlog.unread("x", [READ, LED]) == {"partitions of x, which does not answer": 2}
+
+
+INTERNAL = (
+    "app-by-key-repartition",
+    "app-join-subscription-registration-topic",
+    "app-KTABLE-FK-JOIN-SUBSCRIPTION-RESPONSE-0000000014-topic",
+)
+
+
+def test_an_application_has_offsets_of_a_repartition_topic_at_the_source_included_or_not() -> None:
+    site = Site(config_of(["X", "Y"]))
+    for number, topic in enumerate(INTERNAL):
+        site.commit("X", f"app-{number}", 5, TopicPartition(topic, 0))
+    site.commit("X", "deleted", 5, TopicPartition(INTERNAL[0], 0))
+    site.clusters["X"].forget("deleted", TopicPartition(INTERNAL[0], 0))
+    site.commit("X", "other", 5, TopicPartition("repartition", 0))
+    site.commit("Y", "there", 5, TopicPartition(INTERNAL[0], 0))
+    site.read_all()
+    live: Any = LiveTables(site)
+    clusters = LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"], site.reconciliations.append)
+    wanted = {f"app-{number}": topic for number, topic in enumerate(INTERNAL)}
+    assert clusters.internal_topics([*wanted, "deleted", "other", "there"]) == wanted
+    assert clusters.internal_topics(["app-1", "other"]) == {"app-1": INTERNAL[1]}

@@ -220,6 +220,18 @@ def test_a_group_of_unknown_members_has_to_be_confirmed_at_the_source_only() -> 
     ]
 
 
+def test_an_application_with_a_repartition_topic_has_to_be_confirmed_for_a_planned_move() -> None:
+    site = FakeClusters(internal={"g": "g-by-key-repartition"})
+    assert blocking(site) == [
+        "records of g-by-key-repartition that it has not processed stay at X, and are lost to it: move it by "
+        "operations.md, Kafka Streams, and pass --confirm-internal"
+    ]
+    assert blocking(site, Mode.DISASTER) == []
+    assert Move(site).apply() == [f"g: {blocking(site)[0]}"]
+    assert site.committed == []
+    assert Move(site, options=Options(is_internal_confirmed=True)).apply() == []
+
+
 FRESH = replace(GOOD, uncommitted="1-2, 4")
 
 
@@ -282,7 +294,7 @@ def test_a_plan_says_what_to_subscribe_to_and_what_the_group_itself_has_never_co
 def test_what_fails_is_called_as_both_sides_call_it() -> None:
     behind = of("dc1.orders", 3, status=Status.BEHIND, reason="late")
     statuses = {"g": [behind, of("dc2.orders")]}
-    clusters: Any = SimpleNamespace(partition_statuses=lambda _: statuses, internal_topics=lambda _: {})
+    clusters: Any = SimpleNamespace(partition_statuses=lambda _: statuses)
     journal: Any = SimpleNamespace(record=lambda _steps: None)
     (failure,) = CutoverProcedure(THERE, clusters, journal, names=mm2()).verify(["g"])
     assert failure.startswith("g orders-3 (dc1.orders-3 at dc2): Behind: late")
